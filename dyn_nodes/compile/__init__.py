@@ -1,1 +1,12 @@
-"""TODO"""
+"""Expression graph to machine code.
+
+Knows no physics: a CasADi SX function becomes a `Tape` (straight-line code in single-assignment form), a tape becomes
+LLVM instructions inside a Numba function, and a generated module holds such functions with loop drivers around them,
+cached on disk by content.
+"""
+
+from dyn_nodes.compile.cache import cache_directory, source_digest
+from dyn_nodes.compile.module import CompiledModule, build_module, compile_functions
+from dyn_nodes.compile.tape import Tape
+
+__all__ = ['CompiledModule', 'Tape', 'build_module', 'cache_directory', 'compile_functions', 'source_digest']

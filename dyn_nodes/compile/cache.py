@@ -1,0 +1,65 @@
+"""Where compiled modules live, and what makes one stale."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
+KEPT_MODULES = 200
+"""Generated modules kept in the cache; the least recently used beyond this number are deleted."""
+
+
+def cache_directory() -> Path:
+    """Return the directory of compiled modules, created if need be.
+
+    `DYN_NODES_CACHE` names it; the default is `dyn_nodes` in the user's cache directory. Where neither can be written,
+    a private temporary directory serves this process.
+    """
+    chosen = os.environ.get('DYN_NODES_CACHE')
+    base = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
+    directory = Path(chosen) if chosen else base / 'dyn_nodes'
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return directory
+    except OSError:
+        return _private_directory()
+
+
+@lru_cache(maxsize=1)
+def _private_directory() -> Path:
+    return Path(tempfile.mkdtemp(prefix='dyn_nodes_'))
+
+
+@lru_cache(maxsize=8)
+def source_digest(rooms: tuple[str, ...]) -> str:
+    """Hash of the package's own source text in the given rooms (and `compile`): new text, new machine code."""
+    state = hashlib.sha256()
+    for room in sorted({*rooms, 'compile'}):
+        for path in sorted((PACKAGE / room).glob('*.py')):
+            state.update(path.name.encode())
+            state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Hash of several strings, order kept."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(len(part).to_bytes(8, 'little'))
+        state.update(part.encode())
+    return state.hexdigest()
+
+
+def prune(directory: Path, kept: int = KEPT_MODULES) -> None:
+    """Delete the least recently used generated modules beyond `kept`, with everything made from them."""
+    modules = sorted(directory.glob('*/module.py'), key=lambda path: path.stat().st_mtime, reverse=True)
+    for stale in modules[kept:]:
+        for path in sorted(stale.parent.rglob('*'), reverse=True):
+            path.unlink() if path.is_file() else path.rmdir()
+        stale.parent.rmdir()

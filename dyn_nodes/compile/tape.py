@@ -1,0 +1,184 @@
+"""Straight-line code in single-assignment form, read off a CasADi SX function.
+
+CasADi hands out its instruction list over a reused work vector. Here it becomes a list of values, each computed once:
+equal sub-expressions are merged, values that no output needs are dropped, and CasADi's two-armed form of a branch,
+`(c ? x : 0) + (!c ? y : 0)`, becomes one selection.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+
+SELECT = 1000
+"""Opcode of a selection made here: value = condition ? first : second."""
+NONE = -1
+
+COMMUTATIVE = {ca.OP_ADD, ca.OP_MUL, ca.OP_FMIN, ca.OP_FMAX, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR}
+BINARY = COMMUTATIVE | {
+    ca.OP_SUB,
+    ca.OP_DIV,
+    ca.OP_POW,
+    ca.OP_CONSTPOW,
+    ca.OP_LT,
+    ca.OP_LE,
+    ca.OP_FMOD,
+    ca.OP_COPYSIGN,
+    ca.OP_IF_ELSE_ZERO,
+    ca.OP_ATAN2,
+    ca.OP_HYPOT,
+}
+
+
+@dataclass(frozen=True)
+class Tape:
+    """A function from flat vectors to flat vectors.
+
+    Attributes:
+        inputs: number of elements of each input vector.
+        outputs: number of elements of each output vector.
+        code: (n, 4) int32 rows (opcode, a, b, c): a, b, c are indices of earlier values; for `OP_INPUT`
+            a is the input's index and b the element.
+        constants: (n,) float64, the value where the opcode is `OP_CONST`.
+        results: (m, 3) int32 rows (output, element, value).
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    code: np.ndarray
+    constants: np.ndarray
+    results: np.ndarray
+
+    @classmethod
+    def from_function(cls, function: ca.Function) -> Tape:
+        """Read a CasADi SX function with dense vector inputs and outputs. Raises ValueError for another one."""
+        if function.class_name() != 'SXFunction':
+            raise ValueError(f'{function.name()}: expected an SX function, found {function.class_name()}')
+        inputs = tuple(_dense_size(function, 'input', k) for k in range(function.n_in()))
+        outputs = tuple(_dense_size(function, 'output', k) for k in range(function.n_out()))
+        builder = _Builder()
+        for k in range(function.n_instructions()):
+            op = function.instruction_id(k)
+            operands, targets = function.instruction_input(k), function.instruction_output(k)
+            if op == ca.OP_INPUT:
+                builder.slots[targets[0]] = builder.value(op, operands[0], operands[1])
+            elif op == ca.OP_OUTPUT:
+                builder.results.append((targets[0], targets[1], builder.slots[operands[0]]))
+            elif op == ca.OP_CONST:
+                builder.slots[targets[0]] = builder.constant(function.instruction_constant(k))
+            else:
+                values = [builder.slots[index] for index in operands]
+                builder.slots[targets[0]] = builder.operation(op, values)
+        return builder.finish(inputs, outputs)
+
+    @property
+    def digest(self) -> str:
+        """Hash of the content."""
+        state = hashlib.sha256(repr((self.inputs, self.outputs)).encode())
+        for array in (self.code, self.constants, self.results):
+            state.update(np.ascontiguousarray(array).tobytes())
+        return state.hexdigest()
+
+    @property
+    def operations(self) -> int:
+        """Number of arithmetic operations."""
+        return int(np.count_nonzero((self.code[:, 0] != ca.OP_CONST) & (self.code[:, 0] != ca.OP_INPUT)))
+
+    def save(self, path: Path) -> None:
+        """Write to a `.npz` file."""
+        np.savez(
+            path,
+            inputs=np.array(self.inputs, dtype=np.int64),
+            outputs=np.array(self.outputs, dtype=np.int64),
+            code=self.code,
+            constants=self.constants,
+            results=self.results,
+        )
+
+    @classmethod
+    def load(cls, path: Path) -> Tape:
+        """Read what `save` wrote."""
+        with np.load(path) as data:
+            return cls(
+                tuple(int(n) for n in data['inputs']),
+                tuple(int(n) for n in data['outputs']),
+                data['code'],
+                data['constants'],
+                data['results'],
+            )
+
+
+class _Builder:
+    """Value numbering: the same operation on the same values is made once."""
+
+    def __init__(self) -> None:
+        self.slots: dict[int, int] = {}
+        self.rows: list[tuple[int, int, int, int]] = []
+        self.consts: list[float] = []
+        self.known: dict[tuple, int] = {}
+        self.results: list[tuple[int, int, int]] = []
+
+    def value(self, op: int, a: int, b: int = NONE, c: int = NONE) -> int:
+        return self._add((op, a, b, c), (op, a, b, c), 0.0)
+
+    def constant(self, number: float) -> int:
+        return self._add((ca.OP_CONST, NONE, NONE, NONE), (ca.OP_CONST, float(number).hex()), float(number))
+
+    def _add(self, row: tuple[int, int, int, int], key: tuple, number: float) -> int:
+        if key not in self.known:
+            self.known[key] = len(self.rows)
+            self.rows.append(row)
+            self.consts.append(number)
+        return self.known[key]
+
+    def operation(self, op: int, values: list[int]) -> int:
+        if op == ca.OP_ASSIGN:
+            return values[0]
+        if op == ca.OP_ADD:
+            selection = self._selection(*values)
+            if selection is not None:
+                return selection
+        if op in BINARY:
+            a, b = sorted(values) if op in COMMUTATIVE else values
+            return self.value(op, a, b)
+        return self.value(op, values[0])
+
+    def _selection(self, left: int, right: int) -> int | None:
+        """Recognize (c ? x : 0) + (!c ? y : 0)."""
+        rows = self.rows
+        if rows[left][0] != ca.OP_IF_ELSE_ZERO or rows[right][0] != ca.OP_IF_ELSE_ZERO:
+            return None
+        for yes, no in ((left, right), (right, left)):
+            condition, negation = rows[yes][1], rows[no][1]
+            if rows[negation][0] == ca.OP_NOT and rows[negation][1] == condition:
+                return self.value(SELECT, condition, rows[yes][2], rows[no][2])
+        return None
+
+    def finish(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Tape:
+        rows = np.array(self.rows, dtype=np.int32).reshape(-1, 4)
+        alive = np.zeros(len(rows), dtype=bool)
+        for _, _, value in self.results:
+            alive[value] = True
+        for k in range(len(rows) - 1, -1, -1):
+            if alive[k] and rows[k, 0] not in (ca.OP_INPUT, ca.OP_CONST):
+                for operand in rows[k, 1:]:
+                    if operand != NONE:
+                        alive[operand] = True
+        number = np.cumsum(alive) - 1
+        computed = ~np.isin(rows[:, 0], (ca.OP_INPUT, ca.OP_CONST))
+        operands = rows[:, 1:]
+        renumber = computed[:, None] & (operands != NONE)
+        operands[renumber] = number[operands[renumber]]
+        results = np.array([(o, e, number[v]) for o, e, v in self.results], dtype=np.int32).reshape(-1, 3)
+        return Tape(inputs, outputs, rows[alive], np.array(self.consts)[alive], results)
+
+
+def _dense_size(function: ca.Function, kind: str, index: int) -> int:
+    sparsity = function.sparsity_in(index) if kind == 'input' else function.sparsity_out(index)
+    if not sparsity.is_dense():
+        raise ValueError(f'{function.name()}: {kind} {index} is sparse; densify it first')
+    return sparsity.numel()
