@@ -1,1 +1,21 @@
-"""TODO"""
+"""Forces of the ground on wheels and feet, as expressions of scalars (casadi SX or plain floats)."""
+
+from __future__ import annotations
+
+from dyn_nodes.forces.contact import GroundAxes, WheelContact, ground_axes, kelvin_voigt, wheel_contact
+from dyn_nodes.forces.lugre import Friction, lugre, stribeck
+from dyn_nodes.forces.power import friction_power, suspension_dissipation, suspension_energy
+
+__all__ = [
+    'Friction',
+    'GroundAxes',
+    'WheelContact',
+    'friction_power',
+    'ground_axes',
+    'kelvin_voigt',
+    'lugre',
+    'stribeck',
+    'suspension_dissipation',
+    'suspension_energy',
+    'wheel_contact',
+]

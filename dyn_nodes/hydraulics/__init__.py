@@ -1,1 +1,44 @@
-"""TODO"""
+"""Valves, cylinders, motors and pumps, as expressions of scalars (casadi SX or plain floats)."""
+
+from __future__ import annotations
+
+from dyn_nodes.hydraulics.cylinder import CylinderTerms, cylinder, stop_force
+from dyn_nodes.hydraulics.linkage import LinkageTerms, lever, lever_rate, linkage, piston
+from dyn_nodes.hydraulics.motor import MotorTerms, motor
+from dyn_nodes.hydraulics.spool import spool_rate
+from dyn_nodes.hydraulics.statics import initial_pressures, locked_stiffness
+from dyn_nodes.hydraulics.supply import (
+    SharedFlow,
+    crossover_relief_flow,
+    makeup_flow,
+    port_protection_flow,
+    shared_flow,
+    signed_root,
+)
+from dyn_nodes.hydraulics.valve import PortFlows, ValveAreas, valve_areas, valve_flows
+
+__all__ = [
+    'CylinderTerms',
+    'LinkageTerms',
+    'MotorTerms',
+    'PortFlows',
+    'SharedFlow',
+    'ValveAreas',
+    'crossover_relief_flow',
+    'cylinder',
+    'initial_pressures',
+    'lever',
+    'lever_rate',
+    'linkage',
+    'locked_stiffness',
+    'makeup_flow',
+    'motor',
+    'piston',
+    'port_protection_flow',
+    'shared_flow',
+    'signed_root',
+    'spool_rate',
+    'stop_force',
+    'valve_areas',
+    'valve_flows',
+]

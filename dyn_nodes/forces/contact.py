@@ -1,0 +1,150 @@
+"""Wheels and feet on a plane: unilateral suspension and friction in two directions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from dyn_nodes.forces.lugre import lugre
+from dyn_nodes.model.machine import Wheel
+
+Scalar = Any  # a Python float, a casadi DM or an SX expression
+Vector = Any  # anything that holds scalars and takes an index: list, array, DM or SX column
+
+_LEAST_HEADING_SQUARED = 1e-12
+"""Lower bound of the squared length of the heading on the plane: a base that stands on its nose has no heading."""
+
+
+class GroundAxes(NamedTuple):
+    """Unit vectors of a contact: normal, longitudinal (heading on the plane) and lateral, (3,) each, world frame."""
+
+    normal: tuple[Scalar, Scalar, Scalar]
+    longitudinal: tuple[Scalar, Scalar, Scalar]
+    lateral: tuple[Scalar, Scalar, Scalar]
+
+
+class WheelContact(NamedTuple):
+    """What the ground does to a wheel.
+
+    Attributes:
+        height: of the attachment above the plane, m.  height_rate: m/s.
+        normal_force: N >= 0, along the plane's normal, N.
+        friction: (2,) along the longitudinal and lateral axis, on the body, N.
+        force: (3,) on the body, world frame, N.
+        application_point: (3,) ground point below the wheel, world frame, m.
+        slip: (2,) speed of the body-fixed point that is there, longitudinal and lateral, m/s.
+        bristle_rate: (2,) m/s.
+
+    The vectors are casadi columns. `force` at `application_point` has the power
+    normal_force * height_rate + friction . slip.
+    """
+
+    height: Scalar
+    height_rate: Scalar
+    normal_force: Scalar
+    friction: Vector
+    force: Vector
+    application_point: Vector
+    slip: Vector
+    bristle_rate: Vector
+
+
+def kelvin_voigt(
+    stiffness: Scalar, damping: Scalar, free_length: Scalar, height: Scalar, height_rate: Scalar
+) -> Scalar:
+    """Return the push of a unilateral spring and damper, N (abo-shanab-2003, eqs 5.2 to 5.7, 7.8 to 7.11; F10).
+
+    N = max(0, -(k (h - l_o) + c dh/dt)), and 0 for h >= l_o: the ground never pulls, and a damper that
+    does not touch does not push.
+
+    Args:
+        stiffness: k, N/m.
+        damping: c, N s/m.
+        free_length: l_o, m.
+        height: of the attachment above the ground, m.
+        height_rate: m/s.
+    """
+    compression = free_length - height
+    push = ca.fmax(stiffness * compression - damping * height_rate, 0.0)
+    return (compression > 0.0) * push
+
+
+def ground_axes(normal_axis: Vector, heading_axis: Vector) -> GroundAxes:
+    """Return the axes of the contact: lateral = normal x longitudinal.
+
+    Args:
+        normal_axis: (3,) unit normal of the plane, world frame.
+        heading_axis: (3,) forward axis of the base, world frame; need not be of unit length nor in the plane.
+    """
+    n = (normal_axis[0], normal_axis[1], normal_axis[2])
+    along = _dot(n, heading_axis)
+    flat = tuple(heading_axis[i] - along * n[i] for i in range(3))
+    scale = 1.0 / ca.sqrt(ca.fmax(_dot(flat, flat), _LEAST_HEADING_SQUARED))
+    longitudinal = (scale * flat[0], scale * flat[1], scale * flat[2])
+    return GroundAxes(n, longitudinal, _cross(n, longitudinal))
+
+
+def wheel_contact(
+    wheel: Wheel,
+    normal_axis: Vector,
+    heading_axis: Vector,
+    point: Vector,
+    velocity: Vector,
+    angular_velocity: Vector,
+    bristle: Vector,
+    plane_offset: Scalar = 0.0,
+) -> WheelContact:
+    """Evaluate a braked wheel on a plane of any slope (abo-shanab-2003, eqs 7.8 to 7.17).
+
+    The force acts at the ground point below the wheel, and friction sees the speed of the body-fixed point
+    there, which makes it power-consistent (the source leaves the point open, section 2.24 of the spec).
+
+    Args:
+        wheel: parameters; `friction` None makes the contact frictionless.
+        normal_axis: (3,) unit normal of the plane.
+        heading_axis: (3,) forward axis of the base.
+        point: (3,) of the attachment, m.
+        velocity: (3,) of the attachment, m/s.
+        angular_velocity: (3,) of the body that carries the wheel, rad/s.
+        bristle: (2,) mean deflections, longitudinal and lateral, m; ignored without friction.
+        plane_offset: distance of the plane from the world origin along its normal, m.
+
+    All vectors are in the world frame.
+    """
+    axes = ground_axes(normal_axis, heading_axis)
+    normal, longitudinal, lateral = axes
+    height = _dot(normal, point) - plane_offset
+    height_rate = _dot(normal, velocity)
+    push = kelvin_voigt(wheel.stiffness, wheel.damping, wheel.free_length, height, height_rate)
+    # v - h (w x n) on both axes; w . axis is the same for every wheel of a body and is computed once.
+    slip = (
+        _dot(longitudinal, velocity) - height * _dot(lateral, angular_velocity),
+        _dot(lateral, velocity) + height * _dot(longitudinal, angular_velocity),
+    )
+    force = [push * normal[i] for i in range(3)]
+    friction, rates = (0.0, 0.0), (0.0, 0.0)
+    if wheel.friction is not None:
+        along = lugre(wheel.friction, slip[0], bristle[0], push)
+        across = lugre(wheel.friction, slip[1], bristle[1], push)
+        friction = (along.force, across.force)
+        rates = (along.bristle_rate, across.bristle_rate)
+        force = [force[i] + along.force * longitudinal[i] + across.force * lateral[i] for i in range(3)]
+    return WheelContact(
+        height=height,
+        height_rate=height_rate,
+        normal_force=push,
+        friction=ca.vertcat(*friction),
+        force=ca.vertcat(*force),
+        application_point=ca.vertcat(*(point[i] - height * normal[i] for i in range(3))),
+        slip=ca.vertcat(*slip),
+        bristle_rate=ca.vertcat(*rates),
+    )
+
+
+def _dot(a: Vector, b: Vector) -> Scalar:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])

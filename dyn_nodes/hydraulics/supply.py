@@ -1,0 +1,105 @@
+"""Orifices, a constant-flow pump shared between an inlet orifice and a bypass, and port protection."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from dyn_nodes.model.machine import Supply
+
+Scalar = Any  # a Python float, a casadi DM or an SX expression
+
+_TINY_FLOW_SQUARED = 1e-24  # m6/s2; below every physical flow, keeps roots and quotients finite
+
+
+class SharedFlow(NamedTuple):
+    """How the pump's flow is shared.
+
+    Attributes:
+        inlet_flow: through the inlet orifice and the load check, m3/s, never negative.
+        supply_pressure: of the valve gallery, Pa, not below tank pressure.
+        bypass_flow: through the open centre to tank, m3/s. What is left of the pump's flow goes over its relief valve.
+    """
+
+    inlet_flow: Scalar
+    supply_pressure: Scalar
+    bypass_flow: Scalar
+
+
+def signed_root(difference: Scalar, smoothing: Scalar) -> Scalar:
+    """Return d / sqrt(|d| + smoothing), an odd, everywhere differentiable sign(d) sqrt(|d|) (spec G4).
+
+    Args:
+        difference: pressure difference d, Pa.
+        smoothing: Pa, > 0.
+    """
+    return difference / ca.sqrt(ca.fabs(difference) + smoothing)
+
+
+def shared_flow(supply: Supply, inlet_area: Scalar, bypass_area: Scalar, pressure: Scalar) -> SharedFlow:
+    r"""Share the pump's flow between an inlet orifice and the bypass (abo-shanab-2003, eqs 2.7 to 2.9).
+
+    With g = k a for inlet and bypass, D = P - P_tank and the load check open, the gallery pressure
+    solves a quadratic whose solution, free of cancellation, is
+
+        sqrt(P_s - P_tank) = (g_i^2 D + Q^2) / (Q g_e + g_i R),    R^2 = Q^2 + (g_i^2 - g_e^2) D,
+        Q_i = g_i (Q R - g_i g_e D) / (Q g_e + g_i R).
+
+    The numerator of Q_i is negative exactly where the load check is shut, so clipping it at zero *is*
+    the check valve; and as P_s <= P_relief is the same as Q_i <= g_i sqrt(P_relief - P), the relief valve
+    is a second clip. No branch is needed, and neither g_i = g_e nor g_e = 0 nor g_i = 0 is special.
+
+    Args:
+        supply: pump and oil.
+        inlet_area: m2, >= 0.
+        bypass_area: m2, >= 0.
+        pressure: of the chamber that is fed, Pa.
+    """
+    flow, coefficient = supply.flow, supply.orifice_coefficient
+    inlet, bypass = coefficient * inlet_area, coefficient * bypass_area
+    load = pressure - supply.tank_pressure
+    inlet_load = inlet * load
+    flow_squared = flow * flow
+    inlet_squared_load = inlet * inlet_load
+    root = ca.sqrt(ca.fmax(flow_squared + inlet_squared_load - bypass * bypass * load, _TINY_FLOW_SQUARED))
+    # The tiny area keeps 0/0 away from a shut valve without bypass; it is 1e-15 of a bypass of 1 mm2.
+    denominator = flow * bypass + inlet * root + _TINY_FLOW_SQUARED
+    surplus = flow * root - bypass * inlet_load
+    # Both quotients, surplus / denominator and headroom / sqrt(headroom + smoothing), with one division.
+    headroom = ca.fmax(supply.relief_pressure - pressure, 0.0)
+    headroom_root = ca.sqrt(headroom + supply.smoothing)
+    quotient = ca.fmin(surplus * headroom_root, headroom * denominator) / (denominator * headroom_root)
+    inlet_flow = ca.fmin(inlet * ca.fmax(quotient, 0.0), flow)
+
+    open_check = (inlet_squared_load + flow_squared) / denominator
+    shut_check = flow / (bypass + _TINY_FLOW_SQUARED)
+    relief = ca.sqrt(supply.relief_pressure - supply.tank_pressure)
+    gallery_root = ca.fmax(ca.fmin(ca.fmin(open_check, shut_check), relief), 0.0)
+    return SharedFlow(inlet_flow, supply.tank_pressure + gallery_root * gallery_root, bypass * gallery_root)
+
+
+def makeup_flow(supply: Supply, pressure: Scalar) -> Scalar:
+    """Return the flow from tank into a line below tank pressure, m3/s (anti-cavitation check, spec G4)."""
+    shortage = ca.fmax(supply.tank_pressure - pressure, 0.0)
+    return (supply.orifice_coefficient * supply.makeup_area) * shortage / ca.sqrt(shortage + supply.smoothing)
+
+
+def port_protection_flow(supply: Supply, pressure: Scalar) -> Scalar:
+    """Return the flow into a line through its make-up check, minus that out of it over its relief, m3/s (spec G4).
+
+    Only one of the two valves is ever open (tank pressure is below relief pressure), so both share one root.
+    """
+    shortage = ca.fmax(supply.tank_pressure - pressure, 0.0)
+    excess = ca.fmax(pressure - supply.line_relief_pressure, 0.0)
+    makeup = supply.orifice_coefficient * supply.makeup_area
+    relief = supply.orifice_coefficient * supply.line_relief_area
+    return (makeup * shortage - relief * excess) / ca.sqrt(shortage + excess + supply.smoothing)
+
+
+def crossover_relief_flow(supply: Supply, first_pressure: Scalar, second_pressure: Scalar) -> Scalar:
+    """Return the flow from the first into the second line over the cross-over reliefs, m3/s (spec G6)."""
+    difference = first_pressure - second_pressure
+    limit = supply.line_relief_pressure
+    excess = difference - ca.fmin(ca.fmax(difference, -limit), limit)
+    return (supply.orifice_coefficient * supply.line_relief_area) * signed_root(excess, supply.smoothing)
