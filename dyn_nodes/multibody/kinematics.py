@@ -1,0 +1,185 @@
+"""Positions, velocities, Jacobians, centre of mass, energy and momentum of a tree, as expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+
+from dyn_nodes.multibody.spatial import Expression, Force, Inertia, Motion, Pose, cross, dot, quaternion_rate
+from dyn_nodes.multibody.tree import Body, Frame, Tree
+
+
+def unit_motion(body: Body) -> Motion:
+    """Return the motion that a unit joint velocity gives, in the body frame (one-degree-of-freedom joints)."""
+    axis, zero = ca.SX(body.axis), ca.SX(3, 1)
+    return Motion(axis, zero) if body.kind == 'revolute' else Motion(zero, axis)
+
+
+def joint_motion(body: Body, v: Expression) -> Motion:
+    """Return the body's velocity relative to its parent, in the body frame, for the whole velocity vector `v`."""
+    if body.kind == 'free':
+        return Motion(v[body.v : body.v + 3], v[body.v + 3 : body.v + 6])
+    return unit_motion(body).scaled(v[body.v])
+
+
+@dataclass(frozen=True, eq=False)
+class TreeState:
+    """A tree at a position (and velocity): every quantity is traced once and shared.
+
+    Attributes:
+        q: (nq,) generalized positions.  v: (nv,) generalized velocities; zero where only positions matter.
+        payload_mass: kg, point mass at the tree's payload frame.
+    """
+
+    tree: Tree
+    q: Expression
+    v: Expression
+    payload_mass: Expression | float = 0.0
+
+    @cached_property
+    def joint_poses(self) -> list[Pose]:
+        """Pose of each body frame in its parent's."""
+        return [body.pose(self.q) for body in self.tree.bodies]
+
+    @cached_property
+    def poses(self) -> list[Pose]:
+        """Pose of each body frame in the world."""
+        poses: list[Pose] = []
+        for body, local in zip(self.tree.bodies, self.joint_poses):
+            poses.append(local if body.parent < 0 else poses[body.parent] @ local)
+        return poses
+
+    @cached_property
+    def velocities(self) -> list[Motion]:
+        """Spatial velocity of each body at its own origin, in its own axes."""
+        result: list[Motion] = []
+        for body, local in zip(self.tree.bodies, self.joint_poses):
+            own = joint_motion(body, self.v)
+            result.append(own if body.parent < 0 else result[body.parent].to_child(local) + own)
+        return result
+
+    @cached_property
+    def velocity_products(self) -> list[Motion]:
+        """Acceleration of each body at zero generalized acceleration of its own joint, relative to its parent."""
+        result = []
+        for body, velocity in zip(self.tree.bodies, self.velocities):
+            still = body.kind == 'free' or body.parent < 0
+            result.append(Motion(ca.SX(3, 1), ca.SX(3, 1)) if still else velocity.cross_motion(joint_motion(body, self.v)))
+        return result
+
+    @cached_property
+    def inertias(self) -> list[Inertia]:
+        """Rigid inertia of each body at its origin, payload included."""
+        result = [body.rigid_inertia() for body in self.tree.bodies]
+        payload = self.tree.payload
+        if payload is not None and payload.body >= 0:
+            point = Inertia.rigid(ca.SX(self.payload_mass), ca.SX(payload.p), ca.SX(3, 3))
+            result[payload.body] = result[payload.body] + point
+        return result
+
+    @property
+    def position_rate(self) -> Expression:
+        """(nq,) rate of the generalized positions."""
+        if not self.tree.free:
+            return self.v
+        omega, linear = self.v[0:3], self.v[3:6]
+        return ca.vertcat(
+            ca.mtimes(self.poses[0].R, linear), quaternion_rate(self.q[3:7], omega), self.v[6:]
+        )
+
+    def frame_pose(self, frame: Frame) -> Pose:
+        """Return the pose of a frame in the world."""
+        local = Pose(ca.SX(frame.R), ca.SX(frame.p))
+        return local if frame.body < 0 else self.poses[frame.body] @ local
+
+    def point_velocity(self, body: int, point: Expression) -> Expression:
+        """Return the world velocity (3,) of the point of a body given in the body frame."""
+        velocity = self.velocities[body]
+        return ca.mtimes(self.poses[body].R, velocity.v + cross(velocity.w, point))
+
+    def angular_velocity(self, body: int) -> Expression:
+        """Return the world angular velocity (3,) of a body."""
+        return ca.mtimes(self.poses[body].R, self.velocities[body].w)
+
+    def supports(self, body: int) -> list[int]:
+        """Return the bodies from the root to `body`, itself included."""
+        chain: list[int] = []
+        while body >= 0:
+            chain.append(body)
+            body = self.tree.bodies[body].parent
+        return chain[::-1]
+
+    def jacobian(self, frame: Frame) -> Expression:
+        """Return the (6, nv) Jacobian of a frame: [angular; linear] velocity of its origin in world axes."""
+        columns = [ca.SX(6, 1)] * self.tree.nv
+        if frame.body < 0:
+            return ca.horzcat(*columns)
+        point = self.frame_pose(frame).p
+        for index in self.supports(frame.body):
+            body, pose = self.tree.bodies[index], self.poses[index]
+            arm = point - pose.p
+            if body.kind == 'free':
+                for k in range(3):
+                    axis = pose.R[:, k]
+                    columns[body.v + k] = ca.vertcat(axis, cross(axis, arm))
+                    columns[body.v + 3 + k] = ca.vertcat(ca.SX(3, 1), axis)
+                continue
+            axis = ca.mtimes(pose.R, ca.SX(body.axis))
+            revolute = body.kind == 'revolute'
+            columns[body.v] = ca.vertcat(axis, cross(axis, arm)) if revolute else ca.vertcat(ca.SX(3, 1), axis)
+        return ca.densify(ca.horzcat(*columns))
+
+    def jacobian_rate_times_velocity(self, frame: Frame) -> Expression:
+        """Return dJ/dt v (6,): the acceleration [angular; linear] of a frame's origin at zero generalized acceleration."""
+        if frame.body < 0:
+            return ca.densify(ca.SX(6, 1))
+        acceleration = self.bias_accelerations[frame.body]
+        velocity, R = self.velocities[frame.body], self.poses[frame.body].R
+        point = ca.SX(frame.p)
+        at_point = velocity.v + cross(velocity.w, point)
+        # spatial acceleration of the point, then the classical one
+        linear = acceleration.v + cross(acceleration.w, point) + cross(velocity.w, at_point)
+        return ca.densify(ca.vertcat(ca.mtimes(R, acceleration.w), ca.mtimes(R, linear)))
+
+    @cached_property
+    def bias_accelerations(self) -> list[Motion]:
+        """Spatial acceleration of each body, in its axes, at zero generalized acceleration and without gravity."""
+        result: list[Motion] = []
+        for body, local, product in zip(self.tree.bodies, self.joint_poses, self.velocity_products):
+            result.append(product if body.parent < 0 else result[body.parent].to_child(local) + product)
+        return result
+
+    @cached_property
+    def mass(self) -> Expression:
+        """Total mass of the moving bodies, payload included, kg."""
+        return sum((inertia.M[0, 0] for inertia in self.inertias), ca.SX(0))
+
+    @cached_property
+    def center_of_mass(self) -> Expression:
+        """(3,) centre of mass of the moving bodies in the world, m."""
+        moment = ca.SX(3, 1)
+        for inertia, pose in zip(self.inertias, self.poses):
+            first = ca.vertcat(inertia.H[2, 1], inertia.H[0, 2], inertia.H[1, 0])
+            moment = moment + inertia.M[0, 0] * pose.p + ca.mtimes(pose.R, first)
+        return moment / self.mass
+
+    @cached_property
+    def kinetic_energy(self) -> Expression:
+        """Kinetic energy, J."""
+        return 0.5 * sum(
+            ((inertia @ velocity).power(velocity) for inertia, velocity in zip(self.inertias, self.velocities)), ca.SX(0)
+        )
+
+    def potential_energy(self, gravity: Expression) -> Expression:
+        """Return -m g . c, J, for the gravity vector (3,) in the world, m/s2."""
+        return -self.mass * dot(gravity, self.center_of_mass)
+
+    @cached_property
+    def momentum(self) -> Force:
+        """Momentum in world axes: angular about the centre of mass (kg m2/s) and linear (kg m/s)."""
+        total = Force(ca.SX(3, 1), ca.SX(3, 1))
+        for inertia, velocity, pose in zip(self.inertias, self.velocities, self.poses):
+            total = total + (inertia @ velocity).to_parent(pose)
+        return Force(total.n - cross(self.center_of_mass, total.f), total.f)

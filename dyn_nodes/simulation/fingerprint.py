@@ -1,0 +1,40 @@
+"""A machine as a string: equal strings mean equal machine code."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.model.machine import Machine
+
+TEXT_ONLY = {'urdf', 'sources', 'assumed'}
+"""Fields that no compiled code depends on."""
+
+
+def machine_fingerprint(machine: Machine) -> str:
+    """Return a hash of everything in a machine that its dynamics depend on."""
+    content = {
+        field.name: _plain(getattr(machine, field.name))
+        for field in dataclasses.fields(machine)
+        if field.name not in TEXT_ONLY
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [float(x).hex() for x in value.ravel()]
+    if isinstance(value, float):
+        return value.hex()
+    if dataclasses.is_dataclass(value):
+        content = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {'__class__': type(value).__name__, **content}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,72 @@
+"""The package for ament_python (colcon) and for plain pip: one source, one list of files."""
+
+from glob import glob
+
+from setuptools import find_packages, setup
+
+PACKAGE = 'dyn_nodes'
+NODES = (
+    'dynamics_node',
+    'hydraulic_actuator_node',
+    'controller_node',
+    'recorder_node',
+)
+
+setup(
+    name=PACKAGE,
+    version='0.1.0',
+    packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
+        (f'share/{PACKAGE}', ['package.xml']),
+        (f'share/{PACKAGE}/launch', glob('launch/*launch.[pxy][yma]*')),
+        (f'share/{PACKAGE}/urdf', glob('urdf/*.urdf') + glob('urdf/*.xacro')),
+        (f'share/{PACKAGE}/config', glob('config/*.*')),
+        (f'share/{PACKAGE}/config/tasks', glob('config/tasks/*.yaml')),
+    ],
+    package_data={PACKAGE: ['**/*.html', '**/*.yaml', 'py.typed']},
+    zip_safe=False,
+    python_requires='>=3.10',
+    install_requires=[
+        'setuptools',
+        'numpy>=1.21',
+        'scipy>=1.8',
+        'casadi>=3.6.5',
+        'numba>=0.59',
+        'yourdfpy>=0.0.56',
+        'lxml>=4.8',
+        'PyYAML>=5.4',
+        'cyclonedds>=0.10.5',
+        'rosbags>=0.10',
+        'matplotlib>=3.5',
+        'rich>=12',
+    ],
+    extras_require={
+        'dev': [
+            'pytest>=7',
+            'pytest-timeout',
+            'hypothesis>=6',
+            'ruff>=0.6',
+            'mypy>=1.8',
+            'types-PyYAML',
+            'pin',
+            'mujoco',
+            'example-robot-data',
+            'mcap',
+        ],
+        'bench': ['pin', 'mujoco'],
+        'test': ['pytest'],
+        'sweeps': ['dask[distributed]'],
+        'viewer': ['viser'],
+    },
+    maintainer='the dyn_nodes developers',
+    maintainer_email='maintainers@dyn-nodes.invalid',
+    description='Dynamics, hydraulics, ground reactions and tip-over stability of mobile manipulators',
+    license='Apache-2.0',
+    entry_points={
+        'console_scripts': [
+            f'dyn-nodes = {PACKAGE}.cli:main',
+            *(f'{node} = {PACKAGE}.nodes.{node}:main' for node in NODES),
+        ],
+    },
+)
