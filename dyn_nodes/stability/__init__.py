@@ -1,1 +1,55 @@
-"""TODO"""
+"""Tip-over stability: support polygon and stability measures, on plain arrays.
+
+Inputs common to all measures: `feet` (n, 3), the contact points counter-clockwise seen from above
+(:func:`support_order` sorts them); `com` (3,); the net load that would act if the ground were removed, gravity, inertia
+and external, as `force` (3,) and `moment` (3,) about `com`; `up` (3,). Every input may have a leading dimension
+(t, ...); one call then handles all states. One module a measure; :data:`MEASURES` gives them one signature.
+
+A wheel that has lifted keeps its corner of the polygon: pass the point of the ground below it.
+"""
+
+from dyn_nodes.stability.energy import (
+    EnergyLevel,
+    PlanarEnergyLevel,
+    energy_level,
+    energy_level_of_loads,
+    extended_energy_level,
+    planar_energy_level,
+)
+from dyn_nodes.stability.force_angle import ForceAngle, force_angle
+from dyn_nodes.stability.load_share import LoadShare, load_share
+from dyn_nodes.stability.measures import MEASURES, Margin, Measure, Support, margins
+from dyn_nodes.stability.net_moment import NetMoment, PlanarEdgeMoments, net_moment, planar_edge_moments
+from dyn_nodes.stability.polygon import name_edges, support_order
+from dyn_nodes.stability.static import LongitudinalMargin, StaticMargin, longitudinal_margin, static_margin
+from dyn_nodes.stability.zmp import ZmpDegree, zmp_degree
+
+__all__ = [
+    'MEASURES',
+    'EnergyLevel',
+    'ForceAngle',
+    'LoadShare',
+    'LongitudinalMargin',
+    'Margin',
+    'Measure',
+    'NetMoment',
+    'PlanarEdgeMoments',
+    'PlanarEnergyLevel',
+    'StaticMargin',
+    'Support',
+    'ZmpDegree',
+    'energy_level',
+    'energy_level_of_loads',
+    'extended_energy_level',
+    'force_angle',
+    'load_share',
+    'longitudinal_margin',
+    'margins',
+    'name_edges',
+    'net_moment',
+    'planar_edge_moments',
+    'planar_energy_level',
+    'static_margin',
+    'support_order',
+    'zmp_degree',
+]

@@ -1,0 +1,82 @@
+"""Shapes of one state or of a batch of states, for the wrappers of this package.
+
+Every kernel takes arrays with a leading dimension that is 1 (the same for all states) or t. The wrappers accept
+one state without that dimension and add it here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+# A division by zero gives inf or NaN, which the measures report as "not valid", and never an exception.
+kernel = njit(cache=True, error_model='numpy')
+
+UP = (0.0, 0.0, 1.0)
+GRAVITY = 9.81
+
+
+def contiguous(values: ArrayLike) -> Array:
+    """Return float64, C-contiguous and writable (one Numba specialization instead of many)."""
+    return np.require(values, dtype=np.float64, requirements=['C', 'W'])
+
+
+def as_states(**inputs: tuple[ArrayLike, tuple[int | str, ...]]) -> tuple[list[Array], bool]:
+    """Give every input a leading dimension of 1 or t.
+
+    Args:
+        inputs: name = (values, shape of one state); a letter in the shape is a size that inputs must share.
+
+    Returns:
+        The arrays in the order given, and True where no input was a batch.
+
+    Raises:
+        ValueError: names the input, the shape expected and the shape found.
+    """
+    arrays: list[Array] = []
+    sizes: dict[str, tuple[int, str]] = {}
+    lengths: dict[str, int] = {}
+    for name, (values, shape) in inputs.items():
+        array = contiguous(values)
+        wanted = '(' + ', '.join(str(size) for size in shape) + (',)' if len(shape) == 1 else ')')
+        if array.ndim not in (len(shape), len(shape) + 1):
+            raise ValueError(f'{name}: expected shape {wanted}, or (t, ...) for t states, found {array.shape}')
+        if array.ndim == len(shape):
+            array = array[np.newaxis]
+        else:
+            lengths[name] = array.shape[0]
+        for size, found in zip(shape, array.shape[1:]):
+            expected, owner = (size, '') if isinstance(size, int) else sizes.setdefault(size, (found, f' as {name}'))
+            if found != expected:
+                raise ValueError(
+                    f'{name}: expected shape {wanted}'
+                    + (f' with {size} = {expected}{owner}' if isinstance(size, str) else '')
+                    + f', found {array.shape[1:]}'
+                )
+        arrays.append(array)
+    if len({length for length in lengths.values() if length != 1}) > 1:
+        listed = ', '.join(f'{name}: {length}' for name, length in lengths.items())
+        raise ValueError(f'the numbers of states differ ({listed})')
+    return arrays, not lengths
+
+
+@kernel
+def pick(state, length):
+    """Index of a state in an array whose leading dimension is 1 (shared) or the number of states."""
+    return state if length > 1 else 0
+
+
+@kernel
+def least(values):
+    """Least of a row and whether all are numbers; NaN where one of them is NaN, so that no NaN hides."""
+    smallest = values[0]
+    for value in values:
+        if np.isnan(value):
+            return np.nan, False
+        if value < smallest:
+            smallest = value
+    return smallest, True

@@ -1,0 +1,274 @@
+"""The support polygon: order of the contact points, checks, and the geometry of its edges.
+
+Edge i runs from contact point i to contact point i + 1 (the last one back to the first), counter-clockwise seen from
+above, so that the machine is on the left of every edge and a *positive* rotation about it overturns the machine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.stability._states import UP, Array, contiguous, kernel
+
+COLLINEAR = 1e-9  # sine of a turn below this is a straight line
+_FAULTS = {
+    1: 'two neighbouring contact points coincide when seen from above (points {i} and {j})',
+    2: 'the contact points are not a convex polygon counter-clockwise seen from above (turn at point {j}); '
+    'sort them with support_order()',
+    3: 'the contact points lie on one line: there is no support polygon',
+}
+
+
+def horizontal_axes(up: ArrayLike) -> tuple[Array, Array]:
+    """Two unit vectors (3,), (3,) that span the horizontal plane, right-handed with `up` (3,)."""
+    normal = unit_vector(up, 'up')
+    first = np.cross(np.eye(3)[np.argmin(np.abs(normal))], normal)
+    first /= np.linalg.norm(first)
+    return first, np.cross(normal, first)
+
+
+def unit_vector(vector: ArrayLike, name: str) -> Array:
+    """Return the vector (3,) scaled to length 1. Raises ValueError where it is not finite or zero."""
+    array = contiguous(vector)
+    length = float(np.linalg.norm(array)) if array.shape == (3,) else 0.0
+    if not (np.isfinite(length) and length > 0.0):
+        raise ValueError(f'{name}: expected a finite vector of 3 numbers that is not zero, found {array.tolist()}')
+    return array / length
+
+
+def support_order(points: ArrayLike, up: ArrayLike = UP) -> NDArray[np.intp]:
+    """Indices of the contact points on the support polygon, counter-clockwise seen from above.
+
+    The polygon is the convex hull of the points projected along `up` (abo-shanab-2003, section 2.2). Points
+    inside it or on the line between two others carry no edge and are left out.
+
+    Args:
+        points: (w, 3) contact points, m, any order.
+        up: (3,) direction against gravity.
+
+    Returns:
+        (n,) indices, n >= 3, beginning with the lowest.
+
+    Raises:
+        ValueError: fewer than three points, points not finite, or all on one line.
+    """
+    array = contiguous(points)
+    if array.ndim != 2 or array.shape[1] != 3 or array.shape[0] < 3:
+        raise ValueError(f'points: expected shape (w, 3) with w >= 3, found {array.shape}')
+    if not np.isfinite(array).all():
+        raise ValueError(f'points: point {int(np.argmin(np.isfinite(array).all(axis=1)))} is not finite')
+    flat = array @ np.column_stack(horizontal_axes(up))
+    order = np.lexsort((flat[:, 1], flat[:, 0]))
+    lower, upper = _half_hull(flat, order), _half_hull(flat, order[::-1])
+    hull = np.array(lower[:-1] + upper[:-1], dtype=np.intp)
+    if hull.size < 3:
+        raise ValueError('points: ' + _FAULTS[3])
+    return np.roll(hull, -int(np.argmin(hull)))
+
+
+def _half_hull(flat: Array, order: NDArray[np.intp]) -> list[int]:
+    """Lower chain of the convex hull in the given order (Andrew's monotone chain), straight turns left out."""
+    chain: list[int] = []
+    for index in order:
+        while len(chain) > 1:
+            first, second = flat[chain[-1]] - flat[chain[-2]], flat[index] - flat[chain[-1]]
+            turn = first[0] * second[1] - first[1] * second[0]
+            if turn > COLLINEAR * np.linalg.norm(first) * np.linalg.norm(second):
+                break
+            chain.pop()
+        if not chain or not np.array_equal(flat[chain[-1]], flat[index]):
+            chain.append(int(index))
+    return chain
+
+
+def check_polygon(feet: Array, up: Array) -> None:
+    """Check the support polygons of a batch.
+
+    Args:
+        feet: (t or 1, n, 3), m.
+        up: (t or 1, 3).
+
+    Raises:
+        ValueError: a polygon has fewer than three points, no area, repeated points, or is not convex and
+            counter-clockwise. Points that are not finite are left to the measures, which then say "not valid".
+    """
+    if feet.shape[1] < 3:
+        raise ValueError(f'feet: a support polygon needs at least 3 contact points, found {feet.shape[1]}')
+    state, vertex, fault = polygon_fault_kernel(feet, up)
+    if fault:
+        n = feet.shape[1]
+        where = f' in state {state}' if feet.shape[0] > 1 or up.shape[0] > 1 else ''
+        raise ValueError(f'feet{where}: ' + _FAULTS[fault].format(i=vertex, j=(vertex + 1) % n))
+
+
+@kernel
+def polygon_fault_kernel(feet, up):
+    """First fault of a batch of polygons: (state, vertex, code); code 0 where there is none."""
+    n = feet.shape[1]
+    for s in range(max(feet.shape[0], up.shape[0])):
+        f = feet[s if feet.shape[0] > 1 else 0]
+        u = up[s if up.shape[0] > 1 else 0]
+        turning = 0.0
+        bend = 0.0
+        for i in range(n):
+            j = (i + 1) % n
+            k = (i + 2) % n
+            ax, ay, az = _horizontal(f, i, j, u)
+            bx, by, bz = _horizontal(f, j, k, u)
+            scale = np.sqrt((ax * ax + ay * ay + az * az) * (bx * bx + by * by + bz * bz))
+            if np.isnan(scale):
+                bend = np.nan
+                break
+            if ax * ax + ay * ay + az * az == 0.0:
+                return s, i, 1
+            sine = u[0] * (ay * bz - az * by) + u[1] * (az * bx - ax * bz) + u[2] * (ax * by - ay * bx)
+            cosine = ax * bx + ay * by + az * bz
+            if sine < -COLLINEAR * scale:
+                return s, i, 2
+            if abs(sine) <= COLLINEAR * scale and cosine < 0.0:
+                return s, i, 3
+            bend = max(bend, sine / scale if scale > 0.0 else 0.0)
+            turning += np.arctan2(sine, cosine)
+        if np.isnan(bend):
+            continue
+        if bend <= COLLINEAR:
+            return s, 0, 3
+        if turning > 2.0 * np.pi + 1e-3:  # a star: every turn to the left, but more than once around
+            return s, 0, 2
+    return 0, 0, 0
+
+
+@kernel
+def _horizontal(feet, i, j, up):
+    """Vector from point i to point j without its part along `up`."""
+    x = feet[j, 0] - feet[i, 0]
+    y = feet[j, 1] - feet[i, 1]
+    z = feet[j, 2] - feet[i, 2]
+    along = x * up[0] + y * up[1] + z * up[2]
+    return x - along * up[0], y - along * up[1], z - along * up[2]
+
+
+@kernel
+def edge_inward(feet, i, normal):
+    """Unit vector in the plane across `normal` that points from edge i to the inside."""
+    x, y, z = _horizontal(feet, i, (i + 1) % feet.shape[0], normal)
+    length = np.sqrt(x * x + y * y + z * z)
+    return (
+        (normal[1] * z - normal[2] * y) / length,
+        (normal[2] * x - normal[0] * z) / length,
+        (normal[0] * y - normal[1] * x) / length,
+    )
+
+
+@kernel
+def edge_direction(feet, i):
+    """Unit vector along edge i, in space (an edge may be inclined)."""
+    j = (i + 1) % feet.shape[0]
+    x = feet[j, 0] - feet[i, 0]
+    y = feet[j, 1] - feet[i, 1]
+    z = feet[j, 2] - feet[i, 2]
+    length = np.sqrt(x * x + y * y + z * z)
+    return x / length, y / length, z / length
+
+
+@kernel
+def edge_moment(feet, i, point, force, moment):
+    """Moment about edge i of a force at a point and a couple; positive where it overturns the machine."""
+    ex, ey, ez = edge_direction(feet, i)
+    x = point[0] - feet[i, 0]
+    y = point[1] - feet[i, 1]
+    z = point[2] - feet[i, 2]
+    return (
+        ex * (y * force[2] - z * force[1] + moment[0])
+        + ey * (z * force[0] - x * force[2] + moment[1])
+        + ez * (x * force[1] - y * force[0] + moment[2])
+    )
+
+
+@kernel
+def plane_normal(feet, normal):
+    """Write the unit normal of the plane through the contact points (Newell's rule) into `normal` (3,)."""
+    normal[:] = 0.0
+    n = feet.shape[0]
+    for i in range(n):
+        j = (i + 1) % n
+        for k in range(3):
+            a = (k + 1) % 3
+            b = (k + 2) % 3
+            normal[k] += (feet[i, a] - feet[j, a]) * (feet[i, b] + feet[j, b])
+    normal /= np.sqrt(normal[0] ** 2 + normal[1] ** 2 + normal[2] ** 2)
+
+
+@kernel
+def inradius(feet, normal):
+    """Radius of the largest circle in the polygon, seen along `normal`.
+
+    The largest r with a centre at least r inside every edge: a linear program in three unknowns, whose solution
+    touches three edges. Few edges, so every triple is tried.
+    """
+    n = feet.shape[0]
+    lines = np.empty((n, 3))
+    ux, uy, uz = edge_inward(feet, 0, normal)
+    vx = normal[1] * uz - normal[2] * uy
+    vy = normal[2] * ux - normal[0] * uz
+    vz = normal[0] * uy - normal[1] * ux
+    scale = 0.0
+    for i in range(n):
+        mx, my, mz = edge_inward(feet, i, normal)
+        lines[i, 0] = mx * ux + my * uy + mz * uz
+        lines[i, 1] = mx * vx + my * vy + mz * vz
+        lines[i, 2] = mx * (feet[i, 0] - feet[0, 0]) + my * (feet[i, 1] - feet[0, 1]) + mz * (feet[i, 2] - feet[0, 2])
+        for k in range(3):
+            scale = max(scale, abs(feet[i, k] - feet[0, k]))
+    best = 0.0
+    for i in range(n):
+        for j in range(i + 1, n):
+            for k in range(j + 1, n):
+                radius, x, y = _equidistant(lines, i, j, k)
+                if radius <= best:
+                    continue
+                inside = True
+                for edge in range(n):
+                    if lines[edge, 0] * x + lines[edge, 1] * y - lines[edge, 2] < radius - 1e-9 * scale:
+                        inside = False
+                        break
+                if inside:
+                    best = radius
+    return best
+
+
+@kernel
+def _equidistant(lines, i, j, k):
+    """(r, x, y) of the point at the same signed distance r from three lines; r = -1 where there is none."""
+    a, b, c = lines[i, 0] - lines[k, 0], lines[i, 1] - lines[k, 1], lines[i, 2] - lines[k, 2]
+    d, e, f = lines[j, 0] - lines[k, 0], lines[j, 1] - lines[k, 1], lines[j, 2] - lines[k, 2]
+    determinant = a * e - b * d
+    if abs(determinant) < 1e-12:
+        return -1.0, 0.0, 0.0
+    x = (c * e - b * f) / determinant
+    y = (a * f - c * d) / determinant
+    return lines[k, 0] * x + lines[k, 1] * y - lines[k, 2], x, y
+
+
+def name_edges(feet: ArrayLike, travel: ArrayLike = (1.0, 0.0, 0.0), up: ArrayLike = UP) -> tuple[str, ...]:
+    """Names of the edges by the side of the machine they lie on: `front`, `left`, `rear`, `right`.
+
+    Args:
+        feet: (n, 3) contact points in the order of the polygon, m.
+        travel: (3,) direction in which the machine looks.
+        up: (3,) direction against gravity.
+
+    Returns:
+        n names; where two edges lie on the same side they are numbered, `front_1`, `front_2`.
+    """
+    points, normal = contiguous(feet), unit_vector(up, 'up')
+    ahead = unit_vector(contiguous(travel) - np.dot(travel, normal) * normal, 'travel')
+    left = np.cross(normal, ahead)
+    sides = []
+    for i in range(points.shape[0]):
+        outward = -np.array(edge_inward(points, i, normal))
+        angle = np.arctan2(outward @ left, outward @ ahead)
+        sides.append(('front', 'left', 'rear', 'right')[round(float(angle) / (np.pi / 2)) % 4])
+    numbers = [sides[: i + 1].count(side) for i, side in enumerate(sides)]
+    return tuple(side if sides.count(side) == 1 else f'{side}_{k}' for side, k in zip(sides, numbers))

@@ -1,0 +1,100 @@
+"""Zero moment point and its stability degree (Sugano; abo-shanab-2003, eqs 2.4 and 2.5)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability.polygon import check_polygon, edge_inward, inradius, plane_normal
+
+
+class ZmpDegree(NamedTuple):
+    """Result of :func:`zmp_degree`; a leading dimension (t,) where a batch was given.
+
+    Attributes:
+        value: () stability degree alpha = d / r_o, 1 at best, 0 on an edge, negative outside; -inf where the load
+            does not press the machine on the ground.
+        edges: (n,) signed distance of the zero moment point to each edge divided by r_o.
+        valid: () the load presses the machine on the ground and all numbers are finite.
+        point: (3,) zero moment point, m; NaN where not valid.
+        inradius: () r_o, the largest distance to the edges that a point of the polygon can have, m.
+    """
+
+    value: Array
+    edges: Array
+    valid: Booleans
+    point: Array
+    inradius: Array
+
+
+def zmp_degree(
+    feet: ArrayLike, com: ArrayLike, force: ArrayLike, moment: ArrayLike = (0.0, 0.0, 0.0), up: ArrayLike = UP
+) -> ZmpDegree:
+    """Zero moment point on the plane through the feet, and its stability degree.
+
+    The point is where the net load has no moment along the plane. Of the loads of a whole machine in contact it is the
+    centre of pressure and cannot leave the polygon: while the machine rocks about an edge the degree is zero. Of loads
+    with the base taken at rest it goes outside, and the degree below zero.
+
+    Args:
+        feet: (n, 3) contact points in the order of the polygon, m; (t, n, 3) for a batch. For a wheel off the
+            ground: the point of the ground below it. Feet that are not in one plane: the mean plane (Newell).
+        com: (3,) point in which `force` acts, m, or (t, 3).
+        force: (3,) net force without the ground's: gravity, inertia, external, N, or (t, 3).
+        moment: (3,) net moment about `com` without the ground's, N m, or (t, 3).
+        up: (3,) unit vector against gravity, used to check the order of the feet.
+
+    Raises:
+        ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
+    """
+    (feet_, com_, force_, moment_, up_), single = as_states(
+        feet=(feet, ('n', 3)), com=(com, (3,)), force=(force, (3,)), moment=(moment, (3,)), up=(up, (3,))
+    )
+    check_polygon(feet_, up_)
+    value, edges, valid, point, radius = zmp_kernel(feet_, com_, force_, moment_)
+    if single:
+        return ZmpDegree(value[0], edges[0], valid[0], point[0], radius[0])
+    return ZmpDegree(value, edges, valid, point, radius)
+
+
+@kernel
+def zmp_kernel(feet, com, force, moment):
+    """ZMP of a batch: value (t,), edges (t, n), valid (t,), point (t, 3), inradius (t,). Leading dimensions 1 or t."""
+    states = max(feet.shape[0], com.shape[0], force.shape[0], moment.shape[0])
+    n = feet.shape[1]
+    value, edges, valid = np.empty(states), np.empty((states, n)), np.empty(states, dtype=np.bool_)
+    point, radius = np.empty((states, 3)), np.empty(states)
+    normal, origin = np.empty(3), np.empty(3)
+    for s in range(states):
+        f, c = feet[pick(s, feet.shape[0])], com[pick(s, com.shape[0])]
+        p, m = force[pick(s, force.shape[0])], moment[pick(s, moment.shape[0])]
+        if s == 0 or feet.shape[0] > 1:
+            plane_normal(f, normal)
+            for k in range(3):
+                origin[k] = f[:, k].sum() / n
+            radius[s] = inradius(f, normal)
+        else:
+            radius[s] = radius[0]
+        press = -(normal[0] * p[0] + normal[1] * p[1] + normal[2] * p[2])
+        if not press > 0.0:
+            value[s], valid[s] = -np.inf if press <= 0.0 else np.nan, False
+            edges[s, :] = value[s]
+            point[s, :] = np.nan
+            continue
+        x, y, z = c[0] - origin[0], c[1] - origin[1], c[2] - origin[2]
+        mx = m[0] + y * p[2] - z * p[1]
+        my = m[1] + z * p[0] - x * p[2]
+        mz = m[2] + x * p[1] - y * p[0]
+        # r x F takes over the moment along the plane: r = normal x M / (normal . F)
+        point[s, 0] = origin[0] - (normal[1] * mz - normal[2] * my) / press
+        point[s, 1] = origin[1] - (normal[2] * mx - normal[0] * mz) / press
+        point[s, 2] = origin[2] - (normal[0] * my - normal[1] * mx) / press
+        for i in range(n):
+            ix, iy, iz = edge_inward(f, i, normal)
+            distance = ix * (point[s, 0] - f[i, 0]) + iy * (point[s, 1] - f[i, 1]) + iz * (point[s, 2] - f[i, 2])
+            edges[s, i] = distance / radius[s]
+        value[s], valid[s] = least(edges[s])
+    return value, edges, valid, point, radius
