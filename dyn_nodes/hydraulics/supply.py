@@ -80,21 +80,32 @@ def shared_flow(supply: Supply, inlet_area: Scalar, bypass_area: Scalar, pressur
 
 
 def makeup_flow(supply: Supply, pressure: Scalar) -> Scalar:
-    """Return the flow from tank into a line below tank pressure, m3/s (anti-cavitation check, spec G4)."""
+    """Return the flow from tank into a line below tank pressure, m3/s (anti-cavitation check, spec G4).
+
+    An orifice alone would let a fast piston pull the line to pressures below absolute zero. There the flow
+    grows linearly as well, as steeply as the regularized orifice does at its opening: the void is filled.
+    """
     shortage = ca.fmax(supply.tank_pressure - pressure, 0.0)
-    return (supply.orifice_coefficient * supply.makeup_area) * shortage / ca.sqrt(shortage + supply.smoothing)
+    conductance = supply.orifice_coefficient * supply.makeup_area
+    return conductance * shortage / ca.sqrt(shortage + supply.smoothing) + _void_flow(supply, conductance, pressure)
 
 
 def port_protection_flow(supply: Supply, pressure: Scalar) -> Scalar:
     """Return the flow into a line through its make-up check, minus that out of it over its relief, m3/s (spec G4).
 
     Only one of the two valves is ever open (tank pressure is below relief pressure), so both share one root.
+    The make-up is that of `makeup_flow`.
     """
     shortage = ca.fmax(supply.tank_pressure - pressure, 0.0)
     excess = ca.fmax(pressure - supply.line_relief_pressure, 0.0)
     makeup = supply.orifice_coefficient * supply.makeup_area
     relief = supply.orifice_coefficient * supply.line_relief_area
-    return (makeup * shortage - relief * excess) / ca.sqrt(shortage + excess + supply.smoothing)
+    orifices = (makeup * shortage - relief * excess) / ca.sqrt(shortage + excess + supply.smoothing)
+    return orifices + _void_flow(supply, makeup, pressure)
+
+
+def _void_flow(supply: Supply, conductance: Scalar, pressure: Scalar) -> Scalar:
+    return ca.fmax((-conductance / ca.sqrt(supply.smoothing)) * pressure, 0.0)
 
 
 def crossover_relief_flow(supply: Supply, first_pressure: Scalar, second_pressure: Scalar) -> Scalar:
