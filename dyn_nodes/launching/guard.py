@@ -1,0 +1,128 @@
+"""Ends the launched processes when the launcher is gone, however it went.
+
+A launcher that is killed by SIGKILL can clean up nothing. This small program, in a session of its own, holds the
+reading end of a pipe whose only writing end is the launcher's: the kernel closes that one at the launcher's death, and
+the guard then stops the process groups that it was told about, by SIGINT first, so that a recorder can finish its bag.
+(`PR_SET_PDEATHSIG` can't do that: it needs code between fork and exec, sends one signal only, sends it also when
+merely the *thread* that started the child ends, and does not reach the children's children.)
+
+Run as `python -I -S guard.py TOKEN SIGTERM_TIMEOUT SIGKILL_TIMEOUT LAUNCHER_PID`; its standard input takes the lines
+`+PGID`, `-PGID` and `quit`. It imports a few small standard modules only and starts beside the nodes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+TOKEN_VARIABLE = 'DYN_NODES_LAUNCH'
+PARENT_CHECK = 0.5
+
+
+def group_exists(group: int) -> bool:
+    """Whether a process group still has a member."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def marked_processes(token: str) -> list[int]:
+    """Processes whose environment carries a launch's token: also those that left their group. Linux only."""
+    marker = f'{TOKEN_VARIABLE}={token}'.encode()
+    found: list[int] = []
+    try:
+        entries = os.listdir('/proc')
+    except OSError:
+        return found
+    for entry in entries:
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        try:
+            with open(f'/proc/{entry}/environ', 'rb') as file:
+                if marker in file.read().split(b'\0'):
+                    found.append(int(entry))
+        except OSError:
+            continue
+    return found
+
+
+def read_until_launcher_is_gone(parent: int) -> set[int] | None:
+    """Follow the launcher's messages.
+
+    Returns:
+        The process groups that were alive at its end; None when it said that all is well.
+    """
+    groups: set[int] = set()
+    pending = b''
+    while True:
+        readable, _, _ = select.select([0], [], [], PARENT_CHECK)
+        if not readable:
+            if os.getppid() != parent:
+                return groups
+            continue
+        data = os.read(0, 4096)
+        if not data:
+            return groups
+        *lines, pending = (pending + data).split(b'\n')
+        for line in lines:
+            if line == b'quit':
+                return None
+            if line.startswith(b'+'):
+                groups.add(int(line[1:]))
+            elif line.startswith(b'-'):
+                groups.discard(int(line[1:]))
+
+
+def stop(groups: set[int], token: str, sigterm_timeout: float, sigkill_timeout: float) -> None:
+    """SIGINT, SIGTERM, SIGKILL, each until all are gone or the time is up."""
+    for signal_number, patience in (
+        (signal.SIGINT, sigterm_timeout),
+        (signal.SIGTERM, sigkill_timeout),
+        (signal.SIGKILL, 1.0),
+    ):
+        strays = marked_processes(token)
+        for group in groups:
+            _signal(os.killpg, group, signal_number)
+        for process in strays:
+            if not any(_group_of(process) == group for group in groups):
+                _signal(os.kill, process, signal_number)
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if not any(group_exists(group) for group in groups) and not marked_processes(token):
+                return
+            time.sleep(0.05)
+
+
+def _group_of(process: int) -> int:
+    try:
+        return os.getpgid(process)
+    except OSError:
+        return -1
+
+
+def _signal(function: Callable[[int, int], None], target: int, signal_number: int) -> None:
+    with contextlib.suppress(OSError):
+        function(target, signal_number)
+
+
+def main() -> None:
+    """Guard one launch."""
+    token, sigterm_timeout, sigkill_timeout = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+    groups = read_until_launcher_is_gone(int(sys.argv[4]))
+    if groups is not None:
+        stop(groups, token, sigterm_timeout, sigkill_timeout)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,108 @@
+"""`dyn-nodes launch` behind its command line: finding the file, reading the arguments, running until the end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from dyn_nodes.launching.errors import LaunchError
+from dyn_nodes.launching.session import LaunchSession
+from dyn_nodes.launching.substitutions import SubstitutionError, package_share
+from dyn_nodes.share import PACKAGE
+
+SUFFIXES = ('.launch.xml', '_launch.xml', '.xml')
+
+
+def find_launch_file(name: str, package: str = PACKAGE) -> Path:
+    """A launch file by its path, or by its name in a package's `launch/`.
+
+    Args:
+        name: A path (`demo/my.launch.xml`), a file name (`log_loader.launch.xml`) or the short form (`log_loader`).
+        package: The package to look in.
+
+    Raises:
+        LaunchError: There is none; the message lists those that there are.
+    """
+    path = Path(name)
+    if path.is_file() and package == PACKAGE:
+        return path
+    try:
+        folder = package_share(package) / 'launch'
+    except SubstitutionError as error:
+        raise LaunchError(str(error)) from None
+    for candidate in (folder / name, *(folder / f'{name}{suffix}' for suffix in SUFFIXES)):
+        if candidate.is_file():
+            if candidate.suffix != '.xml':
+                raise LaunchError('expected an XML launch file: other kinds need ros2 launch', candidate)
+            return candidate
+    if path.suffix or '/' in name:
+        raise LaunchError('expected a launch file, found no such file', path)
+    known = ', '.join(sorted(p.name for p in folder.glob('*.xml'))) if folder.is_dir() else ''
+    raise LaunchError(f'no launch file {name!r}: neither a file here nor one of {known or "(none)"} in {folder}')
+
+
+def parse_launch_arguments(words: Iterable[str]) -> dict[str, str]:
+    """`name:=value` words as a dictionary; the last of equal names counts.
+
+    Raises:
+        LaunchError: A word has another form.
+    """
+    arguments = {}
+    for word in words:
+        name, separator, value = word.partition(':=')
+        if not separator or not name:
+            raise LaunchError(f'expected arguments of the form name:=value, found {word!r}')
+        arguments[name] = value
+    return arguments
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + '\n')
+    sys.stdout.flush()
+
+
+def run_launch(
+    path: Path | str,
+    arguments: Mapping[str, str] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    log_directory: Path | None = None,
+    screen: Callable[[str], None] | None = _print,
+) -> int:
+    """Run a launch file until all its processes have ended, or until SIGINT, SIGTERM or SIGHUP.
+
+    Args:
+        path: The XML launch file.
+        arguments: Values of its arguments.
+        environment: Environment of the processes; this process's own when None.
+        log_directory: For the logs; a fresh one when None.
+        screen: Takes the lines for the screen.
+
+    Returns:
+        0 when every process ended as it should, also after a signal to this launcher (as `ros2 launch` does);
+        1 when one died, or had to be killed.
+
+    Raises:
+        LaunchError: The file or the arguments are wrong. Nothing was started.
+    """
+    session = LaunchSession.from_file(
+        path, arguments, environment=environment, log_directory=log_directory, screen=screen
+    )
+    saved = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue  # under nohup
+            saved[number] = signal.signal(number, lambda got, frame: session.request_stop(signal.Signals(got).name))
+    try:
+        with session:
+            # In slices: a wait without an end would hold back Python's signal handlers on some systems.
+            while session.wait(0.5) is None:
+                pass
+    finally:
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+    return session.poll() or 0

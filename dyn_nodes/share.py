@@ -1,0 +1,75 @@
+"""Where the package keeps what is not code: its share with `launch/`, `urdf/` and `config/`.
+
+Three ways of installing put it in three places: colcon registers it in an ament index, pip copies it below the
+environment's prefix, and an editable install leaves it in the source tree.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+PACKAGE = 'dyn_nodes'
+SOURCE_TREE = Path(__file__).resolve().parent.parent
+FOLDERS = ('launch', 'urdf', 'config')
+
+
+def ament_prefix(package: str) -> Path | None:
+    """Prefix of an ament package, by the index below every entry of `AMENT_PREFIX_PATH`; None when there is none."""
+    for entry in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+        if entry and (Path(entry) / 'share' / 'ament_index' / 'resource_index' / 'packages' / package).is_file():
+            return Path(entry)
+    return None
+
+
+def _is_source_tree(folder: Path) -> bool:
+    return (
+        (folder / 'package.xml').is_file() or (folder / 'setup.py').is_file() or (folder / 'pyproject.toml').is_file()
+    )
+
+
+def share_candidates() -> list[Path]:
+    """The places that may hold the share, in the order in which they are tried."""
+    candidates = []
+    prefix = ament_prefix(PACKAGE)
+    if prefix is not None:
+        candidates.append(prefix / 'share' / PACKAGE)
+    if _is_source_tree(SOURCE_TREE):
+        # The code that runs lies in a source tree: its own files, not those that an earlier `pip install` left behind.
+        candidates.append(SOURCE_TREE)
+    candidates.append(Path(sys.prefix) / 'share' / PACKAGE)
+    return candidates
+
+
+def share_directory() -> Path:
+    """The directory with this package's `launch/`, `urdf/` and `config/`.
+
+    Returns:
+        The first of: the ament index's `share/dyn_nodes`, the source tree when the code runs from it,
+        `<sys.prefix>/share/dyn_nodes`.
+
+    Raises:
+        FileNotFoundError: None of them exists; the message lists what was tried.
+    """
+    candidates = share_candidates()
+    for folder in candidates:
+        if any((folder / name).is_dir() for name in FOLDERS):
+            return folder
+    tried = ', '.join(str(folder) for folder in candidates)
+    raise FileNotFoundError(f'the share of {PACKAGE} was not found: expected {", ".join(FOLDERS)} in one of {tried}')
+
+
+def find_resource(name: str | Path) -> Path:
+    """A file of the share by its relative name, such as `config/log_loader.yaml`.
+
+    Raises:
+        FileNotFoundError: No such file; the message lists the folder's files.
+    """
+    share = share_directory()
+    path = share / name
+    if path.is_file():
+        return path
+    siblings = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
+    known = ', '.join(siblings) or 'nothing'
+    raise FileNotFoundError(f'{name} was not found in {share}; {path.parent.name}/ holds {known}')
