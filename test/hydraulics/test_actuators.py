@@ -208,19 +208,23 @@ def drive(actuator, inertia, load, start, schedule, limits=(1e-7, 1.0)):
 
 
 def test_pressures_stay_physical_when_the_boom_is_driven_hard_into_both_stops(boom):
-    load = 2.4e5
-    q = 0.6
+    # as it is, this boom meets a dead centre before X = 0: take shorter cylinders
+    boom = dataclasses.replace(
+        boom, linkage=dataclasses.replace(boom.linkage, retracted_length=1.6, stroke=1.1), rod_volume=1.5e-2
+    )
+    load, q = 8e4, 0.6
     start = [*initial_pressures(boom, q, load), 0.0, q, 0.0]
     history = drive(boom, 1.7e5, load, start, [(8, 6.0), (-8, 6.5), (8, 7.0), (-8, 22.0), (0, 24.0)])
+    pistons = np.array([float(linkage(boom.linkage, angle).piston) for angle in history[3]])
+    assert pistons.max() > boom.linkage.stroke  # it did reach
+    assert pistons.min() < 0.0  # both ends
+    # the arm runs into the stops at full speed: v sqrt(m / K), some 2 cm
+    assert pistons.max() < boom.linkage.stroke + 0.02
+    assert pistons.min() > -0.02
     assert history[:2].min() > VACUUM
     assert history[:2].max() < 1.1 * 35.2e6
-    pistons = [float(linkage(boom.linkage, angle).piston) for angle in history[3]]
-    assert max(pistons) > 1.4  # it did reach
-    assert min(pistons) < 0.0  # both ends
-    assert max(pistons) < boom.linkage.stroke + 0.01
-    assert min(pistons) > -0.01
     assert np.abs(history[2]).max() <= 8e-3 + 1e-7
-    assert np.abs(history[4, -1]) < 1e-3
+    assert np.abs(history[4, -1]) < 1e-2
 
 
 def test_overrunning_load_cavitates_without_suction(stick):
@@ -244,7 +248,9 @@ def test_motor_pressures_stay_physical_when_the_swing_is_reversed_hard(swing):
     assert overshoot < 5e6
     assert history[:2].max() < 1.1 * 32e6
     assert np.abs(history[4]).max() > 0.4
-    assert np.abs(history[4, -1]) < 0.02
+    # once locked, the swing keeps no more than what the oil stores below relief pressure
+    stored = 2.9e-3 * 22e6 / math.sqrt(locked_stiffness(swing, 0.0) * 1.4e5)
+    assert np.abs(history[4, -1]) < stored
 
 
 def test_motor_power_and_symmetry(swing):
