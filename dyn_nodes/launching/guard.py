@@ -25,14 +25,31 @@ PARENT_CHECK = 0.5
 
 
 def group_exists(group: int) -> bool:
-    """Whether a process group still has a member."""
+    """Whether a process group still has a living member.
+
+    A dead one that nobody has waited for doesn't count: where process 1 reaps no orphans (many containers), such
+    remain for ever.
+    """
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        entries = [entry for entry in os.listdir('/proc') if entry.isdigit()]
+    except OSError:
+        return True
+    return any(_is_living_member(entry, group) for entry in entries)
+
+
+def _is_living_member(process: str, group: int) -> bool:
+    try:
+        with open(f'/proc/{process}/stat', 'rb') as file:
+            fields = file.read().rpartition(b')')[2].split()  # the name before it may hold anything
+    except OSError:
+        return False
+    return int(fields[2]) == group and fields[0] not in (b'Z', b'X')
 
 
 def marked_processes(token: str) -> list[int]:
