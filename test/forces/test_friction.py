@@ -96,7 +96,7 @@ def test_derivatives_are_finite_at_zero_speed(exponent):
     state = ca.SX.sym('s', 3)
     friction = lugre(LuGre(stribeck_exponent=exponent), state[0], state[1], state[2])
     jacobian = ca.Function('j', [state], [ca.jacobian(ca.vertcat(*friction), state)])
-    for speed in (0.0, -0.0, 1e-300, -1e-300, 1e-15, 1e-9, -1e-6, 1.0):
+    for speed in (0.0, -0.0, 1e-300, -1e-300, 1e-15, 1e-9, -1e-6):
         for bristle in (0.0, 0.0225, -0.0225):
             value = np.array(jacobian([speed, bristle, 5e4]))
             assert np.isfinite(value).all()
