@@ -1,1 +1,42 @@
-"""TODO"""
+"""What a machine is: links, joints, wheels, actuators, payload. Files in, one validated `Machine` out."""
+
+from dyn_nodes.model.load import LoadReport, load_machine, load_machine_report
+from dyn_nodes.model.machine import (
+    Actuator,
+    Base,
+    CylinderActuator,
+    InitialState,
+    Joint,
+    Link,
+    LuGre,
+    Machine,
+    MotorActuator,
+    Payload,
+    PinTriangle,
+    Supply,
+    Valve,
+    Wheel,
+)
+from dyn_nodes.model.problems import MachineError, Problem
+
+__all__ = [
+    'load_machine',
+    'load_machine_report',
+    'LoadReport',
+    'Machine',
+    'MachineError',
+    'Problem',
+    'Link',
+    'Joint',
+    'Base',
+    'Wheel',
+    'LuGre',
+    'Actuator',
+    'CylinderActuator',
+    'MotorActuator',
+    'PinTriangle',
+    'Valve',
+    'Supply',
+    'Payload',
+    'InitialState',
+]

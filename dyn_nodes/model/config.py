@@ -1,0 +1,192 @@
+"""Machine YAML -> the parts of a Machine that a URDF can't say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from dyn_nodes.model import schema
+from dyn_nodes.model.limits import NAME
+from dyn_nodes.model.machine import (
+    Actuator,
+    Base,
+    CylinderActuator,
+    InitialState,
+    LuGre,
+    MotorActuator,
+    Payload,
+    PinTriangle,
+    Supply,
+    Valve,
+    Wheel,
+    frozen_array,
+)
+from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.schema_reader import SchemaReader, Values, overlay
+from dyn_nodes.model.yaml_source import Entry
+
+
+@dataclass
+class Config:
+    """What a machine YAML says; without a file, what holds then.
+
+    Attributes:
+        lines: dotted key -> line of what the file holds.
+    """
+
+    name: str | None = None
+    gravity: float = 9.81
+    slope: tuple[float, float] = (0.0, 0.0)
+    overturn_angle: float = 1.3089969389957472
+    base: Base | None = None
+    initial: InitialState = field(default_factory=InitialState)
+    payload: Payload | None = None
+    wheels: tuple[Wheel, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    assumed: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def line(self, key: str) -> int:
+        """Return the line of a dotted key, or of the nearest mapping around it that stands in the file."""
+        while key and key not in self.lines:
+            key = key.rpartition('.')[0]
+        return self.lines.get(key, 0)
+
+
+def read_config(root: Entry, root_link: str, report: Report) -> Config:
+    """Return what the YAML says. Parts with faults are left out; the faults are in the report."""
+    reader = SchemaReader(report)
+    values = reader.table(root, schema.MACHINE)
+    defaults = root.mapping.get('defaults')
+    shared = defaults.mapping if defaults is not None else {}
+    config = Config(assumed=reader.assumed, lines=reader.lines)
+    config.name = _get(values, 'name', None)
+    config.gravity = _get(values, 'gravity', config.gravity)
+    config.overturn_angle = _get(values, 'overturn_angle', config.overturn_angle)
+    slope = values.get('slope') or {}
+    if isinstance(slope, dict):
+        config.slope = (_get(slope, 'roll', 0.0), _get(slope, 'pitch', 0.0))
+    config.base = _base(values.get('base'), root_link)
+    config.initial = _initial(values.get('initial'), reader)
+    config.payload = _payload(values.get('payload'))
+    config.wheels = _wheels(reader, values.get('wheels'), shared, root_link)
+    config.actuators = _actuators(reader, values.get('actuators'), shared)
+    return config
+
+
+def _get(values: Values, key: str, default: Any) -> Any:
+    value = values.get(key)
+    return default if value is None else value
+
+
+def _base(values: object, root_link: str) -> Base | None:
+    if not isinstance(values, dict):
+        return None
+    return Base(_get(values, 'link', root_link), _get(values, 'attachment', 'fixed'))
+
+
+def _initial(values: object, reader: SchemaReader) -> InitialState:
+    if not isinstance(values, dict):
+        return InitialState()
+    positions = values.get('joint_positions') or {}
+    for name, (_, line) in positions.items():
+        reader.lines[f'initial.joint_positions.{name}'] = line
+    return InitialState(
+        joint_positions={name: value for name, (value, _) in positions.items()},
+        base_position=_get(values, 'base_position', (0.0, 0.0, 0.0)),
+        base_yaw=_get(values, 'base_yaw', 0.0),
+        settle=_get(values, 'settle', True),
+    )
+
+
+def _payload(values: object) -> Payload | None:
+    if not isinstance(values, dict) or not _complete(values, schema.PAYLOAD):
+        return None
+    position = frozen_array(values['position'], (3,))
+    return Payload(values['link'], position, values['mass'], values['limit'])
+
+
+def _wheels(reader: SchemaReader, entry: object, shared: dict[str, Entry], root_link: str) -> tuple[Wheel, ...]:
+    wheels = []
+    for name, own in reader.named(entry if isinstance(entry, Entry) else None).items():
+        _check_name(name, own, 'ground_reactions/<name>', reader.report)
+        values = _over(reader, own, schema.WHEEL, shared.get('wheel'))
+        if not _complete(values, schema.WHEEL):
+            continue
+        friction = values['friction']
+        if isinstance(friction, dict) and not _complete(friction, schema.FRICTION):
+            continue
+        wheels.append(
+            Wheel(
+                name=name,
+                link=values['link'] or root_link,  # type: ignore[arg-type]
+                position=frozen_array(values['position'], (3,)),
+                stiffness=values['stiffness'],  # type: ignore[arg-type]
+                damping=values['damping'],  # type: ignore[arg-type]
+                free_length=values['free_length'],  # type: ignore[arg-type]
+                friction=LuGre(**friction) if isinstance(friction, dict) else None,
+            )
+        )
+    return tuple(wheels)
+
+
+def _actuators(reader: SchemaReader, entry: object, shared: dict[str, Entry]) -> tuple[Actuator, ...]:
+    actuators = []
+    for name, own in reader.named(entry if isinstance(entry, Entry) else None).items():
+        _check_name(name, own, 'hydraulics/<name>/...', reader.report)
+        actuator = _actuator(reader, name, own, shared)
+        if actuator is not None:
+            actuators.append(actuator)
+    return tuple(actuators)
+
+
+def _actuator(reader: SchemaReader, name: str, own: Entry, shared: dict[str, Entry]) -> Actuator | None:
+    if own.kind != 'map':
+        reader.report.add(own.line, own.path, 'a mapping', own.describe())
+        return None
+    kind_entry = own.mapping.get('type')
+    kind = kind_entry.text if kind_entry is not None else ''
+    if kind not in ('cylinder', 'motor'):
+        line = kind_entry.line if kind_entry is not None else own.line
+        found = did_you_mean(kind, ('cylinder', 'motor')) if kind else 'nothing'
+        reader.report.add(line, f'{own.path}.type', 'cylinder or motor', found)
+        return None
+    keys = schema.CYLINDER if kind == 'cylinder' else schema.MOTOR
+    parts = {key: Entry('map', {}, own.line, f'{own.path}.{key}') for key in ('valve', 'supply')}
+    below = Entry(
+        'map',
+        {key: overlay(parts[key], shared.get(key)) or parts[key] for key in parts},
+        own.line,
+        own.path,
+    )
+    values = _over(reader, own, keys, below, shared.get(kind))
+    nested = (('linkage', schema.LINKAGE),) if kind == 'cylinder' else ()
+    if not _complete(values, keys) or not all(
+        _complete(values[key], table) for key, table in (('valve', schema.VALVE), ('supply', schema.SUPPLY), *nested)
+    ):
+        return None
+    arguments: dict[str, Any] = {key: value for key, value in values.items() if key != 'type'}
+    arguments |= {'name': name, 'valve': Valve(**arguments['valve']), 'supply': Supply(**arguments['supply'])}
+    if kind == 'motor':
+        return MotorActuator(**arguments)
+    return CylinderActuator(**{**arguments, 'linkage': PinTriangle(**arguments['linkage'])})
+
+
+def _over(reader: SchemaReader, own: Entry, keys: tuple[schema.Key, ...], *below: Entry | None) -> Values:
+    """Return the values of a mapping laid over its defaults."""
+    if own.kind != 'map':
+        reader.report.add(own.line, own.path, 'a mapping', own.describe())
+        return {}
+    return reader.table(overlay(*below, own) or own, keys)
+
+
+def _complete(values: object, keys: tuple[schema.Key, ...]) -> bool:
+    """Return whether every key has a value (possibly its default): no fault was found in any."""
+    return isinstance(values, dict) and all(key.name in values for key in keys)
+
+
+def _check_name(name: str, entry: Entry, used_as: str, report: Report) -> None:
+    if not re.match(NAME, name):
+        expected = f'a name of letters, digits and underscores (it is part of the topic {used_as})'
+        report.add(entry.line, entry.path, expected, repr(name))

@@ -1,0 +1,192 @@
+"""Do the YAML and the URDF of a machine fit each other?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from dyn_nodes.model.config import Config
+from dyn_nodes.model.limits import MANY_TURNS, angle_remark, length_remark
+from dyn_nodes.model.linkage_checks import check_linkage
+from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, MotorActuator, Wheel
+from dyn_nodes.model.posture import center_of_mass, link_poses
+from dyn_nodes.model.problems import Report, did_you_mean, number
+from dyn_nodes.model.urdf import Urdf
+
+OUTSIDE = 1e-9  # rad or m
+
+
+def check_config(config: Config, urdf: Urdf, report: Report) -> None:
+    """Check every part of the YAML against the URDF and the parts against each other."""
+    links = {link.name: link for link in urdf.links}
+    joints = {joint.name: joint for joint in urdf.joints}
+    _check_base(config, urdf, report)
+    _check_initial(config, joints, report)
+    _check_payload(config, links, report)
+    for wheel in config.wheels:
+        _check_wheel(wheel, links, config, report)
+    movers: dict[str, str] = {}
+    for actuator in config.actuators:
+        _check_actuator(actuator, joints, movers, config, report)
+    if not report.failed:
+        _check_support(config, urdf, report)
+
+
+def _check_base(config: Config, urdf: Urdf, report: Report) -> None:
+    root = urdf.links[0].name
+    if config.base is not None and config.base.link != root:
+        expected = f'the root link of the URDF, {root}'
+        report.add(config.line('base.link'), 'base.link', expected, repr(config.base.link))
+    if config.name is not None and not config.name.strip():
+        report.add(config.line('name'), 'name', 'a name', repr(config.name))
+    for axis, value in zip(('roll', 'pitch'), config.slope):
+        if abs(value) >= math.pi / 2:
+            report.add(config.line(f'slope.{axis}'), f'slope.{axis}', 'a slope below pi/2 rad', number(value))
+    if config.overturn_angle > math.pi:
+        line = config.line('overturn_angle')
+        report.add(line, 'overturn_angle', 'at most pi rad', number(config.overturn_angle))
+
+
+def _check_initial(config: Config, joints: Mapping[str, Joint], report: Report) -> None:
+    movable = {name: joint for name, joint in joints.items() if joint.movable}
+    for name, value in config.initial.joint_positions.items():
+        where = f'initial.joint_positions.{name}'
+        line = config.line(where)
+        joint = movable.get(name)
+        if joint is None:
+            found = f'{name!r}, which is fixed' if name in joints else did_you_mean(name, movable)
+            report.add(line, where, 'a movable joint of the URDF', found)
+            continue
+        remark = length_remark(value) if joint.type == 'prismatic' else angle_remark(value)
+        if remark and (joint.type != 'continuous' or abs(value) > MANY_TURNS):
+            report.add(line, where, 'a position in m' if joint.type == 'prismatic' else 'an angle in rad', remark)
+        elif not joint.lower - OUTSIDE <= value <= joint.upper + OUTSIDE:
+            expected = f'a position within the limits {number(joint.lower)} to {number(joint.upper)}'
+            report.add(line, where, expected, number(value))
+    for name, joint in movable.items():
+        if name not in config.initial.joint_positions and not joint.lower <= 0.0 <= joint.upper:
+            expected = f'a position within the limits {number(joint.lower)} to {number(joint.upper)}'
+            line = config.line('initial.joint_positions')
+            report.warn(line, f'initial.joint_positions.{name}', expected, 'nothing, so it starts at 0')
+
+
+def _check_payload(config: Config, links: Mapping[str, Link], report: Report) -> None:
+    payload = config.payload
+    if payload is None:
+        return
+    if payload.link not in links:
+        found = did_you_mean(payload.link, links)
+        report.add(config.line('payload.link'), 'payload.link', 'a link of the URDF', found)
+    if payload.mass > payload.limit:
+        expected = f'at most the limit, {number(payload.limit)} kg'
+        report.add(config.line('payload.mass'), 'payload.mass', expected, f'{number(payload.mass)} kg')
+
+
+def _check_wheel(wheel: Wheel, links: Mapping[str, Link], config: Config, report: Report) -> None:
+    where = f'wheels.{wheel.name}'
+
+    def line(key: str) -> int:
+        own = f'{where}.{key}'
+        return config.lines.get(own) or config.lines.get(f'defaults.wheel.{key}') or config.line(where)
+
+    if wheel.link not in links:
+        report.add(line('link'), f'{where}.link', 'a link of the URDF', did_you_mean(wheel.link, links))
+    friction = wheel.friction
+    if friction is not None and friction.kinetic > friction.static:
+        expected = f'kinetic friction at most the static {number(friction.static)}'
+        report.add(line('friction.kinetic'), f'{where}.friction.kinetic', expected, number(friction.kinetic))
+
+
+def _check_actuator(
+    actuator: Actuator, joints: Mapping[str, Joint], movers: dict[str, str], config: Config, report: Report
+) -> None:
+    where = f'actuators.{actuator.name}'
+    joint = joints.get(actuator.joint)
+    line = config.line(f'{where}.joint')
+    if joint is None:
+        movable = [name for name, known in joints.items() if known.movable]
+        report.add(line, f'{where}.joint', 'a joint of the URDF', did_you_mean(actuator.joint, movable))
+        return
+    if not joint.movable:
+        report.add(line, f'{where}.joint', 'a movable joint', f'{joint.name!r}, which is fixed')
+        return
+    if joint.name in movers:
+        expected = f'one actuator on joint {joint.name} (actuators.{movers[joint.name]} is one)'
+        report.add(line, f'{where}.joint', expected, 'a second one')
+    movers.setdefault(joint.name, actuator.name)
+    _check_valve(actuator, config, report)
+    if isinstance(actuator, MotorActuator):
+        if joint.type == 'prismatic':
+            report.add(line, f'{where}.joint', 'a revolute or continuous joint for a motor', f'a {joint.type} joint')
+        return
+    if joint.type != 'revolute':
+        report.add(line, f'{where}.joint', 'a revolute joint for a cylinder', f'a {joint.type} joint')
+        return
+    _check_cylinder(actuator, config, report)
+    check_linkage(actuator, joint, config.line(f'{where}.linkage'), report)
+
+
+def _check_valve(actuator: Actuator, config: Config, report: Report) -> None:
+    valve, where = actuator.valve, f'actuators.{actuator.name}.valve'
+    travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
+    if travel <= valve.dead_zone:
+        expected = f'a dead zone below the travel of the spool, {number(travel)} m'
+        line = config.line(f'{where}.dead_zone') or config.line('defaults.valve.dead_zone')
+        report.add(line, f'{where}.dead_zone', expected, number(valve.dead_zone))
+    supply, where = actuator.supply, f'actuators.{actuator.name}.supply'
+    for key in ('relief_pressure', 'line_relief_pressure'):
+        if getattr(supply, key) <= supply.tank_pressure:
+            expected = f'more than the tank pressure, {number(supply.tank_pressure)} Pa'
+            line = config.line(f'{where}.{key}')
+            report.add(line, f'{where}.{key}', expected, number(getattr(supply, key)))
+
+
+def _check_cylinder(actuator: CylinderActuator, config: Config, report: Report) -> None:
+    where = f'actuators.{actuator.name}'
+    if actuator.rod_area > actuator.head_area:
+        expected = f'at most the head area, {number(actuator.head_area)} m2'
+        report.add(config.line(f'{where}.rod_area'), f'{where}.rod_area', expected, number(actuator.rod_area))
+    displaced = actuator.rod_area * actuator.linkage.stroke
+    if actuator.rod_volume <= displaced:
+        expected = f'more than rod area times stroke, {number(displaced)} m3'
+        report.add(config.line(f'{where}.rod_volume'), f'{where}.rod_volume', expected, number(actuator.rod_volume))
+
+
+def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
+    attachment = config.base.attachment if config.base is not None else 'fixed'
+    wheels, line = config.wheels, config.line('wheels')
+    if attachment == 'fixed':
+        if wheels:
+            report.warn(line, 'wheels', 'no wheels on a fixed base', f'{len(wheels)}, which carry nothing')
+        return
+    least = 3 if attachment == 'free' else 2
+    if not wheels:
+        report.warn(config.line('base.attachment'), 'wheels', f'at least {least}', 'none: nothing holds the machine up')
+        return
+    if len(wheels) < least:
+        report.add(line, 'wheels', f'at least {least} for a {attachment} base', str(len(wheels)))
+        return
+    poses = link_poses(urdf.links, urdf.joints, config.initial.joint_positions)
+    points = np.array([poses[wheel.link][:3, :3] @ wheel.position + poses[wheel.link][:3, 3] for wheel in wheels])
+    spread = points[:, :2] - points[:, :2].mean(axis=0)
+    sizes = np.linalg.svd(spread, compute_uv=False) if attachment == 'free' else np.abs(spread[:, :1]).max(axis=0)
+    if sizes[-1] < 1e-6 * max(1.0, float(sizes[0])):
+        expected = 'wheels that span an area' if attachment == 'free' else 'wheels apart along x'
+        report.add(line, 'wheels', expected, 'wheels on one line' if attachment == 'free' else 'wheels at one x')
+        return
+    mass, center = center_of_mass(urdf.links, poses, config.payload)
+    if mass > 0:
+        _check_posture(config, points, center, mass * config.gravity, report)
+
+
+def _check_posture(config: Config, points: np.ndarray, center: np.ndarray, weight: float, report: Report) -> None:
+    above = [wheel.name for wheel, point in zip(config.wheels, points) if point[2] > center[2]]
+    if above:
+        expected = 'an attachment below the centre of mass'
+        report.warn(config.line(f'wheels.{above[0]}'), f'wheels.{above[0]}.position', expected, 'one above it')
+    carried = sum(wheel.stiffness * wheel.free_length for wheel in config.wheels)
+    if carried < weight:
+        expected = f'wheels that carry the weight, {number(weight)} N, before their struts are used up'
+        report.warn(config.line('wheels'), 'wheels', expected, f'{number(carried)} N (stiffness times free length)')

@@ -1,0 +1,129 @@
+"""Can a rigid body have this inertia?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from dyn_nodes.model.limits import LARGEST_OFFSET
+from dyn_nodes.model.machine import Array, Joint, Link
+from dyn_nodes.model.posture import link_poses
+from dyn_nodes.model.problems import Report
+
+ROUNDING = 1e-9  # relative; a principal moment this far below zero is rounding
+LEAST_INERTIA = 1e-12  # kg m2; less is zero
+TRIANGLE_TOLERANCE = 1e-3  # relative; numbers in a file are rounded
+
+
+def check_inertia(
+    tensor: Array, mass: float, line: int | None, where: str, report: Report, rides_on_another: bool = False
+) -> None:
+    """Check an inertia tensor (3, 3) about the mass centre, kg m2, of a body of `mass` kg.
+
+    Problems: a principal moment below zero, a size that looks like kg mm2. Warnings: the triangle inequality
+    (each principal moment is at most the sum of the others), no inertia with a mass, inertia without mass.
+    A link that `rides_on_another`, held by a fixed joint, counts with it as one body: below zero is a warning there.
+    """
+    where = f'{where}, inertia'
+    largest = float(np.max(np.abs(tensor)))
+    if math.sqrt(largest / max(mass, 1.0)) > LARGEST_OFFSET:
+        report.add(line, where, 'kg m2', f'{largest:.6g} with {mass:.6g} kg, which looks like kg mm2')
+        return
+    moments = np.linalg.eigvalsh(tensor)
+    if moments[0] < -_rounding(largest):
+        record = report.warn if rides_on_another else report.add
+        record(line, where, 'a positive definite tensor', f'principal moments {_list(moments)}')
+        return
+    if mass <= 0 and largest > LEAST_INERTIA:
+        report.warn(line, where, 'no inertia without mass', f'principal moments {_list(moments)}')
+    elif mass > 0 and largest <= LEAST_INERTIA:
+        report.warn(line, where, 'a positive definite tensor', f'zero, a point of {mass:.6g} kg')
+    elif mass > 0 and moments[0] <= _rounding(largest):
+        report.warn(line, where, 'a positive definite tensor', f'principal moments {_list(moments)}, a thin rod')
+    elif mass > 0 and moments[2] > (moments[0] + moments[1]) * (1.0 + TRIANGLE_TOLERANCE):
+        expected = 'principal moments that obey the triangle inequality'
+        report.warn(line, where, expected, f'{_list(moments)}, of no rigid body')
+
+
+def _rounding(largest: float) -> float:
+    return ROUNDING * largest + LEAST_INERTIA
+
+
+def _list(moments: Iterable[float]) -> str:
+    return ', '.join(f'{moment:.6g}' for moment in moments)
+
+
+def check_moved_inertia(
+    links: Sequence[Link], joints: Sequence[Joint], lines: Mapping[str, int], report: Report
+) -> None:
+    """Check that every joint moves inertia: else the mass matrix is singular and the joint has no motion.
+
+    A massless link is legal where something further out has mass; a warning says so.
+    """
+    poses = link_poses(links, joints, {})
+    by_name = {link.name: link for link in links}
+    subtree: dict[str, list[Link]] = {link.name: [link] for link in links}
+    rigid = {link.name: [link] for link in links}  # a link and what is fixed to it
+    for joint in reversed(joints):
+        subtree[joint.parent] += subtree[joint.child]
+        if not joint.movable:
+            rigid[joint.parent] += rigid[joint.child]
+    for joint in (joint for joint in joints if not joint.movable):
+        _check_composite(joint, by_name, rigid, poses, lines, report)
+    for joint in joints:
+        if not joint.movable:
+            continue
+        moved = _moved_inertia(joint, subtree[joint.child], poses)
+        where = f'link {joint.child}'
+        if moved <= 0.0:
+            unit = 'mass' if joint.type == 'prismatic' else 'inertia about the axis'
+            expected = f'inertia on what joint {joint.name} moves'
+            report.add(lines.get(joint.name), where, expected, f'no {unit} (a missing <inertial>?)')
+        elif sum(link.mass for link in rigid[joint.child]) <= 0.0:
+            expected = f'a mass (joint {joint.name} moves it)'
+            report.warn(lines.get(joint.name), where, expected, '0 kg; only links further out have mass')
+
+
+def _check_composite(
+    joint: Joint,
+    by_name: Mapping[str, Link],
+    rigid: Mapping[str, Sequence[Link]],
+    poses: Mapping[str, Array],
+    lines: Mapping[str, int],
+    report: Report,
+) -> None:
+    """Check the body that a fixed joint makes, where the fixed link alone has an impossible inertia."""
+    own = by_name[joint.child].inertia
+    if np.linalg.eigvalsh(own)[0] >= -_rounding(float(np.max(np.abs(own)))):
+        return
+    bodies = rigid[joint.parent]
+    masses = np.array([link.mass for link in bodies])
+    centres = np.array([poses[link.name][:3, :3] @ link.com + poses[link.name][:3, 3] for link in bodies])
+    middle = masses @ centres / max(float(masses.sum()), 1e-300)
+    total = np.zeros((3, 3))
+    for link, centre in zip(bodies, centres - middle):
+        rotation = poses[link.name][:3, :3]
+        total += rotation @ link.inertia @ rotation.T
+        total += link.mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    moments = np.linalg.eigvalsh(total)
+    if moments[0] < -_rounding(float(np.max(np.abs(total)))):
+        where = f'link {joint.child}, inertia'
+        expected = f'a positive definite tensor of {joint.parent} with what is fixed to it'
+        report.add(lines.get(joint.name), where, expected, f'principal moments {_list(moments)}')
+
+
+def _moved_inertia(joint: Joint, moved: Sequence[Link], poses: Mapping[str, Array]) -> float:
+    """Return the mass, kg, or the inertia about the joint axis, kg m2, that a joint moves at zero positions."""
+    if joint.type == 'prismatic':
+        return sum(link.mass for link in moved)
+    frame = poses[joint.child]
+    axis = frame[:3, :3] @ joint.axis
+    total = 0.0
+    for link in moved:
+        pose = poses[link.name]
+        arm = np.cross(axis, pose[:3, :3] @ link.com + pose[:3, 3] - frame[:3, 3])
+        local = pose[:3, :3].T @ axis
+        total += float(local @ link.inertia @ local) + link.mass * float(arm @ arm)
+    return total

@@ -1,0 +1,63 @@
+"""How large a number of a machine can be before it looks like one in the wrong unit."""
+
+from __future__ import annotations
+
+import math
+
+LARGEST_ANGLE = 2.0 * math.pi * 1.01  # rad; beyond a full turn it is most likely in degrees
+MANY_TURNS, NO_LIMIT = 4.0 * math.pi, 1e4  # rad; a joint position between them is taken for degrees
+LARGEST_OFFSET = 100.0  # m; a centre of mass or a joint further away is most likely in millimetres
+LARGEST_MASS = 1.0e7  # kg; the largest land machines have 1.4e7
+LEAST_PRESSURE = 1.0e3  # Pa; less is most likely in bar or MPa
+LEAST_BULK_MODULUS = 1.0e6  # Pa; oil has about 1e9
+NAME = r'^[A-Za-z][A-Za-z0-9_]*$'  # a part of a topic name
+
+
+def angle_remark(value: float) -> str | None:
+    """Return what an angle looks like where it can't be in radians, else None."""
+    if abs(value) <= LARGEST_ANGLE:
+        return None
+    return f'{value:.6g} rad, which looks like degrees ({value:.6g} deg = {math.radians(value):.4f} rad)'
+
+
+def length_remark(value: float) -> str | None:
+    """Return what a length looks like where it can't be in metres, else None."""
+    if abs(value) <= LARGEST_OFFSET:
+        return None
+    return f'{value:.6g} m, which looks like millimetres ({value:.6g} mm = {value / 1000:.4g} m)'
+
+
+def pressure_remark(value: float) -> str | None:
+    """Return what a pressure looks like where it can't be in pascals, else None."""
+    if value == 0 or abs(value) >= LEAST_PRESSURE:
+        return None
+    return f'{value:.6g} Pa, which looks like bar or MPa ({value:.6g} bar = {value * 1e5:.6g} Pa)'
+
+
+# unit -> the largest size that a machine can have in it, and what a larger one looks like
+LARGEST_BY_UNIT = {
+    'm': (LARGEST_OFFSET, 'millimetres'),
+    'm2': (10.0, 'mm2 or cm2'),
+    'm3': (100.0, 'litres or cm3'),
+    'm3/s': (10.0, 'l/min'),
+    'm3/rad': (1.0, 'cm3 per revolution'),
+    'kg': (LARGEST_MASS, 'grams'),
+    'm/s2': (100.0, 'mm/s2'),
+    's': (1000.0, 'milliseconds'),
+    'V': (1000.0, 'millivolts'),
+    'Pa': (1.0e12, 'another unit'),
+}
+
+
+def unit_remark(value: float, unit: str) -> str | None:
+    """Return what a number looks like where it can't be in its unit, else None."""
+    if unit == 'rad':
+        return angle_remark(value)
+    if unit == 'm':
+        return length_remark(value)
+    if unit == 'Pa' and pressure_remark(value):
+        return pressure_remark(value)
+    largest, looks_like = LARGEST_BY_UNIT.get(unit, (1.0e15, 'a mistake'))
+    if abs(value) <= largest:
+        return None
+    return f'{value:.6g} {unit}, which looks like {looks_like}'

@@ -1,0 +1,64 @@
+"""Can a cylinder reach the whole range of its joint?"""
+
+from __future__ import annotations
+
+import math
+
+from dyn_nodes.model.machine import CylinderActuator, Joint, PinTriangle
+from dyn_nodes.model.problems import Report, number
+
+LEAST_SINE = 1e-6  # of the angle between the pins; less is a dead centre
+
+
+def piston_position(linkage: PinTriangle, position: float) -> float:
+    """Return the piston position X(q), m, at a joint position, rad (abo-shanab-2003; spec G2)."""
+    angle = linkage.direction * position + linkage.angle
+    squared = linkage.a**2 + linkage.b**2 - 2.0 * linkage.a * linkage.b * math.cos(angle)
+    return math.sqrt(max(squared, 0.0)) - linkage.retracted_length
+
+
+def check_linkage(actuator: CylinderActuator, joint: Joint, line: int, report: Report) -> None:
+    """Check that the pins allow every position of the joint.
+
+    The pins and the joint axis form a triangle that the cylinder closes. Over the whole range of the joint its
+    length must stay within the stroke and its lever arm dX/dq must keep the sign that `direction` gives.
+    """
+    where, linkage = f'actuators.{actuator.name}.linkage', actuator.linkage
+    if linkage.direction not in (-1.0, 1.0):
+        report.add(line, f'{where}.direction', '1 or -1', number(linkage.direction))
+        return
+    shortest, longest = abs(linkage.a - linkage.b), linkage.a + linkage.b
+    extended = linkage.retracted_length + linkage.stroke
+    if extended < shortest or linkage.retracted_length > longest:
+        expected = f'a cylinder that closes the triangle of a and b: {number(shortest)} to {number(longest)} m'
+        found = f'{number(linkage.retracted_length)} to {number(extended)} m'
+        report.add(line, where, expected, found)
+        return
+    if not _check_lever_arm(linkage, joint, where, line, report):
+        return
+    for position in (joint.lower, joint.upper):
+        extension = piston_position(linkage, position)
+        if not -1e-9 <= extension <= linkage.stroke + 1e-9:
+            expected = f'a piston position within the stroke, 0 to {number(linkage.stroke)} m, over the whole joint'
+            report.add(line, where, expected, f'{number(extension)} m at {_at(joint, position)}')
+
+
+def _check_lever_arm(linkage: PinTriangle, joint: Joint, where: str, line: int, report: Report) -> bool:
+    """Check the sign of dX/dq = direction a b sin(phi) / s with phi = direction q + angle."""
+    ends = sorted(linkage.direction * position + linkage.angle for position in (joint.lower, joint.upper))
+    turn = math.ceil((ends[0] - LEAST_SINE) / math.pi)
+    if turn * math.pi <= ends[1] + LEAST_SINE:
+        position = (turn * math.pi - linkage.angle) * linkage.direction
+        expected = 'a lever arm that does not change sign over the range of the joint'
+        report.add(line, where, expected, f'a dead centre at {_at(joint, position)}')
+        return False
+    if math.sin(0.5 * (ends[0] + ends[1])) < 0:
+        expected = f'direction {number(linkage.direction)}: extension that moves {joint.name} this way'
+        found = 'pins whose extension moves it the other way (is the sign of angle or direction wrong?)'
+        report.add(line, where, expected, found)
+        return False
+    return True
+
+
+def _at(joint: Joint, position: float) -> str:
+    return f'{joint.name} = {position:.4f} rad ({math.degrees(position):.1f} deg)'

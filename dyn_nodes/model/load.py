@@ -1,0 +1,82 @@
+"""Load a machine from its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from dyn_nodes.model.config import Config, read_config
+from dyn_nodes.model.config_checks import check_config
+from dyn_nodes.model.machine import Base, Machine
+from dyn_nodes.model.problems import MachineError, Problem, Report
+from dyn_nodes.model.urdf import Urdf, read_urdf
+from dyn_nodes.model.xml_source import read_urdf_text
+from dyn_nodes.model.yaml_source import read_yaml
+
+
+class LoadReport(NamedTuple):
+    """What came of loading: a machine, or problems; warnings in either case, each sorted by file and line."""
+
+    machine: Machine | None
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def load_machine(urdf: str | Path, config: str | Path | None = None) -> Machine:
+    """Return the machine of a URDF (or xacro) file and, for what a URDF can't say, a machine YAML.
+
+    Without a YAML the base is fixed and there are no wheels, actuators or payload.
+
+    Raises:
+        MachineError: the files have faults; all of them are in its `problems`, with file and line.
+    """
+    machine, problems, warnings = load_machine_report(urdf, config)
+    if machine is None:
+        raise MachineError(problems, warnings)
+    return machine
+
+
+def load_machine_report(urdf: str | Path, config: str | Path | None = None) -> LoadReport:
+    """Return the machine or None, every problem, and every warning. Raises nothing for a faulty file."""
+    report = Report(str(urdf))
+    text = read_urdf_text(Path(urdf), report)
+    parsed = read_urdf(text, report) if text is not None else None
+    settings = Config()
+    if config is not None:
+        settings = _read_settings(config, parsed, report)
+    elif parsed is not None:
+        check_config(settings, parsed, report)
+    machine = None
+    if not report.failed and parsed is not None and text is not None:
+        machine = _assemble(parsed, settings, text, (str(urdf), *([] if config is None else [str(config)])))
+    return LoadReport(machine, report.sorted_problems(), report.sorted_warnings())
+
+
+def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> Config:
+    yaml_report = report.for_file(str(config))
+    root = read_yaml(Path(config), yaml_report)
+    if root is None:
+        return Config()
+    settings = read_config(root, parsed.links[0].name if parsed is not None else '', yaml_report)
+    if parsed is not None:
+        check_config(settings, parsed, yaml_report)
+    return settings
+
+
+def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...]) -> Machine:
+    return Machine(
+        name=config.name or parsed.name,
+        links=parsed.links,
+        joints=parsed.joints,
+        base=config.base or Base(parsed.links[0].name, 'fixed'),
+        wheels=config.wheels,
+        actuators=config.actuators,
+        payload=config.payload,
+        initial=config.initial,
+        gravity=config.gravity,
+        slope=config.slope,
+        overturn_angle=config.overturn_angle,
+        urdf=text,
+        sources=sources,
+        assumed=config.assumed,
+    )

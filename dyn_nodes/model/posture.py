@@ -1,0 +1,56 @@
+"""Where the links are: plain forward kinematics of a Machine in one posture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dyn_nodes.model.machine import Array, Joint, Link, Payload
+
+
+def rotation_about(axis: Array, angle: float) -> Array:
+    """Return the (3, 3) rotation by `angle` rad about the unit `axis` (Rodrigues)."""
+    cross = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]], dtype=np.float64)
+    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
+
+
+def joint_transform(joint: Joint, position: float) -> Array:
+    """Return the (4, 4) pose of the child link in the parent link at a joint position, rad or m."""
+    motion = np.eye(4)
+    if joint.type in ('revolute', 'continuous'):
+        motion[:3, :3] = rotation_about(joint.axis, position)
+    elif joint.type == 'prismatic':
+        motion[:3, 3] = position * joint.axis
+    return np.asarray(joint.origin @ motion)
+
+
+def link_poses(
+    links: Sequence[Link], joints: Sequence[Joint], positions: Mapping[str, float], root_pose: Array | None = None
+) -> dict[str, Array]:
+    """Return the (4, 4) pose of every link in the frame of `root_pose` (of the root link where None).
+
+    Args:
+        links: root first.
+        joints: in the order of links[1:].
+        positions: by joint name, rad or m; 0 where absent.
+        root_pose: (4, 4) pose of the root link.
+    """
+    poses = {links[0].name: np.eye(4) if root_pose is None else root_pose}
+    for joint in joints:
+        poses[joint.child] = poses[joint.parent] @ joint_transform(joint, positions.get(joint.name, 0.0))
+    return poses
+
+
+def center_of_mass(links: Sequence[Link], poses: Mapping[str, Array], payload: Payload | None) -> tuple[float, Array]:
+    """Return the mass, kg, and the (3,) centre of mass, m, with the payload, in the frame of `poses`."""
+    points = [poses[link.name][:3, :3] @ link.com + poses[link.name][:3, 3] for link in links]
+    masses = [link.mass for link in links]
+    if payload is not None:
+        pose = poses[payload.link]
+        points.append(pose[:3, :3] @ payload.position + pose[:3, 3])
+        masses.append(payload.mass)
+    total = float(sum(masses))
+    if total <= 0:
+        return 0.0, np.zeros(3)
+    return total, np.asarray(np.array(masses) @ np.array(points) / total)

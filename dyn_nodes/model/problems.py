@@ -1,0 +1,112 @@
+"""What is wrong with a machine's files: collected, sorted by line, reported together."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault of a file.
+
+    Attributes:
+        file: path as the user gave it.
+        line: 1-based line, 0 where the fault belongs to the file as a whole.
+        where: the thing: `link boom_link, mass`, `wheels.front_left.stiffness`.
+        expected, found: what the place should hold, and what it holds.
+    """
+
+    file: str
+    line: int
+    where: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        place = f'{self.file}:{self.line}' if self.line else self.file
+        return f'{place}: {self.where}: expected {self.expected}, found {self.found}'
+
+
+class MachineError(ValueError):
+    """A machine's files have faults. `problems` holds all of them, `str()` one line for each.
+
+    Attributes:
+        problems: sorted by file and line.
+        warnings: suspicious but legal things that were seen before the fault.
+    """
+
+    def __init__(self, problems: Iterable[Problem], warnings: Iterable[Problem] = ()) -> None:
+        self.problems = tuple(problems)
+        self.warnings = tuple(warnings)
+        super().__init__('\n'.join(str(problem) for problem in self.problems))
+
+
+@dataclass
+class Report:
+    """Collects the problems and warnings of one machine.
+
+    Attributes:
+        file: the file that is being read; its path goes into every entry.
+    """
+
+    file: str
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+    def add(self, line: int | None, where: str, expected: str, found: object) -> None:
+        """Record a fault."""
+        self.problems.append(Problem(self.file, line or 0, where, expected, _one_line(found)))
+
+    def warn(self, line: int | None, where: str, expected: str, found: object) -> None:
+        """Record something suspicious that is legal."""
+        self.warnings.append(Problem(self.file, line or 0, where, expected, _one_line(found)))
+
+    def for_file(self, file: str) -> Report:
+        """Return a report of another file that shares this one's lists."""
+        return Report(file, self.problems, self.warnings)
+
+    @property
+    def failed(self) -> bool:
+        """True where at least one fault was recorded."""
+        return bool(self.problems)
+
+    def sorted_problems(self) -> tuple[Problem, ...]:
+        """Return the faults, each once, by file in the order of reading and by line."""
+        return _in_order(self.problems)
+
+    def sorted_warnings(self) -> tuple[Problem, ...]:
+        """Return the warnings, each once, by file in the order of reading and by line."""
+        return _in_order(self.warnings)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `'word' (did you mean 'x'?)`, or `'word' (known: ...)` where nothing is near."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if near:
+        return f'{shorten(word)!r} (did you mean {near[0]!r}?)'
+    listed = ', '.join(names[:12]) + (', ...' if len(names) > 12 else '')
+    return f'{shorten(word)!r} (known: {listed or "none"})'
+
+
+def shorten(text: str) -> str:
+    """Return the text, cut where it is too long for a message."""
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + '...'
+
+
+def number(value: float) -> str:
+    """Return a number as a message shows it."""
+    return f'{value:.6g}'
+
+
+def _one_line(found: object) -> str:
+    return ' '.join(str(found).split())
+
+
+def _in_order(entries: list[Problem]) -> tuple[Problem, ...]:
+    files = list(dict.fromkeys(entry.file for entry in entries))
+    return tuple(sorted(dict.fromkeys(entries), key=lambda entry: (files.index(entry.file), entry.line)))

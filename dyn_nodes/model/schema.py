@@ -1,0 +1,167 @@
+"""The keys of a machine YAML: what each means, its unit, what it may be. docs/machine_yaml.md is made from this."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal['number', 'vector', 'text', 'choice', 'flag', 'table', 'partial', 'named', 'positions']
+Sign = Literal['any', 'positive', 'non-negative']
+
+
+class _Required:
+    """The default of a key that has none."""
+
+    def __repr__(self) -> str:
+        return 'required'
+
+
+REQUIRED = _Required()
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a mapping.
+
+    Attributes:
+        kind: `table` is a mapping with the keys of `table`, `partial` one that may lack any of them;
+            `named` is a mapping from names to such mappings;
+            `positions` a mapping from joint names to numbers.
+        unit: SI unit; the sizes that look like another unit are refused by it.
+        default: value where the key is absent, `REQUIRED` where it must be present.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str = ''
+    default: object = REQUIRED
+    sign: Sign = 'any'
+    choices: tuple[str, ...] = ()
+    table: tuple[Key, ...] = ()
+
+
+def _number(name: str, unit: str, sign: Sign, meaning: str, default: object = REQUIRED) -> Key:
+    return Key(name, 'number', meaning, unit, default, sign)
+
+
+FRICTION = (
+    _number('static', '', 'positive', 'friction coefficient at rest, mu_s', 0.9),
+    _number('kinetic', '', 'positive', 'friction coefficient while sliding fast, mu_c <= mu_s', 0.5),
+    _number('bristle_stiffness', '1/m', 'positive', 'sigma_0', 40.0),
+    _number('bristle_damping', 's/m', 'non-negative', 'sigma_1', 4.9487),
+    _number('viscous', 's/m', 'non-negative', 'sigma_2', 0.0018),
+    _number('stribeck_speed', 'm/s', 'positive', 'v_s', 12.5),
+    _number('stribeck_exponent', '', 'positive', 'alpha', 0.5),
+)
+WHEEL = (
+    Key('link', 'text', 'the link that carries it', default=None),
+    Key('position', 'vector', 'where the strut is attached, in the frame of the link', 'm'),
+    _number('stiffness', 'N/m', 'positive', 'of suspension and tyre together'),
+    _number('damping', 'N s/m', 'non-negative', 'of suspension and tyre together'),
+    _number('free_length', 'm', 'positive', 'height of the attachment above the ground at which contact is lost'),
+    Key('friction', 'table', 'LuGre tyre friction; absent or `null`: frictionless', default=None, table=FRICTION),
+)
+LINKAGE = (
+    _number('a', 'm', 'positive', 'distance of one pin from the joint axis'),
+    _number('b', 'm', 'positive', 'distance of the other pin from the joint axis'),
+    _number('angle', 'rad', 'any', 'angle between the pins, seen from the axis, at joint position 0'),
+    _number('direction', '', 'any', '1 where extension increases the joint position, -1 where it decreases it'),
+    _number('retracted_length', 'm', 'positive', 'pin to pin, fully retracted'),
+    _number('stroke', 'm', 'positive', 'greatest extension'),
+)
+VALVE = (
+    _number('inlet_gain', 'm', 'positive', 'inlet area per opening of the spool beyond the dead zone'),
+    _number('outlet_gain', 'm', 'positive', 'outlet area per opening of the spool beyond the dead zone'),
+    _number('bypass_area', 'm2', 'positive', 'area of the open centre at neutral'),
+    _number('bypass_stroke', 'm', 'positive', 'spool displacement that shuts the open centre'),
+    _number('dead_zone', 'm', 'non-negative', 'spool displacement before a port opens'),
+    _number('time_constant', 's', 'positive', 'of the spool'),
+    _number('gain', 'm/V', 'positive', 'spool displacement per volt'),
+    _number('voltage_limit', 'V', 'positive', 'greater commands are clipped'),
+    _number('spool_limit', 'm', 'positive', 'mechanical stop of the spool'),
+)
+SUPPLY = (
+    _number('flow', 'm3/s', 'positive', 'constant flow of the pump'),
+    _number('relief_pressure', 'Pa', 'positive', 'of the pump'),
+    _number('line_relief_pressure', 'Pa', 'positive', 'of each port (cylinder), cross-over (motor)'),
+    _number('line_relief_area', 'm2', 'non-negative', 'of the line relief'),
+    _number('makeup_area', 'm2', 'non-negative', 'of the anti-cavitation check'),
+    _number('tank_pressure', 'Pa', 'non-negative', 'of the return line'),
+    _number('bulk_modulus', 'Pa', 'positive', 'effective, of oil and hoses'),
+    _number('orifice_coefficient', 'm^(3/2)/kg^(1/2)', 'positive', 'C_d sqrt(2 / density)'),
+    _number('smoothing', 'Pa', 'positive', 'regularizes the root of the pressure drop', 1e3),
+)
+_ACTUATOR = (
+    Key('type', 'choice', 'what kind of actuator', choices=('cylinder', 'motor')),
+    Key('joint', 'text', 'the joint that it moves'),
+)
+CYLINDER = (
+    *_ACTUATOR,
+    Key('linkage', 'table', 'where the cylinder is pinned', table=LINKAGE),
+    _number('head_area', 'm2', 'positive', 'piston area, head side, all cylinders of the function'),
+    _number('rod_area', 'm2', 'positive', 'piston area, rod side, all cylinders of the function'),
+    _number('head_volume', 'm3', 'positive', 'oil on the head side when retracted, hoses included'),
+    _number('rod_volume', 'm3', 'positive', 'oil on the rod side when retracted, hoses included'),
+    _number('viscous', 'N s/m', 'non-negative', 'friction of the piston'),
+    Key('valve', 'table', 'the directional valve', table=VALVE),
+    Key('supply', 'table', 'pump, oil and protection', table=SUPPLY),
+    _number('idle_pressure', 'Pa', 'positive', 'unloaded side at the start', 1.0e6),
+    _number('initial_head_pressure', 'Pa', 'non-negative', 'at the start; absent: static equilibrium', None),
+    _number('initial_rod_pressure', 'Pa', 'non-negative', 'at the start; absent: static equilibrium', None),
+)
+MOTOR = (
+    *_ACTUATOR,
+    _number('displacement', 'm3/rad', 'positive', 'geared displacement at the joint'),
+    _number('line_volume', 'm3', 'positive', 'oil in each line'),
+    _number('viscous', 'N m s/rad', 'non-negative', 'friction at the joint'),
+    Key('valve', 'table', 'the directional valve', table=VALVE),
+    Key('supply', 'table', 'pump, oil and protection', table=SUPPLY),
+    _number('idle_pressure', 'Pa', 'positive', 'both lines at the start', 5.0e6),
+)
+BASE = (
+    Key('link', 'text', 'root link of the URDF', default=None),
+    Key(
+        'attachment',
+        'choice',
+        '`fixed` to the world, `planar` (x, z and pitch) or `free`',
+        default='fixed',
+        choices=('fixed', 'planar', 'free'),
+    ),
+)
+INITIAL = (
+    Key('joint_positions', 'positions', 'by joint name; joints not named start at 0', 'rad or m', default={}),
+    Key('base_position', 'vector', 'of the base link; z is replaced where `settle` is true', 'm', (0.0, 0.0, 0.0)),
+    _number('base_yaw', 'rad', 'any', 'heading', 0.0),
+    Key('settle', 'flag', 'start in static equilibrium on the wheels', default=True),
+)
+PAYLOAD = (
+    Key('link', 'text', 'the link that carries it'),
+    Key('position', 'vector', 'of the point mass, in the frame of the link', 'm', (0.0, 0.0, 0.0)),
+    _number('mass', 'kg', 'non-negative', 'at the start'),
+    _number('limit', 'kg', 'non-negative', 'greatest mass accepted while running'),
+)
+SLOPE = (
+    _number('roll', 'rad', 'any', 'of the ground about x', 0.0),
+    _number('pitch', 'rad', 'any', 'of the ground about y; positive: the front is downhill', 0.0),
+)
+DEFAULTS = (
+    Key('wheel', 'table', 'under every wheel', default=None, table=WHEEL),
+    Key('valve', 'table', 'under the valve of every actuator', default=None, table=VALVE),
+    Key('supply', 'table', 'under the supply of every actuator', default=None, table=SUPPLY),
+    Key('cylinder', 'table', 'under every actuator of type cylinder', default=None, table=CYLINDER),
+    Key('motor', 'table', 'under every actuator of type motor', default=None, table=MOTOR),
+)
+MACHINE = (
+    Key('name', 'text', 'of the machine; absent: the name of the URDF', default=None),
+    _number('gravity', 'm/s2', 'non-negative', 'along -z of the level world', 9.81),
+    Key('slope', 'table', 'of the ground at the start', default=None, table=SLOPE),
+    _number('overturn_angle', 'rad', 'positive', 'tilt of the base that counts as overturned', math.radians(75)),
+    Key('base', 'table', 'how the machine is attached to the world', default=None, table=BASE),
+    Key('initial', 'table', 'where a run begins', default=None, table=INITIAL),
+    Key('payload', 'table', 'a point mass in the implement', default=None, table=PAYLOAD),
+    Key('defaults', 'partial', 'what wheels and actuators share', default=None, table=DEFAULTS),
+    Key('wheels', 'named', 'wheels and feet, by name', default=None, table=WHEEL),
+    Key('actuators', 'named', 'hydraulic actuators, by name', default=None),
+)

@@ -1,0 +1,200 @@
+"""Read YAML entries by the schema: unknown, missing, wrong and doubtful values become problems with a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
+from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.schema import REQUIRED, Key
+from dyn_nodes.model.yaml_source import Entry
+
+Values = dict[str, object]
+
+
+def is_marked(entry: Entry) -> bool:
+    """Return whether an entry is `{value: ..., assumed: reason}`."""
+    return entry.kind == 'map' and 'value' in entry.mapping and set(entry.mapping) <= {'value', 'assumed'}
+
+
+def overlay(*layers: Entry | None) -> Entry | None:
+    """Lay mappings over one another, key by key, the last on top; None where there is none."""
+    present = [layer for layer in layers if layer is not None]
+    if not present:
+        return None
+    top: Entry = present[-1]
+    if top.kind != 'map' or is_marked(top):
+        return top
+    merged: dict[str, Entry] = {}
+    for layer in present:
+        if layer.kind != 'map' or is_marked(layer):
+            continue
+        for key, entry in layer.mapping.items():
+            below = merged.get(key)
+            both = below is not None and below.kind == 'map' and entry.kind == 'map'
+            both = both and below is not None and not is_marked(below) and not is_marked(entry)
+            merged[key] = (overlay(below, entry) or entry) if both else entry
+    return Entry('map', merged, top.line, top.path)
+
+
+class SchemaReader:
+    """Reads mappings by their keys.
+
+    Attributes:
+        assumed: dotted key -> reason of every value that is marked as assumed.
+        lines: dotted key -> line, of everything that was read.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.assumed: dict[str, str] = {}
+        self.lines: dict[str, int] = {}
+
+    def table(self, entry: Entry, keys: Sequence[Key], partial: bool = False) -> Values:
+        """Return the values of a mapping by key. A value with a fault is absent from the result.
+
+        Args:
+            entry: a mapping.
+            keys: what it may hold.
+            partial: absent keys are no fault (`defaults`), and nothing stands in for them.
+        """
+        if entry.kind != 'map':
+            self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
+            return {}
+        self.lines[entry.path] = entry.line
+        known = {key.name: key for key in keys}
+        values: Values = {}
+        for name, child in entry.mapping.items():
+            if name not in known:
+                self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, known))
+        for key in keys:
+            found = entry.mapping.get(key.name)
+            if found is None:
+                self._absent(key, entry, values, partial)
+            else:
+                self._present(key, found, values, partial)
+        return values
+
+    def _absent(self, key: Key, entry: Entry, values: Values, partial: bool) -> None:
+        if partial:
+            return
+        if key.default is REQUIRED:
+            where = f'{entry.path}.{key.name}' if entry.path else key.name
+            unit = f' ({key.unit})' if key.unit else ''
+            self.report.add(entry.line, where, f'a value{unit}: {key.meaning}', 'nothing')
+        else:
+            values[key.name] = key.default
+
+    def _present(self, key: Key, entry: Entry, values: Values, partial: bool) -> None:
+        self.lines[entry.path] = entry.line
+        if entry.kind == 'null' and key.default is not REQUIRED:
+            values[key.name] = key.default
+            return
+        if key.kind in ('table', 'partial'):
+            values[key.name] = self.table(entry, key.table, partial or key.kind == 'partial')
+            return
+        if key.kind == 'named':
+            values[key.name] = entry
+            return
+        if key.kind == 'positions':
+            values[key.name] = self._positions(entry)
+            return
+        plain = self._unmarked(entry)
+        value = self._value(key, plain) if plain is not None else None
+        if value is not None:
+            values[key.name] = value
+
+    def _unmarked(self, entry: Entry) -> Entry | None:
+        if entry.kind != 'map' or 'value' not in entry.mapping:
+            return entry
+        for name, child in entry.mapping.items():
+            if name not in ('value', 'assumed'):
+                self.report.add(child.line, child.path, 'value and assumed', did_you_mean(name, ('value', 'assumed')))
+        reason = entry.mapping.get('assumed')
+        if reason is None or reason.kind not in ('text', 'quoted') or not reason.text.strip():
+            found = 'nothing' if reason is None else reason.describe()
+            self.report.add(entry.line, f'{entry.path}.assumed', 'the reason for the value, as text', found)
+        else:
+            self.assumed[entry.path] = reason.text.strip()
+        inner = entry.mapping['value']
+        return Entry(inner.kind, inner.value, inner.line, entry.path)
+
+    def _value(self, key: Key, entry: Entry) -> object | None:
+        if key.kind == 'number':
+            return self.number(entry, key.unit, key.sign)
+        if key.kind == 'vector':
+            return self._vector(entry, key.unit)
+        if key.kind == 'flag':
+            if entry.kind == 'bool':
+                return entry.text.lower() in ('true', 'yes', 'on')
+            self.report.add(entry.line, entry.path, 'true or false', entry.describe())
+            return None
+        if entry.kind not in ('text', 'quoted') or not entry.text.strip():
+            self.report.add(entry.line, entry.path, 'a text', entry.describe())
+            return None
+        if key.kind == 'choice' and entry.text not in key.choices:
+            expected = f'one of {", ".join(key.choices)}'
+            self.report.add(entry.line, entry.path, expected, did_you_mean(entry.text, key.choices))
+            return None
+        return entry.text
+
+    def number(self, entry: Entry, unit: str = '', sign: str = 'any') -> float | None:
+        """Return a finite number of the wanted sign and of a size that fits its unit, None after a fault."""
+        expected = f'a number{f" in {unit}" if unit else ""}'
+        try:
+            value = float(entry.text) if entry.kind == 'text' else None
+        except ValueError:
+            value = None
+        if value is None:
+            self.report.add(entry.line, entry.path, expected, entry.describe())
+            return None
+        if not math.isfinite(value):
+            self.report.add(entry.line, entry.path, 'a finite number', entry.describe())
+            return None
+        if (sign == 'positive' and value <= 0) or (sign == 'non-negative' and value < 0):
+            wanted = '> 0' if sign == 'positive' else '>= 0'
+            self.report.add(entry.line, entry.path, f'a number {wanted}{f" {unit}" if unit else ""}', f'{value:.6g}')
+            return None
+        is_modulus = entry.path.endswith('bulk_modulus')
+        remark = None if entry.path.endswith('smoothing') else unit_remark(value, unit)
+        if is_modulus and value < LEAST_BULK_MODULUS:
+            remark = f'{value:.6g} Pa, which looks like MPa or bar (oil has about 1e9 Pa)'
+        if remark:
+            self.report.add(entry.line, entry.path, expected, remark)
+            return None
+        return value
+
+    def _vector(self, entry: Entry, unit: str) -> tuple[float, ...] | None:
+        if entry.kind != 'list' or len(entry.items) != 3:
+            self.report.add(entry.line, entry.path, f'three numbers [x, y, z] in {unit}', entry.describe())
+            return None
+        numbers: list[float] = []
+        for item in entry.items:
+            plain = self._unmarked(item)
+            value = self.number(plain, unit) if plain is not None else None
+            if value is not None:
+                numbers.append(value)
+        return tuple(numbers) if len(numbers) == 3 else None
+
+    def _positions(self, entry: Entry) -> dict[str, tuple[float, int]]:
+        """Return joint name -> (position, line)."""
+        if entry.kind != 'map':
+            self.report.add(entry.line, entry.path, 'a mapping of joint names to positions', entry.describe())
+            return {}
+        positions: dict[str, tuple[float, int]] = {}
+        for name, child in entry.mapping.items():
+            plain = self._unmarked(child)
+            value = self.number(plain) if plain is not None else None
+            if value is not None:
+                positions[name] = (value, child.line)
+        return positions
+
+    def named(self, entry: Entry | None) -> Mapping[str, Entry]:
+        """Return name -> mapping of a `named` key."""
+        if entry is None or entry.kind == 'null':
+            return {}
+        if entry.kind != 'map':
+            self.report.add(entry.line, entry.path, 'a mapping of names to mappings', entry.describe())
+            return {}
+        return entry.mapping

@@ -1,0 +1,342 @@
+"""Check the elements of a URDF, one by one, before anything is built from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from lxml import etree
+from lxml.etree import _Element as Element
+
+from dyn_nodes.model.inertia_checks import check_inertia
+from dyn_nodes.model.limits import LARGEST_MASS, MANY_TURNS, NO_LIMIT, angle_remark, length_remark
+from dyn_nodes.model.problems import Report, did_you_mean, shorten
+
+SUPPORTED = ('revolute', 'continuous', 'prismatic', 'fixed')
+UNSUPPORTED = {
+    'floating': 'no floating joint: remove it and set `base: {attachment: free}` in the machine YAML',
+    'planar': 'no planar joint: use two prismatic and one revolute joint, or `base: {attachment: planar}`',
+}
+LINK_CHILDREN = ('inertial', 'visual', 'collision')
+JOINT_CHILDREN = ('parent', 'child', 'origin', 'axis', 'limit', 'dynamics', 'mimic', 'calibration', 'safety_controller')
+OFFSET_TOLERANCE = 1e-3  # of the length of an axis; less is rounding in the file
+
+
+@dataclass
+class Outline:
+    """What the checks learned of a URDF: where things stand, by name.
+
+    Attributes:
+        links, joints: line of each.
+        parent, child: link names of each joint.
+        fixed_to_another: links that a fixed joint holds.
+    """
+
+    links: dict[str, int] = field(default_factory=dict)
+    joints: dict[str, int] = field(default_factory=dict)
+    parent: dict[str, str] = field(default_factory=dict)
+    child: dict[str, str] = field(default_factory=dict)
+    fixed_to_another: set[str] = field(default_factory=set)
+    name: str = ''
+
+
+def check_elements(root: Element, report: Report) -> Outline:
+    """Check every link and joint by itself; return the outline that the tree is checked with."""
+    outline = Outline()
+    if root.tag != 'robot':
+        report.add(root.sourceline, 'document', 'a <robot> element', f'<{shorten(str(root.tag))}>')
+        return outline
+    outline.name = (root.get('name') or '').strip()
+    if not outline.name:
+        report.add(root.sourceline, 'robot', 'a name', 'none')
+    outline.fixed_to_another = {
+        child.get('link') or ''
+        for joint in root.findall('joint')
+        for child in joint.findall('child')
+        if joint.get('type') == 'fixed'
+    }
+    for element in root:
+        if element.tag == 'link':
+            _check_link(element, outline, report)
+        elif element.tag == 'joint':
+            _check_joint(element, outline, report)
+    _check_xacro(root, outline, report)
+    if not outline.links:
+        report.add(root.sourceline, 'robot', 'at least one link', 'none')
+    for joint, (line, target) in _mimic_targets(root).items():
+        if target not in outline.joints:
+            report.add(line, f'joint {joint}, mimic', 'a joint of this URDF', did_you_mean(target, outline.joints))
+    return outline
+
+
+def _check_xacro(root: Element, outline: Outline, report: Report) -> None:
+    leftovers = [element for element in root.iter(etree.Element) if 'xacro}' in str(element.tag)]
+    for element in leftovers:
+        tag = f'<xacro:{etree.QName(element).localname}>'
+        if tag == '<xacro:include>' or not outline.links:
+            report.add(element.sourceline, 'document', 'a URDF (expand a xacro file first: `xacro IN > OUT`)', tag)
+        else:
+            report.warn(element.sourceline, 'document', 'plain URDF', f'{tag}, which is ignored')
+
+
+# --- links ---------------------------------------------------------------------------------------------------------
+
+
+def _check_link(element: Element, outline: Outline, report: Report) -> None:
+    name = _name_of(element, 'link', outline.links, report)
+    where = f'link {name}' if name else 'link'
+    _check_children(element, where, LINK_CHILDREN, ('inertial',), report)
+    inertial = element.find('inertial')
+    if inertial is not None:
+        _check_inertial(inertial, where, report, name in outline.fixed_to_another)
+    for kind in ('visual', 'collision'):
+        for shape in element.findall(kind):
+            check_origin(shape, f'{where}, {kind}', report)
+            _check_geometry(shape, f'{where}, {kind}', report)
+
+
+def _check_inertial(element: Element, where: str, report: Report, rides_on_another: bool) -> None:
+    com = check_origin(element, f'{where}, inertial', report)
+    mass_element = element.find('mass')
+    mass = None
+    if mass_element is None:
+        report.add(element.sourceline, f'{where}, inertial', 'a <mass>', 'none')
+    else:
+        mass = read_number(mass_element, 'value', f'{where}, mass', report, required=True)
+        if mass is not None and mass < 0:
+            report.add(mass_element.sourceline, f'{where}, mass', 'a mass >= 0 kg', f'{mass:.6g}')
+        if mass is not None and mass > LARGEST_MASS:
+            found = f'{mass:.6g} kg, which looks like grams'
+            report.add(mass_element.sourceline, f'{where}, mass', f'at most {LARGEST_MASS:.0e} kg', found)
+    inertia_element = element.find('inertia')
+    if inertia_element is None:
+        report.add(element.sourceline, f'{where}, inertial', 'an <inertia>', 'none')
+        return
+    entries = [
+        read_number(inertia_element, key, f'{where}, inertia', report, required=True)
+        for key in ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')
+    ]
+    if mass is None or com is None or any(entry is None for entry in entries):
+        return
+    xx, yy, zz, xy, xz, yz = (float(entry) for entry in entries if entry is not None)
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    check_inertia(tensor, mass, inertia_element.sourceline, where, report, rides_on_another)
+
+
+def _check_geometry(element: Element, where: str, report: Report) -> None:
+    geometry = element.find('geometry')
+    shapes = [] if geometry is None else [child for child in geometry if isinstance(child.tag, str)]
+    if len(shapes) != 1:
+        report.add(element.sourceline, where, 'a <geometry> with one shape', f'{len(shapes)} shapes')
+        return
+    shape = shapes[0]
+    sizes: list[float] = []
+    if shape.tag == 'box':
+        sizes = list(read_vector(shape, 'size', 3, f'{where}, box', report, required=True) or ())
+    elif shape.tag in ('cylinder', 'sphere', 'capsule'):
+        for key in ('radius',) if shape.tag == 'sphere' else ('radius', 'length'):
+            value = read_number(shape, key, f'{where}, {shape.tag}', report, required=True)
+            sizes += [] if value is None else [value]
+    elif shape.tag == 'mesh':
+        if not shape.get('filename'):
+            report.add(shape.sourceline, f'{where}, mesh', 'a filename', 'none')
+        if shape.get('scale') is not None:
+            read_vector(shape, 'scale', 3, f'{where}, mesh', report, required=True)
+    else:
+        found = did_you_mean(str(shape.tag), ('box', 'cylinder', 'sphere', 'mesh'))
+        report.warn(shape.sourceline, where, 'a box, cylinder, sphere or mesh', found)
+    if any(size < 0 for size in sizes):
+        report.add(shape.sourceline, f'{where}, {shape.tag}', 'sizes >= 0 m', shorten(_attributes(shape)))
+
+
+# --- joints --------------------------------------------------------------------------------------------------------
+
+
+def _check_joint(element: Element, outline: Outline, report: Report) -> None:
+    name = _name_of(element, 'joint', outline.joints, report)
+    where = f'joint {name}' if name else 'joint'
+    _check_children(element, where, JOINT_CHILDREN, ('parent', 'child', 'origin', 'axis', 'limit', 'dynamics'), report)
+    kind = element.get('type')
+    if kind in UNSUPPORTED or kind not in SUPPORTED:
+        expected = UNSUPPORTED.get(kind or '', f'a type of {", ".join(SUPPORTED)}')
+        report.add(element.sourceline, f'{where}, type', expected, did_you_mean(kind, SUPPORTED) if kind else 'none')
+    for end, ends in (('parent', outline.parent), ('child', outline.child)):
+        link = _link_of(element, end, where, report)
+        if name and link:
+            ends.setdefault(name, link)
+    check_origin(element, where, report)
+    if kind in ('revolute', 'continuous', 'prismatic'):
+        _check_axis(element, where, report)
+        _check_limit(element, kind, where, report)
+        _check_dynamics(element, where, report)
+    mimic = element.find('mimic')
+    if mimic is not None:
+        expected = 'a joint of its own'
+        report.warn(mimic.sourceline, where, expected, f'mimic of {mimic.get("joint")!r}, which is not enforced')
+
+
+def _check_axis(element: Element, where: str, report: Report) -> None:
+    axis = element.find('axis')
+    if axis is None:
+        return  # 1 0 0 by the definition of URDF
+    values = read_vector(axis, 'xyz', 3, f'{where}, axis', report, required=True)
+    if values is None:
+        return
+    length = math.sqrt(sum(value * value for value in values))
+    if length == 0:
+        report.add(axis.sourceline, f'{where}, axis', 'a unit vector', 'a zero vector')
+    elif abs(length - 1.0) > OFFSET_TOLERANCE:
+        report.add(axis.sourceline, f'{where}, axis', 'a unit vector', f'{axis.get("xyz")} of length {length:.6g}')
+
+
+def _check_limit(element: Element, kind: str, where: str, report: Report) -> None:
+    where = f'{where}, limit'
+    limit = element.find('limit')
+    if limit is None:
+        if kind != 'continuous':
+            report.add(element.sourceline, where, f'a <limit> (a {kind} joint needs one)', 'none')
+        else:
+            report.warn(element.sourceline, where, 'effort and velocity limits', 'none')
+        return
+    lower = read_number(limit, 'lower', where, report)
+    upper = read_number(limit, 'upper', where, report)
+    if kind != 'continuous':
+        _check_range(limit, lower, upper, kind, where, report)
+    for key in ('effort', 'velocity'):
+        value = read_number(limit, key, where, report)
+        if value is None:
+            if limit.get(key) is None:
+                report.warn(limit.sourceline, where, f'a limit of {key}', 'none')
+        elif value < 0:
+            report.add(limit.sourceline, where, f'{key} >= 0', f'{value:.6g}')
+        elif value == 0:
+            report.warn(limit.sourceline, where, f'{key} > 0', '0, which lets nothing move')
+
+
+def _check_range(
+    limit: Element, lower: float | None, upper: float | None, kind: str, where: str, report: Report
+) -> None:
+    remark: Callable[[float], str | None] = angle_remark if kind == 'revolute' else length_remark
+    for key, value in (('lower', lower), ('upper', upper)):
+        found = remark(value) if value is not None else None
+        if found and value is not None:
+            # 3 pi, 10 and 1e16 stand for "no limit" in many a file; between them lie degrees
+            record = report.add if kind == 'prismatic' or MANY_TURNS < abs(value) < NO_LIMIT else report.warn
+            record(limit.sourceline, where, f'{key} in {"rad" if kind == "revolute" else "m"}', found)
+    if lower is None and upper is None and limit.get('lower') is None and limit.get('upper') is None:
+        report.warn(limit.sourceline, where, 'lower and upper', 'neither, so both are 0')
+    elif (lower or 0.0) > (upper or 0.0):
+        report.add(limit.sourceline, where, 'lower <= upper', f'lower {lower or 0:.6g} > upper {upper or 0:.6g}')
+
+
+def _check_dynamics(element: Element, where: str, report: Report) -> None:
+    dynamics = element.find('dynamics')
+    if dynamics is None:
+        return
+    for key in ('damping', 'friction'):
+        value = read_number(dynamics, key, f'{where}, dynamics', report)
+        if value is not None and value < 0:
+            report.add(dynamics.sourceline, f'{where}, dynamics', f'{key} >= 0', f'{value:.6g}')
+
+
+def _link_of(element: Element, end: str, where: str, report: Report) -> str | None:
+    reference = element.find(end)
+    if reference is None:
+        report.add(element.sourceline, where, f'a <{end} link="..."/>', 'none')
+        return None
+    link = (reference.get('link') or '').strip()
+    if not link:
+        report.add(reference.sourceline, f'{where}, {end}', 'a link name', 'none')
+        return None
+    return link
+
+
+def _mimic_targets(root: Element) -> dict[str, tuple[int, str]]:
+    return {
+        element.get('name') or '': (int(mimic.sourceline or 0), mimic.get('joint') or '')
+        for element in root.findall('joint')
+        for mimic in element.findall('mimic')
+    }
+
+
+# --- attributes ----------------------------------------------------------------------------------------------------
+
+
+def check_origin(element: Element, where: str, report: Report) -> tuple[float, ...] | None:
+    """Check the <origin> of an element; return its xyz (zeros where there is none), None after a fault."""
+    origin = element.find('origin')
+    if origin is None:
+        return (0.0, 0.0, 0.0)
+    xyz = read_vector(origin, 'xyz', 3, f'{where}, origin', report)
+    rpy = read_vector(origin, 'rpy', 3, f'{where}, origin', report)
+    for axis, value in zip('xyz', xyz or ()):
+        found = length_remark(value)
+        if found:
+            report.add(origin.sourceline, f'{where}, origin', f'{axis} in m', found)
+    for axis, value in zip(('roll', 'pitch', 'yaw'), rpy or ()):
+        found = angle_remark(value)
+        if found:
+            report.add(origin.sourceline, f'{where}, origin', f'{axis} in rad', found)
+    return xyz
+
+
+def read_vector(
+    element: Element, key: str, size: int, where: str, report: Report, required: bool = False
+) -> tuple[float, ...] | None:
+    """Return an attribute of `size` finite numbers; zeros where it is absent and not required; None after a fault."""
+    text = element.get(key)
+    if text is None:
+        if required:
+            report.add(element.sourceline, where, f'an attribute {key}="..."', 'none')
+            return None
+        return (0.0,) * size
+    words = text.split()
+    try:
+        values = tuple(float(word) for word in words)
+    except ValueError:
+        values = ()
+    if len(values) != size or not all(math.isfinite(value) for value in values) or '_' in text:
+        report.add(element.sourceline, where, f'{key} of {size} finite numbers', repr(shorten(text)))
+        return None
+    return values
+
+
+def read_number(element: Element, key: str, where: str, report: Report, required: bool = False) -> float | None:
+    """Return a finite number; None where it is absent or after a fault."""
+    if element.get(key) is None and not required:
+        return None
+    values = read_vector(element, key, 1, where, report, required=True)
+    return values[0] if values else None
+
+
+def _name_of(element: Element, kind: str, lines: dict[str, int], report: Report) -> str:
+    name = (element.get('name') or '').strip()
+    if not name:
+        report.add(element.sourceline, kind, 'a name', 'none')
+    elif name in lines:
+        expected = f'a name of its own (line {lines[name]} has it)'
+        report.add(element.sourceline, f'{kind} {name}', expected, 'a duplicate')
+    else:
+        lines[name] = int(element.sourceline or 0)
+    return name
+
+
+def _check_children(
+    element: Element, where: str, known: tuple[str, ...], once: tuple[str, ...], report: Report
+) -> None:
+    seen: set[str] = set()
+    for child in element:
+        tag = child.tag
+        if not isinstance(tag, str) or '}' in tag:
+            continue
+        if tag in once and tag in seen:
+            report.add(child.sourceline, where, f'one <{tag}>', 'a second one')
+        elif tag not in known and 'did you mean' in did_you_mean(tag, known):
+            report.warn(child.sourceline, where, 'an element that URDF knows', did_you_mean(tag, known))
+        seen.add(tag)
+
+
+def _attributes(element: Element) -> str:
+    return ' '.join(f'{key}={value!r}' for key, value in element.attrib.items())
