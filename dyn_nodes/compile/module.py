@@ -91,7 +91,7 @@ def build_module(
     key: Sequence[str],
     make: Callable[[], tuple[Functions, dict[str, Any]]],
     rooms: tuple[str, ...],
-    drivers: Sequence[Callable[..., Any]] = (),
+    drivers: Sequence[Callable[..., Any] | str] = (),
     batch: Sequence[str] = (),
 ) -> CompiledModule:
     """Return the compiled module of that key, from the cache or made now.
@@ -102,7 +102,7 @@ def build_module(
         make: called only when nothing is cached; returns the SX functions by name and a JSON-able dictionary.
         rooms: rooms of the package whose source text `make` depends on.
         drivers: plain Python functions whose source is compiled in the module, where they may call its kernels and each
-            other by name (and `np`). Their annotations are not evaluated.
+            other by name (and `np`); a string is text that goes in as it is, such as constants.
         batch: names of the kernels that also get a loop over rows.
     """
     texts = [_driver_text(driver) for driver in drivers]
@@ -127,7 +127,9 @@ def _versions() -> str:
     return ' '.join([ca.CasadiMeta.version(), numba.__version__, llvmlite.__version__, sys.version.split()[0]])
 
 
-def _driver_text(driver: Callable[..., Any]) -> str:
+def _driver_text(driver: Callable[..., Any] | str) -> str:
+    if isinstance(driver, str):
+        return driver
     return f'\n\n@njit(cache=True)\n{textwrap.dedent(inspect.getsource(driver))}'
 
 

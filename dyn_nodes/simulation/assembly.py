@@ -1,0 +1,294 @@
+"""A machine with its elements, traced: states, inputs, parameters and outputs as named expressions.
+
+World frame: the plane of the ground, z its normal. A slope turns gravity, not the ground (spec 2.16), so that heights,
+poses and friction are those of the plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import casadi as ca
+import numpy as np
+
+from dyn_nodes.forces import WheelContact, friction_power, suspension_energy, wheel_contact
+from dyn_nodes.hydraulics import CylinderTerms, MotorTerms, cylinder, motor, spool_rate
+from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine, Wheel
+from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
+from dyn_nodes.multibody.spatial import Expression, Force, cross
+from dyn_nodes.multibody.tree import BaseForm
+
+Actuation = Literal['hydraulic', 'effort']
+NORMAL = (0.0, 0.0, 1.0)
+COMMON_PARAMETERS = (
+    'gravity_x',
+    'gravity_y',
+    'gravity_z',
+    'payload_mass',
+    'wheel_stiffness_scale',
+    'wheel_damping_scale',
+    'friction_scale',
+    'bulk_modulus_scale',
+)
+AUDIT_STATES = ('work_actuators', 'work_suspension', 'work_friction')
+
+
+def gravity_vector(gravity: float, slope: tuple[float, float]) -> tuple[float, float, float]:
+    """Return gravity (3,) in the frame of a ground plane turned by (roll, pitch) about x, then y, m/s2.
+
+    Positive pitch: the front is downhill, so that gravity pulls forward.
+    """
+    roll, pitch = slope
+    return (
+        float(gravity * np.sin(pitch)),
+        float(-gravity * np.sin(roll) * np.cos(pitch)),
+        float(-gravity * np.cos(roll) * np.cos(pitch)),
+    )
+
+
+@dataclass
+class Names:
+    """Names of a vector's elements, and their place."""
+
+    names: list[str] = field(default_factory=list)
+
+    def add(self, *names: str) -> slice:
+        """Append names; return their place."""
+        self.names.extend(names)
+        return slice(len(self.names) - len(names), len(self.names))
+
+
+class Assembly:
+    """The traced plant.
+
+    Attributes:
+        states, inputs, parameters: names in order.
+        x, u, p: the symbols.
+    """
+
+    def __init__(
+        self, machine: Machine, actuation: Actuation, base: BaseForm = 'quaternion', audit: bool = False
+    ) -> None:
+        self.machine, self.actuation, self.audit = machine, actuation, audit
+        self.tree: Tree = build_tree(machine, base)
+        self._name_everything()
+        self.x = ca.SX.sym('x', len(self.states.names))
+        self.u = ca.SX.sym('u', len(self.inputs.names))
+        self.p = ca.SX.sym('p', len(self.parameters.names))
+
+    def _name_everything(self) -> None:
+        self.states, self.inputs, self.parameters = Names(), Names(), Names()
+        self.q_place = self.states.add(*self.tree.position_names)
+        self.v_place = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
+        self.bristles = {
+            wheel.name: self.states.add(f'{wheel.name}/bristle_longitudinal', f'{wheel.name}/bristle_lateral')
+            for wheel in self.machine.wheels
+            if wheel.friction is not None
+        }
+        hydraulic = self.machine.actuators if self.actuation == 'hydraulic' else ()
+        self.hydraulics = {a.name: self.states.add(*(f'{a.name}/{s}' for s in actuator_states(a))) for a in hydraulic}
+        self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
+        self.voltages = {a.name: self.inputs.add(f'{a.name}/voltage') for a in hydraulic}
+        moved = {a.joint for a in hydraulic}
+        self.efforts = {
+            joint.name: self.inputs.add(f'{joint.name}/effort')
+            for joint in self.machine.movable_joints
+            if joint.name not in moved
+        }
+        self.parameters.add(*COMMON_PARAMETERS)
+        self.heights = {w.name: self.parameters.add(f'{w.name}/ground_height') for w in self.machine.wheels}
+
+    def default_parameters(self) -> np.ndarray:
+        """Return the machine's own parameter values."""
+        machine = self.machine
+        payload = machine.payload.mass if machine.payload else 0.0
+        common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0]
+        return np.array(common + [0.0] * (len(self.parameters.names) - len(common)))
+
+    def parameter(self, name: str) -> Expression:
+        """Return a parameter's symbol."""
+        return self.p[self.parameters.names.index(name)]
+
+    @cached_property
+    def gravity(self) -> Expression:
+        """(3,) gravity in the world, m/s2."""
+        return self.p[0:3]
+
+    @cached_property
+    def state(self) -> TreeState:
+        """Kinematics of the tree."""
+        return TreeState(self.tree, self.x[self.q_place], self.x[self.v_place], self.parameter('payload_mass'))
+
+    @cached_property
+    def contacts(self) -> dict[str, WheelContact]:
+        """What the ground does to each wheel."""
+        result = {}
+        heading = self.state.frame_pose(self.tree.frame(self.machine.base.link)).R[:, 0]
+        for wheel in self.machine.wheels:
+            frame = self.tree.frame(wheel.link)
+            point = ca.SX(frame.p + frame.R @ wheel.position)
+            bristle = self.x[self.bristles[wheel.name]] if wheel.friction is not None else ca.SX(2, 1)
+            result[wheel.name] = wheel_contact(
+                self._scaled_wheel(wheel),
+                NORMAL,
+                heading,
+                self.state.poses[frame.body].point(point),
+                self.state.point_velocity(frame.body, point),
+                self.state.angular_velocity(frame.body),
+                bristle,
+                self.p[self.heights[wheel.name]],
+            )
+        return result
+
+    def _scaled_wheel(self, wheel: Wheel) -> Wheel:
+        friction = wheel.friction
+        if friction is not None:
+            scale = self.parameter('friction_scale')
+            friction = replace(friction, static=friction.static * scale, kinetic=friction.kinetic * scale)
+        return replace(
+            wheel,
+            stiffness=wheel.stiffness * self.parameter('wheel_stiffness_scale'),
+            damping=wheel.damping * self.parameter('wheel_damping_scale'),
+            friction=friction,
+        )
+
+    @cached_property
+    def contact_forces(self) -> dict[int, Force]:
+        """Spatial force of the ground on each body that carries wheels: moments summed in the world first."""
+        totals: dict[int, tuple[Expression, Expression]] = {}
+        for wheel in self.machine.wheels:
+            body = self.tree.frame(wheel.link).body
+            contact = self.contacts[wheel.name]
+            arm = contact.application_point - self.state.poses[body].p
+            moment, force = totals.get(body, (ca.SX(3, 1), ca.SX(3, 1)))
+            totals[body] = (moment + cross(arm, contact.force), force + contact.force)
+        result = {}
+        for body, (moment, force) in totals.items():
+            R = self.state.poses[body].R
+            result[body] = Force(ca.mtimes(R.T, moment), ca.mtimes(R.T, force))
+        return result
+
+    @cached_property
+    def actuators(self) -> dict[str, CylinderTerms | MotorTerms]:
+        """Terms of the hydraulic actuators that are part of this plant."""
+        result = {}
+        for actuator in self.machine.actuators:
+            if actuator.name in self.hydraulics:
+                spool, first, second = ca.vertsplit(self.x[self.hydraulics[actuator.name]])
+                q, qd = self.joint(actuator.joint)
+                terms = actuator_terms(
+                    scaled_actuator(actuator, self.parameter('bulk_modulus_scale')), spool, first, second, q, qd
+                )
+                result[actuator.name] = terms
+        return result
+
+    def joint(self, name: str) -> tuple[Expression, Expression]:
+        """Return position and velocity of a joint."""
+        return self.x[self.states.names.index(name)], self.x[self.states.names.index(f'{name}_rate')]
+
+    @cached_property
+    def joint_efforts(self) -> dict[str, Expression]:
+        """Drive effort of every movable joint, before the joint's own damping."""
+        by_joint = {a.joint: self.actuators[a.name].effort for a in self.machine.actuators if a.name in self.hydraulics}
+        for name, place in self.efforts.items():
+            by_joint[name] = self.u[place]
+        return by_joint
+
+    @cached_property
+    def generalized_forces(self) -> Expression:
+        """(nv,) efforts along the velocities; zero on the base."""
+        tau = [ca.SX(0)] * self.tree.nv
+        for joint in self.machine.movable_joints:
+            index = self.tree.velocity_names.index(joint.name)
+            tau[index] = self.joint_efforts[joint.name] - joint.damping * self.state.v[index]
+        return ca.vertcat(*tau)
+
+    @cached_property
+    def accelerations(self) -> Expression:
+        """(nv,) generalized accelerations."""
+        return forward_dynamics(self.state, self.generalized_forces, self.gravity, self.contact_forces)
+
+    @cached_property
+    def rhs(self) -> Expression:
+        """dx/dt."""
+        rates: list[Expression] = [self.state.position_rate, self.accelerations]
+        rates += [self.contacts[name].bristle_rate for name in self.bristles]
+        for actuator in self.machine.actuators:
+            if actuator.name in self.hydraulics:
+                spool = self.x[self.hydraulics[actuator.name]][0]
+                volts = self.u[self.voltages[actuator.name]]
+                terms = self.actuators[actuator.name]
+                rates += [spool_rate(actuator.valve, spool, volts), *pressure_rates(terms)]
+        if self.audit:
+            rates += list(self.powers)
+        return ca.densify(ca.vertcat(*rates))
+
+    @cached_property
+    def powers(self) -> tuple[Expression, Expression, Expression]:
+        """Power of the actuators (less joint damping), of the suspension and of friction on the machine, W."""
+        contacts = self.contacts.values()
+        return (
+            ca.dot(self.generalized_forces, self.state.v),
+            sum((c.normal_force * c.height_rate for c in contacts), ca.SX(0)),
+            sum((friction_power(c) for c in contacts), ca.SX(0)),
+        )
+
+    @cached_property
+    def base_rotation(self) -> Expression:
+        """(3, 3) base axes in the world."""
+        return self.state.frame_pose(self.tree.frame(self.machine.base.link)).R
+
+    @cached_property
+    def upright(self) -> Expression:
+        """Cosine of the angle between the base's z axis and the ground's normal."""
+        return self.base_rotation[2, 2]
+
+    @cached_property
+    def static_forces(self) -> Expression:
+        """(nv,) generalized forces that would hold the machine still at x (zero on a base at rest)."""
+        return inverse_dynamics(self.state, ca.SX(self.tree.nv, 1), self.gravity, self.contact_forces)
+
+    @cached_property
+    def stored_energies(self) -> tuple[Expression, Expression, Expression]:
+        """Kinetic energy, potential energy of weight, and energy in the suspension springs, J."""
+        springs = sum(
+            (suspension_energy(self._scaled_wheel(w), self.contacts[w.name]) for w in self.machine.wheels), ca.SX(0)
+        )
+        return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
+
+
+def actuator_states(actuator: Actuator) -> tuple[str, str, str]:
+    """Names of an actuator's states."""
+    lines = ('head_pressure', 'rod_pressure') if isinstance(actuator, CylinderActuator) else ('pressure_a', 'pressure_b')
+    return ('spool', *lines)
+
+
+def actuator_terms(
+    actuator: Actuator, spool: Expression, first: Expression, second: Expression, q: Expression, qd: Expression
+) -> CylinderTerms | MotorTerms:
+    """Evaluate an actuator of either kind."""
+    if isinstance(actuator, CylinderActuator):
+        return cylinder(actuator, first, second, spool, q, qd)
+    return motor(actuator, first, second, spool, qd)
+
+
+def pressure_rates(terms: CylinderTerms | MotorTerms) -> tuple[Expression, Expression]:
+    """Return the rates of the two line pressures, Pa/s."""
+    if isinstance(terms, CylinderTerms):
+        return terms.head_pressure_rate, terms.rod_pressure_rate
+    return terms.first_pressure_rate, terms.second_pressure_rate
+
+
+def line_flows(terms: CylinderTerms | MotorTerms) -> tuple[Expression, Expression]:
+    """Return the flows into the two lines, m3/s."""
+    if isinstance(terms, CylinderTerms):
+        return terms.head_flow, terms.rod_flow
+    return terms.first_flow, terms.second_flow
+
+
+def scaled_actuator(actuator: Actuator, bulk_modulus_scale: Expression) -> Actuator:
+    """Return the actuator with its oil's bulk modulus times a factor."""
+    supply = replace(actuator.supply, bulk_modulus=actuator.supply.bulk_modulus * bulk_modulus_scale)
+    return replace(actuator, supply=supply)

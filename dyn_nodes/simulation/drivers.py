@@ -1,0 +1,236 @@
+"""Integrators, compiled together with a plant's kernels: the whole step, the whole run, is machine code.
+
+The text of these functions is compiled inside a generated module, where `rhs_at`, `guard_at` (and `jacobian_at`) are the
+plant's kernels and `data_pointer` gives them their arguments. They are no Python to be called from here.
+
+Inputs are a piecewise-linear table: `knots` (k,) times, rising, and `table` (k, nu); before the first and after the
+last knot the end values hold. A run ends with a status: 0 done, 1 diverged (a state is not finite or beyond 1e15),
+2 the guard fell below its limit, 3 the step became too small.
+"""
+# ruff: noqa: F821, D103
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+DONE, DIVERGED, GUARDED, STEP_TOO_SMALL = 0, 1, 2, 3
+STATUS = ('done', 'diverged', 'guarded', 'step too small')
+
+
+def table_input(t, knots, table, cursor, u):
+    """Write the inputs at time t to u; return the knot interval found, to start from next time."""
+    last = knots.shape[0] - 1
+    while cursor < last and t >= knots[cursor + 1]:
+        cursor += 1
+    while cursor > 0 and t < knots[cursor]:
+        cursor -= 1
+    if cursor >= last or t <= knots[cursor]:
+        for k in range(u.shape[0]):
+            u[k] = table[cursor, k]
+    else:
+        s = (t - knots[cursor]) / (knots[cursor + 1] - knots[cursor])
+        for k in range(u.shape[0]):
+            u[k] = table[cursor, k] + s * (table[cursor + 1, k] - table[cursor, k])
+    return cursor
+
+
+def sound(x):
+    """Tell whether every state is a finite number of sensible size."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * 0.0
+        if abs(x[k]) > 1e15:
+            return False
+    return total == 0.0
+
+
+def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
+    """Advance x in place by `steps` classical Runge-Kutta steps; keep every `stride`-th state in `trace`.
+
+    Returns (status, steps taken).
+    """
+    n = x.shape[0]
+    k1, k2, k3, k4, y = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    u, guard = np.empty(table.shape[1]), np.empty(1)
+    cursor = 0
+    half, sixth = 0.5 * h, h / 6.0
+    cursor = table_input(t0, knots, table, cursor, u)
+    for step in range(steps):
+        t = t0 + step * h
+        rhs_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(k1))
+        for i in range(n):
+            y[i] = x[i] + half * k1[i]
+        cursor = table_input(t + half, knots, table, cursor, u)
+        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k2))
+        for i in range(n):
+            y[i] = x[i] + half * k2[i]
+        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k3))
+        for i in range(n):
+            y[i] = x[i] + h * k3[i]
+        cursor = table_input(t0 + (step + 1) * h, knots, table, cursor, u)
+        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k4))
+        for i in range(n):
+            x[i] += sixth * (k1[i] + 2.0 * (k2[i] + k3[i]) + k4[i])
+        if not sound(x):
+            return 1, step + 1
+        if stride > 0 and (step + 1) % stride == 0:
+            trace[(step + 1) // stride] = x
+        guard_at(data_pointer(x), data_pointer(guard))
+        if guard[0] < guard_limit:
+            return 2, step + 1
+    return 0, steps
+
+
+def error_norm(error, x, y, rtol, atol):
+    """Root mean square of the error, each component in units of its tolerance."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        scale = atol[i] + rtol * max(abs(x[i]), abs(y[i]))
+        total += (error[i] / scale) ** 2
+    return np.sqrt(total / x.shape[0])
+
+
+def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, trace):
+    """Advance x in place through `times` by Dormand and Prince's 5(4) pair; keep the states at `times` in `trace`.
+
+    Returns (status, number of times reached, steps accepted, steps rejected).
+    """
+    n = x.shape[0]
+    k = np.empty((7, n))
+    y, error = np.empty(n), np.empty(n)
+    u, guard = np.empty(table.shape[1]), np.empty(1)
+    t, h = times[0], h0
+    trace[0] = x
+    cursor = table_input(t, knots, table, 0, u)
+    rhs_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(k[0]))
+    accepted, rejected = 0, 0
+    for target in range(1, times.shape[0]):
+        while t < times[target]:
+            remaining = times[target] - t
+            step = min(h, remaining)
+            last = step >= remaining * (1.0 - 1e-12)
+            for stage in range(1, 7):
+                for i in range(n):
+                    s = 0.0
+                    for j in range(stage):
+                        s += DOPRI_A[stage, j] * k[j, i]
+                    y[i] = x[i] + step * s
+                cursor = table_input(t + DOPRI_C[stage] * step, knots, table, cursor, u)
+                rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k[stage]))
+            for i in range(n):
+                s = 0.0
+                for j in range(7):
+                    s += DOPRI_E[j] * k[j, i]
+                error[i] = step * s
+            norm = error_norm(error, x, y, rtol, atol)
+            if norm <= 1.0:
+                accepted += 1
+                t = times[target] if last else t + step
+                for i in range(n):
+                    x[i] = y[i]
+                    k[0, i] = k[6, i]
+                if not sound(x):
+                    return 1, target, accepted, rejected
+                guard_at(data_pointer(x), data_pointer(guard))
+                if guard[0] < guard_limit:
+                    return 2, target, accepted, rejected
+            else:
+                rejected += 1
+            if not norm >= 0.0:
+                norm = 1e6
+            factor = 0.9 * max(norm, 1e-10) ** -0.2
+            grown = step * min(5.0, max(0.2, factor))
+            h = grown if norm > 1.0 or not last else max(h, grown)
+            if h < hmin:
+                return 3, target, accepted, rejected
+        trace[target] = x
+    return 0, times.shape[0], accepted, rejected
+
+
+def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, trace):
+    """Advance x in place through `times` by the L-stable Rosenbrock method RODAS3 (order 3(2)) with the exact Jacobian.
+
+    The inputs' time dependence enters through df/dt by a difference along the table.
+    Returns (status, number of times reached, steps accepted, steps rejected).
+    """
+    n = x.shape[0]
+    k = np.empty((4, n))
+    y, f, ft, error, right = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    flat, matrix = np.empty(n * n), np.empty((n, n))
+    u, v, guard = np.empty(table.shape[1]), np.empty(table.shape[1]), np.empty(1)
+    t, h = times[0], h0
+    trace[0] = x
+    cursor = 0
+    accepted, rejected = 0, 0
+    for target in range(1, times.shape[0]):
+        while t < times[target]:
+            remaining = times[target] - t
+            step = min(h, remaining)
+            last = step >= remaining * (1.0 - 1e-12)
+            cursor = table_input(t, knots, table, cursor, u)
+            rhs_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(f))
+            jacobian_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(flat))
+            cursor = table_input(t + step, knots, table, cursor, v)
+            rhs_at(data_pointer(x), data_pointer(v), data_pointer(p), data_pointer(ft))
+            for i in range(n):
+                ft[i] = (ft[i] - f[i]) / step
+                for j in range(n):
+                    matrix[i, j] = -flat[j * n + i]
+                matrix[i, i] += 2.0 / step
+            inverse = np.linalg.inv(matrix)
+            for stage in range(4):
+                if stage > 1:
+                    for i in range(n):
+                        s = x[i]
+                        for j in range(stage):
+                            s += RODAS_A[stage, j] * k[j, i]
+                        y[i] = s
+                    cursor = table_input(t + step, knots, table, cursor, v)
+                    rhs_at(data_pointer(y), data_pointer(v), data_pointer(p), data_pointer(f))
+                for i in range(n):
+                    s = 0.0
+                    for j in range(stage):
+                        s += RODAS_C[stage, j] * k[j, i]
+                    right[i] = f[i] + s / step + step * RODAS_G[stage] * ft[i]
+                k[stage] = inverse @ right
+            for i in range(n):
+                y[i] = x[i] + 2.0 * k[0, i] + k[2, i] + k[3, i]
+                error[i] = k[3, i]
+            norm = error_norm(error, x, y, rtol, atol)
+            if norm <= 1.0:
+                accepted += 1
+                t = times[target] if last else t + step
+                for i in range(n):
+                    x[i] = y[i]
+                if not sound(x):
+                    return 1, target, accepted, rejected
+                guard_at(data_pointer(x), data_pointer(guard))
+                if guard[0] < guard_limit:
+                    return 2, target, accepted, rejected
+            else:
+                rejected += 1
+            if not norm >= 0.0:
+                norm = 1e6
+            grown = step * min(5.0, max(0.2, 0.9 * max(norm, 1e-10) ** (-1.0 / 3.0)))
+            h = grown if norm > 1.0 or not last else max(h, grown)
+            if h < hmin:
+                return 3, target, accepted, rejected
+        trace[target] = x
+    return 0, times.shape[0], accepted, rejected
+
+
+CONSTANTS = '''
+DOPRI_C = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
+DOPRI_A = np.array([
+    [0, 0, 0, 0, 0, 0],
+    [1 / 5, 0, 0, 0, 0, 0],
+    [3 / 40, 9 / 40, 0, 0, 0, 0],
+    [44 / 45, -56 / 15, 32 / 9, 0, 0, 0],
+    [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0],
+    [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0],
+    [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+])
+DOPRI_E = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
+RODAS_A = np.array([[0, 0, 0], [0, 0, 0], [2.0, 0, 0], [2.0, 0, 1.0]])
+RODAS_C = np.array([[0, 0, 0], [4.0, 0, 0], [1.0, -1.0, 0], [1.0, -1.0, -8 / 3]])
+RODAS_G = np.array([0.5, 1.5, 0.0, 0.0])
+'''

@@ -1,0 +1,194 @@
+"""Where a run begins: a machine at rest on its wheels, its oil holding the arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.hydraulics import initial_pressures
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+from dyn_nodes.simulation.system import ROOMS, System
+
+Array = NDArray[np.float64]
+ITERATIONS = 60
+CONVERGED = 1e-9
+"""Greatest unbalanced force over the weight."""
+
+
+class NoEquilibriumError(ValueError):
+    """The machine cannot stand still in the wanted posture."""
+
+
+def quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
+    """Return the quaternion (x, y, z, w) of Rz(yaw) Ry(pitch) Rx(roll); numbers or expressions."""
+    cr, sr, cp, sp, cy, sy = (f(0.5 * a) for a in (roll, pitch, yaw) for f in (ca.cos, ca.sin))
+    return [
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+        cr * cp * cy + sr * sp * sy,
+    ]
+
+
+def _statics_module(machine: Machine) -> CompiledModule:
+    """Kernel `statics`: base pose (x, y, z, roll, pitch, yaw), joints and bristles -> holding forces and Jacobian."""
+
+    def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        plant = Assembly(machine, 'effort')
+        pose, joints = ca.SX.sym('pose', 6), ca.SX.sym('joints', len(machine.movable_joints))
+        bristles = ca.SX.sym('bristles', 2 * len(plant.bristles))
+        q = base_coordinates(plant, pose)
+        state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), bristles))
+        holding = plant.static_forces
+        holding = ca.substitute(holding, plant.x, state)
+        unknown = ca.vertcat(pose, bristles)
+        rows = holding[: plant.tree.base_dofs]
+        jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(rows, unknown))))
+        inputs = [pose, joints, bristles, plant.p]
+        return {'statics': ca.Function('statics', inputs, [ca.densify(holding), jacobian])}, {
+            'base_dofs': plant.tree.base_dofs,
+            'nv': plant.tree.nv,
+        }
+
+    return build_module(f'{machine.name}_statics', [machine_fingerprint(machine)], make, ROOMS)
+
+
+def base_coordinates(plant: Assembly, pose: Any) -> Any:
+    """Return the base's generalized positions of a pose (x, y, z, roll, pitch, yaw)."""
+    attachment = plant.machine.base.attachment
+    if attachment == 'free':
+        return ca.vertcat(pose[0:3], *quaternion_of(pose[3], pose[4], pose[5]))
+    if attachment == 'planar':
+        return ca.vertcat(pose[0], pose[2], pose[4])
+    return ca.SX(0, 1)
+
+
+def settle(
+    system: System, p: Array, joints: Mapping[str, float] | None = None, pose: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Find the resting pose of the base on its wheels with the joints held.
+
+    Height, roll and pitch, and the friction that holds the machine on a slope (least bristle deflections), are found by
+    Newton steps with the exact Jacobian.
+
+    Args:
+        system: any system of the machine with the quaternion base.
+        p: parameters.
+        joints: positions by name; the machine's initial ones where not named.
+        pose: (6,) first guess x, y, z, roll, pitch, yaw; x, y and yaw are kept.
+
+    Returns:
+        pose (6,), bristle deflections (2 per wheel with friction), holding forces (nv,), of which the joints' are
+        the drive efforts at rest.
+
+    Raises:
+        NoEquilibriumError: no rest was found: it tips, slides or hangs.
+    """
+    machine = system.machine
+    module = _statics_module(machine)
+    base_dofs, nv = module.meta['base_dofs'], module.meta['nv']
+    q_joints = joint_vector(machine, joints)
+    pose = np.array(pose if pose is not None else initial_pose(machine), dtype=np.float64)
+    bristles = np.zeros(2 * sum(wheel.friction is not None for wheel in machine.wheels))
+    holding, flat = np.empty(nv), np.empty(base_dofs * (6 + len(bristles)))
+    if base_dofs == 0 or not machine.initial.settle or not machine.wheels:
+        module.statics(pose, q_joints, bristles, p, holding, flat)
+        return pose, bristles, holding
+    weight = (machine.total_mass + p[system.index('parameter', 'payload_mass')]) * np.linalg.norm(p[:3])
+    free = np.r_[[2, 3, 4] if machine.base.attachment == 'free' else [2, 4], np.arange(6, 6 + len(bristles))]
+    pose[2:5] = _standing_guess(machine, p, system)
+    residual = np.inf
+    for _ in range(ITERATIONS):
+        module.statics(pose, q_joints, bristles, p, holding, flat)
+        residual = float(np.abs(holding[:base_dofs]).max() / weight)
+        if residual < CONVERGED:
+            _check_friction(machine, bristles, p, system)
+            return pose, bristles, holding
+        jacobian = flat.reshape(base_dofs, -1, order='F')[:, free]
+        step = -np.linalg.lstsq(jacobian, holding[:base_dofs], rcond=1e-12)[0]
+        change = np.zeros(6 + len(bristles))
+        change[free] = step * min(1.0, 0.05 / max(float(np.abs(step).max()), 1e-12))
+        pose += change[:6]
+        bristles += change[6:]
+    raise NoEquilibriumError(
+        f'{machine.name}: no resting pose on the wheels in this posture (unbalanced force {residual:.2e} of the weight); '
+        'the machine tips or slides'
+    )
+
+
+def _check_friction(machine: Machine, bristles: Array, p: Array, system: System) -> None:
+    """A bristle beyond its greatest steady deflection mu_s / sigma_0 cannot hold: the wheel slides."""
+    scale = p[system.index('parameter', 'friction_scale')]
+    with_friction = [wheel for wheel in machine.wheels if wheel.friction is not None]
+    for k, wheel in enumerate(with_friction):
+        assert wheel.friction is not None
+        limit = wheel.friction.static * scale / wheel.friction.bristle_stiffness
+        if np.abs(bristles[2 * k : 2 * k + 2]).max() > limit:
+            raise NoEquilibriumError(f'{machine.name}: wheel {wheel.name!r} slides on this slope')
+
+
+def _standing_guess(machine: Machine, p: Array, system: System) -> Array:
+    """Height that carries the weight on equal springs, level."""
+    scale = p[system.index('parameter', 'wheel_stiffness_scale')]
+    weight = machine.total_mass * abs(p[2])
+    stiffness = sum(wheel.stiffness for wheel in machine.wheels) * scale
+    heights = [wheel.free_length - wheel.position[2] for wheel in machine.wheels]
+    return np.array([max(heights) - weight / stiffness, 0.0, 0.0])
+
+
+def joint_vector(machine: Machine, joints: Mapping[str, float] | None) -> Array:
+    """Return joint positions in order. Raises KeyError for a joint that the machine does not have."""
+    known = [joint.name for joint in machine.movable_joints]
+    for name in joints or {}:
+        if name not in known:
+            raise KeyError(f'unknown joint {name!r}; known: {", ".join(known)}')
+    chosen = {**machine.initial.joint_positions, **(joints or {})}
+    return np.array([chosen.get(name, 0.0) for name in known])
+
+
+def initial_pose(machine: Machine) -> Array:
+    """Return the machine's own first pose (x, y, z, roll, pitch, yaw)."""
+    return np.array([*machine.initial.base_position, 0.0, 0.0, machine.initial.base_yaw])
+
+
+def initial_state(
+    system: System, p: Array | None = None, joints: Mapping[str, float] | None = None, pose: Array | None = None
+) -> Array:
+    """Return the state at rest: settled on the wheels, trapped oil holding the arm (spec G5).
+
+    Raises NoEquilibriumError where it cannot rest; ValueError for a cylinder at its dead centre.
+    """
+    p = system.parameters() if p is None else p
+    machine = system.machine
+    pose, bristles, holding = settle(system, p, joints, pose)
+    x = np.zeros(len(system.state_names))
+    plant_q = _base_numbers(machine, pose)
+    q_joints = joint_vector(machine, joints)
+    x[: len(plant_q)] = plant_q
+    x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
+    with_friction = [wheel for wheel in machine.wheels if wheel.friction is not None]
+    for k, wheel in enumerate(with_friction):
+        start = system.index('state', f'{wheel.name}/bristle_longitudinal')
+        x[start : start + 2] = bristles[2 * k : 2 * k + 2]
+    if system.actuation == 'hydraulic':
+        names = [joint.name for joint in machine.movable_joints]
+        efforts = dict(zip(names, holding[len(holding) - len(names) :]))
+        for actuator in machine.actuators:
+            start = system.index('state', f'{actuator.name}/spool')
+            q = float(q_joints[names.index(actuator.joint)])
+            x[start + 1 : start + 3] = initial_pressures(actuator, q, float(efforts[actuator.joint]))
+    return x
+
+
+def _base_numbers(machine: Machine, pose: Array) -> list[float]:
+    attachment = machine.base.attachment
+    if attachment == 'free':
+        return [*pose[:3], *(float(c) for c in quaternion_of(*(float(a) for a in pose[3:])))]
+    return [pose[0], pose[2], pose[4]] if attachment == 'planar' else []

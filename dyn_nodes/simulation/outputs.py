@@ -1,0 +1,78 @@
+"""Named outputs of a plant: everything that is published, plotted or tested, at one state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+from dyn_nodes.multibody.spatial import Expression, cross
+from dyn_nodes.simulation.assembly import Assembly, line_flows
+
+XYZ = ('x', 'y', 'z')
+
+
+def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
+    """Return names and expressions of all outputs.
+
+    `load_force_*`, `load_moment_*`: gravity and inertia of the whole machine, as they would act at its centre of mass
+    if the ground were taken away: the ground's forces reversed. They feed the stability measures.
+    """
+    names: list[str] = []
+    values: list[Expression] = []
+
+    def add(new_names: Sequence[str], *expressions: Expression) -> None:
+        names.extend(new_names)
+        values.extend(expressions)
+
+    for joint, effort in plant.joint_efforts.items():
+        add([f'{joint}/drive_effort'], effort)
+    add([f'{name}_acceleration' for name in plant.tree.velocity_names], plant.accelerations)
+    _add_wheels(plant, add)
+    _add_balance(plant, add)
+    _add_attitude(plant, add)
+    _add_actuators(plant, add)
+    return names, ca.densify(ca.vertcat(*values))
+
+
+def _add_wheels(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
+    for wheel, contact in plant.contacts.items():
+        add([f'{wheel}/height', f'{wheel}/normal_force'], contact.height, contact.normal_force)
+        add([f'{wheel}/friction_longitudinal', f'{wheel}/friction_lateral'], contact.friction)
+        add([f'{wheel}/slip_longitudinal', f'{wheel}/slip_lateral'], contact.slip)
+        add([f'{wheel}/point_{axis}' for axis in XYZ], contact.application_point)
+
+
+def _add_balance(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
+    state = plant.state
+    com, momentum = state.center_of_mass, state.momentum
+    force, moment = ca.SX(3, 1), ca.SX(3, 1)
+    for contact in plant.contacts.values():
+        force = force - contact.force
+        moment = moment - cross(contact.application_point - com, contact.force)
+    add(['mass'], state.mass)
+    add([f'center_of_mass_{axis}' for axis in XYZ], com)
+    add([f'center_of_mass_velocity_{axis}' for axis in XYZ], momentum.f / state.mass)
+    add([f'angular_momentum_{axis}' for axis in XYZ], momentum.n)
+    add([f'load_force_{axis}' for axis in XYZ], force)
+    add([f'load_moment_{axis}' for axis in XYZ], moment)
+    add(['kinetic_energy', 'potential_energy', 'suspension_energy'], *plant.stored_energies)
+
+
+def _add_attitude(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
+    R = plant.base_rotation
+    level = ca.sqrt(R[2, 0] ** 2 + R[2, 1] ** 2 + 1e-300)
+    add(['tilt'], ca.atan2(level, R[2, 2]))
+    add(['roll'], ca.atan2(R[2, 1], R[2, 2]))
+    add(['pitch'], ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2 + 1e-300)))
+    add(['yaw'], ca.atan2(R[1, 0], R[0, 0]))
+
+
+def _add_actuators(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
+    for name, terms in plant.actuators.items():
+        first, second = line_flows(terms)
+        add([f'{name}/effort'], terms.effort)
+        add([f'{name}/supply_pressure', f'{name}/bypass_flow'], terms.supply_pressure, terms.bypass_flow)
+        add([f'{name}/flow_a', f'{name}/flow_b'], first, second)
+        if hasattr(terms, 'piston'):
+            add([f'{name}/force', f'{name}/piston'], terms.force, terms.piston)

@@ -1,0 +1,249 @@
+"""A machine that runs: named states, inputs, parameters and outputs, and compiled integrators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.tree import BaseForm
+from dyn_nodes.simulation import drivers
+from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+from dyn_nodes.simulation.outputs import traced_outputs
+from dyn_nodes.simulation.trace import Inputs, Run
+
+Array = NDArray[np.float64]
+Method = Literal['rk4', 'dopri5', 'rodas3']
+ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
+_SHARED = (drivers.CONSTANTS, drivers.table_input, drivers.sound, drivers.error_norm)
+_NO_GUARD = -2.0
+_TOLERANCE_SCALES = (
+    ('pressure', 1e6),
+    ('spool', 1e-3),
+    ('bristle', 1e-2),
+    ('work', 1e5),
+)
+
+
+class UnknownNameError(KeyError):
+    """A state, input, parameter or output name that a system does not have."""
+
+    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(known)}')
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run is integrated.
+
+    Attributes:
+        method: `rk4` (fixed step), `dopri5` (adaptive, explicit), `rodas3` (adaptive, implicit, exact Jacobian).
+        step: of rk4, s; first step of the adaptive methods.
+        rtol, atol: of the adaptive methods; atol counts in units of a state's usual size (1 MPa, 1 mm of spool, ...).
+        stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
+    """
+
+    method: Method = 'rk4'
+    step: float = 1e-3
+    rtol: float = 1e-6
+    atol: float = 1e-6
+    stop_at_overturn: bool = True
+
+
+class System:
+    """The compiled plant of a machine.
+
+    Args:
+        machine: the machine.
+        actuation: `hydraulic`: voltages in, valves, oil and pumps inside; `effort`: joint efforts in.
+        base: form of a free base.
+        audit: append states that integrate the work of actuators, suspension and friction, J.
+
+    Attributes:
+        state_names, input_names, parameter_names, output_names: the order of the vectors x, u, p, y.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        actuation: Actuation = 'hydraulic',
+        base: BaseForm = 'quaternion',
+        audit: bool = False,
+    ) -> None:
+        self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
+        self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
+        self.module = self._build('plant', self._functions, [*_SHARED, drivers.run_rk4, drivers.run_dopri5])
+        meta = self.module.meta
+        self.state_names: tuple[str, ...] = tuple(meta['states'])
+        self.input_names: tuple[str, ...] = tuple(meta['inputs'])
+        self.parameter_names: tuple[str, ...] = tuple(meta['parameters'])
+        self.output_names: tuple[str, ...] = tuple(meta['outputs'])
+        self.nq, self.nv = int(meta['nq']), int(meta['nv'])
+        self.free: bool = bool(meta['free'])
+        self._defaults = np.array(meta['defaults'])
+        self._index = {
+            'state': {name: k for k, name in enumerate(self.state_names)},
+            'input': {name: k for k, name in enumerate(self.input_names)},
+            'parameter': {name: k for k, name in enumerate(self.parameter_names)},
+            'output': {name: k for k, name in enumerate(self.output_names)},
+        }
+
+    def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
+        return build_module(f'{self.machine.name}_{kind}_{self.actuation}', self._key, make, ROOMS, drivers=texts)
+
+    def _assembly(self) -> Assembly:
+        return Assembly(self.machine, self.actuation, self.base, self.audit)
+
+    def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        plant = self._assembly()
+        names, outputs = traced_outputs(plant)
+        variables = [plant.x, plant.u, plant.p]
+        functions = {
+            'rhs': ca.Function('rhs', variables, [plant.rhs]),
+            'outputs': ca.Function('outputs', variables, [outputs]),
+            'guard': ca.Function('guard', [plant.x], [ca.densify(plant.upright)]),
+        }
+        meta = {
+            'states': plant.states.names,
+            'inputs': plant.inputs.names,
+            'parameters': plant.parameters.names,
+            'outputs': names,
+            'nq': plant.tree.nq,
+            'nv': plant.tree.nv,
+            'free': plant.tree.free,
+            'defaults': plant.default_parameters().tolist(),
+        }
+        return functions, meta
+
+    @cached_property
+    def implicit(self) -> CompiledModule:
+        """Kernels with the exact Jacobian, and the implicit integrator."""
+
+        def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
+            plant = self._assembly()
+            variables = [plant.x, plant.u, plant.p]
+            jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(plant.rhs, plant.x))))
+            inputs = ca.densify(ca.vec(ca.densify(ca.jacobian(plant.rhs, plant.u))))
+            functions = {
+                'rhs': ca.Function('rhs', variables, [plant.rhs]),
+                'guard': ca.Function('guard', [plant.x], [ca.densify(plant.upright)]),
+                'jacobian': ca.Function('jacobian', variables, [jacobian]),
+                'input_jacobian': ca.Function('input_jacobian', variables, [inputs]),
+            }
+            return functions, {}
+
+        return self._build('implicit', make, [*_SHARED, drivers.run_rodas3])
+
+    def index(self, kind: Literal['state', 'input', 'parameter', 'output'], name: str) -> int:
+        """Return the place of a name. Raises UnknownNameError."""
+        try:
+            return self._index[kind][name]
+        except KeyError:
+            raise UnknownNameError(kind, name, tuple(self._index[kind])) from None
+
+    def parameters(
+        self, values: Mapping[str, float] | None = None, slope: tuple[float, float] | None = None
+    ) -> Array:
+        """Return a parameter vector: the machine's own values, changed by name; `slope` (roll, pitch), rad."""
+        p = self._defaults.copy()
+        if slope is not None:
+            p[:3] = gravity_vector(self.machine.gravity, slope)
+        for name, value in (values or {}).items():
+            p[self.index('parameter', name)] = value
+        return p
+
+    def rhs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return dx/dt."""
+        rate = np.empty(len(self.state_names))
+        self.module.rhs(x, u, p, rate)
+        return rate
+
+    def outputs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state, in the order of `output_names`."""
+        y = np.empty(len(self.output_names))
+        self.module.outputs(x, u, p, y)
+        return y
+
+    def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
+        """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
+        n, m = len(self.state_names), len(self.input_names)
+        by_x, by_u = np.empty(n * n), np.empty(n * m)
+        self.implicit.jacobian(x, u, p, by_x)
+        self.implicit.input_jacobian(x, u, p, by_u)
+        return by_x.reshape(n, n, order='F'), by_u.reshape(n, m, order='F')
+
+    def settings_tolerance(self, settings: Settings) -> Array:
+        """Return the absolute tolerance of each state."""
+        scales = np.ones(len(self.state_names))
+        for k, name in enumerate(self.state_names):
+            for part, scale in _TOLERANCE_SCALES:
+                if part in name.rsplit('/', 1)[-1]:
+                    scales[k] = scale
+        return scales * settings.atol
+
+    def run(
+        self,
+        x0: Array,
+        times: Array,
+        inputs: Inputs,
+        p: Array | None = None,
+        settings: Settings | None = None,
+    ) -> Run:
+        """Simulate from x0 at times[0] through `times` (rising, evenly spaced for rk4), s.
+
+        Raises ValueError where rk4's step does not divide the spacing of `times`.
+        """
+        settings = settings or Settings()
+        p = self.parameters() if p is None else p
+        times = np.ascontiguousarray(times, dtype=np.float64)
+        x = np.array(x0, dtype=np.float64)
+        trace = np.full((len(times), len(x)), np.nan)
+        trace[0] = x
+        limit = float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else _NO_GUARD
+        knots, table = inputs.aligned(self.input_names)
+        if settings.method == 'rk4':
+            status, reached, end = self._run_rk4(x, times, knots, table, p, limit, settings.step, trace)
+            counts = {}
+        else:
+            driver = self.module.run_dopri5 if settings.method == 'dopri5' else self.implicit.run_rodas3
+            status, reached, accepted, rejected = driver(
+                x,
+                times,
+                knots,
+                table,
+                p,
+                limit,
+                settings.rtol,
+                self.settings_tolerance(settings),
+                settings.step,
+                1e-12,
+                trace,
+            )
+            counts = {'accepted': accepted, 'rejected': rejected}
+            end = float(times[min(reached, len(times) - 1)])
+        return Run(self, times[:reached], trace[:reached], inputs, p, drivers.STATUS[status], x, end, counts)
+
+    def _run_rk4(
+        self, x: Array, times: Array, knots: Array, table: Array, p: Array, limit: float, step: float, trace: Array
+    ) -> tuple[int, int, float]:
+        spacing = np.diff(times)
+        stride = int(round(float(spacing[0]) / step)) if len(spacing) else 1
+        if len(spacing) and (stride < 1 or np.abs(spacing - stride * step).max() > 1e-9 * step * stride):
+            raise ValueError(
+                f'expected times spaced by a multiple of the step {step:g} s, found {spacing.min():g}..{spacing.max():g} s'
+            )
+        steps = stride * (len(times) - 1)
+        status, taken = self.module.run_rk4(x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
+        reached = len(times) if status == drivers.DONE else taken // stride + (0 if status == drivers.DIVERGED else 1)
+        return status, min(reached, len(times)), float(times[0] + taken * step)

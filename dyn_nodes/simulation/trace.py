@@ -1,0 +1,100 @@
+"""Inputs of a run as a table, and a run's result with its outputs by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dyn_nodes.simulation.system import System
+
+Array = NDArray[np.float64]
+
+
+class Inputs:
+    """Piecewise-linear inputs by name; what is not named is zero.
+
+    Args:
+        knots: (k,) rising times, s.
+        values: (k,) values by input name.
+    """
+
+    def __init__(self, knots: Sequence[float] | Array, values: Mapping[str, Sequence[float] | Array]) -> None:
+        self.knots = np.ascontiguousarray(knots, dtype=np.float64)
+        if self.knots.ndim != 1 or len(self.knots) == 0 or np.any(np.diff(self.knots) < 0):
+            raise ValueError('expected at least one knot and rising times')
+        self.values = {name: np.asarray(column, dtype=np.float64) for name, column in values.items()}
+        for name, column in self.values.items():
+            if column.shape != self.knots.shape:
+                raise ValueError(f'input {name!r}: expected {len(self.knots)} values, found shape {column.shape}')
+
+    @classmethod
+    def constant(cls, values: Mapping[str, float] | None = None) -> Inputs:
+        """Return inputs that never change."""
+        return cls([0.0], {name: [value] for name, value in (values or {}).items()})
+
+    def aligned(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return knots and the (k, n) table in the order of `names`. Raises KeyError for an input not among them."""
+        for name in self.values:
+            if name not in names:
+                raise KeyError(f'unknown input {name!r}; known: {", ".join(names)}')
+        table = np.zeros((len(self.knots), len(names)))
+        for k, name in enumerate(names):
+            if name in self.values:
+                table[:, k] = self.values[name]
+        return self.knots, table
+
+    def at(self, times: Array, names: Sequence[str]) -> Array:
+        """Return the (t, n) values at given times."""
+        knots, table = self.aligned(names)
+        columns = [np.interp(times, knots, table[:, k]) for k in range(len(names))]
+        return np.column_stack(columns) if columns else np.zeros((len(times), 0))
+
+
+@dataclass(eq=False)
+class Run:
+    """What a simulation gave.
+
+    Attributes:
+        times: (t,) s.  states: (t, n).
+        status: `done`, `diverged`, `guarded` (overturned) or `step too small`.
+        last: state at the very end.  end_time: s.
+        counts: steps accepted and rejected by an adaptive method.
+    """
+
+    system: System
+    times: Array
+    states: Array
+    inputs: Inputs
+    parameters: Array
+    status: str
+    last: Array
+    end_time: float
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def overturned(self) -> bool:
+        """True where the base tilted beyond the machine's limit."""
+        return self.status == 'guarded'
+
+    def state(self, name: str) -> Array:
+        """Return one state over time."""
+        return self.states[:, self.system.index('state', name)]
+
+    @cached_property
+    def _outputs(self) -> Array:
+        u = self.inputs.at(self.times, self.system.input_names)
+        return np.array([self.system.outputs(x, row, self.parameters) for x, row in zip(self.states, u)])
+
+    def output(self, name: str) -> Array:
+        """Return one output over time."""
+        return self._outputs[:, self.system.index('output', name)]
+
+    def outputs(self, prefix: str, suffixes: Sequence[str] = ('x', 'y', 'z')) -> Array:
+        """Return several outputs `<prefix>_<suffix>` side by side, (t, n)."""
+        return np.column_stack([self.output(f'{prefix}_{suffix}') for suffix in suffixes])
