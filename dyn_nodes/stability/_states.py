@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 # A division by zero gives inf or NaN, which the measures report as "not valid", and never an exception.
+# Numba renews a cached kernel when the kernel's own file changes, not when a helper in another file does: after a
+# change in this file or in polygon.py remove `__pycache__` of this package.
 kernel = njit(cache=True, error_model='numpy')
 
 UP = (0.0, 0.0, 1.0)
