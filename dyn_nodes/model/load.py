@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dyn_nodes.model.config import Config, read_config
 from dyn_nodes.model.config_checks import check_config
+from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.urdf import Urdf, read_urdf
@@ -49,6 +50,7 @@ def load_machine_report(urdf: str | Path, config: str | Path | None = None) -> L
     machine = None
     if not report.failed and parsed is not None and text is not None:
         machine = _assemble(parsed, settings, text, (str(urdf), *([] if config is None else [str(config)])))
+        _check_stance(machine, settings, report if config is None else report.for_file(str(config)))
     return LoadReport(machine, report.sorted_problems(), report.sorted_warnings())
 
 
@@ -61,6 +63,14 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> C
     if parsed is not None:
         check_config(settings, parsed, yaml_report)
     return settings
+
+
+def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
+    if machine.base.attachment == 'fixed' or not machine.wheels or machine.gravity == 0:
+        return
+    if static_stance(machine) is None:
+        line = settings.line('initial.joint_positions') or settings.line('wheels')
+        report.warn(line, 'initial', 'a posture in which the machine stands on its wheels', 'one in which it tips')
 
 
 def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...]) -> Machine:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dyn_nodes.model.machine import Array, Joint, Link, Payload
+from dyn_nodes.model.machine import Array, Joint, Link, Machine, Payload
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
@@ -54,3 +54,8 @@ def center_of_mass(links: Sequence[Link], poses: Mapping[str, Array], payload: P
     if total <= 0:
         return 0.0, np.zeros(3)
     return total, np.asarray(np.array(masses) @ np.array(points) / total)
+
+
+def initial_positions(machine: Machine) -> dict[str, float]:
+    """Return the position of every movable joint at the start, rad or m, by name."""
+    return {joint.name: machine.initial.joint_positions.get(joint.name, 0.0) for joint in machine.movable_joints}

@@ -11,7 +11,7 @@ from lxml import etree
 from lxml.etree import _Element as Element
 
 from dyn_nodes.model.inertia_checks import check_inertia
-from dyn_nodes.model.limits import LARGEST_MASS, MANY_TURNS, NO_LIMIT, angle_remark, length_remark
+from dyn_nodes.model.limits import LARGEST_MASS, LARGEST_OFFSET, MANY_TURNS, NO_LIMIT, angle_remark, length_remark
 from dyn_nodes.model.problems import Report, did_you_mean, shorten
 
 SUPPORTED = ('revolute', 'continuous', 'prismatic', 'fixed')
@@ -21,6 +21,7 @@ UNSUPPORTED = {
 }
 LINK_CHILDREN = ('inertial', 'visual', 'collision')
 JOINT_CHILDREN = ('parent', 'child', 'origin', 'axis', 'limit', 'dynamics', 'mimic', 'calibration', 'safety_controller')
+FAR = 20.0  # m; a centre of mass further from its link frame is doubtful
 OFFSET_TOLERANCE = 1e-3  # of the length of an axis; less is rounding in the file
 
 
@@ -99,6 +100,8 @@ def _check_link(element: Element, outline: Outline, report: Report) -> None:
 
 def _check_inertial(element: Element, where: str, report: Report, rides_on_another: bool) -> None:
     com = check_origin(element, f'{where}, inertial', report)
+    if com is not None and FAR < max(abs(value) for value in com) <= LARGEST_OFFSET:
+        report.warn(element.sourceline, f'{where}, inertial', f'a centre of mass within {FAR:.0f} m', f'{list(com)}')
     mass_element = element.find('mass')
     mass = None
     if mass_element is None:

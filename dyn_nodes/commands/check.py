@@ -1,0 +1,228 @@
+"""`dyn-nodes check`: is this machine sound, and what is it?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dyn_nodes.model import LoadReport, load_machine_report
+
+NARROWEST = 120  # columns of a table that goes into a file or a pipe
+UNITS = {'1': '', 'N m': 'N m', 'm': 'm', 'J': 'J'}
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Add the `check` command to the command line."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        'check',
+        help='validate a machine and print what it is',
+        description='Validate a URDF and a machine YAML. Prints every fault with file and line, or a table of the '
+        'machine: joints, masses, actuators, and how it stands. Exit status 0 where the machine is sound, else 1.',
+    )
+    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file')
+    parser.add_argument('--config', metavar='YAML', help='machine YAML: wheels, actuators, payload, ...')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+    parser.add_argument('--assumed', action='store_true', help='list the values that are marked as assumed')
+    parser.set_defaults(run=run)
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the machine; return 0 where it is sound, else 1."""
+    report = load_machine_report(args.urdf, args.config)
+    if args.json:
+        print(json.dumps(_as_json(report), indent=2))
+    elif report.machine is None:
+        _print_problems(report)
+    else:
+        _print_machine(report, list_assumed=args.assumed)
+    return 0 if report.machine is not None else 1
+
+
+def _as_json(report: LoadReport) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        'valid': report.machine is not None,
+        'problems': [asdict(problem) for problem in report.problems],
+        'warnings': [asdict(warning) for warning in report.warnings],
+    }
+    if report.machine is not None:
+        from dyn_nodes.commands.machine_summary import machine_summary
+
+        result['machine'] = machine_summary(report.machine)
+    return result
+
+
+def _print_problems(report: LoadReport) -> None:
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
+    for warning in report.warnings:
+        print(f'{warning} (warning)', file=sys.stderr)
+    count = len(report.problems)
+    print(f'{count} {"problem" if count == 1 else "problems"}', file=sys.stderr)
+
+
+def _print_machine(report: LoadReport, list_assumed: bool) -> None:
+    from dyn_nodes.commands.machine_summary import machine_summary
+
+    assert report.machine is not None
+    facts = machine_summary(report.machine)
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, emoji=False, width=max(console.width, NARROWEST))
+    _print_overview(console, facts)
+    console.print(_joint_table(facts))
+    console.print(_link_table(facts))
+    if facts['actuators']:
+        console.print(_actuator_table(facts))
+    _print_statics(console, facts['static'])
+    _print_assumed(console, facts['assumed'], list_assumed)
+    for warning in report.warnings:
+        console.print(f'warning: {warning}', style='yellow', markup=False, soft_wrap=True)
+    console.print('no problems', style='green')
+
+
+def _print_overview(console: Console, facts: dict[str, Any]) -> None:
+    freedoms, payload = facts['degrees_of_freedom'], facts['payload']
+    table = Table(title=f'machine {facts["name"]}', show_header=False, title_justify='left', title_style='bold')
+    table.add_row('files', ', '.join(facts['sources']))
+    table.add_row('base', f'{facts["base"]["link"]}, {facts["base"]["attachment"]}')
+    counts = f'{freedoms["base"]} of the base + {freedoms["joints"]} of the joints = {freedoms["total"]}'
+    table.add_row('degrees of freedom', counts)
+    table.add_row('mass', f'{facts["mass"]:.6g} kg')
+    if payload is not None:
+        held = f'{payload["mass"]:.6g} kg at {payload["link"]}, at most {payload["limit"]:.6g} kg'
+        table.add_row('payload', held)
+    center = f'{_point(facts["center_of_mass"])} m in {facts["base"]["link"]}, at the start'
+    table.add_row('centre of mass', f'{center}{"" if payload is None else ", with the payload"}')
+    table.add_row('assumed values', f'{len(facts["assumed"])}')
+    console.print(table)
+
+
+def _joint_table(facts: dict[str, Any]) -> Table:
+    table = Table(title='joints', title_justify='left', title_style='bold')
+    for heading in ('joint', 'type', 'moves'):
+        table.add_column(heading)
+    for heading in ('lower', 'upper', 'start', 'velocity', 'effort'):
+        table.add_column(heading, justify='right', no_wrap=True)
+    for joint in facts['joints']:
+        table.add_row(
+            joint['name'],
+            joint['type'],
+            joint['child'],
+            *(_position(joint[key], joint['type']) for key in ('lower', 'upper', 'initial')),
+            _limit(joint['velocity_limit'], joint['type']),
+            _limit(joint['effort_limit'], joint['type']),
+        )
+    return table
+
+
+def _link_table(facts: dict[str, Any]) -> Table:
+    table = Table(title='links', title_justify='left', title_style='bold')
+    table.add_column('link')
+    table.add_column('mass, kg', justify='right')
+    table.add_column('centre of mass, m', justify='right')
+    table.add_column('principal moments, kg m2', justify='right')
+    for link in facts['links']:
+        moments = ', '.join(f'{value:.4g}' for value in link['principal_moments'])
+        row = (f'{link["mass"]:.6g}', _point(link['com']), moments) if link['mass'] > 0 else ('0', '', '')
+        table.add_row(link['name'], *row)
+    return table
+
+
+def _actuator_table(facts: dict[str, Any]) -> Table:
+    table = Table(title='actuators', title_justify='left', title_style='bold')
+    for heading in ('actuator', 'type', 'joint', 'travel'):
+        table.add_column(heading)
+    for heading in ('flow, l/min', 'relief, MPa', 'line relief, MPa'):
+        table.add_column(heading, justify='right')
+    for actuator in facts['actuators']:
+        if actuator['type'] == 'cylinder':
+            low, high = actuator['used_stroke']
+            travel = f'{low:.3f} to {high:.3f} of {actuator["stroke"]:.3f} m, starts at '
+            travel += f'{actuator["initial_piston_position"]:.3f}'
+        else:
+            travel = f'{actuator["displacement"]:.4g} m3/rad'
+        pressures = (actuator['relief_pressure'] / 1e6, actuator['line_relief_pressure'] / 1e6)
+        numbers = (actuator['flow'] * 6e4, *pressures)
+        table.add_row(
+            actuator['name'], actuator['type'], actuator['joint'], travel, *(f'{value:.4g}' for value in numbers)
+        )
+    return table
+
+
+def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
+    if static is None:
+        return
+    if not static['stands']:
+        console.print('at rest: the machine does not stand on its wheels in its initial posture', style='red')
+        return
+    table = Table(title='at rest', title_justify='left', title_style='bold')
+    table.add_column('wheel')
+    for heading in ('load, N', 'share', 'compression, mm', 'contact x, y, m'):
+        table.add_column(heading, justify='right')
+    for name, wheel in static['wheels'].items():
+        numbers = (f'{wheel["load"]:.1f}', f'{wheel["share"]:.1%}', f'{1e3 * wheel["compression"]:.1f}')
+        table.add_row(name, *numbers, _point(wheel['contact']))
+    console.print(table)
+    pitch, roll = math.degrees(static['pitch']), math.degrees(static['roll'])
+    console.print(
+        f'weight {static["weight"]:.1f} N, pitch {pitch:.3f} deg, roll {roll:.3f} deg, '
+        f'base {static["base_height"]:.4f} m above the ground, centre of mass {_point(static["center_of_mass"])} m',
+        soft_wrap=True,
+    )
+    if 'margins' in static:
+        corners = '  '.join(f'({_point(corner)})' for corner in static['support_polygon'])
+        console.print(f'support polygon, m: {corners}', soft_wrap=True)
+        console.print(_margin_table(static))
+
+
+def _margin_table(static: dict[str, Any]) -> Table:
+    table = Table(title='static margins', title_justify='left', title_style='bold')
+    table.add_column('measure')
+    table.add_column('margin', justify='right')
+    table.add_column('by edge or wheel')
+    places = {'longitudinal': ['front', 'rear'], 'load_share': list(static['wheels'])}
+    for name, margin in static['margins'].items():
+        edges = places.get(name, static['edges'])
+        values = ', '.join(f'{edge} {_margin(value, "")}' for edge, value in zip(edges, margin['edges']))
+        table.add_row(name, _margin(margin['value'], margin['unit']), values)
+    return table
+
+
+def _print_assumed(console: Console, assumed: dict[str, str], list_them: bool) -> None:
+    if not assumed:
+        return
+    if not list_them:
+        console.print(f'{len(assumed)} values are marked as assumed; --assumed lists them')
+        return
+    table = Table(title='assumed values', title_justify='left', title_style='bold')
+    table.add_column('key')
+    table.add_column('reason')
+    for key, reason in assumed.items():
+        table.add_row(key, reason)
+    console.print(table)
+
+
+def _margin(value: float | None, unit: str) -> str:
+    return '-' if value is None else f'{value:.4g} {UNITS.get(unit, unit)}'.strip()
+
+
+def _position(value: float | None, kind: str) -> str:
+    if kind == 'fixed' or value is None:
+        return ''
+    return f'{value:.4f} m' if kind == 'prismatic' else f'{value:.4f} ({math.degrees(value):.1f}\N{DEGREE SIGN})'
+
+
+def _limit(value: float | None, kind: str) -> str:
+    return '' if value is None or kind == 'fixed' else f'{value:.6g}'
+
+
+def _point(values: list[float]) -> str:
+    return ', '.join(f'{value:.3f}' for value in values)

@@ -1,0 +1,179 @@
+"""What a machine is and how it stands at rest, as plain numbers for a table or JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
+from dyn_nodes.model.linkage_checks import piston_position
+from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.stability import Support, margins, support_order
+
+BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
+MEASURES = ('static', 'longitudinal', 'zmp', 'force_angle', 'energy', 'load_share', 'net_moment')
+
+
+def machine_summary(machine: Machine) -> dict[str, Any]:
+    """Return the facts of a machine, SI units; None stands for "no limit".
+
+    `static` holds centre of mass, support polygon, wheel loads and stability margins in the initial posture; it is
+    None for a fixed base, and without `wheels` where the machine does not stand.
+    """
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    mass, center = center_of_mass(machine.links, poses, machine.payload)
+    base_freedoms = BASE_FREEDOMS[machine.base.attachment]
+    return {
+        'name': machine.name,
+        'sources': list(machine.sources),
+        'degrees_of_freedom': {
+            'base': base_freedoms,
+            'joints': len(machine.movable_joints),
+            'total': base_freedoms + len(machine.movable_joints),
+        },
+        'base': {'link': machine.base.link, 'attachment': machine.base.attachment},
+        'mass': machine.total_mass,
+        'payload': None if machine.payload is None else _payload(machine),
+        'total_mass': mass,
+        'center_of_mass': _list(center),
+        'links': [
+            {'name': link.name, 'mass': link.mass, 'com': _list(link.com), 'principal_moments': _moments(link.inertia)}
+            for link in machine.links
+        ],
+        'joints': [_joint(machine, index) for index in range(len(machine.joints))],
+        'actuators': [_actuator(machine, actuator) for actuator in machine.actuators],
+        'static': static_summary(machine),
+        'assumed': dict(machine.assumed),
+    }
+
+
+def static_summary(machine: Machine) -> dict[str, Any] | None:
+    """Return how a machine stands in its initial posture; None for a fixed base or without wheels.
+
+    Keys: `stands`, and where it does `base_height`, `pitch`, `roll`, `center_of_mass`, `zmp`, `wheels`
+    (name -> load in N, share, compression in m, contact in m), `support_polygon` (corners in m), `edges` (names) and
+    `margins` (measure -> value, unit, edges). Positions are in axes of the ground, the base link above the origin.
+    """
+    if machine.base.attachment == 'fixed' or not machine.wheels:
+        return None
+    stance = static_stance(machine)
+    if stance is None:
+        return {'stands': False}
+    total = float(stance.loads.sum())
+    summary: dict[str, Any] = {
+        'stands': True,
+        'base_height': stance.height,
+        'pitch': stance.pitch,
+        'roll': stance.roll,
+        'center_of_mass': _list(stance.center),
+        'zmp': _list(stance.zmp),
+        'weight': total,
+        'wheels': {
+            wheel.name: {
+                'load': float(load),
+                'share': float(load) / total,
+                'compression': float(load) / wheel.stiffness,
+                'contact': _list(contact),
+            }
+            for wheel, load, contact in zip(machine.wheels, stance.loads, stance.contacts)
+        },
+    }
+    if machine.base.attachment == 'free':
+        summary |= _margins(machine, stance)
+    return summary
+
+
+def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
+    contacts = np.column_stack([stance.contacts, np.zeros(len(stance.contacts))])
+    order = support_order(contacts)
+    gravity = gravity_in_ground(machine)
+    mass = machine.total_mass + (machine.payload.mass if machine.payload is not None else 0.0)
+    support = Support(
+        feet=contacts[order],
+        com=stance.center,
+        force=mass * gravity,
+        moment=np.zeros(3),
+        mass=mass,
+        up=-gravity / machine.gravity,
+        normal_loads=stance.loads,
+        wheels=contacts,
+        gravity=machine.gravity,
+    )
+    return {
+        'support_polygon': [_list(corner[:2]) for corner in support.feet],
+        'edges': list(support.edge_names),
+        'margins': {
+            name: {
+                'value': _finite(margin.value),
+                'unit': margin.unit,
+                'valid': margin.valid,
+                'edges': [_finite(float(value)) for value in margin.edges],
+            }
+            for name, margin in margins(support, MEASURES).items()
+        },
+    }
+
+
+def _payload(machine: Machine) -> dict[str, Any] | None:
+    payload = machine.payload
+    if payload is None:
+        return None
+    return {
+        'link': payload.link,
+        'position': _list(payload.position),
+        'mass': payload.mass,
+        'limit': payload.limit,
+    }
+
+
+def _joint(machine: Machine, index: int) -> dict[str, Any]:
+    joint = machine.joints[index]
+    return {
+        'name': joint.name,
+        'type': joint.type,
+        'parent': joint.parent,
+        'child': joint.child,
+        'lower': _finite(joint.lower),
+        'upper': _finite(joint.upper),
+        'velocity_limit': _finite(joint.velocity_limit),
+        'effort_limit': _finite(joint.effort_limit),
+        'initial': machine.initial.joint_positions.get(joint.name, 0.0) if joint.movable else None,
+    }
+
+
+def _actuator(machine: Machine, actuator: Actuator) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        'name': actuator.name,
+        'type': 'cylinder' if isinstance(actuator, CylinderActuator) else 'motor',
+        'joint': actuator.joint,
+        'flow': actuator.supply.flow,
+        'relief_pressure': actuator.supply.relief_pressure,
+        'line_relief_pressure': actuator.supply.line_relief_pressure,
+    }
+    if isinstance(actuator, CylinderActuator):
+        joint = machine.joint(actuator.joint)
+        ends = sorted(piston_position(actuator.linkage, position) for position in (joint.lower, joint.upper))
+        start = machine.initial.joint_positions.get(joint.name, 0.0)
+        return facts | {
+            'stroke': actuator.linkage.stroke,
+            'used_stroke': ends,
+            'initial_piston_position': piston_position(actuator.linkage, start),
+            'head_area': actuator.head_area,
+            'rod_area': actuator.rod_area,
+        }
+    return facts | {'displacement': actuator.displacement}
+
+
+def _moments(inertia: np.ndarray) -> list[float]:
+    return [float(value) for value in np.linalg.eigvalsh(inertia)]
+
+
+def _list(values: np.ndarray) -> list[float]:
+    return [float(value) for value in values]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,136 @@
+"""Where a machine stands at rest on its wheels: exact geometry, unilateral springs, plain numpy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dyn_nodes.model.machine import Array, Machine
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
+
+ROUNDS = 200
+CONVERGED = 1e-12  # of the weight
+X, Y, Z = np.eye(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """A machine at rest.
+
+    Attributes:
+        height: of the base link above the ground plane, m.
+        pitch, roll: of the base link against the ground plane, rad; rotation about y after rotation about x.
+        loads: (n,) normal force of the ground on each wheel, N, in the order of `machine.wheels`.
+        contacts: (n, 2) ground points below the wheels, m, in axes of the ground: x along the heading, the base
+            link above the origin.
+        center: (3,) centre of mass, m, in the same axes, z above the ground.
+        zmp: (2,) point of the ground plane below the centre of mass along gravity, m.
+    """
+
+    height: float
+    pitch: float
+    roll: float
+    loads: Array
+    contacts: Array
+    center: Array
+    zmp: Array
+
+
+def static_stance(machine: Machine) -> Stance | None:
+    """Return the static equilibrium in the initial posture, or None where there is none: the machine tips.
+
+    Three equations (vertical force, two moments) for height, pitch and roll; the wheels are springs that can't pull
+    (abo-shanab-2003, eqs 7.8 to 7.11). On a slope friction holds the machine at the ground points.
+    """
+    if not machine.wheels or machine.total_mass <= 0 or machine.gravity <= 0:
+        return None
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    attachments = np.array(
+        [poses[wheel.link][:3, :3] @ wheel.position + poses[wheel.link][:3, 3] for wheel in machine.wheels]
+    )
+    mass, center = center_of_mass(machine.links, poses, machine.payload)
+    stiffness = np.array([wheel.stiffness for wheel in machine.wheels])
+    free_length = np.array([wheel.free_length for wheel in machine.wheels])
+    planar = machine.base.attachment == 'planar'
+    problem = _Problem(attachments, center, mass, stiffness, free_length, gravity_in_ground(machine), planar)
+    return problem.solve()
+
+
+def gravity_in_ground(machine: Machine) -> Array:
+    """Return the (3,) gravity vector, m/s2, in axes of the ground plane: z normal to it, x along the heading."""
+    roll, pitch = machine.slope
+    heading = rotation_about(Z, machine.initial.base_yaw)
+    ground = rotation_about(Y, pitch) @ rotation_about(X, roll) @ heading
+    return np.asarray(ground.T @ np.array([0.0, 0.0, -machine.gravity]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    attachments: Array
+    center: Array
+    mass: float
+    stiffness: Array
+    free_length: Array
+    gravity: Array
+    planar: bool
+
+    def solve(self) -> Stance | None:
+        height = float(np.mean(self.free_length - self.attachments[:, 2]))
+        normal = -self.mass * float(self.gravity[2])
+        unknowns = np.array([height - normal / float(self.stiffness.sum()), 0.0, 0.0])
+        residual = self._residual(unknowns)
+        for _ in range(ROUNDS):
+            size = float(np.linalg.norm(residual))
+            if size < CONVERGED * normal:
+                return self._stance(unknowns)
+            try:
+                step = np.linalg.solve(self._slope(unknowns), -residual)
+            except np.linalg.LinAlgError:
+                return None
+            step *= min(1.0, 0.1 / max(float(np.max(np.abs(step))), 1e-300))
+            for _ in range(40):  # a wheel that lifts or lands kinks the residual: shorten the step until it pays
+                trial = self._residual(unknowns + step)
+                if float(np.linalg.norm(trial)) < size:
+                    break
+                step *= 0.5
+            else:
+                return self._stance(unknowns) if size < 1e-9 * normal else None
+            unknowns, residual = unknowns + step, trial
+            if abs(unknowns[1]) > 1.0 or abs(unknowns[2]) > 1.0:
+                return None
+        return None
+
+    def _stance(self, unknowns: Array) -> Stance | None:
+        contacts, center, loads = self._forces(unknowns)
+        zmp = self._zmp(center)
+        if int(np.count_nonzero(loads)) < (2 if self.planar else 3):
+            return None
+        height, pitch, roll = (float(value) for value in unknowns)
+        return Stance(height, pitch, roll, loads, contacts, center, zmp)
+
+    def _forces(self, unknowns: Array) -> tuple[Array, Array, Array]:
+        height, pitch, roll = unknowns
+        rotation = rotation_about(Y, pitch) @ rotation_about(X, roll)
+        points = self.attachments @ rotation.T + [0.0, 0.0, height]
+        loads = self.stiffness * np.maximum(0.0, self.free_length - points[:, 2])
+        return points[:, :2], rotation @ self.center + [0.0, 0.0, height], loads
+
+    def _zmp(self, center: Array) -> Array:
+        return np.asarray(center[:2] - center[2] * self.gravity[:2] / self.gravity[2])
+
+    def _residual(self, unknowns: Array) -> Array:
+        contacts, center, loads = self._forces(unknowns)
+        moments = loads @ (contacts - self._zmp(center))
+        balance = np.array([loads.sum() + self.mass * self.gravity[2], moments[0], moments[1]])
+        if self.planar:
+            balance[2] = unknowns[2] * float(self.stiffness.sum())
+        return balance
+
+    def _slope(self, unknowns: Array) -> Array:
+        step = 1e-7
+        columns = [
+            (self._residual(unknowns + step * axis) - self._residual(unknowns - step * axis)) / (2.0 * step)
+            for axis in np.eye(3)
+        ]
+        return np.asarray(np.array(columns).T)
