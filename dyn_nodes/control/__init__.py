@@ -1,1 +1,24 @@
-"""TODO"""
+"""Valve voltages: open-loop profiles, position control, tracking of joint trajectories."""
+
+from __future__ import annotations
+
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.trajectory_tracker import TrackerGains, TrajectoryTracker
+from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.control.valve_law import ValvePositionLaw
+from dyn_nodes.control.voltage_profile import Segment, TaskError, VoltageProfile, load_voltage_profile, trapezoid
+
+__all__ = [
+    'JointReference',
+    'JointTrajectory',
+    'Segment',
+    'TaskError',
+    'TrackerGains',
+    'TrajectoryPoint',
+    'TrajectoryTracker',
+    'ValvePositionLaw',
+    'VoltageProfile',
+    'load_voltage_profile',
+    'spool_for_speed',
+    'trapezoid',
+]

@@ -1,0 +1,159 @@
+"""Tracking of joint trajectories with hydraulic valves: volts from references and measured joint states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory
+from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.hydraulics import linkage
+from dyn_nodes.model.machine import Actuator, CylinderActuator
+
+Array = NDArray[np.float64]
+
+_LEAST_LEVER = 1e-3  # m/rad; nearer to a dead centre the load is not divided by the lever
+
+
+@dataclass(frozen=True)
+class TrackerGains:
+    """Gains of the outer loop, equal for all joints: dq_command = dq_ref + position * e + integral * (integral of e).
+
+    Attributes:
+        position: 1/s. Above about 2 zeta omega of the oil spring (abo-shanab-2003, 2.15) the joint rings.
+        integral: 1/s2.
+        dead_band: |e| up to which a joint at its goal is locked with a neutral spool, rad.
+        least_speed: joint speed below which the jump over the spool's dead zone is blended in linearly, rad/s.
+        load_filter: time constant of the low pass on measured efforts, s.
+    """
+
+    position: float = 1.5
+    integral: float = 0.4
+    dead_band: float = 2e-3
+    least_speed: float = 5e-3
+    load_filter: float = 0.3
+
+
+class TrajectoryTracker:
+    """Turns a joint trajectory and measured joint states into valve voltages.
+
+    The speed that the joint should have (reference, taken one spool time constant ahead, plus feedback of the
+    position error) goes through the inverse of the valve's steady flow, with the measured effort as load where there
+    is one. An open-centre valve moves nothing until its gallery pressure exceeds the load's: without efforts a heavy
+    load is followed by feedback alone, several times less closely. Without a trajectory every valve is neutral.
+    """
+
+    def __init__(self, actuators: Sequence[Actuator], gains: TrackerGains | None = None) -> None:
+        self.actuators = tuple(actuators)
+        self.joint_names = tuple(actuator.joint for actuator in self.actuators)
+        self.gains = gains or TrackerGains()
+        self.trajectory: JointTrajectory | None = None
+        self._start = 0.0
+        self._reset(0.0)
+
+    def _reset(self, time: float) -> None:
+        self._integral = np.zeros(len(self.actuators))
+        self._effort: Array | None = None
+        self._last = time
+
+    def set_trajectory(
+        self, trajectory: JointTrajectory, time: float, positions: ArrayLike, velocities: ArrayLike | None = None
+    ) -> None:
+        """Follow a trajectory from now on.
+
+        Args:
+            trajectory: for the joints of the actuators, in any order.
+            time: now, s.
+            positions: (n,) measured now, in the order of `joint_names`; the curve starts there.
+            velocities: (n,) measured now, rad/s.
+
+        Raises:
+            ValueError: other joints, a wrong size, not finite.
+        """
+        self.trajectory = trajectory.for_joints(self.joint_names).starting_from(positions, velocities)
+        self._start = time
+        self._reset(time)
+
+    def cancel(self) -> None:
+        """Forget the trajectory: neutral valves."""
+        self.trajectory = None
+
+    def reference(self, time: float) -> JointReference | None:
+        """Return the reference at a time, or None without a trajectory."""
+        return None if self.trajectory is None else self.trajectory.sample(time - self._start)
+
+    def finished(self, time: float) -> bool:
+        """Return whether the trajectory's last point has passed (True without one)."""
+        return self.trajectory is None or time - self._start >= self.trajectory.duration
+
+    def voltages(self, time: float, positions: ArrayLike, efforts: ArrayLike | None = None) -> Array:
+        """Return one voltage per actuator, V.
+
+        Args:
+            time: now, s, not before the last call.
+            positions: (n,) measured joint positions, in the order of `joint_names`, rad.
+            efforts: (n,) measured joint efforts, N m; without them the valves are inverted for no load.
+
+        Raises:
+            ValueError: wrong size, or not finite.
+        """
+        measured = self._checked('positions', positions)
+        loads = None if efforts is None else self._checked('efforts', efforts)
+        if self.trajectory is None:
+            self._last = time
+            return np.zeros(len(self.actuators))
+        step, self._last = max(time - self._last, 0.0), time
+        self._filter(loads, step)
+        now = self.trajectory.sample(time - self._start)
+        error = now.position - measured
+        volts = np.empty(len(self.actuators))
+        for index, actuator in enumerate(self.actuators):
+            ahead = self.trajectory.sample(time - self._start + actuator.valve.time_constant).velocity[index]
+            volts[index] = self._channel(index, actuator, ahead, float(error[index]), float(measured[index]), step)
+        return volts
+
+    def _channel(
+        self, index: int, actuator: Actuator, feedforward: float, error: float, position: float, step: float
+    ) -> float:
+        gains, valve = self.gains, actuator.valve
+        if feedforward == 0.0:
+            error -= min(max(error, -gains.dead_band), gains.dead_band)  # no step at the edge of the band
+            if error == 0.0:
+                self._integral[index] = 0.0
+                return 0.0
+        demand = feedforward + gains.position * error + self._integral[index]
+        volts = self._spool(actuator, demand, position, self._load(index)) / valve.gain
+        saturated = abs(volts) >= valve.voltage_limit and volts * error > 0.0
+        if not saturated:
+            self._integral[index] += gains.integral * error * step
+        return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
+
+    def _spool(self, actuator: Actuator, joint_speed: float, position: float, effort: float) -> float:
+        arm = float(linkage(actuator.linkage, position).lever) if isinstance(actuator, CylinderActuator) else 1.0
+        load = effort / arm if abs(arm) > _LEAST_LEVER else 0.0
+        least = self.gains.least_speed
+        if abs(joint_speed) >= least:
+            return spool_for_speed(actuator, arm * joint_speed, load)
+        edge = spool_for_speed(actuator, arm * np.copysign(least, joint_speed), load)
+        return edge * abs(joint_speed) / least
+
+    def _load(self, index: int) -> float:
+        return 0.0 if self._effort is None else float(self._effort[index])
+
+    def _filter(self, efforts: Array | None, step: float) -> None:
+        if efforts is None or self._effort is None:
+            self._effort = efforts
+        else:
+            self._effort = self._effort + (efforts - self._effort) * step / (step + self.gains.load_filter)
+
+    def _checked(self, name: str, values: ArrayLike) -> Array:
+        array = np.array(values, dtype=np.float64)
+        if array.shape != (len(self.actuators),):
+            raise ValueError(f'{name}: expected {len(self.actuators)} numbers, found an array of shape {array.shape}')
+        if not np.isfinite(array).all():
+            bad = self.joint_names[int(np.flatnonzero(~np.isfinite(array))[0])]
+            raise ValueError(f'{name}: expected finite numbers, found a value that is not finite for joint {bad!r}')
+        return array

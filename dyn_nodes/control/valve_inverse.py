@@ -1,0 +1,62 @@
+"""Inverse of the steady valve flow: which spool displacement moves an actuator at a wanted speed."""
+
+from __future__ import annotations
+
+from dyn_nodes.model.machine import Actuator, CylinderActuator
+
+_STEPS = 30  # of the bisection: 1 cm of spool to 1e-11 m
+
+
+def spool_for_speed(actuator: Actuator, speed: float, load: float = 0.0) -> float:
+    """Return the spool displacement that holds a steady speed against a load, m.
+
+    Steady flow through an open-centre valve: the outlet sets the back pressure, this and the load set the
+    pressure of the fed side, and the bypass must throttle the rest of the pump's flow up to the pressure that the
+    inlet needs (abo-shanab-2003, eqs 2.7 to 2.11 at rest). Both sides are monotonic in the spool.
+
+    Args:
+        actuator: plain numbers only.
+        speed: of the piston, m/s, or of the motor's joint, rad/s; 0 gives the neutral spool.
+        load: what the actuator has to push, N (positive extends) or N m, its own viscous friction excluded.
+
+    Returns:
+        Between minus and plus the reach of the spool; the reach itself where pump or relief cannot give the speed.
+    """
+    if speed == 0.0:
+        return 0.0
+    valve, supply = actuator.valve, actuator.supply
+    if isinstance(actuator, CylinderActuator):
+        inlet_area, outlet_area = actuator.head_area, actuator.rod_area
+        if speed < 0.0:
+            inlet_area, outlet_area = outlet_area, inlet_area
+    else:
+        inlet_area = outlet_area = actuator.displacement
+    sign = 1.0 if speed > 0.0 else -1.0
+    opposing = sign * load + actuator.viscous * abs(speed)
+    flow, outlet_flow = inlet_area * abs(speed), outlet_area * abs(speed)
+    k, tank = supply.orifice_coefficient, supply.tank_pressure
+    reach = min(valve.gain * valve.voltage_limit, valve.spool_limit)
+    if flow >= supply.flow:
+        return sign * reach
+
+    def fast_enough(spool: float) -> bool:
+        opening = spool - valve.dead_zone
+        if opening <= 0.0:
+            return False
+        back = tank + (outlet_flow / (k * valve.outlet_gain * opening)) ** 2
+        fed = (opposing + back * outlet_area) / inlet_area
+        if fed <= tank:
+            return True  # the load overruns: the outlet alone would let it move at least as fast
+        needed = fed + (flow / (k * valve.inlet_gain * opening)) ** 2
+        bypass = valve.bypass_area * (1.0 - spool / valve.bypass_stroke)
+        if bypass <= 0.0:
+            return needed <= supply.relief_pressure
+        return needed <= min(tank + ((supply.flow - flow) / (k * bypass)) ** 2, supply.relief_pressure)
+
+    low, high = valve.dead_zone, reach
+    if not fast_enough(high):
+        return sign * reach
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if fast_enough(middle) else (middle, high)
+    return sign * high
