@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -11,6 +12,12 @@ from dyn_nodes.model.machine import Supply
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 
 _TINY_FLOW_SQUARED = 1e-24  # m6/s2; below every physical flow, keeps roots and quotients finite
+
+_VOID_ROOT = math.sqrt(1e5)
+"""Slope of the filling of voids: that of an orifice at a drop of a quarter of a bar, Pa^(1/2).
+
+Steeper is stiffer: with the volumes of a log-loader this slope lets an explicit integrator take half a millisecond.
+"""
 
 
 class SharedFlow(NamedTuple):
@@ -83,7 +90,7 @@ def makeup_flow(supply: Supply, pressure: Scalar) -> Scalar:
     """Return the flow from tank into a line below tank pressure, m3/s (anti-cavitation check, spec G4).
 
     An orifice alone would let a fast piston pull the line to pressures below absolute zero. There the flow
-    grows linearly as well, as steeply as the regularized orifice does at its opening: the void is filled.
+    grows linearly as well: the void is filled.
     """
     shortage = ca.fmax(supply.tank_pressure - pressure, 0.0)
     conductance = supply.orifice_coefficient * supply.makeup_area
@@ -105,7 +112,7 @@ def port_protection_flow(supply: Supply, pressure: Scalar) -> Scalar:
 
 
 def _void_flow(supply: Supply, conductance: Scalar, pressure: Scalar) -> Scalar:
-    return ca.fmax((-conductance / ca.sqrt(supply.smoothing)) * pressure, 0.0)
+    return ca.fmax((-conductance / _VOID_ROOT) * pressure, 0.0)
 
 
 def crossover_relief_flow(supply: Supply, first_pressure: Scalar, second_pressure: Scalar) -> Scalar:
