@@ -114,8 +114,12 @@ def stop(groups: set[int], token: str, sigterm_timeout: float, sigkill_timeout: 
                 _signal(os.kill, process, signal_number)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            if not any(group_exists(group) for group in groups) and not marked_processes(token):
+            left = {group for group in groups if group_exists(group)}
+            if not left and not marked_processes(token):
                 return
+            for group in left:
+                if not _is_living_member(str(group), group):
+                    _signal(os.killpg, group, signal.SIGTERM)  # its first process has ended and left others behind
             time.sleep(0.05)
 
 
