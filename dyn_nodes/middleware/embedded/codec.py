@@ -1,0 +1,279 @@
+"""Messages to CDR bytes and back: rosbags' generated codec behind a check of every field.
+
+rosbags writes numeric sequences by reinterpreting the memory of a NumPy array, so an array of the wrong type would be
+written as nonsense. Each codec therefore runs a generated *normaliser* first, which turns lists and other arrays into
+arrays of the declared type and refuses what does not fit, naming message type and field.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rosbags.interfaces import Nodetype
+from rosbags.serde import SerdeError
+from rosbags.typesys.base import normalize_fieldname
+
+#: Encapsulation header of XCDR version 1, little endian.
+CDR_HEADER = b'\x00\x01\x00\x00'
+
+DTYPES = {
+    'bool': np.dtype(np.bool_),
+    'byte': np.dtype(np.uint8),
+    'char': np.dtype(np.uint8),
+    'octet': np.dtype(np.uint8),
+    'float32': np.dtype(np.float32),
+    'float64': np.dtype(np.float64),
+    **{f'{sign}int{bits}': np.dtype(f'{sign}int{bits}') for sign in ('', 'u') for bits in (8, 16, 32, 64)},
+}
+INTEGERS = {name for name in DTYPES if 'int' in name} | {'byte', 'char', 'octet'}
+
+#: What packing a wrong value raises, in rosbags or in Python.
+PACKING_ERRORS = (struct.error, AttributeError, TypeError, ValueError, IndexError, OverflowError, SerdeError)
+
+
+class DecodeError(ValueError):
+    """Bytes that are not the CDR encoding of the expected message type."""
+
+
+def type_label(desc: Any) -> str:
+    """Return a field's type as a message definition writes it, such as `float64[36]` or `string[]`."""
+    kind, detail = desc
+    if kind == Nodetype.BASE:
+        return detail[0]
+    if kind == Nodetype.NAME:
+        return detail
+    inner, count = detail
+    if kind == Nodetype.ARRAY:
+        return f'{type_label(inner)}[{count}]'
+    return f'{type_label(inner)}[{f"<={count}" if count else ""}]'
+
+
+def _found(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f'array of {value.dtype}, shape {value.shape}'
+    text = repr(value)
+    return f'{type(value).__name__} {text if len(text) <= 60 else text[:57] + "..."}'
+
+
+def _wrong(owner: str, field: str, desc: Any, value: Any) -> TypeError:
+    return TypeError(f'{owner}.{field}: expected {type_label(desc)}, found {_found(value)}')
+
+
+def to_array(value: Any, owner: str, field: str, desc: Any) -> np.ndarray:
+    """Convert a field's value to the one-dimensional array that its type asks for.
+
+    Args:
+        value: list, tuple, bytes, `array.array` or NumPy array of numbers.
+        owner: message type, for the error.
+        field: field name, for the error.
+        desc: rosbags' description of the field (array or sequence of a numeric base type).
+
+    Returns:
+        A contiguous array of the declared dtype, shape (n,).
+
+    Raises:
+        TypeError: the value can't be stored without changing its meaning.
+        ValueError: a fixed-size array of another size.
+    """
+    base = desc[1][0][1][0]
+    dtype = DTYPES[base]
+    if isinstance(value, (bytes, bytearray, memoryview)) and dtype.itemsize == 1:
+        array = np.frombuffer(value, dtype=np.uint8)
+    elif isinstance(value, (str, dict)) or value is None:
+        raise _wrong(owner, field, desc, value)
+    else:
+        try:
+            array = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            raise _wrong(owner, field, desc, value) from error
+    if array.ndim != 1:
+        raise _wrong(owner, field, desc, value)
+    allowed = 'fiu' if base.startswith('float') else 'iub' if base in INTEGERS else 'b'
+    if array.size and array.dtype.kind not in allowed:
+        raise _wrong(owner, field, desc, value)
+    if base in INTEGERS and array.size and array.dtype != dtype:
+        limits = np.iinfo(dtype)
+        if int(array.min()) < limits.min or int(array.max()) > limits.max:
+            raise TypeError(f'{owner}.{field}: a value is outside of {base}: {_found(value)}')
+    if desc[0] == Nodetype.ARRAY and array.size != desc[1][1]:
+        raise ValueError(f'{owner}.{field}: expected {desc[1][1]} elements, found {array.size}')
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def check_scalar(value: Any, owner: str, field: str, desc: Any) -> None:
+    """Raise TypeError unless `value` can be packed as the base type of `desc`."""
+    base = desc[1][0]
+    if base == 'string':
+        good = isinstance(value, str)
+    elif base == 'bool':
+        good = isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1))
+    elif base.startswith('float'):
+        good = isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, str)
+    else:
+        try:
+            limits = np.iinfo(DTYPES[base])
+            good = limits.min <= operator.index(value) <= limits.max
+        except TypeError:
+            good = False
+    if not good:
+        raise _wrong(owner, field, desc, value)
+
+
+class Codec:
+    """Encodes and decodes one message type.
+
+    Args:
+        store: rosbags' type store, whose `types` build this runtime's message classes.
+        name: type name, `pkg/msg/Name`.
+        find: gives the codec of another type (for nested messages).
+    """
+
+    def __init__(self, store: Any, name: str, find: Callable[[str], Codec]) -> None:
+        self.name = name
+        self._store = store
+        self._find = find
+        definition = store.get_msgdef(name)
+        self._size = definition.getsize_cdr
+        self._write = definition.serialize_cdr_le
+        self._read = (definition.deserialize_cdr_be, definition.deserialize_cdr_le)
+        self._build = definition.cls
+        self.fields = [(normalize_fieldname(field), desc) for field, desc in store.fielddefs[name][1]]
+        self.normalise = self._make_normaliser()
+
+    def _make_normaliser(self) -> Callable[[Any], None] | None:
+        """Generate the function that prepares a message for rosbags' writer; None if there is nothing to prepare."""
+        names: dict[str, Any] = {'ndarray': np.ndarray, 'to_array': to_array, 'check': check_scalar, 'wrong': _wrong}
+        lines: list[str] = []
+        for index, (field, desc) in enumerate(self.fields):
+            lines += self._normaliser_lines(index, field, desc, names)
+        if not lines:
+            return None
+        source = '\n'.join(['def normalise(m):', *(f'  {line}' for line in lines)])
+        exec(source, names)  # the source is made of type definitions, not of data
+        return names['normalise']
+
+    def _normaliser_lines(self, index: int, field: str, desc: Any, names: dict[str, Any]) -> list[str]:
+        kind, detail = desc
+        blame = f'{self.name!r}, {field!r}, D{index}'
+        names[f'D{index}'] = desc
+        if kind == Nodetype.BASE:
+            if detail[0] == 'bool':
+                return [f'v = m.{field}', f'if v is not True and v is not False: check(v, {blame})']
+            if detail[0] in ('byte', 'octet'):  # rclpy's type for a byte field is a bytes object of length one
+                return [f'v = m.{field}', f'if type(v) is bytes and len(v) == 1: m.{field} = v[0]']
+            return []
+        if kind == Nodetype.NAME:
+            nested = self._find(detail).normalise
+            names[f'N{index}'] = nested
+            return [f'N{index}(m.{field})'] if nested else []
+        inner, count = detail
+        if inner[0] == Nodetype.BASE and inner[1][0] != 'string':
+            names[f'T{index}'] = DTYPES[inner[1][0]]
+            length = f' or len(v) != {count}' if kind == Nodetype.ARRAY else ''
+            return [
+                f'v = m.{field}',
+                f'if type(v) is not ndarray or v.dtype is not T{index}{length}: m.{field} = to_array(v, {blame})',
+            ]
+        if inner[0] == Nodetype.BASE:
+            return [f'v = m.{field}', f'if type(v) is str: raise wrong({blame}, v)']
+        nested = self._find(inner[1]).normalise
+        names[f'N{index}'] = nested
+        return [f'for e in m.{field}: N{index}(e)'] if nested else []
+
+    def encode(self, message: Any, prefix: bytes = b'') -> bytes:
+        """Return the message as XCDR1 little-endian bytes, encapsulation header included.
+
+        Args:
+            message: instance of this codec's type.
+            prefix: bytes between the encapsulation header and the body; its length must be a multiple of 8 so that
+                the body's alignment is kept (services put their 16-byte request header here).
+
+        Raises:
+            TypeError, ValueError: a field holds what its type can't; the message names type and field.
+        """
+        try:
+            return self._encode(message, prefix)
+        except PACKING_ERRORS as error:
+            self.check(message)
+            try:  # the check has turned odd arrays into plain ones
+                return self._encode(message, prefix)
+            except PACKING_ERRORS:
+                raise TypeError(f'{self.name}: the message cannot be encoded: {error}') from error
+
+    def _encode(self, message: Any, prefix: bytes) -> bytes:
+        if self.normalise is not None:
+            self.normalise(message)
+        start = 4 + len(prefix)
+        buffer = bytearray(start + self._size(0, message, self._store))
+        buffer[:4] = CDR_HEADER
+        if prefix:
+            buffer[4:start] = prefix
+        self._write(memoryview(buffer)[start:], 0, message, self._store)
+        return bytes(buffer)
+
+    def decode(self, data: bytes | memoryview, skip: int = 0) -> Any:
+        """Return the message that `data` holds.
+
+        Args:
+            data: CDR bytes with encapsulation header, either byte order.
+            skip: bytes between the encapsulation header and the body (see `encode`).
+
+        Raises:
+            DecodeError: not an encoding of this type.
+        """
+        if len(data) < 4 + skip or data[0] != 0 or data[1] > 1:
+            raise DecodeError(f'{self.name}: not XCDR1 data: {len(data)} bytes starting with {bytes(data[:4]).hex()}')
+        # A bytearray of its own, so that the arrays of the message can be written to.
+        body = memoryview(bytearray(data))[4 + skip :]
+        try:
+            message, position = self._read[data[1]](body, 0, self._build, self._store)
+        except Exception as error:
+            raise DecodeError(f'{self.name}: cannot decode {len(data)} bytes: {error}') from error
+        if position > len(body) or position + 3 < len(body):
+            raise DecodeError(f'{self.name}: {len(body)} bytes, but the message takes {position}')
+        return message
+
+    def check(self, message: Any) -> None:
+        """Check every field of a message, deeply; slow, for error reports.
+
+        Raises:
+            TypeError: the first field that does not hold its type, by name.
+            ValueError: a fixed-size array of another size.
+        """
+        for field, desc in self.fields:
+            try:
+                value = getattr(message, field)
+            except AttributeError:
+                raise TypeError(
+                    f'{self.name}: expected a message with field {field!r}, found {_found(message)}'
+                ) from None
+            self._check_field(message, field, desc, value)
+
+    def _check_field(self, message: Any, field: str, desc: Any, value: Any) -> None:
+        kind, detail = desc
+        if kind == Nodetype.BASE:
+            if not (detail[0] in ('byte', 'octet') and isinstance(value, bytes) and len(value) == 1):
+                check_scalar(value, self.name, field, desc)
+        elif kind == Nodetype.NAME:
+            self._check_nested(value, field, detail)
+        elif detail[0][0] == Nodetype.BASE and detail[0][1][0] != 'string':
+            setattr(message, field, to_array(value, self.name, field, desc))
+        else:
+            if isinstance(value, (str, bytes, dict)) or not hasattr(value, '__len__'):
+                raise _wrong(self.name, field, desc, value)
+            if kind == Nodetype.ARRAY and len(value) != detail[1]:
+                raise ValueError(f'{self.name}.{field}: expected {detail[1]} elements, found {len(value)}')
+            for index, element in enumerate(value):
+                if detail[0][0] == Nodetype.BASE:
+                    check_scalar(element, self.name, f'{field}[{index}]', detail[0])
+                else:
+                    self._check_nested(element, f'{field}[{index}]', detail[0][1])
+
+    def _check_nested(self, value: Any, field: str, name: str) -> None:
+        if getattr(value, '__msgtype__', None) != name:
+            raise TypeError(f'{self.name}.{field}: expected {name}, found {_found(value)}')
+        self._find(name).check(value)

@@ -1,0 +1,346 @@
+"""Contexts: the DDS participant of a process, its announcement to the ROS graph, init and shutdown."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+from cyclonedds.pub import DataWriter
+from cyclonedds.qos import Policy, Qos
+
+from . import dds, logging
+from .arguments import Arguments, parse_arguments
+from .exceptions import NotInitializedException
+from .qos import DurabilityPolicy, QoSProfile, to_dds
+from .types import codec, message
+
+DISCOVERY_TOPIC = 'ros_discovery_info'
+DISCOVERY_TYPE = 'rmw_dds_common/msg/ParticipantEntitiesInfo'
+#: Domain ids beyond this have ports in the range that the system hands out to others.
+MAX_DOMAIN_ID = 232
+
+
+class SignalHandlerOptions(IntEnum):
+    """Which signals `init` handles."""
+
+    NO = 0
+    SIGINT = 1
+    SIGTERM = 2
+    ALL = 3
+
+
+class Context:
+    """One participant in the ROS graph, with the nodes that were made in it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._ok = False
+        self._initialized = False
+        self._callbacks: list[Callable[[], Any]] = []
+        self._nodes: list[Any] = []
+        self._topics: dict[tuple[str, str], Any] = {}
+        self._services = 0
+        self._graph: Any = None
+        self.arguments = Arguments()
+        self.shutdown_by_signal: int | None = None
+        self.participant: Any = None
+        self.domain_id = 0
+
+    def init(self, args: Sequence[str] | None = None, *, domain_id: int | None = None) -> None:
+        """Join the ROS graph.
+
+        Args:
+            args: command line, of which `--ros-args` are used; None takes `sys.argv`.
+            domain_id: DDS domain; None takes ROS_DOMAIN_ID, or 0.
+
+        Raises:
+            RuntimeError: initialized before, or the domain cannot be opened.
+            ValueError: ROS_DOMAIN_ID is no domain id.
+        """
+        with self._lock:
+            if self._initialized:
+                raise RuntimeError('Context.init() must only be called once')
+            self.arguments = parse_arguments(args)
+            if self.arguments.log_level is not None:
+                logging.set_default_level(self.arguments.log_level)
+            for name, level in self.arguments.logger_levels.items():
+                logging.set_logger_level(name, level)
+            logging.set_console(self.arguments.stdout)
+            self.domain_id = _domain_id() if domain_id is None else domain_id
+            qos = Qos(Policy.Userdata(f'enclave={self.arguments.enclave};'.encode()))
+            self.participant = dds.open_participant(self.domain_id, qos)
+            self._open_discovery()
+            self._initialized = self._ok = True
+            _contexts.append(self)
+
+    def _open_discovery(self) -> None:
+        profile = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        topic = self.topic(DISCOVERY_TOPIC, DISCOVERY_TYPE)
+        self._discovery = DataWriter(self.participant, topic, to_dds(profile, b'', writer=True))
+        self._discovery_codec = codec(DISCOVERY_TYPE)
+
+    def ok(self) -> bool:
+        """Tell whether the context is initialized and not shut down."""
+        return self._ok
+
+    def check(self) -> None:
+        """Raise NotInitializedException unless `ok`."""
+        if not self._ok:
+            raise NotInitializedException()
+
+    def __enter__(self) -> Context:
+        if not self._initialized:
+            self.init()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.try_shutdown()
+
+    def topic(self, name: str, type_name: str) -> Any:
+        """Return the DDS topic of that name and type, made when it is first asked for."""
+        with self._lock:
+            key = name, type_name
+            if key not in self._topics:
+                self._topics[key] = dds.create_topic(self.participant, name, type_name)
+            return self._topics[key]
+
+    def next_service_id(self) -> bytes:
+        """Return an identity for a client or a service: the participant's prefix and a counter, 16 bytes."""
+        with self._lock:
+            self._services += 1
+            return dds.gid(self.participant)[:12] + self._services.to_bytes(4, 'big')
+
+    @property
+    def graph(self) -> Any:
+        """What is known of the ROS graph; starts to listen when it is first asked for."""
+        from .graph import Graph
+
+        with self._lock:
+            self.check()
+            if self._graph is None:
+                self._graph = Graph(self)
+            return self._graph
+
+    def add_node(self, node: Any) -> None:
+        """Announce a node."""
+        with self._lock:
+            self._nodes.append(node)
+        self.announce()
+
+    def remove_node(self, node: Any) -> None:
+        """Withdraw a node."""
+        with self._lock:
+            if node in self._nodes:
+                self._nodes.remove(node)
+        self.announce()
+
+    def nodes(self) -> list[Any]:
+        """Return the nodes of this context."""
+        return list(self._nodes)
+
+    def announce(self) -> None:
+        """Write who is here, with which endpoints, on `ros_discovery_info`."""
+        with self._lock:
+            if self.participant is None:
+                return
+            make_gid = message('rmw_dds_common/msg/Gid')
+            make_node = message('rmw_dds_common/msg/NodeEntitiesInfo')
+
+            def gids(items: Any) -> list[Any]:
+                return [make_gid(data=np.frombuffer(item, np.uint8)) for item in items]
+
+            nodes = [
+                make_node(
+                    node_namespace=node.get_namespace(),
+                    node_name=node.get_name(),
+                    reader_gid_seq=gids(node.reader_gids()),
+                    writer_gid_seq=gids(node.writer_gids()),
+                )
+                for node in self._nodes
+            ]
+            info = message(DISCOVERY_TYPE)(gid=gids([dds.gid(self.participant)])[0], node_entities_info_seq=nodes)
+            self._discovery.write(dds.make_sample(self._discovery.data_type, self._discovery_codec.encode(info)))
+
+    def on_shutdown(self, callback: Callable[[], Any]) -> None:
+        """Call `callback` when the context is shut down."""
+        with self._lock:
+            self._callbacks.append(callback)
+
+    def stop(self, by_signal: int | None = None) -> None:
+        """Make executors return; what a signal does. The nodes still exist until `shutdown`."""
+        self.shutdown_by_signal = by_signal
+        self._ok = False
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def shutdown(self) -> None:
+        """Leave the ROS graph: stop executors, destroy the nodes and the participant.
+
+        Raises:
+            NotInitializedException: `init` was never called.
+        """
+        if not self._initialized:
+            raise NotInitializedException()
+        self.try_shutdown()
+
+    def try_shutdown(self) -> None:
+        """Do what `shutdown` does, or nothing if it was done."""
+        if self._ok:
+            self.stop()
+        with self._lock:
+            if self.participant is None:
+                return
+            for node in list(self._nodes):
+                node.destroy_node()
+            if self._graph is not None:
+                self._graph.close()
+            participant, self.participant = self.participant, None
+            self._topics.clear()
+            dds.delete_entity(participant)
+            if self in _contexts:
+                _contexts.remove(self)
+
+    def get_domain_id(self) -> int:
+        """Return the DDS domain."""
+        return self.domain_id
+
+
+_contexts: list[Context] = []
+_default = Context()
+_default_lock = threading.RLock()
+_old_handlers: dict[int, Any] = {}
+
+
+def _domain_id() -> int:
+    text = os.environ.get('ROS_DOMAIN_ID', '').strip() or '0'
+    if not text.isdigit() or int(text) > MAX_DOMAIN_ID:
+        raise ValueError(f'ROS_DOMAIN_ID: expected a number from 0 to {MAX_DOMAIN_ID}, found {text!r}')
+    return int(text)
+
+
+def get_default_context(*, shutting_down: bool = False) -> Context:
+    """Return the context that is used where none is given."""
+    return _default
+
+
+def _renew_default() -> None:
+    """A context can be initialized once only: after a shutdown the default one is replaced."""
+    global _default
+    with _default_lock:
+        _default = Context()
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    for context in list(_contexts):
+        if context.ok():
+            context.stop(number)
+    old = _old_handlers.get(number)
+    if callable(old):
+        old(number, frame)
+
+
+def install_signal_handlers(options: SignalHandlerOptions = SignalHandlerOptions.ALL) -> None:
+    """Let SIGINT and SIGTERM stop the contexts; SIGINT still raises KeyboardInterrupt. Only in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number, bit in ((signal.SIGINT, SignalHandlerOptions.SIGINT), (signal.SIGTERM, SignalHandlerOptions.SIGTERM)):
+        if options & bit and number not in _old_handlers:
+            _old_handlers[number] = signal.signal(number, _on_signal)
+
+
+def uninstall_signal_handlers() -> None:
+    """Put the handlers of before back."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in list(_old_handlers):
+        old = _old_handlers.pop(number)
+        if signal.getsignal(number) is _on_signal:
+            signal.signal(number, signal.SIG_DFL if old is None else old)
+
+
+class InitContextManager:
+    """What `init` returns: a context manager that shuts down at its end."""
+
+    def __init__(self, context: Context, handlers: bool) -> None:
+        self.context = context
+        self.installed_signal_handlers = handlers
+
+    def __enter__(self) -> InitContextManager:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try_shutdown(context=self.context, uninstall_handlers=self.installed_signal_handlers)
+
+
+def init(
+    *,
+    args: Sequence[str] | None = None,
+    context: Context | None = None,
+    domain_id: int | None = None,
+    signal_handler_options: SignalHandlerOptions | None = None,
+) -> InitContextManager:
+    """Join the ROS graph; see rclpy.init.
+
+    Args:
+        args: command line; None takes `sys.argv`.
+        context: None takes the default context, for which SIGINT and SIGTERM are handled.
+        domain_id: DDS domain; None takes ROS_DOMAIN_ID.
+        signal_handler_options: which signals to handle.
+    """
+    chosen = context or get_default_context()
+    if signal_handler_options is None:
+        is_default = chosen is get_default_context()
+        signal_handler_options = SignalHandlerOptions.ALL if is_default else SignalHandlerOptions.NO
+    chosen.init(args, domain_id=domain_id)
+    install_signal_handlers(signal_handler_options)
+    return InitContextManager(chosen, signal_handler_options != SignalHandlerOptions.NO)
+
+
+def ok(*, context: Context | None = None) -> bool:
+    """Tell whether the context is initialized and not shut down."""
+    return (context or get_default_context()).ok()
+
+
+def _finish(context: Context, uninstall: bool | None) -> None:
+    is_default = context is get_default_context()
+    context.try_shutdown()
+    if is_default:
+        _renew_default()
+    if uninstall or (uninstall is None and is_default):
+        uninstall_signal_handlers()
+
+
+def shutdown(*, context: Context | None = None, uninstall_handlers: bool | None = None) -> None:
+    """Leave the ROS graph.
+
+    Raises:
+        NotInitializedException: the context was never initialized.
+    """
+    chosen = context or get_default_context()
+    if not chosen._initialized:
+        raise NotInitializedException()
+    _finish(chosen, uninstall_handlers)
+
+
+def try_shutdown(*, context: Context | None = None, uninstall_handlers: bool | None = None) -> None:
+    """Leave the ROS graph if still in it."""
+    chosen = context or get_default_context()
+    if chosen._initialized:
+        _finish(chosen, uninstall_handlers)
+
+
+@atexit.register
+def _at_exit() -> None:
+    """Say goodbye in DDS, so that others need not wait for a lease to run out."""
+    for context in list(_contexts):
+        context.try_shutdown()

@@ -1,0 +1,305 @@
+"""The door to Cyclone DDS: domain configuration, raw-CDR types, wait sets.
+
+Loopback by default: all sockets that send are bound to 127.0.0.1, and those that receive, which Cyclone binds to every
+address, are tied to the loopback device, so that nothing from outside of the machine reaches them either.
+"""
+
+import ctypes
+import os
+import socket
+import sys
+import threading
+import xml.sax.saxutils
+from typing import Any
+
+from cyclonedds.core import DDSException, Entity
+from cyclonedds.domain import Domain, DomainParticipant
+from cyclonedds.idl import IdlStruct, make_idl_struct
+from cyclonedds.idl import types as _types
+from cyclonedds.internal import DDS
+from cyclonedds.topic import Topic
+from rosbags.interfaces import Nodetype
+
+from .types import PLACEHOLDER, message, typestore
+
+#: Participants (processes) that can share a domain on one machine; the port plan of DDS has room for 119.
+MAX_PARTICIPANT_INDEX = 99
+#: How soon a process that died without a word is forgotten.
+LEASE_SECONDS = 5
+
+idl_types: Any = _types  # its classes are generic at run time only
+
+_IDL_BASE: dict[str, Any] = {
+    'bool': bool,
+    'byte': idl_types.byte,
+    'octet': idl_types.byte,
+    'char': idl_types.uint8,
+    'string': str,
+    **{name: getattr(idl_types, name) for name in ('float32', 'float64')},
+    **{f'{sign}int{bits}': getattr(idl_types, f'{sign}int{bits}') for sign in ('', 'u') for bits in (8, 16, 32, 64)},
+}
+
+_domains: dict[int, Any] = {}
+_wire_types: dict[str, type[IdlStruct]] = {}
+_idl_types: dict[str, type[IdlStruct]] = {}
+_lock = threading.RLock()
+
+
+def is_network_wanted(environment: Any = os.environ) -> bool:
+    """Tell whether the user opted in to the network.
+
+    `ROS_AUTOMATIC_DISCOVERY_RANGE` set to SUBNET or SYSTEM_DEFAULT, or else `ROS_LOCALHOST_ONLY=0`.
+    """
+    reach = environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE', '').upper()
+    if reach:
+        return reach in ('SUBNET', 'SYSTEM_DEFAULT')
+    return environment.get('ROS_LOCALHOST_ONLY', '') == '0'
+
+
+def domain_configuration(environment: Any = os.environ) -> str | None:
+    """Return Cyclone's configuration for a domain, or None where the user's CYCLONEDDS_URI rules."""
+    if environment.get('CYCLONEDDS_URI'):
+        return None
+    peers = [peer for peer in environment.get('ROS_STATIC_PEERS', '').split(';') if peer]
+    general = ''
+    if not is_network_wanted(environment):
+        peers = ['127.0.0.1']
+        general = (
+            '<General><Interfaces><NetworkInterface address="127.0.0.1" multicast="false"/></Interfaces>'
+            '<AllowMulticast>false</AllowMulticast></General>'
+        )
+    elements = ''.join(f'<Peer address={xml.sax.saxutils.quoteattr(peer)}/>' for peer in peers)
+    return (
+        f'<CycloneDDS><Domain>{general}<Discovery><ParticipantIndex>auto</ParticipantIndex>'
+        f'<MaxAutoParticipantIndex>{MAX_PARTICIPANT_INDEX}</MaxAutoParticipantIndex>'
+        f'<LeaseDuration>{LEASE_SECONDS}s</LeaseDuration>'
+        f'{f"<Peers>{elements}</Peers>" if peers else ""}</Discovery></Domain></CycloneDDS>'
+    )
+
+
+def open_domain(domain_id: int) -> None:
+    """Configure a domain, once in a process.
+
+    Raises:
+        RuntimeError: Cyclone refuses, such as for want of a free port.
+    """
+    with _lock:
+        if domain_id in _domains:
+            return
+        configuration = domain_configuration()
+        if configuration is None:
+            _domains[domain_id] = None
+            return
+        before = _udp_sockets()
+        try:
+            _domains[domain_id] = Domain(domain_id, configuration)
+        except DDSException as error:
+            raise RuntimeError(
+                f'DDS domain {domain_id} cannot be opened ({error}); are more than {MAX_PARTICIPANT_INDEX + 1} '
+                'processes using it?'
+            ) from None
+        if not is_network_wanted():
+            _tie_to_loopback(_udp_sockets() - before)
+
+
+def open_participant(domain_id: int, qos: Any) -> DomainParticipant:
+    """Create a participant in a domain that `open_domain` configures first."""
+    open_domain(domain_id)
+    before = _udp_sockets()
+    participant = DomainParticipant(domain_id, qos)
+    if _domains[domain_id] is not None and not is_network_wanted():
+        _tie_to_loopback(_udp_sockets() - before)
+    return participant
+
+
+def _udp_sockets() -> set[int]:
+    """Return the file descriptors of this process that are IPv4 UDP sockets (Linux)."""
+    found = set()
+    if not sys.platform.startswith('linux'):
+        return found
+    for name in os.listdir('/proc/self/fd'):
+        try:
+            if os.readlink(f'/proc/self/fd/{name}').startswith('socket:'):
+                with socket.socket(fileno=os.dup(int(name))) as handle:
+                    if handle.family == socket.AF_INET and handle.type == socket.SOCK_DGRAM:
+                        found.add(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def _tie_to_loopback(descriptors: set[int]) -> None:
+    """Let sockets bound to all addresses hear the loopback device only (Linux 5.7 and newer allow it to everyone)."""
+    for descriptor in descriptors:
+        with socket.socket(fileno=os.dup(descriptor)) as handle:
+            try:
+                if handle.getsockname()[0] == '0.0.0.0':
+                    handle.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'lo\0')
+            except OSError:
+                continue  # an old kernel: what is sent still stays on loopback
+
+
+class RawSample:
+    """One sample as CDR bytes. DDS calls `serialize` and `deserialize`; they hand the bytes through."""
+
+    __slots__ = ()
+
+    def serialize(self, buffer: Any = None, endianness: Any = None, use_version_2: Any = None) -> bytes:
+        """Return the bytes."""
+        return self.cdr  # type: ignore[attr-defined]
+
+    @classmethod
+    def deserialize(cls, data: bytes, has_header: bool = True, use_version_2: Any = None) -> Any:
+        """Wrap received bytes."""
+        sample = object.__new__(cls)
+        sample.cdr = data  # type: ignore[attr-defined]
+        return sample
+
+    @classmethod
+    def deserialize_key(cls, data: bytes, has_header: bool = True, use_version_2: Any = None) -> Any:
+        """Wrap the key of an invalid sample; there are no keys."""
+        return cls.deserialize(data)
+
+
+def dds_type_name(name: str) -> str:
+    """Return the DDS name of a ROS type: `pkg/msg/Name` -> `pkg::msg::dds_::Name_`."""
+    package, folder, short = name.split('/')
+    return f'{package}::{folder}::dds_::{short}_'
+
+
+def ros_type_name(name: str) -> str | None:
+    """Return the ROS name of a DDS type, or None if it is no ROS type."""
+    parts = name.split('::')
+    if len(parts) != 4 or parts[2] != 'dds_' or not parts[3].endswith('_'):
+        return None
+    return f'{parts[0]}/{parts[1]}/{parts[3][:-1]}'
+
+
+def _idl_field(desc: Any) -> Any:
+    kind, detail = desc
+    if kind == Nodetype.NAME:
+        return _idl_type(detail)
+    if kind == Nodetype.BASE:
+        name, bound = detail
+        return idl_types.bounded_str[bound] if name == 'string' and bound else _IDL_BASE[name]
+    inner, count = detail
+    if kind == Nodetype.ARRAY:
+        return idl_types.array[_idl_field(inner), count]
+    return idl_types.sequence[_idl_field(inner), count] if count else idl_types.sequence[_idl_field(inner)]
+
+
+def _idl_fields(name: str) -> dict[str, Any]:
+    message(name)
+    fields = typestore().fielddefs[name][1]
+    return {field: _idl_field(desc) for field, desc in fields} or {PLACEHOLDER: idl_types.uint8}
+
+
+def _idl_type(name: str) -> type[IdlStruct]:
+    """Return the IDL structure of a ROS type. It is announced in discovery; payloads never go through it."""
+    if name not in _idl_types:
+        _idl_types[name] = make_idl_struct(f'{name.split("/")[-1]}_', dds_type_name(name), _idl_fields(name))
+    return _idl_types[name]
+
+
+def wire_type(name: str) -> Any:
+    """Return the DDS type of a ROS type, whose samples are `RawSample`s.
+
+    Requests and responses of services start with the header that rmw_cyclonedds gives them.
+    """
+    with _lock:
+        if name not in _wire_types:
+            fields = _idl_fields(name)
+            if '/srv/' in name:
+                fields = {'guid': idl_types.uint64, 'seq': idl_types.int64, **fields}
+            base = make_idl_struct(f'{name.split("/")[-1]}_', dds_type_name(name), fields)
+            for attribute in ('serialize', 'deserialize', 'deserialize_key'):
+                setattr(base, attribute, RawSample.__dict__[attribute])
+            _wire_types[name] = base
+        return _wire_types[name]
+
+
+def make_sample(data_type: Any, cdr: bytes) -> Any:
+    """Return a sample of a wire type that holds ready-made CDR."""
+    return data_type.deserialize(cdr)
+
+
+def create_topic(participant: DomainParticipant, name: str, type_name: str) -> Topic:
+    """Create a DDS topic for a ROS type."""
+    return Topic(participant, name, wire_type(type_name))
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    """Return a function of Cyclone's C library that lets other threads run while it blocks."""
+    function = DDS._dll_handle[name]  # indexing gives a function of our own, apart from the package's
+    function.restype = result
+    function.argtypes = arguments
+    return function
+
+
+_create_waitset = _function('dds_create_waitset', ctypes.c_int32, ctypes.c_int32)
+_attach = _function('dds_waitset_attach', ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, ctypes.c_ssize_t)
+_detach = _function('dds_waitset_detach', ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
+_wait = _function('dds_waitset_wait', ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
+_delete = _function('dds_delete', ctypes.c_int32, ctypes.c_int32)
+_assert_liveliness = _function('dds_assert_liveliness', ctypes.c_int32, ctypes.c_int32)
+
+
+class WaitSet:
+    """A set of DDS entities to wait for, which tells those that triggered.
+
+    Args:
+        participant: any participant of the domain.
+    """
+
+    def __init__(self, participant: DomainParticipant) -> None:
+        self._handle = _create_waitset(participant._ref)
+        if self._handle < 0:
+            raise DDSException(self._handle, 'while creating a wait set')
+        self._buffer: Any = (ctypes.c_ssize_t * 8)()
+        self._attached: dict[int, int] = {}
+
+    def attach(self, entity: Entity, key: int) -> None:
+        """Add an entity; `wait` returns `key` when it triggers."""
+        code = _attach(self._handle, entity._ref, key)
+        if code < 0:
+            raise DDSException(code, f'while attaching {entity!r} to a wait set')
+        self._attached[key] = entity._ref
+        if len(self._attached) > len(self._buffer):
+            self._buffer = (ctypes.c_ssize_t * (2 * len(self._attached)))()
+
+    def detach(self, key: int) -> None:
+        """Remove the entity that was attached with `key`, if it is still there."""
+        reference = self._attached.pop(key, None)
+        if reference is not None:
+            _detach(self._handle, reference)  # fails for a deleted entity, which has detached itself
+
+    def wait(self, timeout: int) -> list[int]:
+        """Block for at most `timeout` nanoseconds; return the keys of the triggered entities."""
+        count = _wait(self._handle, self._buffer, len(self._buffer), timeout)
+        if count < 0:
+            raise DDSException(count, 'while waiting in a wait set')
+        return self._buffer[: min(count, len(self._buffer))]
+
+    def close(self) -> None:
+        """Delete the wait set."""
+        if self._handle > 0:
+            _delete(self._handle)
+            self._handle = -1
+
+
+def delete_entity(entity: Entity) -> None:
+    """Delete a DDS entity now rather than when Python collects it."""
+    if entity._ref > 0:
+        Entity._entities.pop(entity._ref, None)
+        _delete(entity._ref)
+        entity._ref = 0
+
+
+def assert_liveliness(writer: Entity) -> None:
+    """Say that a writer of MANUAL_BY_TOPIC liveliness lives."""
+    _assert_liveliness(writer._ref)
+
+
+def gid(entity: Entity) -> bytes:
+    """Return an entity's 16-byte GUID."""
+    return entity.guid.bytes

@@ -1,0 +1,25 @@
+"""Service definitions that every ROS 2 has and that the message store lacks (facts of std_srvs and rcl_interfaces)."""
+
+from __future__ import annotations
+
+#: Service type -> definition text.
+SERVICES = {
+    'std_srvs/srv/Empty': '---\n',
+    'std_srvs/srv/Trigger': '---\nbool success\nstring message\n',
+    'std_srvs/srv/SetBool': 'bool data\n---\nbool success\nstring message\n',
+    'rcl_interfaces/srv/GetParameters': 'string[] names\n---\nParameterValue[] values\n',
+    'rcl_interfaces/srv/GetParameterTypes': 'string[] names\n---\nuint8[] types\n',
+    'rcl_interfaces/srv/SetParameters': 'Parameter[] parameters\n---\nSetParametersResult[] results\n',
+    'rcl_interfaces/srv/SetParametersAtomically': 'Parameter[] parameters\n---\nSetParametersResult result\n',
+    'rcl_interfaces/srv/ListParameters': (
+        'uint64 DEPTH_RECURSIVE=0\nstring[] prefixes\nuint64 depth\n---\nListParametersResult result\n'
+    ),
+    'rcl_interfaces/srv/DescribeParameters': 'string[] names\n---\nParameterDescriptor[] descriptors\n',
+    'rcl_interfaces/srv/GetLoggerLevels': 'string[] names\n---\nLoggerLevel[] levels\n',
+    'rcl_interfaces/srv/SetLoggerLevels': 'LoggerLevel[] levels\n---\nSetLoggerLevelsResult[] results\n',
+}
+
+#: Default values that message definitions give and the store drops: type -> field -> value.
+DEFAULTS: dict[str, dict[str, object]] = {
+    'geometry_msgs/msg/Quaternion': {'w': 1.0},
+}

@@ -1,0 +1,308 @@
+"""The executor: waits for DDS and timers, runs callbacks one at a time."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from cyclonedds.core import GuardCondition
+
+from . import dds
+from .context import Context, get_default_context
+from .exceptions import ExternalShutdownException, ShutdownException, TimeoutException
+from .task import Future, Task, as_coroutine
+
+#: A wait is cut in slices of this many nanoseconds, because Python handles signals only between calls into C.
+_SLICE = 50_000_000
+_GUARD_KEY = 0
+
+
+class CallbackGroup:
+    """Accepted for rclpy's sake: this executor runs one callback at a time anyway."""
+
+
+class MutuallyExclusiveCallbackGroup(CallbackGroup):
+    """Accepted for rclpy's sake."""
+
+
+class ReentrantCallbackGroup(CallbackGroup):
+    """Accepted for rclpy's sake."""
+
+
+class SingleThreadedExecutor:
+    """Runs the callbacks of its nodes in the thread that spins."""
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        self._context = context or get_default_context()
+        self._nodes: list[Any] = []
+        self._lock = threading.RLock()
+        self._is_shutdown = False
+        self._ready: deque[Callable[[], Any]] = deque()
+        self._tasks: list[Task] = []
+        self._waitset: dds.WaitSet | None = None
+        self._guard: GuardCondition | None = None
+        self._watched: dict[int, Callable[[], Any]] = {}
+        self._keys: dict[int, int] = {}
+        self._timers: list[Any] = []
+        self._next_key = _GUARD_KEY + 1
+        self._stale = True
+        self._context.on_shutdown(self.wake)
+
+    @property
+    def context(self) -> Context:
+        """The context whose end ends spinning."""
+        return self._context
+
+    def __enter__(self) -> SingleThreadedExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+
+    def add_node(self, node: Any) -> bool:
+        """Take a node's callbacks in; False if they are in."""
+        with self._lock:
+            if node in self._nodes:
+                return False
+            self._nodes.append(node)
+            node.executor = self
+        self.refresh()
+        return True
+
+    def remove_node(self, node: Any) -> None:
+        """Leave a node's callbacks out."""
+        with self._lock:
+            if node not in self._nodes:
+                return
+            self._nodes.remove(node)
+            if node.executor is self:
+                node.executor = None
+        self.refresh()
+
+    def get_nodes(self) -> list[Any]:
+        """Return the nodes."""
+        with self._lock:
+            return list(self._nodes)
+
+    def create_task(self, callback: Any, *args: Any, **kwargs: Any) -> Task:
+        """Run a function or coroutine while spinning; returns its future."""
+        task = Task(as_coroutine(callback, args, kwargs))
+        with self._lock:
+            self._tasks.append(task)
+        self.wake()
+        return task
+
+    def wake(self) -> None:
+        """Let a waiting thread look around."""
+        with self._lock:
+            if self._guard is not None and self._guard._ref > 0:
+                self._guard.set(True)
+
+    def refresh(self) -> None:
+        """Look at the nodes' entities again before the next wait."""
+        self._stale = True
+        self.wake()
+
+    def shutdown(self, timeout_sec: float | None = None) -> bool:
+        """Stop spinning and forget the nodes."""
+        with self._lock:
+            self._is_shutdown = True
+            self.wake()
+            for node in self._nodes:
+                if node.executor is self:
+                    node.executor = None
+            self._nodes = []
+        return True
+
+    def spin(self) -> None:
+        """Run callbacks until shutdown.
+
+        Raises:
+            KeyboardInterrupt: SIGINT came.
+            ExternalShutdownException: the context was shut down from outside, such as by SIGTERM.
+        """
+        while self._context.ok() and not self._is_shutdown:
+            self.spin_once()
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Run one callback, waiting for it for at most `timeout_sec` (None or negative: for ever)."""
+        try:
+            work = self._next(timeout_sec)
+        except (TimeoutException, ShutdownException):
+            return
+        self._run(work)
+
+    def spin_until_future_complete(self, future: Future, timeout_sec: float | None = None) -> None:
+        """Run callbacks until a future is done, or for `timeout_sec`."""
+        future.add_done_callback(lambda _: self.wake())
+        deadline = None if timeout_sec is None or timeout_sec < 0 else time.monotonic() + timeout_sec
+        while self._context.ok() and not future.done() and not self._is_shutdown:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            try:
+                work = self._next(left, future)
+            except (TimeoutException, ShutdownException):
+                continue
+            self._run(work)
+
+    spin_once_until_future_complete = spin_until_future_complete
+
+    def _run(self, work: Callable[[], Any]) -> None:
+        result = work()
+        if inspect.iscoroutine(result):  # a callback that waits for something goes on later
+            task = Task(result, raise_errors=True)
+            with self._lock:
+                self._tasks.append(task)
+            task.step()
+
+    def _next(self, timeout_sec: float | None, future: Future | None = None) -> Callable[[], Any]:
+        """Return the next thing to run.
+
+        Raises:
+            TimeoutException, ShutdownException, ExternalShutdownException: there is none.
+        """
+        deadline = None if timeout_sec is None or timeout_sec < 0 else time.monotonic_ns() + int(timeout_sec * 1e9)
+        while not self._ready:
+            if self._is_shutdown:
+                raise ShutdownException()
+            if not self._context.ok():
+                raise ExternalShutdownException()
+            if future is not None and future.done():
+                raise TimeoutException()
+            self._collect(deadline)
+            if not self._ready and deadline is not None and time.monotonic_ns() >= deadline:
+                raise TimeoutException()
+        return self._ready.popleft()
+
+    def _collect(self, deadline: int | None) -> None:
+        """Wait once, and queue what is ready: timers first, then the entities in the order of their creation."""
+        if self._stale:
+            self._rebuild()
+        tasks = self._steps()
+        wait = 0 if tasks else self._time_to_wait(deadline)
+        if self._waitset is None:
+            time.sleep(wait * 1e-9)
+            keys: list[int] = []
+        else:
+            keys = self._waitset.wait(wait)
+        if keys:
+            keys = sorted(keys)
+            if keys[0] == _GUARD_KEY and self._guard is not None:
+                self._guard.set(False)
+        self._ready.extend(timer.run for timer in self._timers if timer.is_ready())
+        watched = self._watched
+        self._ready.extend(watched[key] for key in keys if key in watched)
+        self._ready.extend(tasks)
+
+    def _steps(self) -> list[Callable[[], Any]]:
+        if not self._tasks:
+            return []
+        with self._lock:
+            self._tasks = [task for task in self._tasks if not task.done()]
+            return [task.step for task in self._tasks if task.is_ready]
+
+    def _time_to_wait(self, deadline: int | None) -> int:
+        wait = _SLICE
+        for timer in self._timers:
+            if timer.clock.is_driven and not timer.is_ready():
+                continue  # the message that moves the clock wakes us
+            left = timer.time_until_next_call()
+            if left is not None and left < wait:
+                wait = left
+        if deadline is not None:
+            wait = min(wait, deadline - time.monotonic_ns())
+        return max(wait, 0)
+
+    def _rebuild(self) -> None:
+        """Bring the wait set in line with what the nodes have now."""
+        with self._lock:
+            self._stale = False
+            wanted: dict[int, tuple[Any, Callable[[], Any]]] = {}
+            self._timers = []
+            for node in self._nodes:
+                self._timers += node.timers
+                for entity, action in node.waitables():
+                    wanted[entity._ref] = entity, action
+            if self._waitset is None and self._nodes:
+                self._open(self._nodes[0].context)
+            if self._waitset is None:
+                return
+            for reference in [reference for reference in self._keys if reference not in wanted]:
+                key = self._keys.pop(reference)
+                self._waitset.detach(key)
+                del self._watched[key]
+            for reference, (entity, action) in wanted.items():
+                if reference not in self._keys:
+                    self._keys[reference] = self._next_key
+                    self._waitset.attach(entity, self._next_key)
+                    self._next_key += 1
+                self._watched[self._keys[reference]] = action
+
+    def _open(self, context: Context) -> None:
+        self._waitset = dds.WaitSet(context.participant)
+        self._guard = GuardCondition(context.participant)
+        self._waitset.attach(self._guard, _GUARD_KEY)
+
+
+#: rclpy's other executor; here it is the same, as Python runs one callback at a time in any case.
+MultiThreadedExecutor = SingleThreadedExecutor
+
+_global_executor: SingleThreadedExecutor | None = None
+
+
+def get_global_executor() -> SingleThreadedExecutor:
+    """Return the executor that the functions below use."""
+    global _global_executor
+    if _global_executor is None or _global_executor.context is not get_default_context():
+        _global_executor = SingleThreadedExecutor()
+    return _global_executor
+
+
+def spin_once(node: Any, *, executor: SingleThreadedExecutor | None = None, timeout_sec: float | None = None) -> None:
+    """Run one callback of a node, waiting for at most `timeout_sec`."""
+    chosen = executor or _executor_of(node)
+    try:
+        chosen.add_node(node)
+        chosen.spin_once(timeout_sec=timeout_sec)
+    finally:
+        chosen.remove_node(node)
+
+
+def spin(node: Any, executor: SingleThreadedExecutor | None = None) -> None:
+    """Run a node's callbacks until shutdown.
+
+    Raises:
+        KeyboardInterrupt: SIGINT came.
+        ExternalShutdownException: SIGTERM came.
+    """
+    chosen = executor or _executor_of(node)
+    try:
+        chosen.add_node(node)
+        while chosen.context.ok():
+            chosen.spin_once()
+    finally:
+        chosen.remove_node(node)
+
+
+def spin_until_future_complete(
+    node: Any, future: Future, executor: SingleThreadedExecutor | None = None, timeout_sec: float | None = None
+) -> None:
+    """Run a node's callbacks until a future is done, or for `timeout_sec`."""
+    chosen = executor or _executor_of(node)
+    try:
+        chosen.add_node(node)
+        chosen.spin_until_future_complete(future, timeout_sec)
+    finally:
+        chosen.remove_node(node)
+
+
+def _executor_of(node: Any) -> SingleThreadedExecutor:
+    """Return the global executor, or one of its own for a node of another context."""
+    if node.context is get_default_context():
+        return get_global_executor()
+    return SingleThreadedExecutor(context=node.context)

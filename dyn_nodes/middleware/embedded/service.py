@@ -1,0 +1,268 @@
+"""Services and clients, on the wire as rmw_cyclonedds has them.
+
+A request is `uint64 guid, int64 number` and then the request message; the server gives both back in front of the
+response, and the client picks those with its own guid. USER_DATA holds which reader and writer belong together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import struct
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cyclonedds.core import DDSException, ReadCondition
+from cyclonedds.pub import DataWriter
+from cyclonedds.qos import Policy
+from cyclonedds.sub import DataReader
+
+from . import dds
+from .codec import DecodeError
+from .context import Context
+from .qos import QoSProfile, to_dds
+from .subscription import ANY_STATE, take_one
+from .task import Future
+from .types import codec, type_hash
+
+_HEADER = struct.Struct('<Qq')
+#: How long a server waits until the asking client can hear the response.
+_MATCH_TIMEOUT = 1.0
+
+
+def _user_data_value(endpoint: Any, key: str) -> str | None:
+    """Return what follows `key=` in the USER_DATA of a discovered endpoint."""
+    if endpoint is None or Policy.Userdata not in endpoint.qos:
+        return None
+    for part in endpoint.qos[Policy.Userdata].data.split(b';'):
+        name, sign, value = part.partition(b'=')
+        if sign and name == key.encode():
+            return value.decode(errors='replace')
+    return None
+
+
+class _Endpoint:
+    """A writer and a reader that belong together."""
+
+    def __init__(
+        self, context: Context, srv_type: Any, name: str, qos: QoSProfile, logger: Any, *, is_server: bool
+    ) -> None:
+        request, response = f'{srv_type.__srvtype__}_Request', f'{srv_type.__srvtype__}_Response'
+        request_topic = context.topic(f'rq{name}Request', request)
+        response_topic = context.topic(f'rr{name}Reply', response)
+        identity = '.'.join(f'{byte:02x}' for byte in context.next_service_id())
+        key = 'serviceid' if is_server else 'clientid'
+        written, read = (response, request) if is_server else (request, response)
+        written_topic, read_topic = (response_topic, request_topic) if is_server else (request_topic, response_topic)
+
+        def policies(type_name: str, writer: bool) -> Any:
+            return to_dds(qos, f'{key}={identity};typehash={type_hash(type_name)};'.encode(), writer=writer)
+
+        self.srv_type = srv_type
+        self.srv_name = name
+        self.service_name = name
+        self.qos_profile = qos
+        self.decode_errors = 0
+        self._logger = logger
+        self._context = context
+        self._writer = DataWriter(context.participant, written_topic, policies(written, True))
+        self._reader = DataReader(context.participant, read_topic, policies(read, False))
+        self._condition = ReadCondition(self._reader, ANY_STATE)
+        self._encode = codec(written).encode
+        self._decode = codec(read).decode
+        self._destroyed = False
+
+    @property
+    def condition(self) -> Any:
+        """The DDS condition that triggers when there is something to take."""
+        return self._condition
+
+    @property
+    def reader_gid(self) -> bytes:
+        """The reader's GUID."""
+        return dds.gid(self._reader)
+
+    @property
+    def writer_gid(self) -> bytes:
+        """The writer's GUID."""
+        return dds.gid(self._writer)
+
+    def _send(self, guid: int, number: int, content: Any) -> None:
+        cdr = self._encode(content, _HEADER.pack(guid, number))
+        self._writer.write(dds.make_sample(self._writer.data_type, cdr))
+
+    def _take(self) -> tuple[int, int, Any, Any] | None:
+        if self._destroyed:
+            return None
+        sample = take_one(self._reader)
+        if sample is None:
+            return None
+        try:
+            content = self._decode(sample.cdr, _HEADER.size)
+            little = sample.cdr[1] == 1
+            guid, number = struct.unpack_from('<Qq' if little else '>Qq', sample.cdr, 4)
+        except DecodeError as error:
+            self.decode_errors += 1
+            if self.decode_errors == 1:
+                self._logger.error(f"dropping data of service '{self.srv_name}' that cannot be decoded: {error}")
+            return None
+        return guid, number, content, sample.sample_info
+
+    def destroy(self) -> None:
+        """Withdraw reader and writer."""
+        if not self._destroyed:
+            self._destroyed = True
+            for entity in (self._condition, self._reader, self._writer):
+                dds.delete_entity(entity)
+
+
+class Service(_Endpoint):
+    """Answers requests; made by `Node.create_service`. The callback takes (request, response), returns a response."""
+
+    def __init__(
+        self,
+        context: Context,
+        srv_type: Any,
+        name: str,
+        callback: Callable[[Any, Any], Any],
+        qos: QoSProfile,
+        logger: Any,
+    ) -> None:
+        super().__init__(context, srv_type, name, qos, logger, is_server=True)
+        self.callback = callback
+        self._known: set[int] = set()
+
+    def run(self) -> Any:
+        """Take a request, call back and answer; returns a coroutine if the callback is one."""
+        taken = self._take()
+        if taken is None:
+            return None
+        guid, number, request, info = taken
+        result = self.callback(request, self.srv_type.Response())
+        if inspect.isawaitable(result):
+
+            async def answer() -> None:
+                self._answer(guid, number, await result, info)
+
+            return answer()
+        self._answer(guid, number, result, info)
+        return None
+
+    def _answer(self, guid: int, number: int, response: Any, info: Any) -> None:
+        if not isinstance(response, self.srv_type.Response):
+            raise TypeError(
+                f'service {self.srv_name}: the callback must return {self.srv_type.__srvtype__}_Response, '
+                f'found {type(response)}'
+            )
+        self._wait_for_client(info.publication_handle)
+        self._send(guid, number, response)
+
+    def _wait_for_client(self, publication: int) -> None:
+        """Wait until the response would reach the client: its reader may be discovered after its writer."""
+        if publication in self._known:
+            return
+        deadline = time.monotonic() + _MATCH_TIMEOUT
+        client = _user_data_value(_matched_publication(self._reader, publication), 'clientid')
+        while time.monotonic() < deadline:
+            readers = [_matched_subscription(self._writer, handle) for handle in _subscriptions(self._writer)]
+            if client is None or any(_user_data_value(reader, 'clientid') == client for reader in readers):
+                self._known.add(publication)
+                return
+            time.sleep(0.001)
+
+
+class Client(_Endpoint):
+    """Sends requests; made by `Node.create_client`."""
+
+    def __init__(self, context: Context, srv_type: Any, name: str, qos: QoSProfile, logger: Any) -> None:
+        super().__init__(context, srv_type, name, qos, logger, is_server=False)
+        self._guid = self._writer.get_instance_handle() & 0xFFFFFFFFFFFFFFFF
+        self._numbers = itertools.count(1)
+        self._pending: dict[int, Future] = {}
+
+    def service_is_ready(self) -> bool:
+        """Tell whether a server hears requests and its responses come back."""
+        servers = {
+            _user_data_value(_matched_subscription(self._writer, handle), 'serviceid')
+            for handle in _subscriptions(self._writer)
+        }
+        return any(
+            _user_data_value(_matched_publication(self._reader, handle), 'serviceid') in servers
+            for handle in _publications(self._reader)
+        )
+
+    def wait_for_service(self, timeout_sec: float | None = None) -> bool:
+        """Block until a server is ready; False after `timeout_sec` or at shutdown."""
+        deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
+        while self._context.ok():
+            if self.service_is_ready():
+                return True
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(0.005)
+        return False
+
+    def call_async(self, request: Any) -> Future:
+        """Send a request and return the future of its response.
+
+        Raises:
+            TypeError: not a request of this service.
+        """
+        if not isinstance(request, self.srv_type.Request):
+            raise TypeError(
+                f'service {self.srv_name}: expected {self.srv_type.__srvtype__}_Request, found {type(request)}'
+            )
+        number = next(self._numbers)
+        future = Future()
+        self._pending[number] = future
+        try:
+            self._send(self._guid, number, request)
+        except BaseException:
+            del self._pending[number]
+            raise
+        return future
+
+    def remove_pending_request(self, future: Future) -> None:
+        """Forget a request whose response is not wanted any more."""
+        for number, pending in list(self._pending.items()):
+            if pending is future:
+                self._pending.pop(number, None)
+
+    def call(self, request: Any, timeout_sec: float | None = None) -> Any:
+        """Send a request and block for the response, while another thread spins the node; None after `timeout_sec`."""
+        future = self.call_async(request)
+        if not future.wait(timeout_sec):
+            self.remove_pending_request(future)
+            return None
+        return future.result()
+
+    def run(self) -> None:
+        """Take a response and finish its future."""
+        taken = self._take()
+        if taken is not None and taken[0] == self._guid:
+            future = self._pending.pop(taken[1], None)
+            if future is not None and not future.done():
+                future.set_result(taken[2])
+
+
+def _subscriptions(writer: DataWriter) -> list[int]:
+    return writer.get_matched_subscriptions()
+
+
+def _publications(reader: DataReader) -> list[int]:
+    return reader.get_matched_publications()
+
+
+def _matched_subscription(writer: DataWriter, handle: int) -> Any:
+    try:
+        return writer.get_matched_subscription_data(handle)
+    except DDSException:
+        return None  # gone in the meantime
+
+
+def _matched_publication(reader: DataReader, handle: int) -> Any:
+    try:
+        return reader.get_matched_publication_data(handle)
+    except DDSException:
+        return None  # gone in the meantime

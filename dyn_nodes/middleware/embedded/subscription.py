@@ -1,0 +1,154 @@
+"""Subscriptions."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cyclonedds.core import DDSStatus, InstanceState, ReadCondition, SampleState, ViewState
+from cyclonedds.internal import InvalidSample
+from cyclonedds.sub import DataReader
+
+from . import dds
+from .codec import DecodeError
+from .context import Context
+from .publisher import policy_name
+from .qos import QoSProfile, to_dds
+from .types import codec, type_hash
+
+ANY_STATE = SampleState.Any | ViewState.Any | InstanceState.Any
+
+
+def takes_two(callback: Callable[..., Any]) -> bool:
+    """Tell whether a subscription's callback wants (msg, info).
+
+    Raises:
+        RuntimeError: it takes neither one nor two arguments.
+    """
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):
+        return False
+    for count in (1, 2):
+        try:
+            signature.bind(*[None] * count)
+        except TypeError:
+            continue
+        return count == 2
+    raise RuntimeError('Subscription callback must take 1 or 2 arguments: (msg) or (msg, info)')
+
+
+def take_one(reader: DataReader) -> Any:
+    """Take the next valid sample of a reader; None if there is none."""
+    while True:
+        samples = reader.take(1)
+        if not samples:
+            return None
+        sample = samples[0]
+        # A reader also gets samples without data, such as when a writer goes away.
+        if not isinstance(sample, InvalidSample):
+            return sample
+
+
+class Subscription:
+    """Calls back with the messages of one topic; made by `Node.create_subscription`.
+
+    Attributes:
+        decode_errors: samples that were dropped because they could not be decoded.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        msg_type: Any,
+        topic: str,
+        callback: Callable[..., Any],
+        qos: QoSProfile,
+        logger: Any,
+        *,
+        raw: bool = False,
+    ) -> None:
+        self.msg_type = msg_type
+        self.topic_name = topic
+        self.topic = topic
+        self.callback = callback
+        self.qos_profile = qos
+        self.raw = raw
+        self.decode_errors = 0
+        self._with_info = takes_two(callback)
+        self._logger = logger
+        name = msg_type.__msgtype__
+        self._decode = codec(name).decode
+        user_data = f'typehash={type_hash(name)};'.encode()
+        self._reader = DataReader(
+            context.participant, context.topic(f'rt{topic}', name), to_dds(qos, user_data, writer=False)
+        )
+        self._reader.set_status_mask(DDSStatus.RequestedIncompatibleQos)
+        self._condition = ReadCondition(self._reader, ANY_STATE)
+        self._destroyed = False
+
+    @property
+    def gid(self) -> bytes:
+        """The reader's GUID."""
+        return dds.gid(self._reader)
+
+    @property
+    def condition(self) -> Any:
+        """The DDS condition that triggers when there is something to take."""
+        return self._condition
+
+    @property
+    def status_entity(self) -> Any:
+        """The DDS entity whose status tells of incompatible writers."""
+        return self._reader
+
+    def take(self) -> tuple[Any, ...] | None:
+        """Take the next message; return the callback's arguments, or None if there is nothing good."""
+        if self._destroyed:
+            return None
+        sample = take_one(self._reader)
+        if sample is None:
+            return None
+        try:
+            content = sample.cdr if self.raw else self._decode(sample.cdr)
+        except DecodeError as error:
+            self.decode_errors += 1
+            if self.decode_errors == 1:
+                self._logger.error(f"dropping messages on topic '{self.topic_name}' that cannot be decoded: {error}")
+            return None
+        if not self._with_info:
+            return (content,)
+        info = {
+            'source_timestamp': sample.sample_info.source_timestamp,
+            'received_timestamp': time.time_ns(),
+            'publication_sequence_number': None,
+            'reception_sequence_number': None,
+        }
+        return content, info
+
+    def run(self) -> Any:
+        """Take a message and call back; returns what the callback returned."""
+        taken = self.take()
+        return None if taken is None else self.callback(*taken)
+
+    def report_status(self) -> None:
+        """Warn of writers whose QoS does not fit."""
+        status = self._reader.get_requested_incompatible_qos_status()
+        if status.total_count_change > 0:
+            self._logger.warn(
+                f"New publisher discovered on topic '{self.topic_name}', offering incompatible QoS. No messages will "
+                f'be received from it. Last incompatible policy: {policy_name(status.last_policy_id)}'
+            )
+
+    def get_publisher_count(self) -> int:
+        """Return the number of publishers that are heard."""
+        return int(self._reader.get_subscription_matched_status().current_count)
+
+    def destroy(self) -> None:
+        """Withdraw the subscription."""
+        if not self._destroyed:
+            self._destroyed = True
+            dds.delete_entity(self._condition)
+            dds.delete_entity(self._reader)

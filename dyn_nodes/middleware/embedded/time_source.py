@@ -1,0 +1,58 @@
+"""Follows /clock when `use_sim_time` is set."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .clock import ROSClock
+from .parameters import Parameter, ParameterDescriptor, ParameterType, SetParametersResult
+from .qos import HistoryPolicy, QoSProfile, qos_profile_clock
+from .types import message
+
+USE_SIM_TIME = 'use_sim_time'
+#: Set to 1, /clock is heard reliably and completely instead of best effort with depth 1, so that no tick of a clock
+#: that runs faster than its listeners is skipped. The publisher of /clock must be reliable.
+RELIABLE_CLOCK_VARIABLE = 'DYN_NODES_RELIABLE_CLOCK'
+
+
+class TimeSource:
+    """Ties a node's clock to the parameter `use_sim_time` and the topic /clock."""
+
+    def __init__(self, node: Any, clock: ROSClock) -> None:
+        self._node = node
+        self._clock = clock
+        self._subscription: Any = None
+        if not node.has_parameter(USE_SIM_TIME):
+            descriptor = ParameterDescriptor(description='take time from /clock')
+            node.declare_parameter(USE_SIM_TIME, False, descriptor)
+        self._enable(node.get_parameter(USE_SIM_TIME).value)
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._after_set)
+
+    @staticmethod
+    def _check(parameters: list[Parameter]) -> Any:
+        for parameter in parameters:
+            if parameter.name == USE_SIM_TIME and parameter.type_ != ParameterType.BOOL:
+                return SetParametersResult(successful=False, reason=f'{USE_SIM_TIME} must be a bool')
+        return SetParametersResult(successful=True)
+
+    def _after_set(self, parameters: list[Parameter]) -> None:
+        for parameter in parameters:
+            if parameter.name == USE_SIM_TIME:
+                self._enable(parameter.value)
+
+    def _enable(self, enabled: bool) -> None:
+        if enabled and self._subscription is None:
+            reliable = os.environ.get(RELIABLE_CLOCK_VARIABLE) == '1'
+            qos = QoSProfile(history=HistoryPolicy.KEEP_ALL) if reliable else qos_profile_clock
+            self._subscription = self._node.create_subscription(
+                message('rosgraph_msgs/msg/Clock'), '/clock', self._on_clock, qos
+            )
+        elif not enabled and self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
+        self._clock._set_ros_time_is_active(enabled)
+
+    def _on_clock(self, msg: Any) -> None:
+        self._clock._set_nanoseconds(msg.clock.sec * 1_000_000_000 + msg.clock.nanosec)

@@ -1,0 +1,330 @@
+"""Message and service classes made from rosbags' definitions, with rclpy's manners.
+
+A class is default-constructible, takes keyword arguments, has the definition's constants as class attributes, and
+compares and prints as rclpy's do. Numeric sequences and arrays are NumPy arrays after construction and after receipt;
+lists, tuples, `array.array` and other NumPy arrays may be assigned and are converted when the message is published.
+A `byte` field holds an int (rclpy: a bytes object of length one): compare it with the class's constants only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from typing import Any
+
+import numpy as np
+from rosbags.interfaces import Nodetype
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys.base import normalize_fieldname
+
+from .codec import DTYPES, Codec
+from .definitions import DEFAULTS, SERVICES
+
+PLACEHOLDER = 'structure_needs_at_least_one_member'
+#: How rclpy's get_fields_and_field_types spells base types.
+_IDL_NAMES = {'float32': 'float', 'float64': 'double', 'bool': 'boolean', 'byte': 'octet', 'char': 'uint8'}
+
+_store = get_typestore(Stores.ROS2_JAZZY)
+_classes: dict[str, type] = {}
+_codecs: dict[str, Codec] = {}
+_services: dict[str, type] = {}
+_hashes: dict[str, str] = {}
+_lock = threading.RLock()
+
+
+class UnknownTypeError(ValueError):
+    """A message or service type without a definition."""
+
+
+class Message:
+    """What all message classes share."""
+
+    __slots__ = ()
+    __msgtype__ = ''
+    _fields: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self.__class__ is not other.__class__:
+            return NotImplemented
+        return all(_same(getattr(self, name), getattr(other, name)) for name in self._fields)
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, as in rclpy
+
+    def __repr__(self) -> str:
+        inside = ', '.join(f'{name}={_text(getattr(self, name))}' for name in self._fields)
+        return f'{self.__class__.__module__}.{self.__class__.__name__}({inside})'
+
+    def __copy__(self) -> Message:
+        return type(self)(**{name: getattr(self, name) for name in self._fields})
+
+    @classmethod
+    def get_fields_and_field_types(cls) -> dict[str, str]:
+        """Return field names and their types as rclpy spells them, such as `sequence<double>`."""
+        fields = _store.fielddefs[cls.__msgtype__][1]
+        return {normalize_fieldname(name): _idl_label(desc) for name, desc in fields if name != PLACEHOLDER}
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return bool(np.array_equal(a, b))
+    return bool(a == b)
+
+
+def _text(value: Any) -> str:
+    return repr(value.tolist()) if isinstance(value, np.ndarray) else repr(value)
+
+
+def _idl_label(desc: Any) -> str:
+    kind, detail = desc
+    if kind == Nodetype.BASE:
+        name, bound = detail
+        return f'string<{bound}>' if bound else _IDL_NAMES.get(name, name)
+    if kind == Nodetype.NAME:
+        return detail.replace('/msg/', '/')
+    inner, count = detail
+    if kind == Nodetype.ARRAY:
+        return f'{_idl_label(inner)}[{count}]'
+    return f'sequence<{_idl_label(inner)}{f", {count}" if count else ""}>'
+
+
+def _default_source(index: int, desc: Any, default: Any, names: dict[str, Any]) -> str:
+    """Return source text of a field's default value; puts what the text needs into `names`."""
+    kind, detail = desc
+    if kind == Nodetype.BASE:
+        if default is not None:
+            return repr(default)
+        base = detail[0]
+        return {'string': "''", 'bool': 'False'}.get(base, '0.0' if base.startswith('float') else '0')
+    if kind == Nodetype.NAME:
+        names[f'C{index}'] = message(detail)
+        return f'C{index}()'
+    inner, count = detail
+    size = count if kind == Nodetype.ARRAY else 0
+    if inner[0] == Nodetype.BASE and inner[1][0] != 'string':
+        names[f'T{index}'] = DTYPES[inner[1][0]]
+        return f'zeros({size}, T{index})'
+    if inner[0] == Nodetype.BASE:
+        return f"[''] * {size}" if size else '[]'
+    names[f'C{index}'] = message(inner[1])
+    return f'[C{index}() for _ in range({size})]' if size else '[]'
+
+
+def _make_class(name: str) -> type:
+    """Generate the class of a message type and teach the store to build it when decoding."""
+    constants, fields = _store.fielddefs[name]
+    defaults = DEFAULTS.get(name, {})
+    slots = [normalize_fieldname(field) for field, _ in fields]
+    shown = [slot for (field, _), slot in zip(fields, slots) if field != PLACEHOLDER]
+    names: dict[str, Any] = {'zeros': np.zeros, 'new': object.__new__}
+    init = [f'def __init__(self{", *, " if shown else ""}{", ".join(f"{slot}=None" for slot in shown)}):']
+    make = [f'def make({", ".join(slots)}):', '  self = new(cls)']
+    for index, ((field, desc), slot) in enumerate(zip(fields, slots)):
+        value = _default_source(index, desc, defaults.get(field), names)
+        init.append(f'  self.{slot} = {value} if {slot} is None else {slot}' if slot in shown else f'  self.{slot} = 0')
+        make.append(f'  self.{slot} = {slot}')
+    make.append('  return self')
+    exec('\n'.join([*init, *make]), names)  # the source is made of type definitions, not of data
+    package, folder, short = name.split('/')
+    body = {
+        '__slots__': tuple(slots),
+        '__init__': names['__init__'],
+        '__module__': f'{package}.{folder}',
+        '__qualname__': short,
+        '__doc__': f'{name}: {", ".join(f"{_idl_label(desc)} {field}" for field, desc in fields)}.',
+        '__msgtype__': name,
+        '_fields': tuple(shown),
+        **{constant: value for constant, _, value in constants},
+    }
+    cls = type(short, (Message,), body)
+    names['cls'] = cls
+    _store.types[name] = names['make']
+    return cls
+
+
+def message(name: str) -> Any:
+    """Return the class of a message type.
+
+    Args:
+        name: `pkg/msg/Name` (or `pkg/Name`).
+
+    Raises:
+        UnknownTypeError: no definition is known; `register_message` adds one.
+    """
+    cls = _classes.get(name)
+    if cls is not None:
+        return cls
+    full = name if name.count('/') == 2 else name.replace('/', '/msg/', 1)
+    with _lock:
+        if full not in _store.fielddefs:
+            close = difflib.get_close_matches(full, _store.fielddefs, 3)
+            hint = f'; close: {", ".join(close)}' if close else ''
+            raise UnknownTypeError(f'unknown message type {name!r}{hint} (register_message adds a definition)')
+        if full not in _classes:
+            _classes[full] = _make_class(full)
+        _classes[name] = _classes[full]
+        return _classes[full]
+
+
+def codec(name: str) -> Codec:
+    """Return the codec of a message type, `pkg/msg/Name` or a service's `pkg/srv/Name_Request`."""
+    found = _codecs.get(name)
+    if found is None:
+        with _lock:
+            message(name)
+            found = _codecs.setdefault(name, Codec(_store, name, codec))
+    return found
+
+
+def _complete(definitions: dict[str, Any]) -> None:
+    """Refuse definitions that use unknown types, before anything is generated from them."""
+    for owner, (_, fields) in definitions.items():
+        for field, desc in fields:
+            inner = desc[1][0] if desc[0] in (Nodetype.ARRAY, Nodetype.SEQUENCE) else desc
+            if inner[0] == Nodetype.NAME and inner[1] not in _store.fielddefs and inner[1] not in definitions:
+                raise UnknownTypeError(f'{owner}.{field}: unknown type {inner[1]!r}; register it first')
+
+
+def register_message(name: str, text: str) -> Any:
+    """Add a message definition and return its class.
+
+    Args:
+        name: `pkg/msg/Name`.
+        text: definition in ROS 2's .msg format; may end with the definitions it needs, each after a line of `=` and
+            a line `MSG: pkg/Name`, as bags carry them.
+
+    Raises:
+        UnknownTypeError: the definition uses a type that is not known.
+    """
+    with _lock:
+        if name in _store.fielddefs:
+            return message(name)
+        definitions = get_types_from_msg(text, name)
+        _complete(definitions)
+        _store.register(definitions)
+        return message(name)
+
+
+def _split_service(name: str, text: str) -> tuple[str, str]:
+    lines = text.splitlines()
+    rules = [index for index, line in enumerate(lines) if line.strip() == '---']
+    if len(rules) != 1:
+        raise ValueError(f"{name}: a service definition has one line '---', found {len(rules)}")
+    return '\n'.join(lines[: rules[0]]), '\n'.join(lines[rules[0] + 1 :])
+
+
+def register_service(name: str, text: str) -> Any:
+    """Add a service definition and return its class, with `.Request` and `.Response`.
+
+    Args:
+        name: `pkg/srv/Name`.
+        text: definition in ROS 2's .srv format.
+
+    Raises:
+        UnknownTypeError: the definition uses a type that is not known.
+        ValueError: not a service's name or definition.
+    """
+    package, folder, short = (*name.split('/'), '', '')[:3]
+    if folder != 'srv' or not short:
+        raise ValueError(f'a service type is named pkg/srv/Name, found {name!r}')
+    with _lock:
+        if name in _services:
+            return _services[name]
+        definitions: dict[str, Any] = {}
+        for half, part in zip(('Request', 'Response'), _split_service(name, text)):
+            # rosbags would file a service's halves under pkg/srv/msg/, so the name is put right here.
+            parsed = get_types_from_msg(part, f'{package}/msg/{short}_{half}')
+            definitions[f'{package}/srv/{short}_{half}'] = parsed[f'{package}/msg/{short}_{half}']
+        _complete(definitions)
+        _store.register(definitions)
+        body = {
+            '__srvtype__': name,
+            '__module__': f'{package}.srv',
+            'Request': message(f'{name}_Request'),
+            'Response': message(f'{name}_Response'),
+        }
+        _services[name] = type(short, (), body)
+        return _services[name]
+
+
+def service(name: str) -> Any:
+    """Return the class of a service type, with `.Request` and `.Response`.
+
+    Args:
+        name: `pkg/srv/Name` (or `pkg/Name`).
+
+    Raises:
+        UnknownTypeError: no definition is known; `register_service` adds one.
+    """
+    full = name if name.count('/') == 2 else name.replace('/', '/srv/', 1)
+    found = _services.get(full)
+    if found is not None:
+        return found
+    if full in SERVICES:
+        return register_service(full, SERVICES[full])
+    close = difflib.get_close_matches(full, [*SERVICES, *_services], 3)
+    hint = f'; close: {", ".join(close)}' if close else ''
+    raise UnknownTypeError(f'unknown service type {name!r}{hint} (register_service adds a definition)')
+
+
+def message_definition(name: str) -> str:
+    """Return the definition text of a message type with the types it needs, as bags carry it."""
+    message(name)
+    return _store.generate_msgdef(name, ros_version=2)[0]
+
+
+def known_messages() -> list[str]:
+    """Return the names of all message types."""
+    return sorted(name for name in _store.fielddefs if '/msg/' in name)
+
+
+def known_services() -> list[str]:
+    """Return the names of all service types."""
+    return sorted({*SERVICES, *_services})
+
+
+def type_hash(name: str) -> str:
+    """Return the RIHS01 hash of a message type, a service or one of a service's halves."""
+    if name not in _hashes:
+        with _lock:
+            is_service = '/srv/' in name and not name.endswith(('_Request', '_Response'))
+            extra = _service_structures(name) if is_service else {}
+            if not is_service:
+                message(name)
+            # rosidl turns char into uint8 before it describes a type; rosbags hashes the char.
+            scratch = type(_store)()
+            scratch.fielddefs = {key: ([], _without_char(value[1])) for key, value in _store.fielddefs.items()}
+            scratch.fielddefs.update(extra)
+            _hashes[name] = scratch.hash_rihs01(name)
+    return _hashes[name]
+
+
+def _without_char(fields: Any) -> list[Any]:
+    def swap(desc: Any) -> Any:
+        kind, detail = desc
+        if kind == Nodetype.BASE:
+            return (kind, ('uint8', detail[1])) if detail[0] == 'char' else desc
+        return desc if kind == Nodetype.NAME else (kind, (swap(detail[0]), detail[1]))
+
+    return [(field, swap(desc)) for field, desc in fields]
+
+
+def _service_structures(name: str) -> dict[str, Any]:
+    """Describe a service as rosidl does: a structure of request, response and event."""
+    service(name)
+    request, response = (Nodetype.NAME, f'{name}_Request'), (Nodetype.NAME, f'{name}_Response')
+    event = [
+        ('info', (Nodetype.NAME, 'service_msgs/msg/ServiceEventInfo')),
+        ('request', (Nodetype.SEQUENCE, (request, 1))),
+        ('response', (Nodetype.SEQUENCE, (response, 1))),
+    ]
+    whole = [
+        ('request_message', request),
+        ('response_message', response),
+        ('event_message', (Nodetype.NAME, f'{name}_Event')),
+    ]
+    return {f'{name}_Event': ([], event), name: ([], whole)}
+
+
+def typestore() -> Any:
+    """Return rosbags' type store with everything registered here, for writing and reading bags."""
+    return _store

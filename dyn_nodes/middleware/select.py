@@ -1,0 +1,28 @@
+"""The one place that chooses: real rclpy where it can be imported, the embedded runtime elsewhere.
+
+The environment variable DYN_NODES_MIDDLEWARE forces a choice: `embedded` or `rclpy`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+VARIABLE = 'DYN_NODES_MIDDLEWARE'
+
+
+def choose_runtime() -> str:
+    """Return 'rclpy' or 'embedded'.
+
+    Raises:
+        ValueError: the environment asks for something else.
+    """
+    wanted = os.environ.get(VARIABLE, '')
+    if wanted not in ('', 'embedded', 'rclpy'):
+        raise ValueError(f"{VARIABLE}: expected 'embedded' or 'rclpy', found {wanted!r}")
+    if wanted:
+        return wanted
+    return 'rclpy' if importlib.util.find_spec('rclpy') else 'embedded'
+
+
+RUNTIME = choose_runtime()
