@@ -74,10 +74,6 @@ _SCALARS: tuple[tuple[type, ParameterType], ...] = (
     (int, ParameterType.INTEGER),
     (float, ParameterType.DOUBLE),
 )
-    (bool, ParameterType.BOOL),
-    (int, ParameterType.INTEGER),
-    (float, ParameterType.DOUBLE),
-)
 
 
 def _type_of(value: Any) -> ParameterType | None:
