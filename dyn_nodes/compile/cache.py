@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable
 from functools import lru_cache
@@ -56,10 +58,17 @@ def digest(parts: Iterable[str]) -> str:
     return state.hexdigest()
 
 
+def mark_used(directory: Path) -> None:
+    """Note that a generated module is in use. Not on `module.py`: Numba's cache goes by the time of that file."""
+    with contextlib.suppress(OSError):
+        os.utime(directory / 'meta.json')
+
+
 def prune(directory: Path, kept: int = KEPT_MODULES) -> None:
     """Delete the least recently used generated modules beyond `kept`, with everything made from them."""
-    modules = sorted(directory.glob('*/module.py'), key=lambda path: path.stat().st_mtime, reverse=True)
-    for stale in modules[kept:]:
-        for path in sorted(stale.parent.rglob('*'), reverse=True):
-            path.unlink() if path.is_file() else path.rmdir()
-        stale.parent.rmdir()
+    used: list[tuple[float, Path]] = []
+    for path in directory.glob('*/meta.json'):
+        with contextlib.suppress(OSError):  # another process may be pruning too
+            used.append((path.stat().st_mtime, path.parent))
+    for _, stale in sorted(used, reverse=True)[kept:]:
+        shutil.rmtree(stale, ignore_errors=True)

@@ -202,6 +202,7 @@ class _Emitter:
         return ir.Function(self.builder.module, ir.FunctionType(DOUBLE, [DOUBLE] * arity), name=name)
 
     def _sign(self, x: Any) -> Any:
+        """Return 1 or -1, and x itself where that is zero or not a number: a NaN must not become a 1."""
         builder, zero = self.builder, ir.Constant(DOUBLE, 0.0)
-        magnitude = self._intrinsic('llvm.copysign', [ir.Constant(DOUBLE, 1.0), x])
-        return builder.select(builder.fcmp_ordered('==', x, zero), zero, magnitude)
+        negative = builder.select(builder.fcmp_ordered('<', x, zero), ir.Constant(DOUBLE, -1.0), x)
+        return builder.select(builder.fcmp_ordered('>', x, zero), ir.Constant(DOUBLE, 1.0), negative)

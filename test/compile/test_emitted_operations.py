@@ -1,0 +1,157 @@
+"""Machine code of every operation that the emitter knows, against CasADi's own evaluation."""
+
+from __future__ import annotations
+
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dyn_nodes.compile import Tape, compile_functions
+from dyn_nodes.compile.emit import _COMPARE, _INTRINSIC, _LIBM
+from dyn_nodes.compile.tape import SELECT
+
+X, Y, Z = (ca.SX.sym(name) for name in 'xyz')
+
+# what must be emitted as exactly that instruction, over arguments that are in the operation's domain
+OPERATIONS = {
+    ca.OP_ADD: X + Y,
+    ca.OP_SUB: X - Y,
+    ca.OP_MUL: X * Y,
+    ca.OP_DIV: X / (Y * Y + 0.5),
+    ca.OP_NEG: -X,
+    ca.OP_SQ: X * X,
+    ca.OP_TWICE: X + X,
+    ca.OP_INV: 1 / (Y * Y + 0.5),
+    ca.OP_SIGN: ca.sign(X),
+    ca.OP_FMIN: ca.fmin(X, Y),
+    ca.OP_FMAX: ca.fmax(X, Y),
+    ca.OP_LT: X < Y,
+    ca.OP_LE: X <= Y,
+    ca.OP_EQ: X == Y,
+    ca.OP_NE: X != Y,
+    ca.OP_NOT: ca.logic_not(X < Y),
+    ca.OP_AND: ca.logic_and(X < Y, Y < Z),
+    ca.OP_OR: ca.logic_or(X < Y, Y < Z),
+    ca.OP_IF_ELSE_ZERO: ca.if_else(X < Y, Z, 0),
+    SELECT: ca.if_else(X < Y, Y, Z),
+    ca.OP_TAN: ca.tan(X),
+    ca.OP_ASIN: ca.asin(X / (1 + ca.fabs(X))),
+    ca.OP_ACOS: ca.acos(X / (1 + ca.fabs(X))),
+    ca.OP_ATAN: ca.atan(X),
+    ca.OP_SINH: ca.sinh(X),
+    ca.OP_COSH: ca.cosh(X),
+    ca.OP_TANH: ca.tanh(X),
+    ca.OP_ASINH: ca.asinh(X),
+    ca.OP_ACOSH: ca.acosh(1 + X * X),
+    ca.OP_ATANH: ca.atanh(X / (1 + ca.fabs(X))),
+    ca.OP_ERF: ca.erf(X),
+    ca.OP_LOG1P: ca.log1p(ca.fabs(X)),
+    ca.OP_EXPM1: ca.expm1(X),
+    ca.OP_ATAN2: ca.atan2(X, Y),
+    ca.OP_HYPOT: ca.hypot(X, Y),
+    ca.OP_FMOD: ca.fmod(X, Y * Y + 0.5),
+    ca.OP_EXP: ca.exp(X),
+    ca.OP_LOG: ca.log(ca.fabs(X) + 0.1),
+    ca.OP_POW: (ca.fabs(X) + 0.1) ** Y,
+    ca.OP_CONSTPOW: ca.fabs(X) ** 1.7,
+    ca.OP_SQRT: ca.sqrt(ca.fabs(X)),
+    ca.OP_SIN: ca.sin(X),
+    ca.OP_COS: ca.cos(X),
+    ca.OP_FLOOR: ca.floor(X),
+    ca.OP_CEIL: ca.ceil(X),
+    ca.OP_FABS: ca.fabs(X),
+    ca.OP_COPYSIGN: ca.copysign(X, Y),
+}
+# chains in which an operation meets branches, truth values used as numbers, and numbers used as truth values
+MIXTURES = {
+    'truth value times number': (X < Y) * Z,
+    'sum of truth values': (X < Y) + (Y < Z) + (X != Z),
+    'comparison of truth values': (X < Y) == (Y < Z),
+    'number as condition': ca.if_else(X, Y, Z),
+    'number and number': ca.logic_and(X, Y),
+    'number or not number': ca.logic_or(X, ca.logic_not(Y)),
+    'minus a truth value': -(X < Y),
+    'nested branches': ca.if_else(X < 0, ca.if_else(Y < 0, X * Y, Z), ca.if_else(Z <= X, Y - Z, 1)),
+    'arms exchanged': ca.if_else(ca.logic_not(X < Y), Y, Z),
+    'both arms added by hand': ca.if_else(X < Y, Z, 0) + ca.if_else(X < Y, 0, Y),
+    'clamp': ca.fmin(ca.fmax(X, -1), 1),
+    'sign of a branch': ca.sign(ca.if_else(X > Y, X, 0)),
+    'root in a branch': ca.if_else(X > 0, ca.sqrt(X), -ca.sqrt(-X)),
+    'quotient in a branch': ca.if_else(X == 0, 7, Y / X),
+    'logarithm in a branch': ca.if_else(X > 0, ca.log(X), 0),
+    'signed root': X / ca.sqrt(ca.fabs(X) + 1e-3),
+}
+EXPRESSIONS = {**{f'operation {op}': expression for op, expression in OPERATIONS.items()}, **MIXTURES}
+FUNCTION = ca.Function('every_operation', [X, Y, Z], [ca.densify(ca.SX(e)) for e in EXPRESSIONS.values()])
+
+NUMBERS = st.one_of(
+    st.floats(-12, 12, allow_subnormal=False),
+    st.integers(-3, 3).map(float),
+    st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -1e-300, 1e-9]),
+)
+
+
+@pytest.fixture(scope='module')
+def kernel():
+    return compile_functions('every_operation', {'every_operation': FUNCTION}).every_operation
+
+
+def evaluate(kernel, *numbers):
+    outputs = [np.full(1, np.nan) for _ in EXPRESSIONS]
+    kernel(*(np.array([number]) for number in numbers), *outputs)
+    return {name: float(output[0]) for name, output in zip(EXPRESSIONS, outputs)}
+
+
+def test_every_operation_of_the_emitter_is_tested_here():
+    arithmetic = {ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_NEG, ca.OP_SQ, ca.OP_TWICE, ca.OP_INV, ca.OP_SIGN}
+    choices = {ca.OP_FMIN, ca.OP_FMAX, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_IF_ELSE_ZERO, SELECT}
+    assert set(OPERATIONS) == arithmetic | choices | set(_COMPARE) | set(_LIBM) | set(_INTRINSIC)
+
+
+@pytest.mark.parametrize('op', OPERATIONS)
+def test_expression_is_read_as_the_operation_it_stands_for(op):
+    expression = ca.densify(ca.SX(OPERATIONS[op]))
+    tape = Tape.from_function(ca.Function('one', [X, Y, Z], [expression]))
+    assert op in tape.code[:, 0]
+
+
+@given(NUMBERS, NUMBERS, NUMBERS)
+@example(0.0, 0.0, 0.0)
+@example(-0.0, 0.0, 1.0)
+@example(1.0, 1.0, 1.0)
+@example(-1.0, 2.0, 2.0)
+@example(-4.0, 0.5, -3.0)
+def test_machine_code_equals_casadi(kernel, x, y, z):
+    expected = dict(zip(EXPRESSIONS, (float(value) for value in FUNCTION(x, y, z))))
+    for name, value in evaluate(kernel, x, y, z).items():
+        assert value == pytest.approx(expected[name], rel=4e-15, abs=1e-300), (name, x, y, z)
+
+
+def test_branch_not_taken_spoils_nothing(kernel):
+    negative = evaluate(kernel, -4.0, 1.0, 1.0)
+    assert negative['root in a branch'] == -2.0
+    assert negative['logarithm in a branch'] == 0.0
+    assert evaluate(kernel, 4.0, 1.0, 1.0)['root in a branch'] == 2.0
+    assert evaluate(kernel, 0.0, 1.0, 1.0)['quotient in a branch'] == 7.0
+
+
+@pytest.mark.parametrize('op', [ca.OP_ADD, ca.OP_MUL, ca.OP_SIGN, ca.OP_FABS, ca.OP_SIN, ca.OP_COPYSIGN, ca.OP_SQ])
+def test_nan_is_never_turned_into_a_number(kernel, op):
+    assert math.isnan(evaluate(kernel, math.nan, 1.0, 1.0)[f'operation {op}'])
+
+
+def test_comparisons_with_nan_are_false_and_unequal(kernel):
+    values = evaluate(kernel, math.nan, 1.0, 1.0)
+    for op in (ca.OP_LT, ca.OP_LE, ca.OP_EQ):
+        assert values[f'operation {op}'] == 0.0
+    assert values[f'operation {ca.OP_NE}'] == 1.0
+
+
+def test_operation_without_machine_code_is_named():
+    function = ca.Function('inverse_error', [X], [ca.erfinv(X)])
+    with pytest.raises(Exception, match=r'operation \d+ has no machine code here'):
+        compile_functions('inverse_error', {'inverse_error': function})

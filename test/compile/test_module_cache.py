@@ -1,0 +1,222 @@
+"""Generated modules: made once, never stale, safe among processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from dyn_nodes.compile import build_module, cache, cache_directory, compile_functions, source_digest
+from dyn_nodes.compile import module as module_text
+from dyn_nodes.compile.cache import prune
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A cache of this test's own."""
+    monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
+    return tmp_path / 'cache'
+
+
+class Maker:
+    """Counts how often it is asked to trace."""
+
+    def __init__(self, factor=2.0):
+        self.calls, self.factor = 0, factor
+
+    def __call__(self):
+        self.calls += 1
+        x = ca.SX.sym('x', 2)
+        return {'scaled': ca.Function('scaled', [x], [self.factor * x])}, {'factor': self.factor}
+
+
+def doubled_twice(x, y):
+    scaled_at(data_pointer(x), data_pointer(y))  # noqa: F821
+    scaled_at(data_pointer(y), data_pointer(y))  # noqa: F821
+
+
+def build(make, key='a', **options):
+    return build_module('cache_test', [key], make, (), **options)
+
+
+def forget(built):
+    """Make the next build load from disk, as another process would."""
+    name = built._module.__name__
+    sys.modules.pop(name)
+
+
+def test_second_build_traces_nothing(place):
+    make = Maker()
+    first = build(make)
+    forget(first)
+    second = build(make)
+    assert make.calls == 1
+    assert second.meta['factor'] == 2.0
+    assert second.directory == first.directory
+    output = np.empty(2)
+    second.scaled(np.array([1.0, -3.0]), output)
+    np.testing.assert_array_equal(output, [2, -6])
+
+
+def test_another_key_makes_another_module(place):
+    one, two = Maker(2.0), Maker(3.0)
+    assert build(one, 'a').directory != build(two, 'b').directory
+    assert (one.calls, two.calls) == (1, 1)
+    output = np.empty(2)
+    build(two, 'b').scaled(np.ones(2), output)
+    np.testing.assert_array_equal(output, [3, 3])
+
+
+def test_changed_source_text_makes_another_module(place, monkeypatch, tmp_path):
+    package = tmp_path / 'package'
+    for room in ('compile', 'forces'):
+        (package / room).mkdir(parents=True)
+        (package / room / 'law.py').write_text('K = 1\n')
+    monkeypatch.setattr(cache, 'PACKAGE', package)
+
+    def digest():
+        source_digest.cache_clear()
+        return source_digest(('forces',))
+
+    try:
+        make = Maker()
+        before = digest()
+        build_module('cache_test', ['a'], make, ('forces',))
+        (package / 'forces' / 'law.py').write_text('K = 2\n')
+        assert digest() != before
+        build_module('cache_test', ['a'], make, ('forces',))
+        assert make.calls == 2
+        changed = digest()
+        (package / 'compile' / 'law.py').write_text('K = 3\n')
+        assert digest() != changed  # the compiler's own text always counts
+        (package / 'other').mkdir()
+        (package / 'other' / 'law.py').write_text('K = 4\n')
+        changed = digest()
+        (package / 'other' / 'law.py').write_text('K = 5\n')
+        assert digest() == changed  # a room that the module does not depend on does not
+    finally:
+        source_digest.cache_clear()
+
+
+def test_other_versions_of_the_tools_make_another_module(place, monkeypatch):
+    make = Maker()
+    build(make)
+    monkeypatch.setattr(module_text, '_versions', lambda: 'casadi 99')
+    build(make)
+    assert make.calls == 2
+
+
+def test_drivers_call_kernels_and_count_in_the_key(place):
+    make = Maker()
+    plain, driven = build(make), build(make, drivers=[doubled_twice, '\nLIMIT = 4.5\n'])
+    assert plain.directory != driven.directory
+    output = np.empty(2)
+    driven.doubled_twice(np.array([1.0, 2.0]), output)
+    np.testing.assert_array_equal(output, [4, 8])
+    assert driven.LIMIT == 4.5
+
+
+def test_unknown_kernel_is_named(place):
+    with pytest.raises(AttributeError, match="'cache_test' has no kernel or driver 'halved'"):
+        build(Maker()).halved  # noqa: B018
+
+
+def test_equal_functions_share_a_module(place):
+    x = ca.SX.sym('x', 2)
+    y = ca.SX.sym('another_name', 2)
+    one = compile_functions('shared', {'f': ca.Function('f', [x], [ca.sin(x)])})
+    two = compile_functions('shared', {'f': ca.Function('f', [y], [ca.sin(y)])})
+    three = compile_functions('shared', {'f': ca.Function('f', [y], [ca.cos(y)])})
+    assert one.directory == two.directory != three.directory
+
+
+def test_variable_names_the_cache(place):
+    assert cache_directory() == place
+    assert build(Maker()).directory.parent == place
+
+
+def test_default_is_in_the_users_cache(monkeypatch, tmp_path):
+    monkeypatch.delenv('DYN_NODES_CACHE', raising=False)
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path))
+    assert cache_directory() == tmp_path / 'dyn_nodes'
+
+
+def test_cache_that_cannot_be_written_falls_back_to_a_private_one(monkeypatch, tmp_path):
+    blocked = tmp_path / 'file'
+    blocked.write_text('not a directory')
+    monkeypatch.setenv('DYN_NODES_CACHE', str(blocked / 'cache'))
+    place = cache_directory()
+    assert place.is_dir()
+    assert blocked not in place.parents
+    assert cache_directory() == place  # the same one for the whole process
+    make = Maker()
+    assert build(make).directory.parent == place
+    build(make)
+    assert make.calls == 1
+
+
+def test_prune_deletes_the_least_recently_used(tmp_path):
+    for k in range(5):
+        directory = tmp_path / f'module{k}'
+        (directory / '__pycache__').mkdir(parents=True)
+        (directory / 'module.py').write_text('')
+        (directory / '__pycache__' / 'code.nbc').write_text('')
+        (directory / 'meta.json').write_text('{}')
+        os.utime(directory / 'meta.json', (1000 - k, 1000 - k))
+    (tmp_path / 'unrelated').mkdir()
+    prune(tmp_path, kept=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['module0', 'module1', 'unrelated']
+
+
+def test_module_in_use_counts_as_recently_used(place):
+    old, new = build(Maker(), 'old'), build(Maker(), 'new')
+    for age, built in ((1000, old), (2000, new)):
+        os.utime(built.directory / 'meta.json', (age, age))
+    forget(old)
+    source = (old.directory / 'module.py').stat().st_mtime_ns
+    build(Maker(), 'old')
+    prune(place, kept=1)
+    assert list(place.iterdir()) == [old.directory]
+    assert (old.directory / 'module.py').stat().st_mtime_ns == source  # Numba's cache holds only while this stands
+
+
+PROCESS = textwrap.dedent(
+    """
+    import sys, time
+    import casadi as ca, numpy as np
+    from dyn_nodes.compile import build_module
+
+    def make():
+        while time.time() < float(sys.argv[1]):  # all at once
+            time.sleep(0.001)
+        x = ca.SX.sym('x', 2)
+        return {'f': ca.Function('f', [x], [ca.sin(x) + 1])}, {}
+
+    y = np.empty(2)
+    build_module('rivals', ['a'], make, ()).f(np.zeros(2), y)
+    assert (y == 1).all()
+    """
+)
+
+
+def test_processes_that_build_the_same_at_once_all_work(place):
+    import time
+
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
+    start = str(time.time() + 2.5)
+    rivals = [
+        subprocess.Popen([sys.executable, '-c', PROCESS, start], env=environment, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for rival in rivals:
+        _, errors = rival.communicate(timeout=60)
+        assert rival.returncode == 0, errors
+    assert [path.name.split('-')[0] for path in place.iterdir()] == ['rivals']  # nothing half-made is left
