@@ -32,7 +32,7 @@ class Config:
     """What a machine YAML says; without a file, what holds then.
 
     Attributes:
-        lines: dotted key -> line of what the file holds.
+        places: dotted key, as if nothing came from `defaults` -> the entry of the file that holds the value.
     """
 
     name: str | None = None
@@ -45,13 +45,17 @@ class Config:
     wheels: tuple[Wheel, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     assumed: dict[str, str] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
+    places: dict[str, Entry] = field(default_factory=dict)
 
     def line(self, key: str) -> int:
         """Return the line of a dotted key, or of the nearest mapping around it that stands in the file."""
-        while key and key not in self.lines:
+        while key and key not in self.places:
             key = key.rpartition('.')[0]
-        return self.lines.get(key, 0)
+        return self.places[key].line if key in self.places else 0
+
+    def written(self, key: str) -> str:
+        """Return the dotted key under which the file holds a value: its own, or one below `defaults`."""
+        return self.places[key].path if key in self.places else key
 
 
 def read_config(root: Entry, root_link: str, report: Report) -> Config:
@@ -60,7 +64,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     values = reader.table(root, schema.MACHINE)
     defaults = root.mapping.get('defaults')
     shared = defaults.mapping if defaults is not None else {}
-    config = Config(assumed=reader.assumed, lines=reader.lines)
+    config = Config(assumed=reader.assumed, places=reader.places)
     config.name = _get(values, 'name', None)
     config.gravity = _get(values, 'gravity', config.gravity)
     config.overturn_angle = _get(values, 'overturn_angle', config.overturn_angle)
@@ -68,7 +72,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     if isinstance(slope, dict):
         config.slope = (_get(slope, 'roll', 0.0), _get(slope, 'pitch', 0.0))
     config.base = _base(values.get('base'), root_link)
-    config.initial = _initial(values.get('initial'), reader)
+    config.initial = _initial(values.get('initial'))
     config.payload = _payload(values.get('payload'))
     config.wheels = _wheels(reader, values.get('wheels'), shared, root_link)
     config.actuators = _actuators(reader, values.get('actuators'), shared)
@@ -86,14 +90,11 @@ def _base(values: object, root_link: str) -> Base | None:
     return Base(_get(values, 'link', root_link), _get(values, 'attachment', 'fixed'))
 
 
-def _initial(values: object, reader: SchemaReader) -> InitialState:
+def _initial(values: object) -> InitialState:
     if not isinstance(values, dict):
         return InitialState()
-    positions = values.get('joint_positions') or {}
-    for name, (_, line) in positions.items():
-        reader.lines[f'initial.joint_positions.{name}'] = line
     return InitialState(
-        joint_positions={name: value for name, (value, _) in positions.items()},
+        joint_positions=dict(values.get('joint_positions') or {}),
         base_position=_get(values, 'base_position', (0.0, 0.0, 0.0)),
         base_yaw=_get(values, 'base_yaw', 0.0),
         settle=_get(values, 'settle', True),

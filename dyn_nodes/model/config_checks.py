@@ -85,18 +85,13 @@ def _check_payload(config: Config, links: Mapping[str, Link], report: Report) ->
 
 
 def _check_wheel(wheel: Wheel, links: Mapping[str, Link], config: Config, report: Report) -> None:
-    where = f'wheels.{wheel.name}'
-
-    def line(key: str) -> int:
-        own = f'{where}.{key}'
-        return config.lines.get(own) or config.lines.get(f'defaults.wheel.{key}') or config.line(where)
-
+    where = f'wheels.{wheel.name}.link'
     if wheel.link not in links:
-        report.add(line('link'), f'{where}.link', 'a link of the URDF', did_you_mean(wheel.link, links))
-    friction = wheel.friction
+        report.add(config.line(where), config.written(where), 'a link of the URDF', did_you_mean(wheel.link, links))
+    friction, where = wheel.friction, f'wheels.{wheel.name}.friction.kinetic'
     if friction is not None and friction.kinetic > friction.static:
         expected = f'kinetic friction at most the static {number(friction.static)}'
-        report.add(line('friction.kinetic'), f'{where}.friction.kinetic', expected, number(friction.kinetic))
+        report.add(config.line(where), config.written(where), expected, number(friction.kinetic))
 
 
 def _check_actuator(
@@ -129,18 +124,17 @@ def _check_actuator(
 
 
 def _check_valve(actuator: Actuator, config: Config, report: Report) -> None:
-    valve, where = actuator.valve, f'actuators.{actuator.name}.valve'
+    valve, where = actuator.valve, f'actuators.{actuator.name}.valve.dead_zone'
     travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
     if travel <= valve.dead_zone:
         expected = f'a dead zone below the travel of the spool, {number(travel)} m'
-        line = config.line(f'{where}.dead_zone') or config.line('defaults.valve.dead_zone')
-        report.add(line, f'{where}.dead_zone', expected, number(valve.dead_zone))
-    supply, where = actuator.supply, f'actuators.{actuator.name}.supply'
+        report.add(config.line(where), config.written(where), expected, number(valve.dead_zone))
+    supply = actuator.supply
     for key in ('relief_pressure', 'line_relief_pressure'):
-        if getattr(supply, key) <= supply.tank_pressure:
+        pressure, where = getattr(supply, key), f'actuators.{actuator.name}.supply.{key}'
+        if pressure <= supply.tank_pressure:
             expected = f'more than the tank pressure, {number(supply.tank_pressure)} Pa'
-            line = config.line(f'{where}.{key}')
-            report.add(line, f'{where}.{key}', expected, number(getattr(supply, key)))
+            report.add(config.line(where), config.written(where), expected, number(pressure))
 
 
 def _check_cylinder(actuator: CylinderActuator, config: Config, report: Report) -> None:

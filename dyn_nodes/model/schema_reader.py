@@ -11,6 +11,7 @@ from dyn_nodes.model.schema import REQUIRED, Key
 from dyn_nodes.model.yaml_source import Entry
 
 Values = dict[str, object]
+SPECIAL = {'.inf': 'inf', '+.inf': 'inf', '-.inf': '-inf', '.nan': 'nan'}  # YAML's spelling
 
 
 def is_marked(entry: Entry) -> bool:
@@ -43,26 +44,28 @@ class SchemaReader:
 
     Attributes:
         assumed: dotted key -> reason of every value that is marked as assumed.
-        lines: dotted key -> line, of everything that was read.
+        places: dotted key, as if nothing came from `defaults` -> the entry that holds the value.
     """
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self.assumed: dict[str, str] = {}
-        self.lines: dict[str, int] = {}
+        self.places: dict[str, Entry] = {}
 
-    def table(self, entry: Entry, keys: Sequence[Key], partial: bool = False) -> Values:
+    def table(self, entry: Entry, keys: Sequence[Key], partial: bool = False, where: str | None = None) -> Values:
         """Return the values of a mapping by key. A value with a fault is absent from the result.
 
         Args:
             entry: a mapping.
             keys: what it may hold.
             partial: absent keys are no fault (`defaults`), and nothing stands in for them.
+            where: dotted key of the mapping, where not that of the entry (which may come from `defaults`).
         """
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
             return {}
-        self.lines[entry.path] = entry.line
+        where = entry.path if where is None else where
+        self.places[where] = entry
         known = {key.name: key for key in keys}
         values: Values = {}
         for name, child in entry.mapping.items():
@@ -71,34 +74,33 @@ class SchemaReader:
         for key in keys:
             found = entry.mapping.get(key.name)
             if found is None:
-                self._absent(key, entry, values, partial)
+                self._absent(key, entry, values, partial, f'{where}.{key.name}' if where else key.name)
             else:
-                self._present(key, found, values, partial)
+                self._present(key, found, values, partial, f'{where}.{key.name}' if where else key.name)
         return values
 
-    def _absent(self, key: Key, entry: Entry, values: Values, partial: bool) -> None:
+    def _absent(self, key: Key, entry: Entry, values: Values, partial: bool, where: str) -> None:
         if partial:
             return
         if key.default is REQUIRED:
-            where = f'{entry.path}.{key.name}' if entry.path else key.name
             unit = f' ({key.unit})' if key.unit else ''
             self.report.add(entry.line, where, f'a value{unit}: {key.meaning}', 'nothing')
         else:
             values[key.name] = key.default
 
-    def _present(self, key: Key, entry: Entry, values: Values, partial: bool) -> None:
-        self.lines[entry.path] = entry.line
+    def _present(self, key: Key, entry: Entry, values: Values, partial: bool, where: str) -> None:
+        self.places[where] = entry
         if entry.kind == 'null' and key.default is not REQUIRED:
             values[key.name] = key.default
             return
         if key.kind in ('table', 'partial'):
-            values[key.name] = self.table(entry, key.table, partial or key.kind == 'partial')
+            values[key.name] = self.table(entry, key.table, partial or key.kind == 'partial', where)
             return
         if key.kind == 'named':
             values[key.name] = entry
             return
         if key.kind == 'positions':
-            values[key.name] = self._positions(entry)
+            values[key.name] = self._positions(entry, where)
             return
         plain = self._unmarked(entry)
         value = self._value(key, plain) if plain is not None else None
@@ -143,7 +145,7 @@ class SchemaReader:
         """Return a finite number of the wanted sign and of a size that fits its unit, None after a fault."""
         expected = f'a number{f" in {unit}" if unit else ""}'
         try:
-            value = float(entry.text) if entry.kind == 'text' else None
+            value = float(SPECIAL.get(entry.text.lower(), entry.text)) if entry.kind == 'text' else None
         except ValueError:
             value = None
         if value is None:
@@ -177,17 +179,18 @@ class SchemaReader:
                 numbers.append(value)
         return tuple(numbers) if len(numbers) == 3 else None
 
-    def _positions(self, entry: Entry) -> dict[str, tuple[float, int]]:
-        """Return joint name -> (position, line)."""
+    def _positions(self, entry: Entry, where: str) -> dict[str, float]:
+        """Return joint name -> position."""
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping of joint names to positions', entry.describe())
             return {}
-        positions: dict[str, tuple[float, int]] = {}
+        positions: dict[str, float] = {}
         for name, child in entry.mapping.items():
             plain = self._unmarked(child)
             value = self.number(plain) if plain is not None else None
             if value is not None:
-                positions[name] = (value, child.line)
+                positions[name] = value
+                self.places[f'{where}.{name}'] = child
         return positions
 
     def named(self, entry: Entry | None) -> Mapping[str, Entry]:

@@ -31,7 +31,7 @@ def order_tree(outline: Outline, report: Report) -> tuple[list[str], list[str]] 
         else:
             movers[child] = joint
             children.setdefault(parent, []).append(joint)
-    if len(report.problems) > before or not outline.links:
+    if len(report.problems) > before or outline.torn or not outline.links:
         return None
     roots = [link for link in outline.links if link not in movers]
     if not roots:

@@ -33,6 +33,7 @@ class Outline:
         links, joints: line of each.
         parent, child: link names of each joint.
         fixed_to_another: links that a fixed joint holds.
+        torn: a link or joint could not be entered, so that what is missing in the tree is no fault of its own.
     """
 
     links: dict[str, int] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Outline:
     parent: dict[str, str] = field(default_factory=dict)
     child: dict[str, str] = field(default_factory=dict)
     fixed_to_another: set[str] = field(default_factory=set)
+    torn: bool = False
     name: str = ''
 
 
@@ -86,7 +88,7 @@ def _check_xacro(root: Element, outline: Outline, report: Report) -> None:
 
 
 def _check_link(element: Element, outline: Outline, report: Report) -> None:
-    name = _name_of(element, 'link', outline.links, report)
+    name = _name_of(element, 'link', outline.links, outline, report)
     where = f'link {name}' if name else 'link'
     _check_children(element, where, LINK_CHILDREN, ('inertial',), report)
     inertial = element.find('inertial')
@@ -158,7 +160,7 @@ def _check_geometry(element: Element, where: str, report: Report) -> None:
 
 
 def _check_joint(element: Element, outline: Outline, report: Report) -> None:
-    name = _name_of(element, 'joint', outline.joints, report)
+    name = _name_of(element, 'joint', outline.joints, outline, report)
     where = f'joint {name}' if name else 'joint'
     _check_children(element, where, JOINT_CHILDREN, ('parent', 'child', 'origin', 'axis', 'limit', 'dynamics'), report)
     kind = element.get('type')
@@ -169,6 +171,8 @@ def _check_joint(element: Element, outline: Outline, report: Report) -> None:
         link = _link_of(element, end, where, report)
         if name and link:
             ends.setdefault(name, link)
+        else:
+            outline.torn = True
     check_origin(element, where, report)
     if kind in ('revolute', 'continuous', 'prismatic'):
         _check_axis(element, where, report)
@@ -314,8 +318,9 @@ def read_number(element: Element, key: str, where: str, report: Report, required
     return values[0] if values else None
 
 
-def _name_of(element: Element, kind: str, lines: dict[str, int], report: Report) -> str:
+def _name_of(element: Element, kind: str, lines: dict[str, int], outline: Outline, report: Report) -> str:
     name = (element.get('name') or '').strip()
+    outline.torn |= not name or name in lines
     if not name:
         report.add(element.sourceline, kind, 'a name', 'none')
     elif name in lines:

@@ -74,7 +74,7 @@ def read_yaml(path: Path, report: Report) -> Entry | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         found = error.problem or error.context or 'a syntax error'
-        report.add(mark.line + 1 if mark else 0, 'document', 'well-formed YAML', found)
+        report.add(mark.line + 1 if mark else 0, 'document', 'well-formed YAML', found.removeprefix('found '))
         return None
     except yaml.YAMLError as error:
         position = getattr(error, 'position', 0)
