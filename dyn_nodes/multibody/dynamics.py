@@ -1,7 +1,7 @@
 """Inverse and forward dynamics of a tree, as expressions: Newton-Euler, composite and articulated bodies.
 
 Generalized forces act along the generalized velocities; external forces are spatial forces [moment; force] on a body,
-at its origin and in its axes. Gravity enters as an upward acceleration of the world (Featherstone 2008, chapters 5 to 7).
+at its origin and in its axes. Gravity enters as an upward acceleration of the world (Featherstone 2008, ch. 5 to 7).
 """
 
 from __future__ import annotations

@@ -66,7 +66,9 @@ class TreeState:
         result = []
         for body, velocity in zip(self.tree.bodies, self.velocities):
             still = body.kind == 'free' or body.parent < 0
-            result.append(Motion(ca.SX(3, 1), ca.SX(3, 1)) if still else velocity.cross_motion(joint_motion(body, self.v)))
+            result.append(
+                Motion(ca.SX(3, 1), ca.SX(3, 1)) if still else velocity.cross_motion(joint_motion(body, self.v))
+            )
         return result
 
     @cached_property
@@ -85,9 +87,7 @@ class TreeState:
         if not self.tree.free:
             return self.v
         omega, linear = self.v[0:3], self.v[3:6]
-        return ca.vertcat(
-            ca.mtimes(self.poses[0].R, linear), quaternion_rate(self.q[3:7], omega), self.v[6:]
-        )
+        return ca.vertcat(ca.mtimes(self.poses[0].R, linear), quaternion_rate(self.q[3:7], omega), self.v[6:])
 
     def frame_pose(self, frame: Frame) -> Pose:
         """Return the pose of a frame in the world."""
@@ -132,7 +132,7 @@ class TreeState:
         return ca.densify(ca.horzcat(*columns))
 
     def jacobian_rate_times_velocity(self, frame: Frame) -> Expression:
-        """Return dJ/dt v (6,): the acceleration [angular; linear] of a frame's origin at zero generalized acceleration."""
+        """Return dJ/dt v (6,): acceleration [angular; linear] of a frame's origin at zero generalized acceleration."""
         if frame.body < 0:
             return ca.densify(ca.SX(6, 1))
         acceleration = self.bias_accelerations[frame.body]
@@ -169,7 +169,8 @@ class TreeState:
     def kinetic_energy(self) -> Expression:
         """Kinetic energy, J."""
         return 0.5 * sum(
-            ((inertia @ velocity).power(velocity) for inertia, velocity in zip(self.inertias, self.velocities)), ca.SX(0)
+            ((inertia @ velocity).power(velocity) for inertia, velocity in zip(self.inertias, self.velocities)),
+            ca.SX(0),
         )
 
     def potential_energy(self, gravity: Expression) -> Expression:

@@ -214,7 +214,9 @@ class _TreeBuilder:
             self._place(joint.child, Frame(carrier.body, snapped(R), p))
 
     def _number(self) -> tuple[tuple[Body, ...], list[str], list[str]]:
-        bodies, names_q, names_v = [], [], []
+        bodies: list[Body] = []
+        names_q: list[str] = []
+        names_v: list[str] = []
         for (name, parent, kind, axis, R, p), lump in zip(self.specs, self.lumps):
             mass, com, inertia = lump.finish()
             bodies.append(Body(name, parent, kind, axis, R, p, mass, com, inertia, len(names_q), len(names_v)))

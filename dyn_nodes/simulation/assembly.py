@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -146,8 +146,8 @@ class Assembly:
         friction = wheel.friction
         if friction is not None:
             scale = self.parameter('friction_scale')
-            friction = replace(friction, static=friction.static * scale, kinetic=friction.kinetic * scale)
-        return replace(
+            friction = symbolic(friction, static=friction.static * scale, kinetic=friction.kinetic * scale)
+        return symbolic(
             wheel,
             stiffness=wheel.stiffness * self.parameter('wheel_stiffness_scale'),
             damping=wheel.damping * self.parameter('wheel_damping_scale'),
@@ -259,9 +259,16 @@ class Assembly:
         return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
 
 
+def symbolic(record: Any, **fields: Any) -> Any:
+    """Return a record of the machine with some of its numbers replaced by expressions."""
+    return replace(record, **fields)
+
+
 def actuator_states(actuator: Actuator) -> tuple[str, str, str]:
     """Names of an actuator's states."""
-    lines = ('head_pressure', 'rod_pressure') if isinstance(actuator, CylinderActuator) else ('pressure_a', 'pressure_b')
+    lines = (
+        ('head_pressure', 'rod_pressure') if isinstance(actuator, CylinderActuator) else ('pressure_a', 'pressure_b')
+    )
     return ('spool', *lines)
 
 
@@ -290,5 +297,5 @@ def line_flows(terms: CylinderTerms | MotorTerms) -> tuple[Expression, Expressio
 
 def scaled_actuator(actuator: Actuator, bulk_modulus_scale: Expression) -> Actuator:
     """Return the actuator with its oil's bulk modulus times a factor."""
-    supply = replace(actuator.supply, bulk_modulus=actuator.supply.bulk_modulus * bulk_modulus_scale)
+    supply = symbolic(actuator.supply, bulk_modulus=actuator.supply.bulk_modulus * bulk_modulus_scale)
     return replace(actuator, supply=supply)

@@ -1,13 +1,13 @@
 """Integrators, compiled together with a plant's kernels: the whole step, the whole run, is machine code.
 
-The text of these functions is compiled inside a generated module, where `rhs_at`, `guard_at` (and `jacobian_at`) are the
+The text of these functions is compiled inside a generated module, where `rhs_at`, `guard_at` and `jacobian_at` are the
 plant's kernels and `data_pointer` gives them their arguments. They are no Python to be called from here.
 
 Inputs are a piecewise-linear table: `knots` (k,) times, rising, and `table` (k, nu); before the first and after the
 last knot the end values hold. A run ends with a status: 0 done, 1 diverged (a state is not finite or beyond 1e15),
 2 the guard fell below its limit, 3 the step became too small.
 """
-# ruff: noqa: F821, D103
+# ruff: noqa: F821
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     return 0, times.shape[0], accepted, rejected
 
 
-CONSTANTS = '''
+CONSTANTS = """
 DOPRI_C = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
 DOPRI_A = np.array([
     [0, 0, 0, 0, 0, 0],
@@ -233,4 +233,4 @@ DOPRI_E = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 /
 RODAS_A = np.array([[0, 0, 0], [0, 0, 0], [2.0, 0, 0], [2.0, 0, 1.0]])
 RODAS_C = np.array([[0, 0, 0], [4.0, 0, 0], [1.0, -1.0, 0], [1.0, -1.0, -8 / 3]])
 RODAS_G = np.array([0.5, 1.5, 0.0, 0.0])
-'''
+"""

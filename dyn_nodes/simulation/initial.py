@@ -118,8 +118,8 @@ def settle(
         pose += change[:6]
         bristles += change[6:]
     raise NoEquilibriumError(
-        f'{machine.name}: no resting pose on the wheels in this posture (unbalanced force {residual:.2e} of the weight); '
-        'the machine tips or slides'
+        f'{machine.name}: no resting pose on the wheels in this posture (unbalanced force {residual:.2e} of the '
+        'weight); the machine tips or slides'
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from dyn_nodes.hydraulics import CylinderTerms
 from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.assembly import Assembly, line_flows
 
@@ -74,5 +75,5 @@ def _add_actuators(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def
         add([f'{name}/effort'], terms.effort)
         add([f'{name}/supply_pressure', f'{name}/bypass_flow'], terms.supply_pressure, terms.bypass_flow)
         add([f'{name}/flow_a', f'{name}/flow_b'], first, second)
-        if hasattr(terms, 'piston'):
+        if isinstance(terms, CylinderTerms):
             add([f'{name}/force', f'{name}/piston'], terms.force, terms.piston)

@@ -152,9 +152,7 @@ class System:
         except KeyError:
             raise UnknownNameError(kind, name, tuple(self._index[kind])) from None
 
-    def parameters(
-        self, values: Mapping[str, float] | None = None, slope: tuple[float, float] | None = None
-    ) -> Array:
+    def parameters(self, values: Mapping[str, float] | None = None, slope: tuple[float, float] | None = None) -> Array:
         """Return a parameter vector: the machine's own values, changed by name; `slope` (roll, pitch), rad."""
         p = self._defaults.copy()
         if slope is not None:
@@ -238,7 +236,7 @@ class System:
         self, x: Array, times: Array, knots: Array, table: Array, p: Array, limit: float, step: float, trace: Array
     ) -> tuple[int, int, float]:
         spacing = np.diff(times)
-        stride = int(round(float(spacing[0]) / step)) if len(spacing) else 1
+        stride = round(float(spacing[0]) / step) if len(spacing) else 1
         if len(spacing) and (stride < 1 or np.abs(spacing - stride * step).max() > 1e-9 * step * stride):
             raise ValueError(
                 f'expected times spaced by a multiple of the step {step:g} s, found {spacing.min():g}..{spacing.max():g} s'

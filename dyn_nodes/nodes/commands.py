@@ -1,0 +1,131 @@
+"""Commands that come in over topics: checked before anything moves, refused with a reason, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class RefusedError(ValueError):
+    """A command that must not be used; `kind` is what is counted."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class Refusals:
+    """How many commands were refused, by kind, and the last reason.
+
+    Attributes:
+        counts: by kind.  last: text.  last_time: s, None where nothing was refused yet.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.last = ''
+        self.last_time: float | None = None
+
+    def add(self, refused: RefusedError, time: float) -> None:
+        """Count a refusal at a time, s."""
+        self.counts[refused.kind] += 1
+        self.last, self.last_time = str(refused), time
+
+    def recent(self, time: float, window: float = 5.0) -> bool:
+        """Tell whether something was refused in the last seconds."""
+        return self.last_time is not None and time - self.last_time < window
+
+    def values(self) -> dict[str, str]:
+        """Return counts and last reason for diagnostics."""
+        result = {f'refused: {kind}': str(count) for kind, count in sorted(self.counts.items())}
+        if self.last:
+            result['last refusal'] = self.last
+        return result
+
+
+def _finite(topic: str, what: str, names: Sequence[str], values: Array) -> None:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise RefusedError(
+            'not finite',
+            f'{topic}: {what} of {names[int(bad[0])]!r}: expected a finite number, found {values[int(bad[0])]}',
+        )
+
+
+def joint_values(
+    message: Any, joints: Sequence[str], limits: Array, topic: str = 'joint_command'
+) -> tuple[str, Array, Array]:
+    """Check a JointState command and sort it into the machine's order.
+
+    Args:
+        message: sensor_msgs/JointState with efforts, or with positions and/or velocities.
+        joints: names of the machine's joints.
+        limits: (n,) greatest effort of each, inf where none.
+        topic: for messages.
+
+    Returns:
+        ('effort', efforts, nothing) or ('position', positions or NaN, velocities or NaN), each (n,).
+
+    Raises:
+        RefusedError: unknown, missing or repeated joint, wrong size, not finite, beyond the effort limit, empty.
+    """
+    names = list(message.name)
+    places = {name: k for k, name in enumerate(joints)}
+    for name in names:
+        if name not in places:
+            raise RefusedError('unknown joint', f'{topic}: unknown joint {name!r}; known: {", ".join(joints)}')
+    if len(set(names)) != len(names):
+        raise RefusedError('wrong size', f'{topic}: a joint is named twice: {", ".join(names)}')
+    columns = {}
+    for what in ('position', 'velocity', 'effort'):
+        values = np.asarray(getattr(message, what), dtype=np.float64)
+        if values.size not in (0, len(names)):
+            raise RefusedError('wrong size', f'{topic}: expected {len(names)} values of {what}, found {values.size}')
+        _finite(topic, what, names, values)
+        if values.size:
+            column = np.full(len(joints), np.nan)
+            column[[places[name] for name in names]] = values
+            columns[what] = column
+    if not names or not columns:
+        raise RefusedError('wrong size', f'{topic}: neither effort nor position nor velocity given')
+    if 'effort' in columns:
+        efforts = columns['effort']
+        missing = [joint for joint, value in zip(joints, efforts) if np.isnan(value)]
+        if missing:
+            raise RefusedError('missing joint', f'{topic}: no effort for {", ".join(missing)}')
+        over = np.flatnonzero(np.abs(efforts) > limits)
+        if len(over):
+            k = int(over[0])
+            raise RefusedError(
+                'out of range',
+                f'{topic}: effort of {joints[k]!r}: expected at most {limits[k]:g}, found {efforts[k]:g}',
+            )
+        return 'effort', efforts, np.empty(0)
+    nothing = np.full(len(joints), np.nan)
+    return 'position', columns.get('position', nothing), columns.get('velocity', nothing)
+
+
+def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str = 'valve_commands') -> Array:
+    """Check a Float64MultiArray of volts and return it (n,).
+
+    Raises RefusedError: wrong size, not finite, or beyond twice a valve's voltage limit (within that it saturates).
+    """
+    values = np.asarray(message.data, dtype=np.float64)
+    if values.shape != (len(actuators),):
+        raise RefusedError(
+            'wrong size', f'{topic}: expected {len(actuators)} values ({", ".join(actuators)}), found {values.size}'
+        )
+    _finite(topic, 'volts', actuators, values)
+    over = np.flatnonzero(np.abs(values) > 2.0 * limits)
+    if len(over):
+        k = int(over[0])
+        raise RefusedError(
+            'out of range', f'{topic}: volts of {actuators[k]!r}: expected at most {limits[k]:g}, found {values[k]:g}'
+        )
+    return values

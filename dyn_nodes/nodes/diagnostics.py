@@ -1,0 +1,77 @@
+"""Health on /diagnostics, as REP-107 tools expect it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes.stamps import stamp_of
+
+DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
+DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
+KeyValue = message('diagnostic_msgs/msg/KeyValue')
+
+OK, WARN, ERROR, STALE = 0, 1, 2, 3
+
+
+@dataclass
+class Health:
+    """One status.
+
+    Attributes:
+        level: OK, WARN, ERROR or STALE.  text: one line.  values: by key.
+    """
+
+    level: int = OK
+    text: str = 'running'
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def worse(self, level: int, text: str) -> None:
+        """Raise the level (never lower it); the text of the worst stays."""
+        if level > self.level:
+            self.level, self.text = level, text
+
+
+def level_byte(level: int) -> Any:
+    """Return a level in the form that this runtime's `byte` field wants."""
+    return type(DiagnosticStatus().level)([level]) if isinstance(DiagnosticStatus().level, bytes) else level
+
+
+def status_message(node: Any, what: str, health: Health) -> Any:
+    """Return a DiagnosticStatus named `<node>: <what>`."""
+    name = node.get_fully_qualified_name().lstrip('/')
+    pairs = [KeyValue(key=key, value=value) for key, value in health.values.items()]
+    status = DiagnosticStatus()
+    status.level = level_byte(health.level)
+    status.name, status.message, status.hardware_id, status.values = f'{name}: {what}', health.text, name, pairs
+    return status
+
+
+class DiagnosticsPublisher:
+    """Publishes at 1 Hz, and at once when a level changes.
+
+    Args:
+        node: the node.
+        sources: by what they speak of; each returns its health now.
+    """
+
+    def __init__(self, node: Any, sources: Mapping[str, Callable[[], Health]], period: float = 1.0) -> None:
+        self.node, self.sources, self.period = node, sources, period
+        self.publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._levels: dict[str, int] = {}
+        self._last: float | None = None
+
+    def update(self, time: float) -> None:
+        """Publish if due. `time`: of the node's choice of clock, s."""
+        health = {what: source() for what, source in self.sources.items()}
+        levels = {what: item.level for what, item in health.items()}
+        due = self._last is None or time < self._last or time - self._last >= self.period - 1e-9
+        if not due and levels == self._levels:
+            return
+        self._last, self._levels = time, levels
+        array = DiagnosticArray()
+        array.header.stamp = stamp_of(time)
+        array.status = [status_message(self.node, what, item) for what, item in health.items()]
+        self.publisher.publish(array)

@@ -1,0 +1,93 @@
+"""What the dynamics node says of itself on /diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+from dyn_nodes.simulation.balance import Balance
+
+if TYPE_CHECKING:
+    from dyn_nodes.nodes.dynamics_node import DynamicsNode
+
+LOW_SHARE = 0.05
+"""Least wheel-load share below which a warning is given."""
+
+
+class DynamicsHealth:
+    """Gathers the node's statuses.
+
+    Attributes:
+        fault: text of a fault that ended the run, or ''.
+    """
+
+    def __init__(self, node: DynamicsNode) -> None:
+        self.node = node
+        self.fault = ''
+        self._balance: Balance | None = None
+        self._told_silent = False
+
+    def note(self, balance: Balance | None) -> None:
+        """Keep the newest balance."""
+        self._balance = balance
+
+    def sources(self) -> dict[str, Callable[[], Health]]:
+        """Return the statuses by name."""
+        return {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
+
+    def wall_update(self) -> None:
+        """Report at once that the other side has fallen silent, or is back: simulated time can't pace this."""
+        silent = self.node.pacer.silent
+        if silent != self._told_silent:
+            self._told_silent = silent
+            self.node.diagnostics.update(self.node.plant.time)
+
+    def simulation(self) -> Health:
+        """Time and numerical health."""
+        node, pacer = self.node, self.node.pacer
+        values = {'simulated time': f'{node.plant.time:.3f}', 'mode': node.values['mode']}
+        if not node.lockstep:
+            values['missed deadlines'] = str(pacer.missed)
+            values['lost time'] = f'{pacer.lost:.3f}'
+        health = Health(values=values)
+        if pacer.paused:
+            health.text = 'paused'
+        if self.fault:
+            health.worse(ERROR, self.fault)
+        if node.plant.overturned:
+            health.worse(ERROR, 'overturned')
+        if pacer.lost > 0.0:
+            health.worse(WARN, 'slower than real time')
+        return health
+
+    def commands(self) -> Health:
+        """Commands used and refused; silence."""
+        node = self.node
+        values: dict[str, str] = {**node.refusals.values()}
+        health = Health(text='receiving commands' if node.commands else 'no command yet', values=values)
+        if node.pacer.silent:
+            stands = 'simulated time stands still' if node.lockstep else 'holding the joints'
+            health.worse(ERROR, f'no command for {node.values["command_timeout"]:g} s: {stands}')
+        if node.refusals.recent(node.plant.time):
+            health.worse(WARN, f'refused: {node.refusals.last}')
+        return health
+
+    def stability(self) -> Health:
+        """Every margin and its critical edge."""
+        balance = self._balance
+        if balance is None:
+            return Health(text='no wheels to stand on')
+        values: dict[str, str] = {}
+        health = Health(text='stable', values=values)
+        for name, margin in balance.margins.items():
+            values[name] = f'{margin.value:.6g}' if margin.valid else 'not valid'
+            values[f'{name} critical edge'] = balance.critical_edge(name)
+            if not margin.valid or margin.value <= 0.0:
+                health.worse(ERROR, f'tipping: {name} over {balance.critical_edge(name)}')
+        share: Any = balance.margins.get('load_share')
+        if share is not None and share.valid and share.value < LOW_SHARE:
+            health.worse(
+                WARN, f'wheel {balance.critical_edge("load_share")} carries {100 * share.value:.1f} % of the load'
+            )
+        return health

@@ -1,0 +1,358 @@
+"""The machine itself as a ROS node: rigid bodies, contacts, payload, stability."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.middleware import (
+    DurabilityPolicy,
+    ExternalShutdownException,
+    Node,
+    QoSProfile,
+    SetParametersResult,
+    drive_clock,
+    init,
+    message,
+    service,
+    spin,
+)
+from dyn_nodes.model import Machine
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.dynamics_health import DynamicsHealth
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.pacing import Lockstep, RealTime
+from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, ParameterError, declare
+from dyn_nodes.nodes.reporting import Reporter, joint_state
+from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
+from dyn_nodes.simulation import NoEquilibriumError
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.balance import DEFAULT_MEASURES
+from dyn_nodes.simulation.plant import Plant, PlantDivergedError
+
+Clock = message('rosgraph_msgs/msg/Clock')
+JointState = message('sensor_msgs/msg/JointState')
+Float64 = message('std_msgs/msg/Float64')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+String = message('std_msgs/msg/String')
+TFMessage = message('tf2_msgs/msg/TFMessage')
+DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
+Trigger = service('std_srvs/srv/Trigger')
+SetBool = service('std_srvs/srv/SetBool')
+
+PARAMETERS = (
+    *MACHINE,
+    *TIMING,
+    Declared(
+        'actuation',
+        'topics',
+        'topics: efforts come on joint_command; monolithic: hydraulics inside, volts come on valve_commands',
+        choices=('topics', 'monolithic'),
+    ),
+    Declared('integration_step', 0.0005, 'greatest step of the integrator, s', 1e-6, 0.01),
+    Declared('report_period', 0.02, 'simulated time between two reports (reactions, margins, odometry), s', 1e-4, 10.0),
+    Declared('marker_period', 0.1, 'simulated time between two marker arrays, s', 1e-3, 10.0),
+    Declared('clock_period', 0.01, 'simulated time between two messages on /clock, s', 1e-4, 1.0),
+    Declared('publish_clock', True, 'this node is the clock'),
+    Declared('publish_tf', True, 'publish the links on /tf; switch off where robot_state_publisher runs'),
+    Declared('world_frame', 'odom', 'name of the frame of the ground plane'),
+    Declared('duration', 0.0, 'simulated time after which the node stops by itself, s; 0: never', 0.0, 1e6),
+    Declared(
+        'command_period', 0.01, 'lockstep and monolithic: simulated time between two valve_commands, s', 1e-4, 1.0
+    ),
+    Declared('wait_for', [''], 'names of the nodes to wait for before time starts'),
+    Declared('wait_timeout', 60.0, 'how long to wait for them, s of wall time', 0.1, 3600.0),
+    Declared('speed', 1.0, 'realtime: simulated seconds per second', 0.01, 100.0),
+    Declared('measures', list(DEFAULT_MEASURES), 'stability measures to publish'),
+    Declared('payload', -1.0, 'kg in the implement at the start; negative: the machine file says', -1.0, 1e6),
+    Declared('slope_roll', 0.0, 'of the ground about x, rad', -1.5, 1.5, read_only=False),
+    Declared('slope_pitch', 0.0, 'of the ground about y, rad; positive: front downhill', -1.5, 1.5, read_only=False),
+    Declared('friction_scale', 1.0, 'times both friction coefficients of all wheels', 0.0, 10.0, read_only=False),
+    Declared('wheel_stiffness_scale', 1.0, 'times the stiffness of all wheels', 0.01, 100.0, read_only=False),
+    Declared('wheel_damping_scale', 1.0, 'times the damping of all wheels', 0.0, 100.0, read_only=False),
+    Declared('bulk_modulus_scale', 1.0, 'monolithic: times the bulk modulus of the oil', 0.01, 100.0, read_only=False),
+)
+SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale')
+DEPTH_REALTIME, DEPTH_LOCKSTEP = 10, 5000
+
+
+class DynamicsNode(Node):
+    """Publishes the machine's state, ground reactions and margins; takes joint efforts (or volts)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('dynamics_node', **options)
+        self.values = declare(self, PARAMETERS)
+        self.machine: Machine = machine_of(self.values['machine'], self.values['config'])
+        self.lockstep = self.values['mode'] == 'lockstep'
+        self.monolithic = self.values['actuation'] == 'monolithic'
+        self.refusals = commands.Refusals()
+        self.plant = self._make_plant()
+        self.finished = False
+        self.commands = 0
+        self._target: tuple[np.ndarray, np.ndarray] | None = None
+        self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
+        self._lifted: dict[str, bool] = {}
+        self._create_topics()
+        self._create_services()
+        self.pacer = Lockstep(self) if self.lockstep else RealTime(self)
+        self.health = DynamicsHealth(self)
+        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._publish_description()
+        self.get_logger().info(
+            f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, {len(self.machine.wheels)} wheels, '
+            f'{self.values["mode"]}, {self.values["actuation"]}'
+        )
+        self.pacer.start()
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _make_plant(self) -> Plant:
+        actuation: Actuation = 'hydraulic' if self.monolithic else 'effort'
+        measures = tuple(name for name in self.values['measures'] if name)
+        try:
+            plant = Plant(
+                self.machine, actuation, self.values['exchange_period'], self.values['integration_step'], measures
+            )
+        except KeyError as error:
+            raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
+        plant.set_slope(self.values['slope_roll'], self.values['slope_pitch'])
+        for name in SCALES:
+            plant.set_parameter(name, self.values[name])
+        if self.values['payload'] >= 0.0:
+            plant.set_parameter('payload_mass', self._checked_payload(self.values['payload']))
+        plant.reset()
+        return plant
+
+    def _checked_payload(self, mass: float) -> float:
+        payload = self.machine.payload
+        if payload is None:
+            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
+        if not 0.0 <= mass <= payload.limit:
+            raise ParameterError(f'payload: expected 0 to {payload.limit:g} kg, found {mass:g}')
+        return mass
+
+    def _create_topics(self) -> None:
+        qos = QoSProfile(depth=DEPTH_LOCKSTEP if self.lockstep else DEPTH_REALTIME)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        command_qos = latched if self.lockstep else QoSProfile(depth=DEPTH_REALTIME)
+        self.joint_states = self.create_publisher(JointState, 'joint_states', qos)
+        self.clock_publisher = self.create_publisher(Clock, '/clock', qos) if self.values['publish_clock'] else None
+        self.events = self.create_publisher(DiagnosticStatus, 'events', qos)
+        self.description = self.create_publisher(String, 'robot_description', latched)
+        self.tf_static = self.create_publisher(TFMessage, '/tf_static', latched)
+        self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
+        self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        if self.monolithic:
+            self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos)
+            self._voltage_limits = np.array([a.valve.voltage_limit for a in self.machine.actuators])
+            self._voltage_names = [f'{a.name}/voltage' for a in self.machine.actuators]
+        else:
+            self.create_subscription(JointState, 'joint_command', self._on_joint_command, command_qos)
+
+    def _create_services(self) -> None:
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.create_service(SetBool, '~/pause', self._on_pause)
+        self.create_service(Trigger, '~/step', self._on_step)
+
+    def _publish_description(self) -> None:
+        self.description.publish(String(data=self.machine.urdf))
+        if self.reporter.links is not None:
+            fixed = self.reporter.links.fixed(stamp_of(self.plant.time))
+            if fixed:
+                self.tf_static.publish(TFMessage(transforms=fixed))
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def announce(self) -> None:
+        """Publish the present instant: clock, reports that are due, and last the joint states that others answer."""
+        plant = self.plant
+        if self.clock_publisher is not None:
+            drive_clock(self, nanoseconds_of(plant.time))
+            if self.due('clock_period'):
+                self.clock_publisher.publish(Clock(clock=stamp_of(plant.time)))
+        if self.due('report_period'):
+            balance = plant.balance()
+            self._watch_wheels(balance)
+            self.reporter.publish(balance, self.due('marker_period'))
+            self.health.note(balance)
+        self.diagnostics.update(plant.time)
+        self.joint_states.publish(joint_state(plant))
+
+    def due(self, period: str) -> bool:
+        """Tell whether the present tick is a multiple of a period parameter."""
+        ticks = max(1, round(self.values[period] / self.values['exchange_period']))
+        return self.plant.ticks % ticks == 0
+
+    def advance(self) -> bool:
+        """Advance by one exchange period; False where the run has ended."""
+        if self._target is not None:
+            efforts = self.plant.servo_efforts(*self._target)
+            self._apply_efforts(efforts)
+        try:
+            self.plant.advance()
+        except PlantDivergedError as error:
+            self.health.fault = str(error)
+            self.event(2, 'diverged', str(error))
+            self.finish()
+            return False
+        if self.plant.overturned:
+            self.announce()
+            tilt = np.degrees(self.plant.output('tilt'))
+            self.event(2, 'overturned', f'the base has tilted {tilt:.1f} degrees at t = {self.plant.time:.3f} s')
+            self.finish()
+            return False
+        duration = self.values['duration']
+        if duration > 0.0 and self.plant.time >= duration - 1e-9:
+            self.announce()
+            self.event(0, 'finished', f'the run of {duration:g} s is over')
+            self.finish()
+            return False
+        return True
+
+    def finish(self) -> None:
+        """Stop time for good; `main` ends the process."""
+        self.finished = True
+        self.diagnostics.update(self.plant.time + 1e-9)
+
+    def event(self, level: int, name: str, text: str) -> None:
+        """Publish something that happened."""
+        from dyn_nodes.nodes.diagnostics import Health, status_message
+
+        values = {'time': f'{self.plant.time:.6f}'}
+        self.events.publish(status_message(self, name, Health(level, text, values)))
+        (self.get_logger().error if level else self.get_logger().info)(f'{name}: {text}')
+
+    def _watch_wheels(self, balance: Any) -> None:
+        if balance is None:
+            return
+        for name, force in zip(balance.wheels, balance.forces):
+            lifted = bool(force[2] <= 0.0)
+            if lifted != self._lifted.get(name, False):
+                self.event(0, 'lift_off' if lifted else 'touch_down', f'{name} at t = {self.plant.time:.3f} s')
+            self._lifted[name] = lifted
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def _apply_efforts(self, efforts: np.ndarray) -> None:
+        self.plant.u[self._effort_places()] = efforts
+
+    def _effort_places(self) -> list[int]:
+        if not hasattr(self, '_places'):
+            self._places = [self.plant.system.index('input', f'{name}/effort') for name in self.plant.joints]
+        return self._places
+
+    def hold(self) -> None:
+        """Take the safe state: joints held where they are, spools to neutral."""
+        if self.monolithic:
+            self.plant.u[:] = 0.0
+        elif self._target is None:
+            self._target = (self.plant.positions.copy(), np.zeros(len(self.plant.joints)))
+
+    def refuse(self, refused: commands.RefusedError) -> None:
+        """Count and report a command that is not used."""
+        self.refusals.add(refused, self.pacer.now())
+        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.diagnostics.update(self.plant.time)
+
+    def _on_joint_command(self, msg: Any) -> None:
+        if self.lockstep and nanoseconds_of_stamp(msg.header.stamp) != nanoseconds_of(self.plant.time):
+            return
+        try:
+            kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits)
+        except commands.RefusedError as refused:
+            self.refuse(refused)
+            return
+        if kind == 'effort':
+            self._target = None
+            self._apply_efforts(first)
+        else:
+            held = self._target[0] if self._target else self.plant.positions
+            position = np.where(np.isnan(first), held, first)
+            self._target = (position, np.nan_to_num(second))
+        self.commands += 1
+        self.pacer.commanded()
+
+    def _on_valve_commands(self, msg: Any) -> None:
+        try:
+            volts = commands.voltages(msg, [a.name for a in self.machine.actuators], self._voltage_limits)
+        except commands.RefusedError as refused:
+            self.refuse(refused)
+            return
+        self.plant.set_inputs(dict(zip(self._voltage_names, volts)))
+        self.commands += 1
+        self.pacer.commanded()
+
+    def _on_payload(self, msg: Any) -> None:
+        try:
+            if not np.isfinite(msg.data):
+                raise ParameterError(f'payload: expected a finite number, found {msg.data}')
+            self.plant.set_parameter('payload_mass', self._checked_payload(float(msg.data)))
+        except ParameterError as error:
+            self.refuse(commands.RefusedError('payload', str(error)))
+            return
+        self.event(0, 'payload', f'{msg.data:g} kg')
+
+    def _on_parameters(self, parameters: list[Any]) -> Any:
+        for parameter in parameters:
+            if parameter.name in SCALES:
+                self.plant.set_parameter(parameter.name, float(parameter.value))
+            elif parameter.name in ('slope_roll', 'slope_pitch'):
+                self.values[parameter.name] = float(parameter.value)
+                self.plant.set_slope(self.values['slope_roll'], self.values['slope_pitch'])
+        return SetParametersResult(successful=True)
+
+    # -- services ----------------------------------------------------------------------------------------------------
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        try:
+            self.plant.reset()
+        except NoEquilibriumError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._target = None
+        self.health.fault = ''
+        self.finished = False
+        self.pacer.restart()
+        self.event(0, 'reset', 'back to the initial posture')
+        response.success, response.message = True, 'back to the initial posture'
+        return response
+
+    def _on_pause(self, request: Any, response: Any) -> Any:
+        self.pacer.pause(bool(request.data))
+        response.success, response.message = True, 'paused' if request.data else 'running'
+        return response
+
+    def _on_step(self, request: Any, response: Any) -> Any:
+        if not self.pacer.paused:
+            response.success, response.message = False, 'pause first: a step is taken only while paused'
+            return response
+        self.pacer.single_step()
+        response.success, response.message = True, f't = {self.plant.time:.6f} s'
+        return response
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop or its run is over."""
+    status = 0
+    with init(args=args):
+        try:
+            node = DynamicsNode()
+        except (ValueError, OSError) as error:
+            print(f'dynamics_node: {error}', file=sys.stderr)
+            return 1
+        try:
+            spin(node)
+        except (KeyboardInterrupt, ExternalShutdownException, SystemExit):
+            pass
+        finally:
+            status = 1 if node.health.fault else 0
+            node.destroy_node()
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Stability as RViz markers: polygon, forces, critical edge, zero moment point, margins in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.middleware import message
+from dyn_nodes.simulation.balance import Balance
+
+Marker = message('visualization_msgs/msg/Marker')
+MarkerArray = message('visualization_msgs/msg/MarkerArray')
+Point = message('geometry_msgs/msg/Point')
+ColorRGBA = message('std_msgs/msg/ColorRGBA')
+
+ARROW, SPHERE, LINE_STRIP, LINE_LIST, TEXT = 0, 2, 4, 5, 9
+NEWTON_TO_METRE = 2.0e-5
+"""Length of a force's arrow: 100 kN is 2 m."""
+GREEN, YELLOW, RED, BLUE, WHITE = (
+    (0.0, 0.6, 0.5, 1.0),
+    (0.95, 0.9, 0.25, 1.0),
+    (0.84, 0.1, 0.1, 1.0),
+    (0.0, 0.45, 0.7, 1.0),
+    (1.0, 1.0, 1.0, 1.0),
+)
+GROUND_CLEARANCE = 0.02
+
+
+def marker_array(balance: Balance, frame: str, stamp: Any) -> Any:
+    """Return the markers of one instant in the ground's frame."""
+    markers = [
+        _polygon(balance),
+        _critical_edge(balance),
+        *_forces(balance),
+        _point('center_of_mass', 0, balance.center_of_mass, BLUE, 0.25),
+    ]
+    if np.isfinite(balance.zmp).all():
+        markers.append(_point('zmp', 0, (*balance.zmp, GROUND_CLEARANCE), RED if _tipping(balance) else GREEN, 0.2))
+    markers.append(_text(balance))
+    for marker in markers:
+        marker.header.frame_id, marker.header.stamp = frame, stamp
+    return MarkerArray(markers=markers)
+
+
+def _tipping(balance: Balance) -> bool:
+    return any(not margin.valid or margin.value <= 0.0 for margin in balance.margins.values())
+
+
+def _marker(namespace: str, number: int, kind: int, colour: tuple[float, float, float, float], size: Any) -> Any:
+    marker = Marker()
+    marker.ns, marker.id, marker.type, marker.action = namespace, number, kind, 0
+    marker.pose.orientation.w = 1.0
+    marker.scale.x, marker.scale.y, marker.scale.z = (float(s) for s in size)
+    marker.color = ColorRGBA(r=colour[0], g=colour[1], b=colour[2], a=colour[3])
+    return marker
+
+
+def _at(values: Any) -> Any:
+    x, y, z = values
+    return Point(x=float(x), y=float(y), z=float(z))
+
+
+def _raised(point: Any) -> tuple[float, float, float]:
+    return float(point[0]), float(point[1]), float(point[2]) + GROUND_CLEARANCE
+
+
+def _polygon(balance: Balance) -> Any:
+    marker = _marker('support_polygon', 0, LINE_STRIP, GREEN, (0.05, 0.0, 0.0))
+    corners = balance.points[balance.polygon]
+    marker.points = [_at(_raised(point)) for point in (*corners, corners[0])]
+    return marker
+
+
+def _critical_edge(balance: Balance) -> Any:
+    """The edge with the least net moment, or the first measure by edge that there is."""
+    by_edge = [
+        m for name, m in balance.margins.items() if name != 'load_share' and len(m.edges) == len(balance.polygon)
+    ]
+    marker = _marker('critical_edge', 0, LINE_LIST, RED if _tipping(balance) else YELLOW, (0.09, 0.0, 0.0))
+    if by_edge:
+        corners = balance.points[balance.polygon]
+        edge = int(np.argmin(by_edge[-1].edges))
+        marker.points = [_at(_raised(corners[edge])), _at(_raised(corners[(edge + 1) % len(corners)]))]
+    return marker
+
+
+def _forces(balance: Balance) -> list[Any]:
+    markers = []
+    for number, (point, force) in enumerate(zip(balance.points, balance.forces)):
+        load = float(force[2])
+        marker = _marker('ground_reactions', number, ARROW, RED if load <= 0.0 else GREEN, (0.08, 0.16, 0.2))
+        length = max(load * NEWTON_TO_METRE, 0.05)
+        marker.points = [_at(point), _at((point[0], point[1], point[2] + length))]
+        markers.append(marker)
+    return markers
+
+
+def _point(namespace: str, number: int, position: Any, colour: tuple[float, float, float, float], size: float) -> Any:
+    marker = _marker(namespace, number, SPHERE, colour, (size, size, size))
+    marker.pose.position = _at(position)
+    return marker
+
+
+def _text(balance: Balance) -> Any:
+    marker = _marker('margins', 0, TEXT, RED if _tipping(balance) else WHITE, (0.0, 0.0, 0.3))
+    marker.pose.position = _at((balance.center_of_mass[0], balance.center_of_mass[1], balance.center_of_mass[2] + 3.0))
+    lines = []
+    for name, margin in balance.margins.items():
+        unit = '' if margin.unit == '1' else f' {margin.unit}'
+        lines.append(
+            f'{name}: {margin.value:.3g}{unit} ({balance.critical_edge(name)})'
+            if margin.valid
+            else f'{name}: not valid'
+        )
+    marker.text = '\n'.join(lines)
+    return marker

@@ -1,0 +1,62 @@
+"""Waiting for the other nodes before time starts, so that no first message is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+IGNORED = ('/rosout', '/parameter_events', '/diagnostics')
+RECORDER = 'recorder_node'
+
+
+class Readiness:
+    """Tells when every node waited for is there and connected.
+
+    Args:
+        node: who waits.
+        names: of the nodes to wait for, in the waiting node's namespace (empty names are passed over).
+        timeout: s of wall time; after it the wait ends with a warning, and time starts with those who are there.
+    """
+
+    def __init__(self, node: Any, names: Sequence[str], timeout: float) -> None:
+        self.node, self.timeout = node, timeout
+        self.names = [name for name in names if name]
+        self.began = time.monotonic()
+        self.missing = ''
+        self._said = 0.0
+
+    def check(self) -> bool:
+        """Return True once time may start."""
+        self.missing = self._missing()
+        if not self.missing:
+            return True
+        waited = time.monotonic() - self.began
+        if waited > self.timeout:
+            self.node.get_logger().warn(f'starting without waiting any longer: {self.missing}')
+            return True
+        if waited - self._said > 2.0:
+            self._said = waited
+            self.node.get_logger().info(f'waiting: {self.missing}')
+        return False
+
+    def _missing(self) -> str:
+        there = {name for name, _ in self.node.get_node_names_and_namespaces()}
+        absent = [name for name in self.names if name not in there]
+        if absent:
+            return f'no node {", ".join(absent)} yet'
+        if self.names and self.node.joint_states.get_subscription_count() < 1:
+            return 'nobody listens to joint_states yet'
+        if RECORDER in self.names:
+            return self._unrecorded()
+        return ''
+
+    def _unrecorded(self) -> str:
+        """Name a topic that the recorder does not listen to yet."""
+        for topic, _ in self.node.get_topic_names_and_types():
+            if topic in IGNORED or not self.node.count_publishers(topic):
+                continue
+            listeners = {info.node_name for info in self.node.get_subscriptions_info_by_topic(topic)}
+            if RECORDER not in listeners:
+                return f'the recorder does not listen to {topic} yet'
+        return ''

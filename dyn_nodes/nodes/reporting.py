@@ -1,0 +1,197 @@
+"""What the dynamics node tells the world about one instant: odometry, transforms, reactions, margins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes.markers import marker_array
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.simulation.plant import Plant
+
+JointState = message('sensor_msgs/msg/JointState')
+Odometry = message('nav_msgs/msg/Odometry')
+TFMessage = message('tf2_msgs/msg/TFMessage')
+TransformStamped = message('geometry_msgs/msg/TransformStamped')
+WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
+PolygonStamped = message('geometry_msgs/msg/PolygonStamped')
+PointStamped = message('geometry_msgs/msg/PointStamped')
+Point32 = message('geometry_msgs/msg/Point32')
+Float64 = message('std_msgs/msg/Float64')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+MarkerArray = message('visualization_msgs/msg/MarkerArray')
+
+
+def set_vector(target: Any, values: Any) -> None:
+    """Write three numbers to a message's x, y, z."""
+    target.x, target.y, target.z = (float(v) for v in values)
+
+
+def set_quaternion(target: Any, values: Any) -> None:
+    """Write x, y, z, w to a message's quaternion."""
+    target.x, target.y, target.z, target.w = (float(v) for v in values)
+
+
+def joint_state(plant: Plant) -> Any:
+    """Return the JointState of all movable joints now."""
+    result = JointState()
+    result.header.stamp = stamp_of(plant.time)
+    result.name = list(plant.joints)
+    result.position = plant.positions.tolist()
+    result.velocity = plant.velocities.tolist()
+    result.effort = plant.efforts.tolist()
+    return result
+
+
+class Reporter:
+    """Publishers of everything but joint states, clock and diagnostics.
+
+    Args:
+        node: the node.
+        plant: the machine.
+        qos: of the topics.
+        world_frame: frame of the ground plane.
+        publish_tf: also the transforms of the links (where no robot_state_publisher runs).
+    """
+
+    def __init__(self, node: Any, plant: Plant, qos: Any, world_frame: str, publish_tf: bool) -> None:
+        self.plant, self.world = plant, world_frame
+        self.base = plant.machine.base.link
+        self.links = LinkFrames(plant) if publish_tf else None
+        create = node.create_publisher
+        self.odom = create(Odometry, 'odom', qos)
+        self.tf = create(TFMessage, '/tf', qos)
+        wheels = [wheel.name for wheel in plant.machine.wheels]
+        self.reactions = {name: create(WrenchStamped, f'ground_reactions/{name}', qos) for name in wheels}
+        measures = plant.observer.measures if plant.observer else ()
+        self.margins = {name: create(Float64, f'stability/{name}', qos) for name in measures}
+        self.edges = {name: create(Float64MultiArray, f'stability/{name}/edges', qos) for name in measures}
+        self.polygon = create(PolygonStamped, 'stability/support_polygon', qos)
+        self.com = create(PointStamped, 'stability/center_of_mass', qos)
+        self.zmp = create(PointStamped, 'stability/zmp', qos)
+        self.markers = create(MarkerArray, 'markers', qos)
+
+    def publish(self, balance: Balance | None, with_markers: bool) -> None:
+        """Publish the state of the plant now."""
+        stamp = stamp_of(self.plant.time)
+        self._publish_pose(stamp)
+        if balance is not None:
+            self._publish_reactions(balance, stamp)
+            self._publish_stability(balance, stamp)
+            if with_markers:
+                self.markers.publish(marker_array(balance, self.world, stamp))
+
+    def _publish_pose(self, stamp: Any) -> None:
+        position, quaternion = self.plant.base_pose()
+        linear, angular = self.plant.base_twist()
+        odom = Odometry()
+        odom.header.stamp, odom.header.frame_id, odom.child_frame_id = stamp, self.world, self.base
+        set_vector(odom.pose.pose.position, position)
+        set_quaternion(odom.pose.pose.orientation, quaternion)
+        set_vector(odom.twist.twist.linear, linear)
+        set_vector(odom.twist.twist.angular, angular)
+        self.odom.publish(odom)
+        transforms = [transform(self.world, self.base, stamp, position, quaternion)]
+        if self.links is not None:
+            transforms += self.links.moving(stamp)
+        self.tf.publish(TFMessage(transforms=transforms))
+
+    def _publish_reactions(self, balance: Balance, stamp: Any) -> None:
+        for name, force in zip(balance.wheels, balance.forces):
+            wrench = WrenchStamped()
+            wrench.header.stamp, wrench.header.frame_id = stamp, contact_frame(name)
+            set_vector(wrench.wrench.force, force)
+            self.reactions[name].publish(wrench)
+
+    def _publish_stability(self, balance: Balance, stamp: Any) -> None:
+        for name, margin in balance.margins.items():
+            self.margins[name].publish(Float64(data=float(margin.value)))
+            names = balance.wheels if name == 'load_share' else balance.edge_names
+            self.edges[name].publish(labelled_array(names, margin.edges))
+        polygon = PolygonStamped()
+        polygon.header.stamp, polygon.header.frame_id = stamp, self.world
+        corners = balance.points[balance.polygon]
+        polygon.polygon.points = [Point32(x=float(x), y=float(y), z=float(z)) for x, y, z in corners]
+        self.polygon.publish(polygon)
+        self.com.publish(point_stamped(self.world, stamp, balance.center_of_mass))
+        if np.isfinite(balance.zmp).all():
+            self.zmp.publish(point_stamped(self.world, stamp, (*balance.zmp, 0.0)))
+
+
+def labelled_array(names: Any, values: Any) -> Any:
+    """Return values with their names as the label of the one dimension, comma-separated."""
+    data = [float(v) for v in values]
+    array = Float64MultiArray(data=data)
+    label = ','.join(names) if len(names) == len(data) else ''
+    array.layout.dim = [MultiArrayDimension(label=label, size=len(data), stride=len(data))]
+    return array
+
+
+def point_stamped(frame: str, stamp: Any, values: Any) -> Any:
+    """Return a PointStamped."""
+    point = PointStamped()
+    point.header.stamp, point.header.frame_id = stamp, frame
+    set_vector(point.point, values)
+    return point
+
+
+def contact_frame(wheel: str) -> str:
+    """Return the name of a wheel's contact frame: x along the heading on the ground, z its normal."""
+    return f'{wheel}_contact'
+
+
+def transform(parent: str, child: str, stamp: Any, position: Any, quaternion: Any) -> Any:
+    """Return a TransformStamped."""
+    result = TransformStamped()
+    result.header.stamp, result.header.frame_id, result.child_frame_id = stamp, parent, child
+    set_vector(result.transform.translation, position)
+    set_quaternion(result.transform.rotation, quaternion)
+    return result
+
+
+class LinkFrames:
+    """Transforms of the links, and of the contact frames below the wheels."""
+
+    def __init__(self, plant: Plant) -> None:
+        from scipy.spatial.transform import Rotation
+
+        self.rotation = Rotation
+        self.plant = plant
+        self.origins = {
+            joint.name: (joint.origin[:3, 3], Rotation.from_matrix(joint.origin[:3, :3]))
+            for joint in plant.machine.joints
+        }
+
+    def fixed(self, stamp: Any) -> list[Any]:
+        """Return the transforms of the fixed joints, for /tf_static."""
+        result = []
+        for joint in self.plant.machine.joints:
+            if not joint.movable:
+                position, rotation = self.origins[joint.name]
+                result.append(transform(joint.parent, joint.child, stamp, position, rotation.as_quat()))
+        return result
+
+    def moving(self, stamp: Any) -> list[Any]:
+        """Return the transforms of the movable joints now."""
+        result = []
+        for joint, value in zip(self.plant.machine.movable_joints, self.plant.positions):
+            position, rotation = self.origins[joint.name]
+            if joint.type == 'prismatic':
+                position = position + rotation.apply(joint.axis * value)
+            else:
+                rotation = rotation * self.rotation.from_rotvec(joint.axis * value)
+            result.append(transform(joint.parent, joint.child, stamp, position, rotation.as_quat()))
+        return result
+
+    def contacts(self, world: str, balance: Balance, stamp: Any) -> list[Any]:
+        """Return the contact frames below the wheels."""
+        half = 0.5 * self.plant.output('yaw')
+        heading = (0.0, 0.0, float(np.sin(half)), float(np.cos(half)))
+        return [
+            transform(world, contact_frame(name), stamp, point, heading)
+            for name, point in zip(balance.wheels, balance.points)
+        ]

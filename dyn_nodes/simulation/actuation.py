@@ -1,0 +1,127 @@
+"""The hydraulics of a machine on their own, for a process beside the dynamics.
+
+Valves and oil are integrated while the joints move as predicted from what was last measured; what goes back is the mean
+effort over the exchange interval, so that the impulse on the joints is right to second order in the interval.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import build_module
+from dyn_nodes.hydraulics import CylinderTerms, initial_pressures, spool_rate
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation import drivers
+from dyn_nodes.simulation.assembly import actuator_states, actuator_terms, line_flows, pressure_rates, scaled_actuator
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+
+Array = NDArray[np.float64]
+ROOMS = ('model', 'hydraulics', 'simulation')
+MOTION = ('position', 'velocity', 'impulse')
+
+
+class DivergedError(RuntimeError):
+    """The integration left the numbers that make sense."""
+
+
+class ActuatorSystem:
+    """Valves, cylinders, motors and pumps of a machine.
+
+    Attributes:
+        names: of the actuators, in the machine's order; voltages and efforts follow it.
+        joints: the joint that each one moves.
+        state_names: of the oil: spool and two line pressures per actuator.
+        oil: (3 n,) current state. Set it by `start`.
+    """
+
+    def __init__(self, machine: Machine, step: float = 5e-4) -> None:
+        self.machine, self.step = machine, step
+        self.names = tuple(actuator.name for actuator in machine.actuators)
+        self.joints = tuple(actuator.joint for actuator in machine.actuators)
+        self.module = build_module(
+            f'{machine.name}_actuators',
+            [machine_fingerprint(machine)],
+            self._functions,
+            ROOMS,
+            drivers=[drivers.CONSTANTS, drivers.table_input, drivers.sound, drivers.run_rk4],
+        )
+        self.state_names: tuple[str, ...] = tuple(self.module.meta['oil'])
+        self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])
+        self.parameters = np.ones(1)
+        self.oil = np.zeros(3 * len(self.names))
+        self._knots = np.zeros(1)
+        self._trace = np.zeros((1, 6 * len(self.names)))
+
+    def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        count = len(self.names)
+        x, u, p = ca.SX.sym('x', 6 * count), ca.SX.sym('u', 2 * count), ca.SX.sym('p', 1)
+        rates, motion, outputs = [], [], []
+        oil_names, output_names = [], []
+        for k, actuator in enumerate(self.machine.actuators):
+            spool, first, second = ca.vertsplit(x[3 * k : 3 * k + 3])
+            place = 3 * (count + k)
+            q, qd = x[place], x[place + 1]
+            terms = actuator_terms(scaled_actuator(actuator, p[0]), spool, first, second, q, qd)
+            rates += [spool_rate(actuator.valve, spool, u[k]), *pressure_rates(terms)]
+            motion += [qd, u[count + k], terms.effort]
+            oil_names += [f'{actuator.name}/{name}' for name in actuator_states(actuator)]
+            outputs += [terms.effort, terms.supply_pressure, terms.bypass_flow, *line_flows(terms)]
+            output_names += [
+                f'{actuator.name}/{name}' for name in ('effort', 'supply_pressure', 'bypass_flow', 'flow_a', 'flow_b')
+            ]
+            if isinstance(terms, CylinderTerms):
+                outputs += [terms.force, terms.piston]
+                output_names += [f'{actuator.name}/force', f'{actuator.name}/piston']
+        functions = {
+            'rhs': ca.Function('rhs', [x, u, p], [ca.densify(ca.vertcat(*rates, *motion))]),
+            'outputs': ca.Function('outputs', [x, u, p], [ca.densify(ca.vertcat(*outputs))]),
+            'guard': ca.Function('guard', [x], [ca.SX(1.0)]),
+        }
+        return functions, {'oil': oil_names, 'outputs': output_names}
+
+    def start(self, positions: Array, efforts: Array) -> None:
+        """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""
+        for k, actuator in enumerate(self.machine.actuators):
+            self.oil[3 * k] = 0.0
+            self.oil[3 * k + 1 : 3 * k + 3] = initial_pressures(actuator, float(positions[k]), float(efforts[k]))
+
+    def advance(
+        self, interval: float, positions: Array, velocities: Array, accelerations: Array, volts: Array
+    ) -> Array:
+        """Integrate over an interval (s) of predicted joint motion; return the mean efforts (n,), N m or N.
+
+        All arrays in the order of `names`; volts are held. Raises DivergedError and keeps the state before it.
+        """
+        count = len(self.names)
+        x = np.zeros(6 * count)
+        x[: 3 * count] = self.oil
+        x[3 * count :: 3], x[3 * count + 1 :: 3] = positions, velocities
+        table = np.concatenate([volts, accelerations]).reshape(1, -1)
+        steps = max(1, int(np.ceil(interval / self.step - 1e-9)))
+        status, _ = self.module.run_rk4(
+            x, 0.0, interval / steps, steps, self._knots, table, self.parameters, -1.0, 0, self._trace
+        )
+        if status != drivers.DONE:
+            raise DivergedError(f'{self.machine.name}: the hydraulics diverged at joint positions {positions}')
+        self.oil = x[: 3 * count].copy()
+        return x[3 * count + 2 :: 3] / interval
+
+    def efforts(self, positions: Array, velocities: Array) -> Array:
+        """Return the efforts (n,) at this instant."""
+        values = self.outputs(positions, velocities)
+        return np.array([values[f'{name}/effort'] for name in self.names])
+
+    def outputs(self, positions: Array, velocities: Array) -> dict[str, float]:
+        """Return all outputs by name, `<actuator>/<quantity>`, states included."""
+        count = len(self.names)
+        x, y = np.zeros(6 * count), np.empty(len(self.output_names))
+        x[: 3 * count] = self.oil
+        x[3 * count :: 3], x[3 * count + 1 :: 3] = positions, velocities
+        self.module.outputs(x, np.zeros(2 * count), self.parameters, y)
+        values = dict(zip(self.output_names, y.tolist()))
+        values.update(zip(self.state_names, self.oil.tolist()))
+        return values

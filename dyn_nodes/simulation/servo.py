@@ -1,0 +1,51 @@
+"""Joints driven to positions: computed torque, which also stands in for the load-holding valves of a silent actuator."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.rigid_body import RigidBodyModel
+
+Array = NDArray[np.float64]
+
+
+class JointServo:
+    """Efforts that move joints to a reference with a chosen bandwidth and damping ratio.
+
+    effort = inverse dynamics of (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)) with the base taken as not accelerating.
+
+    Args:
+        machine: the machine.
+        bandwidth: wn, rad/s.
+        damping_ratio: zeta.
+    """
+
+    def __init__(self, machine: Machine, bandwidth: float = 40.0, damping_ratio: float = 1.0) -> None:
+        self.model = RigidBodyModel(machine)
+        self.bandwidth, self.damping_ratio = bandwidth, damping_ratio
+        self.count = len(machine.movable_joints)
+        self._parameters = self.model.parameters()
+
+    def efforts(
+        self, q: Array, v: Array, target: Array, target_velocity: Array, gravity: Array, payload: float
+    ) -> Array:
+        """Return the joint efforts (n,) at positions q (nq,) and velocities v (nv,) of the whole machine.
+
+        Args:
+            q: positions of the tree.
+            v: velocities of the tree.
+            target: (n,) of the joints, rad or m.
+            target_velocity: (n,) of the joints, rad/s or m/s.
+            gravity: (3,) m/s2.
+            payload: kg.
+        """
+        n, wn = self.count, self.bandwidth
+        self._parameters[:3], self._parameters[3] = gravity, payload
+        acceleration = np.zeros(self.model.nv)
+        joints = slice(self.model.nv - n, self.model.nv)
+        acceleration[joints] = wn**2 * (target - q[len(q) - n :]) + 2 * self.damping_ratio * wn * (
+            target_velocity - v[joints]
+        )
+        return self.model.inverse_dynamics(q, v, acceleration, self._parameters)[joints]
