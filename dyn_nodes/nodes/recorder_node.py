@@ -1,0 +1,374 @@
+"""recorder_node: records topics, as raw CDR, into a rosbag2 directory.
+
+    dyn-nodes run recorder_node --ros-args -p directory:=runs/bag -p exclude:="['/rosout']"
+
+Parameters (all read-only)
+    directory     The bag's directory; it must not exist. Default: `rosbag2_<date>` in the working directory.
+    topics        Topics to record, by name or pattern (`ground_reactions/*`); none: all, as they appear.
+    exclude       Topics, by name or pattern, that are left out.
+    storage       `mcap` (default) or `sqlite3`.
+    max_duration  Seconds after which the recorder stops by itself, in the bag's time; 0 (default): never.
+    use_sim_time  Log times are simulated time.
+
+Twice and more a second everything received is written and the bag on the disk is complete (see
+`recording/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair first.
+
+Log time is the time of receipt. With `use_sim_time` it is the simulated time at which the message was published (the
+embedded runtime's publishers put it into DDS's source timestamp), and messages are put in order by it, see
+`recording/ordering.py`. On rclpy, whose source timestamps are of the wall clock, it is the simulated time of receipt.
+
+QoS follows rosbag2: reliable where every publisher is, transient local where every publisher is, so that latched
+messages of before are there too; weaker as soon as a publisher offers less. Queues are deep: nothing is lost while the
+disk keeps up. `/diagnostics` tells messages, rate, queue and losses every second.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+import time
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from dyn_nodes.middleware import (
+    Clock,
+    ClockType,
+    DurabilityPolicy,
+    ExternalShutdownException,
+    Node,
+    Parameter,
+    ParameterDescriptor,
+    QoSProfile,
+    ReliabilityPolicy,
+    init,
+    message,
+    message_definition,
+    spin_once,
+    try_shutdown,
+    type_hash,
+)
+from dyn_nodes.recording import BagError, BagWriter, QosRecord, Topic
+from dyn_nodes.recording.metadata import INFINITE
+from dyn_nodes.recording.ordering import HoldBack
+
+CHECKPOINT_PERIOD = 0.2
+DISCOVERY_PERIOD = 0.1
+QUIET_DISCOVERY_PERIOD = 0.5
+QUIET_AFTER = 5.0
+DIAGNOSTICS_PERIOD = 1.0
+QUEUE_DEPTH = 20_000
+BATCH = 1000
+FLUSH_BYTES = 8 * 1024 * 1024
+LINGER = 0.2
+CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
+DAY = 86_400 * 10**9
+
+
+class Channel:
+    """A recorded topic: its number in the bag and its subscription."""
+
+    def __init__(self, name: str, kind: str, number: int):
+        self.name = name
+        self.kind = kind
+        self.number = number
+        self.subscription: Any = None
+        self.policies: tuple[Any, Any] | None = None
+        self.gone_lost = 0
+
+    def take_more(self) -> list[tuple[bytes, int]]:
+        """Everything else that has arrived: (CDR, source timestamp).
+
+        The executor delivers one message per turn. On the embedded runtime the rest is taken here in one go, which is
+        what makes thousands of messages a second cheap; rclpy's own executor is left to do its work.
+        """
+        reader = getattr(self.subscription, '_reader', None)
+        if reader is None or not hasattr(reader, 'take'):
+            return []
+        samples = reader.take(BATCH)
+        return [(s.cdr, s.sample_info.source_timestamp) for s in samples if hasattr(s, 'cdr')]
+
+    def lost(self) -> int:
+        """Messages that the middleware dropped."""
+        reader = getattr(self.subscription, '_reader', None)
+        if reader is None or not hasattr(reader, 'get_sample_lost_status'):
+            return self.gone_lost
+        return self.gone_lost + int(reader.get_sample_lost_status().total_count)
+
+
+class RecorderNode(Node):
+    """Records topics into a bag; see the module.
+
+    Raises:
+        BagError: The bag can't be made.
+    """
+
+    def __init__(self) -> None:
+        super().__init__('recorder_node')
+        self._read_parameters()
+        self.bag = BagWriter(self.directory, self.storage)
+        self.finished = False
+        self.failure = ''
+        self.received = 0
+        self._channels: dict[tuple[str, str], Channel] = {}
+        self._unknown: set[tuple[str, str]] = set()
+        self._hold = HoldBack()
+        self._pending: list[tuple[int, int, int, bytes]] = []
+        self._pending_bytes = 0
+        self._first_time: int | None = None
+        self._last_change = time.monotonic()
+        self._next_discovery = 0.0
+        self._turn = 0
+        self._last_report = (time.monotonic(), 0)
+        self._diagnostics = self.create_publisher(message('diagnostic_msgs/msg/DiagnosticArray'), '/diagnostics', 10)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(DISCOVERY_PERIOD / 2, self._discover, clock=steady)
+        self.create_timer(CHECKPOINT_PERIOD, self.checkpoint, clock=steady)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
+        self._discover()
+        self.get_logger().info(f'recording to {self.bag.directory}')
+
+    def _read_parameters(self) -> None:
+        def declare(name: str, default: Any, text: str) -> Any:
+            descriptor = ParameterDescriptor(name=name, description=text, read_only=True)
+            self.declare_parameter(name, default, descriptor)
+            return self.get_parameter_or(name, None).value
+
+        default = f'rosbag2_{datetime.now():%Y_%m_%d-%H_%M_%S}'
+        self.directory: str = declare('directory', default, 'The bag directory; it must not exist.')
+        strings = Parameter.Type.STRING_ARRAY
+        topics = declare('topics', strings, 'Topics to record, by name or pattern; none: all.') or []
+        exclude = declare('exclude', strings, 'Topics that are left out, by name or pattern.') or []
+        self.storage: str = declare('storage', 'mcap', 'mcap or sqlite3.')
+        self.max_duration: float = declare('max_duration', 0.0, 'Seconds after which to stop; 0: never.')
+        self.topics = [self._absolute(name) for name in topics if name]
+        self.exclude = [self._absolute(name) for name in exclude if name]
+        self.in_sim_time: bool = bool(self.get_parameter('use_sim_time').value)
+
+    def _absolute(self, pattern: str) -> str:
+        return pattern if pattern.startswith('/') else f'{self.get_namespace().rstrip("/")}/{pattern}'
+
+    # --- what is recorded --------------------------------------------------------------------------------------------
+
+    def is_wanted(self, topic: str) -> bool:
+        """Whether a topic is to be recorded, by the parameters `topics` and `exclude`."""
+        if any(fnmatchcase(topic, pattern) for pattern in self.exclude):
+            return False
+        return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
+
+    def _discover(self) -> None:
+        """Subscribe to what has appeared; less often once nothing new has for a while.
+
+        `/clock` comes last: when its publisher sees this node subscribed, everything else known is recorded already,
+        and a simulation that waits for that loses nothing of its start.
+        """
+        now = time.monotonic()
+        if now < self._next_discovery:
+            return
+        quiet = now - self._last_change > QUIET_AFTER
+        self._next_discovery = now + (QUIET_DISCOVERY_PERIOD if quiet else DISCOVERY_PERIOD)
+        found = [(topic, kind) for topic, kinds in self.get_topic_names_and_types() for kind in kinds]
+        found = [key for key in found if self.is_wanted(key[0]) and key not in self._unknown]
+        new = [key for key in found if key not in self._channels]
+        # Asking for a topic's publishers is not cheap: all of those that are new, one of the others in turn.
+        known = [key for key in found if key in self._channels]
+        again = [known[self._turn % len(known)]] if known else []
+        self._turn += 1
+        for topic, kind in sorted([*new, *again], key=lambda key: (key[1] == CLOCK_TYPE, key)):
+            publishers = [p for p in self.get_publishers_info_by_topic(topic) if p.topic_type == kind]
+            if publishers:
+                self._follow(topic, kind, publishers)
+
+    def _follow(self, topic: str, kind: str, publishers: list[Any]) -> None:
+        """Subscribe to a topic, or again with weaker QoS when a publisher offers less than those of before."""
+        key = (topic, kind)
+        if key not in self._channels:
+            try:
+                number = self._add_topic(topic, kind, publishers)
+            except ValueError as error:
+                self._unknown.add(key)
+                self.get_logger().warning(f'{topic} is not recorded: {error}')
+                return
+            self._channels[key] = Channel(topic, kind, number)
+            self._last_change = time.monotonic()
+        channel = self._channels[key]
+        profiles = [publisher.qos_profile for publisher in publishers]
+        reliable = all(profile.reliability == ReliabilityPolicy.RELIABLE for profile in profiles)
+        latched = all(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in profiles)
+        if channel.policies is not None:
+            reliable, latched = reliable and channel.policies[0], latched and channel.policies[1]
+        if channel.policies == (reliable, latched):
+            return
+        if channel.subscription is not None:
+            self._drain(channel)
+            channel.gone_lost = channel.lost()
+            self.destroy_subscription(channel.subscription)
+        channel.policies = (reliable, latched)
+        self._subscribe(channel, reliable, latched)
+
+    def _add_topic(self, topic: str, kind: str, publishers: list[Any]) -> int:
+        own_hash = type_hash(kind)
+        announced = str(getattr(publishers[0], 'topic_type_hash', ''))
+        if announced.startswith('RIHS01_') and announced != own_hash:
+            self.get_logger().warning(
+                f'{topic}: its publisher has another definition of {kind} than the one put into the bag'
+            )
+        qos = tuple(dict.fromkeys(_qos_record(publisher.qos_profile) for publisher in publishers))
+        return self.bag.add_topic(Topic(topic, kind, message_definition(kind), own_hash, qos))
+
+    def _subscribe(self, channel: Channel, reliable: bool, latched: bool) -> None:
+        profile = QoSProfile(
+            depth=QUEUE_DEPTH,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
+
+        def on_message(data: bytes, info: dict[str, int]) -> None:
+            self._take(channel, data, info['source_timestamp'])
+            self._drain(channel)
+
+        kind = message(channel.kind)
+        channel.subscription = self.create_subscription(kind, channel.name, on_message, profile, raw=True)
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def _drain(self, channel: Channel) -> None:
+        for data, stamp in channel.take_more():
+            self._take(channel, data, stamp)
+
+    def _take(self, channel: Channel, data: bytes, stamp: int) -> None:
+        """A message has come."""
+        self.received += 1
+        if self.in_sim_time:
+            if channel.kind == CLOCK_TYPE:
+                self._hold.see_clock(_clock_of(data))
+            log_time = self._simulated(stamp)
+            self._hold.add(log_time, channel.name, channel.number, log_time, data)
+        else:
+            log_time = time.time_ns()
+            self._pending.append((channel.number, log_time, stamp, data))
+            self._pending_bytes += len(data)
+            if self._pending_bytes > FLUSH_BYTES:
+                self.checkpoint()
+        if self._first_time is None:
+            self._first_time = log_time
+        if 0 < self.max_duration * 1e9 <= log_time - self._first_time:
+            self.finished = True
+
+    def _simulated(self, stamp: int) -> int:
+        """The simulated time of a message: its source timestamp, unless that is of the wall clock."""
+        now = time.time_ns()
+        clock = self._hold.clock
+        if abs(stamp - now) < DAY < abs(clock - now):
+            return clock
+        return stamp
+
+    def checkpoint(self) -> None:
+        """Write what has come, and make the bag on the disk complete."""
+        if self.failure:
+            return
+        due = self._hold.due(time.monotonic()) if self.in_sim_time else self._pending
+        self._write(due)
+
+    def _write(self, entries: list[tuple[int, int, int, bytes]]) -> None:
+        self._pending, self._pending_bytes = [], 0
+        try:
+            self.bag.checkpoint(entries)
+        except OSError as error:
+            self.failure = f'the bag cannot be written: {error}'
+            self.get_logger().error(self.failure)
+
+    def finish(self) -> None:
+        """Take what is still on its way, write everything, close the bag."""
+        deadline = time.monotonic() + LINGER
+        while time.monotonic() < deadline:
+            for channel in self._channels.values():
+                self._drain(channel)
+            time.sleep(0.02)
+        if not self.failure:
+            self._write(self._hold.all() if self.in_sim_time else self._pending)
+        if not self.failure:
+            self.bag.close()
+
+    # --- diagnostics -------------------------------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        """Tell how it goes."""
+        now = time.monotonic()
+        before, count = self._last_report
+        self._last_report = (now, self.received)
+        lost = sum(channel.lost() for channel in self._channels.values())
+        values = {
+            'directory': str(self.bag.directory),
+            'topics': len(self._channels),
+            'messages': self.received,
+            'rate': f'{(self.received - count) / (now - before):.0f}',
+            'queue': len(self._hold) + len(self._pending),
+            'dropped': lost,
+            'late': self._hold.late,
+            'bytes': self.bag.size if not self.bag.closed else 0,
+        }
+        kind = message('diagnostic_msgs/msg/DiagnosticStatus')
+        status = kind(
+            name=f'{self.get_fully_qualified_name().lstrip("/")}: recording',
+            level=kind.ERROR if self.failure else kind.WARN if lost else kind.OK,
+            message=self.failure or (f'{lost} messages lost' if lost else 'recording'),
+        )
+        pair = message('diagnostic_msgs/msg/KeyValue')
+        status.values = [pair(key=key, value=str(value)) for key, value in values.items()]
+        array = message('diagnostic_msgs/msg/DiagnosticArray')(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def _clock_of(data: bytes) -> int:
+    """Nanoseconds of a Clock message in CDR."""
+    seconds, nanoseconds = struct.unpack_from('<iI' if data[1] else '>iI', data, 4)
+    return seconds * 10**9 + nanoseconds
+
+
+def _qos_record(profile: Any) -> QosRecord:
+    """A discovered publisher's profile in rosbag2's words."""
+
+    def nanoseconds(duration: Any) -> int:
+        value = duration.nanoseconds
+        return INFINITE if value <= 0 else min(value, INFINITE)
+
+    return QosRecord(
+        history=profile.history.name.lower(),
+        depth=profile.depth,
+        reliability='reliable' if profile.reliability == ReliabilityPolicy.RELIABLE else 'best_effort',
+        durability='transient_local' if profile.durability == DurabilityPolicy.TRANSIENT_LOCAL else 'volatile',
+        deadline=nanoseconds(profile.deadline),
+        lifespan=nanoseconds(profile.lifespan),
+        lease_duration=nanoseconds(profile.liveliness_lease_duration),
+    )
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT, SIGTERM or `max_duration`.
+
+    Returns:
+        Exit status: 0, or 1 when the bag could not be made or written.
+    """
+    init(args=args)
+    node: RecorderNode | None = None
+    try:
+        node = RecorderNode()
+        while not node.finished and not node.failure:
+            spin_once(node)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except BagError as error:
+        print(f'recorder_node: {error}', file=sys.stderr)
+        return 1
+    finally:
+        if node is not None:
+            node.finish()
+            node.destroy_node()
+        try_shutdown()
+    return 1 if node.failure else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""The order of messages in a bag of simulated time.
+
+Messages of different publishers reach the recorder in an order that differs from run to run, by some milliseconds of
+real time. In simulated time the order is put right: a message is held back until the simulated clock had passed its
+time stamp already `hold` seconds of *real* time ago, and then written in the order of (time stamp, topic, arrival on
+that topic). A message with that stamp was published before the clock passed it, so it has had `hold` seconds to arrive.
+Two runs of the same lockstep simulation so give the same sequence of messages.
+
+A message that comes later than that is written all the same, after its turn; `late` counts them. A message whose stamp
+lies ahead of the clock (its publisher has another clock, or the simulation stands still) is not kept for ever: it is
+written once it is `patience` seconds of real time old.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+Entry = tuple[int, str, int, int, int, bytes]
+"""Log time, topic name, arrival number, topic number, publish time, data."""
+
+
+class HoldBack:
+    """Messages that wait for their turn.
+
+    Args:
+        hold: Seconds of real time between the clock's passing of a stamp and the writing.
+        patience: Seconds of real time after which a message is written whatever the clock says.
+    """
+
+    def __init__(self, hold: float = 0.25, patience: float = 0.6):
+        self.hold = hold
+        self.patience = patience
+        self.late = 0
+        self._waiting: list[Entry] = []
+        self._arrivals = 0
+        self._clock = 0
+        self._marks: deque[tuple[float, int, int]] = deque()
+        self._horizon = -1
+        self._written = -1
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def clock(self) -> int:
+        """The newest simulated time seen, in nanoseconds."""
+        return self._clock
+
+    def see_clock(self, nanoseconds: int) -> None:
+        """The simulated clock has come to a time; a clock that was set back begins anew."""
+        if nanoseconds < self._clock:
+            self._horizon = self._written = -1
+            self._marks.clear()
+        self._clock = nanoseconds
+
+    def add(self, log_time: int, topic: str, number: int, publish_time: int, data: bytes) -> None:
+        """A message has arrived."""
+        self._arrivals += 1
+        if log_time <= self._written:
+            self.late += 1
+        self._waiting.append((log_time, topic, self._arrivals, number, publish_time, data))
+
+    def due(self, now: float) -> list[tuple[int, int, int, bytes]]:
+        """The messages whose turn has come, in order.
+
+        Args:
+            now: Real time in seconds; call at least every `hold` seconds.
+
+        Returns:
+            (topic number, log time, publish time, data) each, as `BagWriter.checkpoint` takes them.
+        """
+        self._marks.append((now, self._clock, self._arrivals))
+        old_arrival = -1
+        for time, clock, arrivals in self._marks:
+            if time <= now - self.hold:
+                self._horizon = max(self._horizon, clock)
+            if time <= now - self.patience:
+                old_arrival = arrivals
+        while self._marks[0][0] <= now - self.patience:
+            self._marks.popleft()
+        ready = [entry for entry in self._waiting if entry[0] <= self._horizon or entry[2] <= old_arrival]
+        if ready:
+            self._waiting = [e for e in self._waiting if e[0] > self._horizon and e[2] > old_arrival]
+        self._written = max(self._written, self._horizon)
+        return self._ordered(ready)
+
+    def all(self) -> list[tuple[int, int, int, bytes]]:
+        """Everything that is left, in order."""
+        ready, self._waiting = self._waiting, []
+        return self._ordered(ready)
+
+    @staticmethod
+    def _ordered(entries: list[Entry]) -> list[tuple[int, int, int, bytes]]:
+        entries.sort()
+        return [(number, time, published, data) for time, _, _, number, published, data in entries]
