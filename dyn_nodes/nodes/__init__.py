@@ -1,1 +1,1 @@
-"""TODO"""
+"""Thin ROS nodes: parameters, topics, clock; no physics."""

@@ -179,7 +179,7 @@ class DynamicsNode(Node):
             self._watch_wheels(balance)
             self.reporter.publish(balance, self.due('marker_period'))
             self.health.note(balance)
-        self.diagnostics.update(plant.time)
+            self.diagnostics.update(plant.time)
         self.joint_states.publish(joint_state(plant))
 
     def due(self, period: str) -> bool:

@@ -1,4 +1,4 @@
-"""Joints driven to positions: computed torque, which also stands in for the load-holding valves of a silent actuator."""
+"""Joints driven to positions: computed torque. It also stands in for the load-holding valves of a silent actuator."""
 
 from __future__ import annotations
 

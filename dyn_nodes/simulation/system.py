@@ -239,7 +239,8 @@ class System:
         stride = round(float(spacing[0]) / step) if len(spacing) else 1
         if len(spacing) and (stride < 1 or np.abs(spacing - stride * step).max() > 1e-9 * step * stride):
             raise ValueError(
-                f'expected times spaced by a multiple of the step {step:g} s, found {spacing.min():g}..{spacing.max():g} s'
+                f'expected times spaced by a multiple of the step {step:g} s, found spacings of '
+                f'{spacing.min():g} to {spacing.max():g} s'
             )
         steps = stride * (len(times) - 1)
         status, taken = self.module.run_rk4(x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
