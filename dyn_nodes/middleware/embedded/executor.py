@@ -99,7 +99,7 @@ class SingleThreadedExecutor:
     def wake(self) -> None:
         """Let a waiting thread look around."""
         with self._lock:
-            if self._guard is not None and self._guard._ref > 0:
+            if self._guard is not None and self._context.participant is not None:
                 self._guard.set(True)
 
     def refresh(self) -> None:
@@ -244,6 +244,8 @@ class SingleThreadedExecutor:
                 self._watched[self._keys[reference]] = action
 
     def _open(self, context: Context) -> None:
+        if context is not self._context:
+            raise ValueError('a node and its executor must be of one context')
         self._waitset = dds.WaitSet(context.participant)
         self._guard = GuardCondition(context.participant)
         self._waitset.attach(self._guard, _GUARD_KEY)

@@ -96,6 +96,11 @@ class Publisher:
             try:
                 return self._write(sample, stamp)
             except DDSException as error:
+                if error.code == DDSException.DDS_RETCODE_BAD_PARAMETER:  # Cyclone checks the bytes against the type
+                    raise ValueError(
+                        f'{self.topic_name}: not a valid {self.msg_type.__msgtype__}: raw bytes are not its encoding, '
+                        'or a sequence or string is longer than its bound'
+                    ) from None
                 if error.code != DDSException.DDS_RETCODE_TIMEOUT:
                     raise
                 if not self._context.ok():
@@ -103,6 +108,8 @@ class Publisher:
 
     def report_status(self) -> None:
         """Warn of readers whose QoS does not fit."""
+        if self._destroyed:
+            return
         status = self._writer.get_offered_incompatible_qos_status()
         if status.total_count_change > 0:
             self._logger.warn(

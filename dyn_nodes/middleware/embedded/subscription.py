@@ -135,6 +135,8 @@ class Subscription:
 
     def report_status(self) -> None:
         """Warn of writers whose QoS does not fit."""
+        if self._destroyed:
+            return
         status = self._reader.get_requested_incompatible_qos_status()
         if status.total_count_change > 0:
             self._logger.warn(

@@ -24,6 +24,7 @@ PLACEHOLDER = 'structure_needs_at_least_one_member'
 #: How rclpy's get_fields_and_field_types spells base types.
 _IDL_NAMES = {'float32': 'float', 'float64': 'double', 'bool': 'boolean', 'byte': 'octet', 'char': 'uint8'}
 
+_UNSET = object()
 _store = get_typestore(Stores.ROS2_JAZZY)
 _classes: dict[str, type] = {}
 _codecs: dict[str, Codec] = {}
@@ -115,12 +116,12 @@ def _make_class(name: str) -> type:
     defaults = DEFAULTS.get(name, {})
     slots = [normalize_fieldname(field) for field, _ in fields]
     shown = [slot for (field, _), slot in zip(fields, slots) if field != PLACEHOLDER]
-    names: dict[str, Any] = {'zeros': np.zeros, 'new': object.__new__}
-    init = [f'def __init__(self{", *, " if shown else ""}{", ".join(f"{slot}=None" for slot in shown)}):']
+    names: dict[str, Any] = {'zeros': np.zeros, 'new': object.__new__, 'unset': _UNSET}
+    init = [f'def __init__(self{", *, " if shown else ""}{", ".join(f"{slot}=unset" for slot in shown)}):']
     make = [f'def make({", ".join(slots)}):', '  self = new(cls)']
     for index, ((field, desc), slot) in enumerate(zip(fields, slots)):
         value = _default_source(index, desc, defaults.get(field), names)
-        init.append(f'  self.{slot} = {value} if {slot} is None else {slot}' if slot in shown else f'  self.{slot} = 0')
+        init.append(f'  self.{slot} = {value} if {slot} is unset else {slot}' if slot in shown else f'  self.{slot} = 0')
         make.append(f'  self.{slot} = {slot}')
     make.append('  return self')
     exec('\n'.join([*init, *make]), names)  # the source is made of type definitions, not of data
