@@ -231,3 +231,27 @@ def test_an_external_entity_is_never_opened(tmp_path, monkeypatch):
         load_machine(path)
     assert 'not for you' not in str(caught.value)
     assert caught.value.problems[0].line == 1
+
+
+@pytest.mark.parametrize(
+    ('changes', 'message'),
+    [
+        ([('attachment: free', 'attachment: fixed')], 'wheels: expected no wheels on a fixed base, found 4'),
+        ([('[1.2, -0.9, -0.1]', '[1.2, -0.9, 2.0]')], 'wheels.front_right.position: expected an attachment below'),
+        ([('stiffness: 2.0e5', 'stiffness: 1.0e4')], 'wheels: expected wheels that carry the weight, 11281.5 N'),
+        ([('    luff: 0.5\n', '')], None),
+    ],
+)
+def test_doubtful_combinations_of_both_files_are_warnings(tmp_path, changes, message):
+    machine, problems, warnings = load_machine_report(CRANE, edited(CONFIG, tmp_path, *changes))
+    assert problems == ()
+    assert machine is not None
+    assert warnings == () if message is None else any(message in str(warning) for warning in warnings)
+
+
+def test_a_free_base_without_wheels_is_a_warning(tmp_path):
+    config = tmp_path / 'm.yaml'
+    config.write_text('base: {attachment: free}\n', encoding='utf-8')
+    machine, _, warnings = load_machine_report(CRANE, config)
+    assert machine.base.link == 'base_link'
+    assert [warning.found for warning in warnings] == ['none: nothing holds the machine up']
