@@ -199,7 +199,9 @@ def test_an_unknown_type_is_named_with_what_is_close():
 
 
 def test_a_registered_message_works_like_the_others():
-    made = register_message('test_msgs/msg/Load', 'uint8 FULL=2\nstd_msgs/Header header\nfloat64[3] force\nstring[] ids')
+    made = register_message(
+        'test_msgs/msg/Load', 'uint8 FULL=2\nstd_msgs/Header header\nfloat64[3] force\nstring[] ids'
+    )
     msg = made(force=[1, 2, 3], ids=['x'])
     assert deserialize_message(serialize_message(msg), made) == msg
     assert made.FULL == 2

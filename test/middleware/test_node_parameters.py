@@ -89,7 +89,7 @@ def test_declared_defaults_and_overrides(make_context):
 
 def test_an_override_of_another_type_is_refused(make_context):
     node = Node('tester', context=make_context('--ros-args', '-p', 'gain:=2'))
-    with pytest.raises(InvalidParameterTypeException, match=r"gain.*expected type DOUBLE"):
+    with pytest.raises(InvalidParameterTypeException, match=r'gain.*expected type DOUBLE'):
         node.declare_parameter('gain', 1.0)
     assert not node.has_parameter('gain')
 

@@ -96,7 +96,9 @@ def test_undecodable_samples_are_dropped_counted_and_logged_once(node, spinner, 
 
 
 def test_a_late_joiner_gets_latched_messages_to_its_depth(context, node, spinner):
-    publisher = node.create_publisher(Float64, 'latched', QoSProfile(depth=3, durability=DurabilityPolicy.TRANSIENT_LOCAL))
+    publisher = node.create_publisher(
+        Float64, 'latched', QoSProfile(depth=3, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    )
     for value in range(5):
         publisher.publish(Float64(data=float(value)))
     late, volatile = [], []

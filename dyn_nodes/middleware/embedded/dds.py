@@ -26,6 +26,8 @@ from .types import PLACEHOLDER, message, typestore
 MAX_PARTICIPANT_INDEX = 99
 #: How soon a process that died without a word is forgotten.
 LEASE_SECONDS = 5
+#: How long a writer waits at its end for readers that have not got everything; a dead reader costs this much.
+LINGER_MILLISECONDS = 100
 
 idl_types: Any = _types  # its classes are generic at run time only
 
@@ -73,7 +75,9 @@ def domain_configuration(environment: Any = os.environ) -> str | None:
         f'<CycloneDDS><Domain>{general}<Discovery><ParticipantIndex>auto</ParticipantIndex>'
         f'<MaxAutoParticipantIndex>{MAX_PARTICIPANT_INDEX}</MaxAutoParticipantIndex>'
         f'<LeaseDuration>{LEASE_SECONDS}s</LeaseDuration>'
-        f'{f"<Peers>{elements}</Peers>" if peers else ""}</Discovery></Domain></CycloneDDS>'
+        f'{f"<Peers>{elements}</Peers>" if peers else ""}</Discovery>'
+        f'<Internal><WriterLingerDuration>{LINGER_MILLISECONDS}ms</WriterLingerDuration></Internal>'
+        '</Domain></CycloneDDS>'
     )
 
 

@@ -127,6 +127,12 @@ class SingleThreadedExecutor:
         """
         while self._context.ok() and not self._is_shutdown:
             self.spin_once()
+        self._raise_if_ended_from_outside()
+
+    def _raise_if_ended_from_outside(self) -> None:
+        # A signal may come while a callback runs; then no wait is there to be interrupted by it.
+        if self._context.shutdown_by_signal is not None:
+            raise ExternalShutdownException()
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Run one callback, waiting for it for at most `timeout_sec` (None or negative: for ever)."""
@@ -287,6 +293,7 @@ def spin(node: Any, executor: SingleThreadedExecutor | None = None) -> None:
         chosen.add_node(node)
         while chosen.context.ok():
             chosen.spin_once()
+        chosen._raise_if_ended_from_outside()
     finally:
         chosen.remove_node(node)
 

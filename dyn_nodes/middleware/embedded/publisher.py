@@ -29,6 +29,9 @@ class Publisher:
 
     While the node's clock runs on simulated time, samples carry that time as their DDS source timestamp, so that a
     recorder that stores source timestamps makes the same bag from the same run, bit for bit.
+
+    Attributes:
+        gid: the writer's GUID.
     """
 
     def __init__(
@@ -55,12 +58,8 @@ class Publisher:
         self._writer.set_status_mask(DDSStatus.OfferedIncompatibleQos)
         self._data_type = self._writer.data_type
         self._write = self._writer.write
+        self.gid = dds.gid(self._writer)
         self._destroyed = False
-
-    @property
-    def gid(self) -> bytes:
-        """The writer's GUID."""
-        return dds.gid(self._writer)
 
     @property
     def status_entity(self) -> Any:

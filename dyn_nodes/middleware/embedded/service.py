@@ -69,6 +69,8 @@ class _Endpoint:
         self._writer = DataWriter(context.participant, written_topic, policies(written, True))
         self._reader = DataReader(context.participant, read_topic, policies(read, False))
         self._condition = ReadCondition(self._reader, ANY_STATE)
+        self.reader_gid = dds.gid(self._reader)
+        self.writer_gid = dds.gid(self._writer)
         self._encode = codec(written).encode
         self._decode = codec(read).decode
         self._destroyed = False
@@ -77,16 +79,6 @@ class _Endpoint:
     def condition(self) -> Any:
         """The DDS condition that triggers when there is something to take."""
         return self._condition
-
-    @property
-    def reader_gid(self) -> bytes:
-        """The reader's GUID."""
-        return dds.gid(self._reader)
-
-    @property
-    def writer_gid(self) -> bytes:
-        """The writer's GUID."""
-        return dds.gid(self._writer)
 
     def _send(self, guid: int, number: int, content: Any) -> None:
         cdr = self._encode(content, _HEADER.pack(guid, number))

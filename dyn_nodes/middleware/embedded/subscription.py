@@ -56,6 +56,7 @@ class Subscription:
     """Calls back with the messages of one topic; made by `Node.create_subscription`.
 
     Attributes:
+        gid: the reader's GUID.
         decode_errors: samples that were dropped because they could not be decoded.
     """
 
@@ -87,12 +88,8 @@ class Subscription:
         )
         self._reader.set_status_mask(DDSStatus.RequestedIncompatibleQos)
         self._condition = ReadCondition(self._reader, ANY_STATE)
+        self.gid = dds.gid(self._reader)
         self._destroyed = False
-
-    @property
-    def gid(self) -> bytes:
-        """The reader's GUID."""
-        return dds.gid(self._reader)
 
     @property
     def condition(self) -> Any:

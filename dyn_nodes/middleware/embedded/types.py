@@ -121,7 +121,9 @@ def _make_class(name: str) -> type:
     make = [f'def make({", ".join(slots)}):', '  self = new(cls)']
     for index, ((field, desc), slot) in enumerate(zip(fields, slots)):
         value = _default_source(index, desc, defaults.get(field), names)
-        init.append(f'  self.{slot} = {value} if {slot} is unset else {slot}' if slot in shown else f'  self.{slot} = 0')
+        init.append(
+            f'  self.{slot} = {value} if {slot} is unset else {slot}' if slot in shown else f'  self.{slot} = 0'
+        )
         make.append(f'  self.{slot} = {slot}')
     make.append('  return self')
     exec('\n'.join([*init, *make]), names)  # the source is made of type definitions, not of data
