@@ -11,7 +11,8 @@ Parameters (all read-only)
     use_sim_time  Log times are simulated time.
 
 Twice and more a second everything received is written and the bag on the disk is complete (see
-`recording/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair first.
+`recording/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair
+first.
 
 Log time is the time of receipt. With `use_sim_time` it is the simulated time at which the message was published (the
 embedded runtime's publishers put it into DDS's source timestamp), and messages are put in order by it, see
@@ -36,10 +37,13 @@ from dyn_nodes.middleware import (
     ClockType,
     DurabilityPolicy,
     ExternalShutdownException,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
     Node,
     Parameter,
     ParameterDescriptor,
     QoSProfile,
+    RCLInvalidROSArgsError,
     ReliabilityPolicy,
     init,
     message,
@@ -63,6 +67,7 @@ FLUSH_BYTES = 8 * 1024 * 1024
 LINGER = 0.2
 CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
 DAY = 86_400 * 10**9
+PARAMETER_ERRORS = (InvalidParameterTypeException, InvalidParameterValueException, RCLInvalidROSArgsError)
 
 
 class Channel:
@@ -351,23 +356,22 @@ def main(args: list[str] | None = None) -> int:
     Returns:
         Exit status: 0, or 1 when the bag could not be made or written.
     """
-    init(args=args)
     node: RecorderNode | None = None
     try:
+        init(args=args)
         node = RecorderNode()
         while not node.finished and not node.failure:
             spin_once(node)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
-    except BagError as error:
+    except (BagError, *PARAMETER_ERRORS) as error:
         print(f'recorder_node: {error}', file=sys.stderr)
-        return 1
     finally:
         if node is not None:
             node.finish()
             node.destroy_node()
         try_shutdown()
-    return 1 if node.failure else 0
+    return 1 if node is None or node.failure else 0
 
 
 if __name__ == '__main__':

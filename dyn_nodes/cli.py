@@ -1,0 +1,81 @@
+"""The command `dyn-nodes`: the spelling of `ros2`, without ROS."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from dyn_nodes import __version__
+from dyn_nodes.commands import CommandError
+
+COMMANDS = ('launch', 'run', 'check', 'demo', 'study', 'topic', 'node', 'param', 'service', 'bag')
+"""In the order of the help. A command whose module isn't there is left out."""
+
+
+def _module(command: str) -> ModuleType | None:
+    name = f'dyn_nodes.commands.{command}'
+    return importlib.import_module(name) if importlib.util.find_spec(name) is not None else None
+
+
+def build_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The whole parser, or that of some commands only."""
+    parser = argparse.ArgumentParser(
+        prog='dyn-nodes',
+        description='Simulation, control and safety nodes for mobile manipulators.',
+        epilog='dyn-nodes COMMAND --help says more about a command.',
+    )
+    parser.add_argument('--version', action='version', version=f'dyn_nodes {__version__}')
+    subparsers = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
+    for command in commands:
+        module = _module(command)
+        if module is not None:
+            module.add_parser(subparsers)
+            subparsers.choices[command].set_defaults(run_command=module.run)
+    return parser
+
+
+def _stop(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        argv: The command line without the program's name; this process's own when None.
+
+    Returns:
+        The exit status: the command's; 1 or 2 for a mistake; 130 after Ctrl-C.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        # Only the module of the command that is asked for is imported; the others may be slow to.
+        chosen = [arguments[0]] if arguments and arguments[0] in COMMANDS and _module(arguments[0]) else COMMANDS
+        parser = build_parser(chosen)
+        args = parser.parse_args(arguments)
+        if args.command is None:
+            parser.print_help()
+            return 2
+        if argv is None:
+            signal.signal(signal.SIGTERM, _stop)
+        return int(args.run_command(args) or 0)
+    except SystemExit as exit_:  # argparse: help, version, a wrong usage
+        return exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
+    except CommandError as error:
+        print(f'dyn-nodes: {error}', file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+if __name__ == '__main__':
+    sys.exit(main())

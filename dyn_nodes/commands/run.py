@@ -1,0 +1,46 @@
+"""`dyn-nodes run`: runs one node in this process."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import sys
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        'run',
+        'Run one node.',
+        'dyn-nodes run recorder_node --ros-args -p directory:=my_bag -r __node:=recorder',
+    )
+    parser.add_argument('node', metavar='NODE', help='its name, such as dynamics_node')
+    parser.add_argument(
+        'arguments', metavar='...', nargs=argparse.REMAINDER, help='its arguments, such as --ros-args -p name:=value'
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the node's `main`.
+
+    Raises:
+        CommandError: There is no such node.
+    """
+    from dyn_nodes.launching.processes import known_nodes
+    from dyn_nodes.share import PACKAGE
+
+    name, arguments = args.node, list(args.arguments)
+    if name == PACKAGE and arguments:  # `ros2 run PACKAGE NODE`
+        name = arguments.pop(0)
+    known = known_nodes()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f' (did you mean {close[0]}?)' if close else ''
+        raise CommandError(f"unknown node '{name}'{hint}; known: {', '.join(known)}")
+    sys.argv = [name, *arguments]
+    module = importlib.import_module(f'{PACKAGE}.nodes.{name}')
+    return int(module.main(sys.argv) or 0)
