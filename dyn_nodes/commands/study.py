@@ -1,0 +1,117 @@
+"""`dyn-nodes study`: run the sources' experiments and judge them by what the sources say."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+DEFAULT_OUT = 'study_results'
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `study` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'study',
+        "List or run the sources' experiments; every run is compared with what the source says",
+        'dyn-nodes study list\n'
+        'dyn-nodes study run abo-shanab-2003/e3 --plot\n'
+        'dyn-nodes study run abo-shanab-2003/all --json',
+    )
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
+    listing = verbs.add_parser('list', help='names and titles of all studies')
+    listing.add_argument('--json', action='store_true', help='print JSON')
+    running = verbs.add_parser(
+        'run',
+        help='run studies',
+        description='Run studies. Exit status 0 only if every claim holds.',
+    )
+    running.add_argument('name', metavar='NAME', help='SOURCE/STUDY, SOURCE/all or all')
+    running.add_argument('--plot', action='store_true', help='draw the figures; they go to --out with one HTML page')
+    running.add_argument('--json', action='store_true', help='print all claims as JSON')
+    running.add_argument('--out', metavar='DIR', help=f'directory of the page and the figures ({DEFAULT_OUT})')
+    running.add_argument('--jobs', type=int, metavar='N', help='processes for sweeps (one a core)')
+
+
+def run(args: argparse.Namespace) -> int:
+    """List or run studies; return 0 where every claim holds, else 1."""
+    return _list(args) if args.verb == 'list' else _run(args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from dyn_nodes.studies.framework import load_studies
+
+    studies = load_studies()
+    if args.json:
+        print(json.dumps([{'name': entry.name, 'title': entry.title} for entry in studies.values()], indent=2))
+        return 0
+    width = max((len(name) for name in studies), default=0)
+    for entry in studies.values():
+        print(f'{entry.name:<{width}}  {entry.title}')
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    from dyn_nodes.studies.framework import StudyResult, as_json, run_studies, select
+
+    if args.jobs is not None and args.jobs < 1:
+        raise CommandError(f'--jobs: expected at least 1, found {args.jobs}', 2)
+    try:
+        chosen = select(args.name)
+    except KeyError as error:
+        raise CommandError(str(error.args[0])) from None
+    out = Path(args.out or DEFAULT_OUT) if args.plot or args.out else None
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandError(f'--out {out}: {error.strerror}') from None
+
+    def finished(result: StudyResult) -> None:
+        if not args.json:
+            _print_result(result)
+
+    results = run_studies(chosen, args.plot, args.jobs, finished=finished)
+    if args.json:
+        print(json.dumps(as_json(results), indent=2, ensure_ascii=False))
+    if out is not None:
+        from dyn_nodes.studies.page import write_figures, write_page
+
+        write_page(results, out / 'index.html', f'dyn-nodes study run {args.name}')
+        write_figures(results, out)
+        (out / 'claims.json').write_text(
+            json.dumps(as_json(results), indent=2, ensure_ascii=False) + '\n', encoding='utf-8'
+        )
+        if not args.json:
+            print(f'page: {out / "index.html"}')
+    return 0 if all(result.passed for result in results) else 1
+
+
+def _print_result(result: object) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dyn_nodes.studies.framework import StudyResult
+    from dyn_nodes.studies.page import shown
+
+    assert isinstance(result, StudyResult)
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, emoji=False, width=max(console.width, 140))
+    table = Table(
+        title=f'{result.study.name}: {result.study.title} ({result.seconds:.1f} s)',
+        title_justify='left',
+        title_style='bold',
+    )
+    for heading in ('claim', 'source', 'expected', 'value', 'tolerance', ''):
+        table.add_column(heading)
+    for claim in result.claims:
+        verdict = '[green]holds[/green]' if claim.passed else '[red]fails[/red]'
+        cells = (claim.claim, claim.source, *(shown(v) for v in (claim.expected, claim.value, claim.tolerance)))
+        table.add_row(*(cell.replace('[', r'\[') for cell in cells), verdict)
+    console.print(table)
+    for note in result.notes:
+        console.print(note, style='dim', markup=False)
