@@ -8,6 +8,7 @@ import pytest
 
 from dyn_nodes.middleware.embedded.api import (
     DurabilityPolicy,
+    ExternalShutdownException,
     HistoryPolicy,
     Node,
     NotInitializedException,
@@ -264,3 +265,21 @@ def test_log_messages_are_printed_in_ros_format_and_published_on_rosout(context,
     assert '[tester]: valve stuck' in errors
     assert errors.startswith('[WARN] [')
     assert 'not said' not in errors
+
+
+def test_a_callback_in_which_a_signal_comes_may_finish_its_work(context, node, spinner):
+    done = []
+    publisher = node.create_publisher(Float64, 'x', 10)
+
+    def work():
+        context.stop(15)  # what the signal handler does
+        publisher.publish(Float64())
+        node.get_logger().info('stopping')
+        late = node.create_publisher(Float64, 'y', 10)
+        done.append((late, node.get_topic_names_and_types(), node.count_publishers('/y')))
+
+    node.create_timer(0.01, work)
+    with pytest.raises(ExternalShutdownException):
+        spinner.executor.spin()
+    assert done[0][2] == 1
+    context.shutdown()

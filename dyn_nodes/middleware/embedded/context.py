@@ -91,8 +91,11 @@ class Context:
         return self._ok
 
     def check(self) -> None:
-        """Raise NotInitializedException unless `ok`."""
-        if not self._ok:
+        """Raise NotInitializedException before `init` and after `shutdown`.
+
+        A signal alone does not make a context unusable: the callback that it comes in may finish its work.
+        """
+        if self.participant is None:
             raise NotInitializedException()
 
     def __enter__(self) -> Context:

@@ -50,6 +50,7 @@ class SingleThreadedExecutor:
         self._timers: list[Any] = []
         self._next_key = _GUARD_KEY + 1
         self._stale = True
+        self._is_waiting = False
         self._context.on_shutdown(self.wake)
 
     @property
@@ -99,7 +100,7 @@ class SingleThreadedExecutor:
     def wake(self) -> None:
         """Let a waiting thread look around."""
         with self._lock:
-            if self._guard is not None and self._context.participant is not None:
+            if self._is_waiting and self._guard is not None and self._context.participant is not None:
                 self._guard.set(True)
 
     def refresh(self) -> None:
@@ -187,6 +188,7 @@ class SingleThreadedExecutor:
 
     def _collect(self, deadline: int | None) -> None:
         """Wait once, and queue what is ready: timers first, then the entities in the order of their creation."""
+        self._is_waiting = True  # set before anything is looked at, so that a change after the look wakes the wait
         if self._stale:
             self._rebuild()
         tasks = self._steps()
@@ -196,6 +198,7 @@ class SingleThreadedExecutor:
             keys: list[int] = []
         else:
             keys = self._waitset.wait(wait)
+        self._is_waiting = False
         if keys:
             keys = sorted(keys)
             if keys[0] == _GUARD_KEY and self._guard is not None:

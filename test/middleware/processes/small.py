@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from dyn_nodes.middleware import (
@@ -90,7 +91,5 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    try:
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         main()
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
