@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dyn_nodes.model import schema
@@ -13,6 +13,7 @@ from dyn_nodes.model.machine import (
     Base,
     CylinderActuator,
     InitialState,
+    Karnopp,
     LuGre,
     MotorActuator,
     Payload,
@@ -126,10 +127,21 @@ def _wheels(reader: SchemaReader, entry: object, shared: dict[str, Entry], root_
                 stiffness=values['stiffness'],  # type: ignore[arg-type]
                 damping=values['damping'],  # type: ignore[arg-type]
                 free_length=values['free_length'],  # type: ignore[arg-type]
-                friction=LuGre(**friction) if isinstance(friction, dict) else None,
+                friction=_friction(values) if isinstance(friction, dict) else None,
+                friction_point=values['friction_point'],  # type: ignore[arg-type]
             )
         )
     return tuple(wheels)
+
+
+def _friction(wheel: Values) -> LuGre | Karnopp:
+    """Return the friction of a wheel whose mapping is complete; the keys of the other model are not used."""
+    given: dict[str, Any] = dict(wheel['friction'])  # type: ignore[call-overload]
+    kind = Karnopp if given['model'] == 'karnopp' else LuGre
+    for key in ('stiffness', 'damping'):
+        if given[key] is None:
+            given[key] = wheel[key]
+    return kind(**{entry.name: given[entry.name] for entry in fields(kind)})
 
 
 def _actuators(reader: SchemaReader, entry: object, shared: dict[str, Entry]) -> tuple[Actuator, ...]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 JointType = Literal['revolute', 'continuous', 'prismatic', 'fixed']
 Attachment = Literal['fixed', 'planar', 'free']
+FrictionPoint = Literal['ground', 'attachment']
 
 
 def frozen_array(values: object, shape: tuple[int, ...]) -> Array:
@@ -98,6 +99,23 @@ class LuGre:
     stribeck_exponent: float = 0.5
 
 
+@dataclass(frozen=True)
+class Karnopp:
+    """Karnopp friction behind a horizontal spring and damper on a massless foot (abo-shanab-2003, eqs 6.1, 6.5 to 6.8).
+
+    Attributes:
+        static, kinetic: friction coefficients mu_s >= mu_c > 0.
+        stiffness: k_h, N/m.  damping: c_h, N s/m; of the wheel, horizontally.
+        stick_speed: D_v, speed of the foot below which it sticks, m/s.
+    """
+
+    static: float = 0.9
+    kinetic: float = 0.5
+    stiffness: float = 3.5e6
+    damping: float = 1.5e5
+    stick_speed: float = 1e-3
+
+
 @dataclass(frozen=True, eq=False)
 class Wheel:
     """A braked wheel or foot: a unilateral Kelvin-Voigt element along the ground normal, and friction.
@@ -108,7 +126,9 @@ class Wheel:
         position: (3,) attachment point in the frame of `link`, m (abo-shanab-2003, r_w of section 7.2).
         stiffness: k, N/m.  damping: c, N s/m.
         free_length: l_o, height of the attachment above the ground at which contact is lost, m.
-        friction: LuGre parameters, or None for a frictionless contact.
+        friction: parameters of its friction model, or None for a frictionless contact.
+        friction_point: where friction acts and sees the speed: the `ground` point below the wheel, or the `attachment`,
+            as in chapter 6 of the source; both are power-consistent (spec 2.23, 2.24).
     """
 
     name: str
@@ -117,7 +137,8 @@ class Wheel:
     stiffness: float
     damping: float
     free_length: float
-    friction: LuGre | None = None
+    friction: LuGre | Karnopp | None = None
+    friction_point: FrictionPoint = 'ground'
 
 
 @dataclass(frozen=True)

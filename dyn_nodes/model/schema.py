@@ -47,13 +47,17 @@ def _number(name: str, unit: str, sign: Sign, meaning: str, default: object = RE
 
 
 FRICTION = (
+    Key('model', 'choice', 'friction model', default='lugre', choices=('lugre', 'karnopp')),
     _number('static', '', 'positive', 'friction coefficient at rest, mu_s', 0.9),
     _number('kinetic', '', 'positive', 'friction coefficient while sliding fast, mu_c <= mu_s', 0.5),
-    _number('bristle_stiffness', '1/m', 'positive', 'sigma_0', 40.0),
-    _number('bristle_damping', 's/m', 'non-negative', 'sigma_1', 4.9487),
-    _number('viscous', 's/m', 'non-negative', 'sigma_2', 0.0018),
-    _number('stribeck_speed', 'm/s', 'positive', 'v_s', 12.5),
-    _number('stribeck_exponent', '', 'positive', 'alpha', 0.5),
+    _number('bristle_stiffness', '1/m', 'positive', 'sigma_0; of lugre only', 40.0),
+    _number('bristle_damping', 's/m', 'non-negative', 'sigma_1; of lugre only', 4.9487),
+    _number('viscous', 's/m', 'non-negative', 'sigma_2; of lugre only', 0.0018),
+    _number('stribeck_speed', 'm/s', 'positive', 'v_s; of lugre only', 12.5),
+    _number('stribeck_exponent', '', 'positive', 'alpha; of lugre only', 0.5),
+    _number('stiffness', 'N/m', 'positive', 'k_h, horizontal; of karnopp only; absent: that of the wheel', None),
+    _number('damping', 'N s/m', 'positive', 'c_h, horizontal; of karnopp only; absent: that of the wheel', None),
+    _number('stick_speed', 'm/s', 'positive', 'D_v, below which the wheel sticks; of karnopp only', 1e-3),
 )
 WHEEL = (
     Key('link', 'text', 'the link that carries it', default=None),
@@ -61,7 +65,14 @@ WHEEL = (
     _number('stiffness', 'N/m', 'positive', 'of suspension and tyre together'),
     _number('damping', 'N s/m', 'non-negative', 'of suspension and tyre together'),
     _number('free_length', 'm', 'positive', 'height of the attachment above the ground at which contact is lost'),
-    Key('friction', 'table', 'LuGre tyre friction; absent or `null`: frictionless', default=None, table=FRICTION),
+    Key('friction', 'table', 'LuGre or Karnopp friction; absent or `null`: frictionless', default=None, table=FRICTION),
+    Key(
+        'friction_point',
+        'choice',
+        'where friction acts and sees the speed: `ground`, the point below the wheel, or `attachment`',
+        default='ground',
+        choices=('ground', 'attachment'),
+    ),
 )
 LINKAGE = (
     _number('a', 'm', 'positive', 'distance of one pin from the joint axis'),
