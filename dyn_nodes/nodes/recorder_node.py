@@ -16,7 +16,8 @@ first.
 
 Log time is the time of receipt. With `use_sim_time` it is the simulated time at which the message was published (the
 embedded runtime's publishers put it into DDS's source timestamp), and messages are put in order by it, see
-`recording/ordering.py`. On rclpy, whose source timestamps are of the wall clock, it is the simulated time of receipt.
+`recording/ordering.py`; a clean end gives the file its canonical form, so that equal runs give equal bags. On rclpy,
+whose source timestamps are of the wall clock, log time is the simulated time of receipt.
 
 QoS follows rosbag2: reliable where every publisher is, transient local where every publisher is, so that latched
 messages of before are there too; weaker as soon as a publisher offers less. Queues are deep: nothing is lost while the
@@ -48,6 +49,7 @@ from dyn_nodes.middleware import (
     init,
     message,
     message_definition,
+    ok,
     spin_once,
     try_shutdown,
     type_hash,
@@ -293,7 +295,7 @@ class RecorderNode(Node):
         if not self.failure:
             self._write(self._hold.all() if self.in_sim_time else self._pending)
         if not self.failure:
-            self.bag.close()
+            self.bag.close(canonical=self.in_sim_time)
 
     # --- diagnostics -------------------------------------------------------------------------------------------------
 
@@ -366,6 +368,9 @@ def main(args: list[str] | None = None) -> int:
         pass
     except (BagError, *PARAMETER_ERRORS) as error:
         print(f'recorder_node: {error}', file=sys.stderr)
+    except Exception:
+        if ok():
+            raise  # else: a signal came in the middle of a callback
     finally:
         if node is not None:
             node.finish()

@@ -12,6 +12,7 @@ from dyn_nodes.recording.records import Message
 from dyn_nodes.recording.sqlite_file import SqliteFile
 
 STORAGES = {'mcap': '.mcap', 'sqlite3': '.db3'}
+CANONICAL_LIMIT = 512 * 1024 * 1024
 
 
 class BagError(Exception):
@@ -112,19 +113,26 @@ class BagWriter:
         self._file.commit()
         self._metadata.commit()
 
-    def close(self, custom: Mapping[str, str] | None = None) -> None:
+    def close(self, custom: Mapping[str, str] | None = None, canonical: bool = False) -> None:
         """Finish the bag.
 
         Args:
             custom: Free text for the metadata.
+            canonical: Give the storage file the form that depends on the messages alone (see `canonical.py`), so that
+                equal runs give equal files. MCAP only, and not above 512 MiB: it takes its time.
         """
         if self.closed:
             return
         self.closed = True
+        self._topics = dict(sorted(self._topics.items(), key=lambda item: (item[1].name, item[1].type)))
         text = self._text(custom)
         self._metadata.stage(text)
         self._file.close({'serialized_metadata': text})
         self._metadata.commit()
+        if canonical and isinstance(self._file, McapFile) and self._file.data_size <= CANONICAL_LIMIT:
+            from dyn_nodes.recording.canonical import rewrite
+
+            rewrite(self._file.path)
 
     @property
     def message_count(self) -> int:

@@ -190,8 +190,8 @@ class McapFile:
         self._write(records.footer(old_summary), self._size - TAIL_SIZE)
         self._slot = 0
         self._write_slot(0)
-        self._write(records.footer(self._slot_start(0) + DATA_END_SIZE), self._size - TAIL_SIZE)
         self._write(self._padding(self._data_end, self._visible_slot_start()), self._data_end)
+        self._write(records.footer(self._slot_start(0) + DATA_END_SIZE), self._size - TAIL_SIZE)
 
     # --- summary -----------------------------------------------------------------------------------------------------
 
@@ -235,11 +235,5 @@ class McapFile:
             (records.CHUNK_INDEX, bytes(self._chunk_indexes)),
             (records.METADATA_INDEX, index),
         )
-        offsets = bytearray()
-        for opcode, content in groups:
-            if content:
-                offsets += records.summary_offset(opcode, self._data_end + len(tail), len(content))
-                tail += content
-        offset_start = self._data_end + len(tail)
-        tail += offsets + records.footer(summary_start, offset_start)
+        tail += records.summary(groups, summary_start)
         return bytes(tail), self._data_end + len(tail)

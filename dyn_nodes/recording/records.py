@@ -106,6 +106,21 @@ def summary_offset(opcode: int, start: int, length: int) -> bytes:
     return record(SUMMARY_OFFSET, struct.pack('<BQQ', opcode, start, length))
 
 
+def summary(groups: Iterable[tuple[int, bytes]], start: int) -> bytes:
+    """The summary section of a finished file, its footer and the magic bytes.
+
+    Args:
+        groups: Opcode and records of each kind.
+        start: Where the section lies in the file.
+    """
+    section, offsets = bytearray(), bytearray()
+    for opcode, content in groups:
+        if content:
+            offsets += summary_offset(opcode, start + len(section), len(content))
+            section += content
+    return bytes(section + offsets) + footer(start, start + len(section))
+
+
 def statistics(
     counts: Mapping[int, int], schemas: int, chunks: int, start: int, end: int, metadata_records: int = 0
 ) -> bytes:
