@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dyn_nodes.control.motion import PositionMotion, ValveMotion
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.trajectory_tracker import TrackerGains, TrajectoryTracker
 from dyn_nodes.control.valve_inverse import spool_for_speed
@@ -11,11 +12,13 @@ from dyn_nodes.control.voltage_profile import Segment, TaskError, VoltageProfile
 __all__ = [
     'JointReference',
     'JointTrajectory',
+    'PositionMotion',
     'Segment',
     'TaskError',
     'TrackerGains',
     'TrajectoryPoint',
     'TrajectoryTracker',
+    'ValveMotion',
     'ValvePositionLaw',
     'VoltageProfile',
     'load_voltage_profile',

@@ -20,7 +20,7 @@ _LEAST_LEVER = 1e-3  # m/rad; nearer to a dead centre the load is not divided by
 
 @dataclass(frozen=True)
 class TrackerGains:
-    """Gains of the outer loop, equal for all joints: dq_command = dq_ref + position * e + integral * (integral of e).
+    """Gains of a joint's outer loop: dq_command = feedforward * dq_ref + position * e + integral * (integral of e).
 
     Attributes:
         position: 1/s. Above about 2 zeta omega of the oil spring (abo-shanab-2003, 2.15) the joint rings.
@@ -28,6 +28,7 @@ class TrackerGains:
         dead_band: |e| up to which a joint at its goal is locked with a neutral spool, rad.
         least_speed: joint speed below which the jump over the spool's dead zone is blended in linearly, rad/s.
         load_filter: time constant of the low pass on measured efforts, s.
+        feedforward: times the reference's speed.
     """
 
     position: float = 1.5
@@ -35,6 +36,7 @@ class TrackerGains:
     dead_band: float = 2e-3
     least_speed: float = 5e-3
     load_filter: float = 0.3
+    feedforward: float = 1.0
 
 
 class TrajectoryTracker:
@@ -44,15 +46,32 @@ class TrajectoryTracker:
     position error) goes through the inverse of the valve's steady flow, with the measured effort as load where there
     is one. An open-centre valve moves nothing until its gallery pressure exceeds the load's: without efforts a heavy
     load is followed by feedback alone, several times less closely. Without a trajectory every valve is neutral.
+
+    Args:
+        actuators: n of them.
+        gains: for all joints, or one for each actuator.
+
+    Attributes:
+        gains: one for each actuator; may be changed at any time by `set_gains`.
     """
 
-    def __init__(self, actuators: Sequence[Actuator], gains: TrackerGains | None = None) -> None:
+    def __init__(
+        self, actuators: Sequence[Actuator], gains: TrackerGains | Sequence[TrackerGains] | None = None
+    ) -> None:
         self.actuators = tuple(actuators)
         self.joint_names = tuple(actuator.joint for actuator in self.actuators)
-        self.gains = gains or TrackerGains()
+        self.set_gains(gains or TrackerGains())
         self.trajectory: JointTrajectory | None = None
         self._start = 0.0
         self._reset(0.0)
+
+    def set_gains(self, gains: TrackerGains | Sequence[TrackerGains]) -> None:
+        """Use other gains from now on. Raises ValueError for a wrong number of them."""
+        count = len(self.actuators)
+        self.gains = (gains,) * count if isinstance(gains, TrackerGains) else tuple(gains)
+        if len(self.gains) != count:
+            raise ValueError(f'gains: expected {count}, found {len(self.gains)}')
+        self._load_filters = np.array([each.load_filter for each in self.gains])
 
     def _reset(self, time: float) -> None:
         self._integral = np.zeros(len(self.actuators))
@@ -118,23 +137,23 @@ class TrajectoryTracker:
     def _channel(
         self, index: int, actuator: Actuator, feedforward: float, error: float, position: float, step: float
     ) -> float:
-        gains, valve = self.gains, actuator.valve
+        gains, valve = self.gains[index], actuator.valve
         if feedforward == 0.0:
             error -= min(max(error, -gains.dead_band), gains.dead_band)  # no step at the edge of the band
             if error == 0.0:
                 self._integral[index] = 0.0
                 return 0.0
-        demand = feedforward + gains.position * error + self._integral[index]
-        volts = self._spool(actuator, demand, position, self._load(index)) / valve.gain
+        demand = gains.feedforward * feedforward + gains.position * error + self._integral[index]
+        volts = self._spool(index, actuator, demand, position) / valve.gain
         saturated = abs(volts) >= valve.voltage_limit and volts * error > 0.0
         if not saturated:
             self._integral[index] += gains.integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
 
-    def _spool(self, actuator: Actuator, joint_speed: float, position: float, effort: float) -> float:
+    def _spool(self, index: int, actuator: Actuator, joint_speed: float, position: float) -> float:
         arm = float(linkage(actuator.linkage, position).lever) if isinstance(actuator, CylinderActuator) else 1.0
-        load = effort / arm if abs(arm) > _LEAST_LEVER else 0.0
-        least = self.gains.least_speed
+        load = self._load(index) / arm if abs(arm) > _LEAST_LEVER else 0.0
+        least = self.gains[index].least_speed
         if abs(joint_speed) >= least:
             return spool_for_speed(actuator, arm * joint_speed, load)
         edge = spool_for_speed(actuator, arm * np.copysign(least, joint_speed), load)
@@ -147,7 +166,7 @@ class TrajectoryTracker:
         if efforts is None or self._effort is None:
             self._effort = efforts
         else:
-            self._effort = self._effort + (efforts - self._effort) * step / (step + self.gains.load_filter)
+            self._effort = self._effort + (efforts - self._effort) * step / (step + self._load_filters)
 
     def _checked(self, name: str, values: ArrayLike) -> Array:
         array = np.array(values, dtype=np.float64)

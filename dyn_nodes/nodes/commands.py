@@ -126,6 +126,7 @@ def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str =
     if len(over):
         k = int(over[0])
         raise RefusedError(
-            'out of range', f'{topic}: volts of {actuators[k]!r}: expected at most {limits[k]:g}, found {values[k]:g}'
+            'out of range',
+            f'{topic}: volts of {actuators[k]!r}: expected at most {2.0 * limits[k]:g}, found {values[k]:g}',
         )
     return values

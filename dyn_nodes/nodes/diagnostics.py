@@ -63,8 +63,13 @@ class DiagnosticsPublisher:
         self._levels: dict[str, int] = {}
         self._last: float | None = None
 
-    def update(self, time: float) -> None:
-        """Publish if due. `time`: of the node's choice of clock, s."""
+    def update(self, time: float, stamp: float | None = None) -> None:
+        """Publish if due.
+
+        Args:
+            time: of the node's choice of clock, which paces, s.
+            stamp: of the message, s; `time` where not given.
+        """
         health = {what: source() for what, source in self.sources.items()}
         levels = {what: item.level for what, item in health.items()}
         due = self._last is None or time < self._last or time - self._last >= self.period - 1e-9
@@ -72,6 +77,6 @@ class DiagnosticsPublisher:
             return
         self._last, self._levels = time, levels
         array = DiagnosticArray()
-        array.header.stamp = stamp_of(time)
+        array.header.stamp = stamp_of(time if stamp is None else stamp)
         array.status = [status_message(self.node, what, item) for what, item in health.items()]
         self.publisher.publish(array)

@@ -1,0 +1,107 @@
+"""What the joints are doing now: nothing, a task of valve voltages, or a trajectory; as voltages or as positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.trajectory_tracker import TrajectoryTracker
+from dyn_nodes.control.voltage_profile import VoltageProfile
+
+Array = NDArray[np.float64]
+
+IDLE, DONE, TRACKING, HOLDING = 'idle', 'done', 'track', 'hold'
+"""Phases beside those of a task."""
+
+
+def resting(joint_names: tuple[str, ...], positions: Array) -> JointTrajectory:
+    """Return the trajectory that stays at a position."""
+    return JointTrajectory.from_points(joint_names, [TrajectoryPoint(0.0, positions)])
+
+
+class ValveMotion:
+    """Valve voltages of a task from time 0 on, until a trajectory takes over; neutral without either.
+
+    Args:
+        tracker: of the actuators, in the order of the voltages.
+        profile: the task, or None.
+        lead: a profile is evaluated this much ahead, s: half the time for which a voltage is held makes the hold
+            second-order accurate.
+    """
+
+    def __init__(self, tracker: TrajectoryTracker, profile: VoltageProfile | None = None, lead: float = 0.0) -> None:
+        self.tracker, self.profile, self.lead = tracker, profile, lead
+        self._names = [actuator.name for actuator in tracker.actuators]
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joints that a trajectory must name."""
+        return self.tracker.joint_names
+
+    def restart(self, positions: Array) -> None:
+        """Begin again: the task plays at its times, and no trajectory."""
+        self.tracker.cancel()
+
+    def follow(self, trajectory: JointTrajectory, time: float, positions: Array, velocities: Array) -> None:
+        """Follow a trajectory from now on. Raises ValueError for other joints."""
+        self.tracker.set_trajectory(trajectory, time, positions, velocities)
+
+    def interrupt(self, time: float, positions: Array) -> bool:
+        """Stop a trajectory where the joints are; return whether there was one. A task goes on at its times."""
+        if self.tracker.trajectory is None:
+            return False
+        self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
+        return True
+
+    def voltages(self, time: float, positions: Array, efforts: Array | None) -> Array:
+        """Return one voltage per actuator, V."""
+        if self.tracker.trajectory is None and self.profile is not None:
+            return self.profile.evaluate(time + self.lead, self._names)
+        return self.tracker.voltages(time, positions, efforts)
+
+    def phase(self, time: float) -> str:
+        """Return the name of what is going on."""
+        if self.tracker.trajectory is not None:
+            return HOLDING if self.tracker.finished(time) else TRACKING
+        if self.profile is None:
+            return IDLE
+        return DONE if time >= self.profile.duration else self.profile.phase(time)
+
+
+class PositionMotion:
+    """Joint positions and velocities of a trajectory; the positions of the start without one."""
+
+    def __init__(self, joint_names: tuple[str, ...]) -> None:
+        self.joint_names = joint_names
+        self._start = 0.0
+        self._moving = False
+        self._trajectory: JointTrajectory | None = None
+
+    def restart(self, positions: Array) -> None:
+        """Stay at these positions (n,)."""
+        self._trajectory, self._moving = resting(self.joint_names, positions), False
+
+    def follow(self, trajectory: JointTrajectory, time: float, positions: Array, velocities: Array) -> None:
+        """Follow a trajectory from now on. Raises ValueError for other joints."""
+        self._trajectory = trajectory.for_joints(self.joint_names).starting_from(positions, velocities)
+        self._start, self._moving = time, True
+
+    def interrupt(self, time: float, positions: Array) -> bool:
+        """Stop a trajectory where the joints are; return whether there was one."""
+        moving = self._moving
+        if moving:
+            self.restart(positions)
+        return moving
+
+    def reference(self, time: float) -> tuple[Array, Array]:
+        """Return positions and velocities (n,) at a time. Needs `restart` first."""
+        assert self._trajectory is not None
+        reference = self._trajectory.sample(time - self._start)
+        return reference.position, reference.velocity
+
+    def phase(self, time: float) -> str:
+        """Return the name of what is going on."""
+        if not self._moving or self._trajectory is None:
+            return IDLE
+        return TRACKING if time - self._start < self._trajectory.duration else HOLDING

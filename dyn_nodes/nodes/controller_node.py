@@ -1,0 +1,322 @@
+"""Tasks and joint trajectories as a ROS node: joint states in, valve voltages (or joint positions) out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.control import PositionMotion, TrackerGains, TrajectoryTracker, ValveMotion, load_voltage_profile
+from dyn_nodes.middleware import (
+    Clock,
+    ClockType,
+    DurabilityPolicy,
+    Node,
+    QoSProfile,
+    SetParametersResult,
+    drive_clock,
+    message,
+)
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.controller_health import ControllerHealth
+from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp, valve_order
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, ParameterError, declare
+from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.nodes.trajectory_messages import trajectory_of
+from dyn_nodes.share import find_resource
+
+JointState = message('sensor_msgs/msg/JointState')
+JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+String = message('std_msgs/msg/String')
+Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
+
+PARAMETERS = (
+    *MACHINE,
+    *TIMING,
+    Declared('command_period', 0.01, 'simulated time between two commands, s', 1e-4, 1.0),
+    Declared('joints', [''], 'order of valve_commands: names of actuators or of their joints; none: all actuators'),
+    Declared(
+        'output',
+        'valve_commands',
+        'valve_commands: volts; joint_command: positions and velocities',
+        choices=('valve_commands', 'joint_command'),
+    ),
+    Declared('task', '', 'voltages to play from time 0 on: a YAML file, or its name in config/tasks; empty: none'),
+    Declared('recovery', True, 'play also what the task marks as recovery'),
+    Declared('stamped_cmd_vel', True, 'cmd_vel is a TwistStamped; false: a Twist'),
+    Declared('dead_band', 0.002, 'error up to which a joint at its goal is left locked, rad', 0.0, 0.1, False),
+    Declared('load_filter', 0.3, 'time constant of the low pass on measured efforts, s', 0.001, 10.0, False),
+    Declared('least_speed', 0.005, 'speed below which the spool is led over its dead zone, rad/s', 1e-5, 0.1, False),
+)
+
+
+def gain_parameters(joint: str) -> tuple[Declared, ...]:
+    """Return the parameters of a joint's gains, named as joint_trajectory_controller's."""
+    return (
+        Declared(f'gains.{joint}.p', 1.5, 'speed per position error, 1/s', 0.0, 50.0, False),
+        Declared(f'gains.{joint}.i', 0.4, 'speed per integral of the error, 1/s2', 0.0, 50.0, False),
+        Declared(f'gains.{joint}.ff_velocity_scale', 1.0, "times the trajectory's speed", 0.0, 2.0, False),
+    )
+
+
+class ControllerNode(Node):
+    """Publishes a command for every period of the joint states' time.
+
+    Attributes:
+        received, sent: joint states taken, commands given.
+        trajectories: how many were accepted.
+        stamp: of the newest joint states, ns; None before the first.
+        phase: as last published on `task_phase`.
+        silent: joint states have stopped, and the commands are neutral (realtime).
+        refusals, state_refusals: trajectories and cmd_vel, joint states that were refused.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('controller_node', **options)
+        self.values = values = declare(self, PARAMETERS)
+        self.machine = machine_of(values['machine'], values['config'])
+        self.lockstep = values['mode'] == 'lockstep'
+        self.valves = values['output'] == 'valve_commands'
+        period = values['exchange_period']
+        self._due = Every('command_period', values['command_period'], period, self.lockstep)
+        self.motion: Any = self._make_valve_motion() if self.valves else self._make_position_motion()
+        self.reader = JointStateReader(self.motion.joint_names)
+        self.received = self.sent = self.trajectories = 0
+        self.stamp: int | None = None
+        self.phase = ''
+        self.silent = False
+        self.heard = time.monotonic()
+        self._state: tuple[Any, Any] | None = None
+        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
+        self._create_topics()
+        self.health = ControllerHealth(self)
+        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.add_on_set_parameters_callback(self._on_parameters)
+        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
+        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.get_logger().info(f'{self.machine.name}: {values["output"]}, {values["task"] or "no task"}')
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _make_valve_motion(self) -> ValveMotion:
+        values = self.values
+        actuators = [self.machine.actuators[k] for k in valve_order(self.machine, values['joints'])]
+        for actuator in actuators:
+            values.update(declare(self, gain_parameters(actuator.joint)))
+        tracker = TrajectoryTracker(actuators)
+        tracker.set_gains(self._gains(tracker.joint_names, values))
+        names = [actuator.name for actuator in actuators]
+        profile = None
+        if values['task']:
+            profile = load_voltage_profile(self._task_file(), names, values['recovery'])
+        self._out = Float64MultiArray()
+        self._out.layout.dim = [MultiArrayDimension(label=','.join(names), size=len(names), stride=len(names))]
+        return ValveMotion(tracker, profile, 0.5 * values['command_period'])
+
+    def _make_position_motion(self) -> PositionMotion:
+        if self.values['task']:
+            raise ParameterError("parameter 'task': a task of voltages needs the output valve_commands")
+        known = [joint.name for joint in self.machine.movable_joints]
+        joints = [name for name in self.values['joints'] if name] or known
+        unknown = [name for name in joints if name not in known]
+        if unknown or len(set(joints)) != len(joints):
+            raise ParameterError(
+                f"parameter 'joints': expected joints of {', '.join(known)}, each once; found {', '.join(joints)}"
+            )
+        self._out = JointState(name=joints)
+        return PositionMotion(tuple(joints))
+
+    @staticmethod
+    def _gains(joints: Any, values: dict[str, Any]) -> list[TrackerGains]:
+        shared = {name: values[name] for name in ('dead_band', 'load_filter', 'least_speed')}
+        return [
+            TrackerGains(
+                position=values[f'gains.{joint}.p'],
+                integral=values[f'gains.{joint}.i'],
+                feedforward=values[f'gains.{joint}.ff_velocity_scale'],
+                **shared,
+            )
+            for joint in joints
+        ]
+
+    def _task_file(self) -> Path:
+        task = self.values['task']
+        if '/' in task or task.endswith(('.yaml', '.yml')):
+            return Path(task)
+        try:
+            return find_resource(f'config/tasks/{task}.yaml')
+        except FileNotFoundError as error:
+            raise ParameterError(f"parameter 'task': {error}") from None
+
+    def _create_topics(self) -> None:
+        data, command = data_qos(self.lockstep), command_qos(self.lockstep)
+        kind, topic = (Float64MultiArray, 'valve_commands') if self.valves else (JointState, 'joint_command')
+        self.commands_out = self.create_publisher(kind, topic, command)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.phase_out = self.create_publisher(String, 'task_phase', latched)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
+        self.create_subscription(JointTrajectoryMessage, 'joint_trajectory', self._on_trajectory, QoSProfile(depth=10))
+        twist = TwistStamped if self.values['stamped_cmd_vel'] else Twist
+        self.create_subscription(twist, 'cmd_vel', self._on_cmd_vel, QoSProfile(depth=10))
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Time of the newest joint states, s."""
+        return (self.stamp or 0) / NANO
+
+    def now(self) -> float:
+        """Return the time that paces health: simulated in lockstep, steady otherwise, s."""
+        return self.time if self.lockstep else time.monotonic()
+
+    def update_diagnostics(self) -> None:
+        """Publish health if due."""
+        stamp = self.time if self.lockstep else self.get_clock().now().nanoseconds / NANO
+        self.diagnostics.update(self.now(), stamp)
+
+    def _watch(self) -> None:
+        """Notice silence; while it lasts, give neutral commands (realtime)."""
+        silent = self.health.states_silent()
+        if self.lockstep:
+            if silent != self.silent:
+                self.silent = silent
+                self.update_diagnostics()
+            return
+        if silent and not self.silent:
+            self.get_logger().error(f'no joint_states for {self.health.patience:g} s: neutral commands')
+        self.silent = silent
+        if silent:
+            self._publish_neutral()
+        self.update_diagnostics()
+
+    # -- joint states ------------------------------------------------------------------------------------------------
+
+    def _on_joint_states(self, msg: Any) -> None:
+        stamp = nanoseconds_of_stamp(msg.header.stamp)
+        if self.lockstep:
+            drive_clock(self, stamp)
+        try:
+            state = self.reader.read(msg)
+            due = self._is_due(stamp)
+            efforts = self.reader.efforts(msg) if due and self.valves else None
+        except commands.RefusedError as refused:
+            self._refuse(self.state_refusals, refused)
+            return
+        before, self.stamp, self._state = self.stamp, stamp, state
+        self.received += 1
+        if before is None or stamp < before:
+            self._restart(before)
+        elif self.silent and (stamp - before) / NANO > self.health.patience:
+            self._resume()
+        self.heard = time.monotonic()
+        self.silent = self.silent and self.lockstep  # in lockstep the watch tells it
+        if stamp == before:
+            self._repeat()
+        elif due:
+            self._command(efforts)
+
+    def _is_due(self, stamp: int) -> bool:
+        if not self.lockstep:
+            return self._due.passed(stamp)
+        return not self.valves or self._due.at(stamp)  # the dynamics waits for a joint_command at every exchange
+
+    def _restart(self, before: int | None) -> None:
+        if before is not None:
+            self.get_logger().info('time went back: the task starts again')
+        self.motion.restart(self._state[0] if self._state else None)
+
+    def _resume(self) -> None:
+        """After a silence the machine may be anywhere: a trajectory is not taken up again."""
+        if self._state is not None and self.motion.interrupt(self.time, self._state[0]):
+            self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
+
+    def _repeat(self) -> None:
+        """The same instant once more. Voltages have no stamp: each period has exactly one, the last one is kept."""
+        if self.lockstep and not self.valves and self.sent:
+            self.commands_out.publish(self._out)
+
+    def _command(self, efforts: Any) -> None:
+        assert self._state is not None
+        now = self.time
+        if self.valves:
+            self._publish_voltages(self.motion.voltages(now, self._state[0], efforts))
+        else:
+            self._publish_positions(*self.motion.reference(now))
+        self._tell_phase(self.motion.phase(now))
+        if self.lockstep and self._due.at(self.stamp or 0):
+            self.update_diagnostics()
+
+    def _publish_voltages(self, volts: Any) -> None:
+        self._out.data = volts.tolist()
+        self.commands_out.publish(self._out)
+        self.sent += 1
+
+    def _publish_positions(self, positions: Any, velocities: Any) -> None:
+        set_stamp(self._out, self.stamp or 0)
+        self._out.position, self._out.velocity = positions.tolist(), velocities.tolist()
+        self.commands_out.publish(self._out)
+        self.sent += 1
+
+    def _publish_neutral(self) -> None:
+        """Spools at neutral; or the joints where they were last."""
+        if self.valves:
+            self._publish_voltages(np.zeros(len(self.motion.joint_names)))
+        elif self._state is not None:
+            self._publish_positions(self._state[0], np.zeros(len(self.motion.joint_names)))
+
+    def _tell_phase(self, phase: str) -> None:
+        if phase != self.phase:
+            self.phase = phase
+            self.phase_out.publish(String(data=phase))
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def _on_trajectory(self, msg: Any) -> None:
+        try:
+            if self._state is None:
+                raise commands.RefusedError('no joint_states', 'joint_trajectory: no joint_states yet to start from')
+            if self.silent:
+                raise commands.RefusedError('no joint_states', 'joint_trajectory: joint_states are silent')
+            trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time)
+            self.motion.follow(trajectory, self.time, *self._state)
+        except commands.RefusedError as refused:
+            self._refuse(self.refusals, refused)
+            return
+        self.trajectories += 1
+        self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
+        self._tell_phase(self.motion.phase(self.time))
+
+    def _on_cmd_vel(self, msg: Any) -> None:
+        text = f'cmd_vel: machine {self.machine.name!r} has no driven base'
+        self._refuse(self.refusals, commands.RefusedError('cmd_vel', text))
+
+    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
+        refusals.add(refused, self.now())
+        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.update_diagnostics()
+
+    def _on_parameters(self, parameters: list[Any]) -> Any:
+        changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}
+        self.values.update(changed)
+        if self.valves:
+            self.motion.tracker.set_gains(self._gains(self.motion.joint_names, self.values))
+        return SetParametersResult(successful=True)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    return run_node('controller_node', ControllerNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""What the nodes agree on when they exchange joint states and commands: periods, queues, the order of valves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dyn_nodes.middleware import DurabilityPolicy, QoSProfile
+from dyn_nodes.model import Machine
+from dyn_nodes.model.problems import did_you_mean
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import nanoseconds_of
+
+DEPTH_REALTIME, DEPTH_LOCKSTEP = 10, 5000
+LOCKSTEP_PATIENCE = 1.0
+"""Wall time, s, that a missing message of a lockstep exchange may at least take before it is called silence: a loaded
+machine must not put an error into a run that is otherwise a function of simulated time alone."""
+WATCH_PERIOD = 0.05
+
+
+def data_qos(lockstep: bool) -> QoSProfile:
+    """Return the QoS of measurements and reports."""
+    return QoSProfile(depth=DEPTH_LOCKSTEP if lockstep else DEPTH_REALTIME)
+
+
+def command_qos(lockstep: bool) -> QoSProfile:
+    """Return the QoS of `joint_command` and `valve_commands`: in lockstep a late match still gets the last one."""
+    if lockstep:
+        return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    return QoSProfile(depth=DEPTH_REALTIME)
+
+
+class Every:
+    """A period of simulated time, counted in exchange periods so that stamps rounded to nanoseconds do no harm.
+
+    Args:
+        name, period: of the parameter, s.
+        exchange_period: s.
+        exact: the period must be a whole number of exchanges (lockstep).
+
+    Raises:
+        ParameterError: it is not.
+    """
+
+    def __init__(self, name: str, period: float, exchange_period: float, exact: bool) -> None:
+        self.exchange = nanoseconds_of(exchange_period)
+        self.period = nanoseconds_of(period)
+        ratio = period / exchange_period
+        self.ticks = max(1, round(ratio))
+        if exact and abs(ratio - self.ticks) > 1e-6 * self.ticks:
+            raise ParameterError(
+                f'parameter {name!r}: in lockstep expected a multiple of the exchange period of {exchange_period:g} s, '
+                f'found {period:g} s'
+            )
+        self._last: int | None = None
+
+    def at(self, nanoseconds: int) -> bool:
+        """Tell whether a time of the grid of exchanges is a multiple of the period."""
+        return round(nanoseconds / self.exchange) % self.ticks == 0
+
+    def passed(self, nanoseconds: int) -> bool:
+        """Tell whether a multiple of the period lies between the time of the last call and this one (any times)."""
+        index = nanoseconds // self.period
+        passed = index != self._last
+        self._last = index
+        return passed
+
+
+def valve_order(machine: Machine, names: Sequence[str]) -> list[int]:
+    """Return the actuators' places in the machine, in the order in which `valve_commands` names them.
+
+    Args:
+        machine: the machine.
+        names: of actuators, or of the joints that they move; empty: all, in the machine's order.
+
+    Raises:
+        ParameterError: no actuators, an unknown name, or one actuator twice.
+    """
+    if not machine.actuators:
+        raise ParameterError(f'machine {machine.name!r} has no hydraulic actuators')
+    places = {actuator.joint: k for k, actuator in enumerate(machine.actuators)}
+    places.update({actuator.name: k for k, actuator in enumerate(machine.actuators)})
+    wanted = [name for name in names if name]
+    order = []
+    for name in wanted:
+        if name not in places:
+            known = [actuator.name for actuator in machine.actuators]
+            raise ParameterError(
+                f"parameter 'joints': expected actuators or their joints, found {did_you_mean(name, known)}"
+            )
+        if places[name] in order:
+            raise ParameterError(f"parameter 'joints': expected each actuator once, found {name!r} again")
+        order.append(places[name])
+    return order or list(range(len(machine.actuators)))
+
+
+def set_stamp(message: Any, nanoseconds: int) -> None:
+    """Write a time to a message's header without making a new stamp."""
+    stamp = message.header.stamp
+    stamp.sec, stamp.nanosec = divmod(nanoseconds, 1_000_000_000)

@@ -1,0 +1,303 @@
+"""Valves, cylinders and motors as a ROS node: joint states and valve voltages in, joint efforts out."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.middleware import Clock, ClockType, Node, SetParametersResult, drive_clock, message, service
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp, valve_order
+from dyn_nodes.nodes.hydraulic_health import HydraulicHealth
+from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, declare
+from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.simulation.actuation import ActuatorSystem, DivergedError
+from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
+
+JointState = message('sensor_msgs/msg/JointState')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Trigger = service('std_srvs/srv/Trigger')
+
+PARAMETERS = (
+    *MACHINE,
+    *TIMING,
+    Declared('command_period', 0.01, 'lockstep: simulated time between two valve_commands, s', 1e-4, 1.0),
+    Declared('report_period', 0.02, 'simulated time between two reports (pressures, flows, forces), s', 1e-4, 10.0),
+    Declared('joints', [''], 'order of valve_commands: names of actuators or of their joints; none: all actuators'),
+    Declared('integration_step', 0.0005, 'greatest step of the integrator, s', 1e-6, 0.01),
+    Declared('bulk_modulus_scale', 1.0, 'times the bulk modulus of the oil', 0.01, 100.0, read_only=False),
+)
+MOST_AT_ONCE = 0.1
+"""Longest gap between joint states that is integrated over, s; after a longer one the oil starts again."""
+
+
+class HydraulicActuatorNode(Node):
+    """Answers joint states with joint efforts.
+
+    Attributes:
+        exchange: the hydraulics.
+        received, answered, restarts: joint states taken, efforts given, starts of the oil after the first.
+        voltages_received: good valve_commands.
+        stamp: of the newest joint states, ns; None before the first.
+        waiting: lockstep: joint states that wait for their valve_commands, (stamp, positions, velocities).
+        fault: why no efforts are given, or ''.
+        state_refusals, command_refusals: what was refused.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('hydraulic_actuator_node', **options)
+        self.values = values = declare(self, PARAMETERS)
+        self.machine = machine_of(values['machine'], values['config'])
+        self.lockstep = values['mode'] == 'lockstep'
+        self.order = valve_order(self.machine, values['joints'])
+        period = values['exchange_period']
+        self._command_due = Every('command_period', values['command_period'], period, self.lockstep)
+        self._report_due = Every('report_period', values['report_period'], period, self.lockstep)
+        self.exchange = self._make_exchange()
+        self.valve_names = [self.exchange.system.names[k] for k in self.order]
+        self._limits = np.array([self.machine.actuators[k].valve.voltage_limit for k in self.order])
+        self.reader = JointStateReader(self.exchange.system.joints)
+        self._clear()
+        self.state_refusals, self.command_refusals = commands.Refusals(), commands.Refusals()
+        self._create_topics()
+        self.health = HydraulicHealth(self)
+        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.add_on_set_parameters_callback(self._on_parameters)
+        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
+        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.get_logger().info(f'{self.machine.name}: {", ".join(self.valve_names)}; {values["mode"]}')
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _make_exchange(self) -> ActuatorExchange:
+        system = ActuatorSystem(self.machine, self.values['integration_step'])
+        system.parameters[0] = self.values['bulk_modulus_scale']
+        exchange = ActuatorExchange(system, self.values['exchange_period'])
+        self._warm_up(exchange)
+        return exchange
+
+    def _warm_up(self, exchange: ActuatorExchange) -> None:
+        """Load the machine code now, so that the first answer is prompt."""
+        system = exchange.system
+        initial = self.machine.initial.joint_positions
+        positions = np.array([initial.get(joint, 0.0) for joint in system.joints])
+        rest = np.zeros(len(positions))
+        with contextlib.suppress(ValueError, DivergedError):
+            exchange.start(positions, rest)
+            system.outputs(positions, rest)
+            exchange.predict(positions, rest, rest)
+
+    def _clear(self) -> None:
+        count = len(self.exchange.system.names)
+        self.received = self.answered = self.restarts = self.voltages_received = 0
+        self.stamp: int | None = None
+        self.waiting: tuple[int, Any, Any] | None = None
+        self.fault = ''
+        self.heard = self.commanded = time.monotonic()
+        self._message: Any = None
+        self._volts, self._commands = np.zeros(count), np.zeros(count)
+        self._fresh = False
+        self._stale = 0
+
+    def _create_topics(self) -> None:
+        data, command = data_qos(self.lockstep), command_qos(self.lockstep)
+        joints = [joint.name for joint in self.machine.movable_joints]
+        self._reply = JointState(name=joints)
+        self._effort_places = [joints.index(joint) for joint in self.exchange.system.joints]
+        self._efforts = [0.0] * len(joints)  # joints without an actuator get none
+        self.commands_out = self.create_publisher(JointState, 'joint_command', command)
+        self.reports = HydraulicReports(self, self.machine, data)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
+        self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, command)
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Return the time that paces health: simulated in lockstep, steady otherwise, s."""
+        return (self.stamp or 0) / NANO if self.lockstep else time.monotonic()
+
+    def update_diagnostics(self) -> None:
+        """Publish health if due."""
+        stamp = (self.stamp or 0) if self.lockstep else self.get_clock().now().nanoseconds
+        self.diagnostics.update(self.now(), stamp / NANO)
+
+    def _watch(self) -> None:
+        """Notice silence. In lockstep this is the only thing that the wall clock may cause."""
+        if not self.lockstep or self.health.silence_changed():
+            self.update_diagnostics()
+
+    # -- joint states ------------------------------------------------------------------------------------------------
+
+    def _on_joint_states(self, msg: Any) -> None:
+        stamp = nanoseconds_of_stamp(msg.header.stamp)
+        if self.lockstep:
+            drive_clock(self, stamp)
+        try:
+            positions, velocities = self.reader.read(msg)
+            if stamp == self.stamp:
+                self._repeat()
+                return
+            interval = self._interval(stamp, msg, positions)
+        except commands.RefusedError as refused:
+            self._refuse(self.state_refusals, refused)
+            return
+        self.stamp, self._message = stamp, msg
+        self.heard = time.monotonic()
+        self.received += 1
+        if interval is None:
+            return
+        if self.lockstep:
+            self.waiting = stamp, positions, velocities
+            self._answer()
+        else:
+            self._follow(stamp, interval, positions, velocities)
+
+    def _interval(self, stamp: int, msg: Any, positions: Any) -> float | None:
+        """Return the time since the joint states before, s; 0 where the oil starts here; None where it cannot."""
+        if self.stamp is None:
+            return 0.0 if self._start(msg, positions) else None
+        gap = (stamp - self.stamp) / NANO
+        if 0.0 < gap <= MOST_AT_ONCE or (gap > 0.0 and self.fault):
+            return None if self.fault and not self.lockstep else gap
+        started = self._start(msg, positions)
+        self.restarts += 1
+        if gap < 0.0:
+            self._stale = 1 if self.waiting is not None else 0
+            self.get_logger().info(f'time went back by {-gap:.3f} s: the oil starts again')
+        else:
+            self.get_logger().warn(f'no joint_states for {gap:.3f} s of their time: the oil starts again')
+        return 0.0 if started else None
+
+    def _start(self, msg: Any, positions: Any) -> bool:
+        """Trap oil that holds the measured efforts."""
+        efforts = self.reader.efforts(msg)
+        if efforts is None:
+            self.get_logger().warn('joint_states hold no efforts: the oil starts without load', once=True)
+            efforts = np.zeros(len(positions))
+        try:
+            self.exchange.start(positions, efforts)
+        except ValueError as error:
+            self._fail(f'the oil cannot hold the joints: {error}')
+            return False
+        self.fault = ''
+        return True
+
+    def _repeat(self) -> None:
+        """The same instant once more: the answer may have been lost."""
+        self.heard = time.monotonic()
+        if self.lockstep and self.waiting is None and self.answered:
+            self.commands_out.publish(self._reply)
+
+    def _answer(self) -> None:
+        """Lockstep: give the efforts of this exchange, once its valve_commands are here."""
+        if self.waiting is None or self.fault:
+            return
+        stamp, positions, velocities = self.waiting
+        if self._command_due.at(stamp):
+            if not self._fresh:
+                return
+            self._fresh = False
+            self._volts = self._commands
+        due = self._report_due.at(stamp)
+        outputs = self.exchange.system.outputs(positions, velocities) if due else {}
+        try:
+            efforts = self.exchange.predict(positions, velocities, self._volts)
+        except DivergedError as error:
+            self._fail(str(error))
+            return
+        self.waiting = None
+        self._publish_efforts(stamp, efforts)
+        if due:
+            self.reports.publish(stamp, outputs)
+            self.update_diagnostics()
+
+    def _follow(self, stamp: int, interval: float, positions: Any, velocities: Any) -> None:
+        """Realtime: bring the oil to this instant and give the efforts for the time until the next."""
+        volts = np.zeros_like(self._commands) if self.health.commands_silent() else self._commands
+        try:
+            efforts = self.exchange.follow(interval, positions, velocities, volts)
+        except DivergedError as error:
+            self._fail(str(error))
+            return
+        self._publish_efforts(stamp, efforts)
+        if self._report_due.passed(stamp):
+            self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
+
+    def _publish_efforts(self, stamp: int, efforts: Any) -> None:
+        for place, effort in zip(self._effort_places, efforts.tolist()):
+            self._efforts[place] = effort
+        set_stamp(self._reply, stamp)
+        self._reply.effort = self._efforts
+        self.commands_out.publish(self._reply)
+        self.answered += 1
+
+    def _fail(self, fault: str) -> None:
+        """Keep the last good oil and give no efforts: without them the dynamics holds the joints."""
+        self.fault = fault
+        self.get_logger().error(f'{fault}; no efforts are given', throttle_duration_sec=1.0)
+        self.update_diagnostics()
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def _on_valve_commands(self, msg: Any) -> None:
+        try:
+            values = commands.voltages(msg, self.valve_names, self._limits)
+        except commands.RefusedError as refused:
+            self._refuse(self.command_refusals, refused)
+            return
+        if self._stale:  # meant for an instant before time went back
+            self._stale -= 1
+            return
+        self._commands = np.zeros(len(self.exchange.system.names))
+        self._commands[self.order] = values
+        self.commanded = time.monotonic()
+        self.voltages_received += 1
+        self._fresh = True
+        if self.lockstep:
+            self._answer()
+
+    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
+        refusals.add(refused, self.now())
+        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.update_diagnostics()
+
+    def _on_parameters(self, parameters: list[Any]) -> Any:
+        for parameter in parameters:
+            if parameter.name == 'bulk_modulus_scale':
+                self.exchange.system.parameters[0] = float(parameter.value)
+        return SetParametersResult(successful=True)
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        if self._message is None:
+            response.success, response.message = False, 'no joint_states yet: nothing to hold'
+            return response
+        try:
+            positions, _ = self.reader.read(self._message)
+            response.success = self._start(self._message, positions)
+        except commands.RefusedError as refused:
+            response.success, response.message = False, str(refused)
+            return response
+        response.message = 'the oil holds the present efforts' if response.success else self.fault
+        if response.success:
+            self.restarts += 1
+            self._answer()
+        return response
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    return run_node('hydraulic_actuator_node', HydraulicActuatorNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

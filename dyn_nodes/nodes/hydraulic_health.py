@@ -1,0 +1,89 @@
+"""What the hydraulic actuator node says of itself on /diagnostics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+
+if TYPE_CHECKING:
+    from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
+
+
+class HydraulicHealth:
+    """Gathers the node's statuses.
+
+    In lockstep every text is a function of simulated time, but for the one that tells of silence.
+    """
+
+    def __init__(self, node: HydraulicActuatorNode) -> None:
+        self.node = node
+        timeout = node.values['command_timeout']
+        self.patience = max(timeout, LOCKSTEP_PATIENCE) if node.lockstep else timeout
+        self._told = (False, False)
+
+    def sources(self) -> dict[str, Callable[[], Health]]:
+        """Return the statuses by name."""
+        return {'joint_states': self.joint_states, 'valve_commands': self.valve_commands, 'hydraulics': self.hydraulics}
+
+    def states_silent(self) -> bool:
+        """Tell whether joint states have been coming, and have stopped."""
+        node = self.node
+        if node.lockstep and node.waiting is not None:
+            return False  # it is our own answer that is missing
+        return node.received > 0 and time.monotonic() - node.heard > self.patience
+
+    def commands_silent(self) -> bool:
+        """Tell whether the spools have to be at neutral (realtime), or the exchange stands still (lockstep)."""
+        node = self.node
+        if node.lockstep:
+            return node.waiting is not None and not node.fault and time.monotonic() - node.heard > self.patience
+        return not node.voltages_received or time.monotonic() - node.commanded > self.patience
+
+    def silence_changed(self) -> bool:
+        """Tell whether silence began or ended since the last call."""
+        now = self.states_silent(), self.commands_silent()
+        changed, self._told = now != self._told, now
+        return changed
+
+    def joint_states(self) -> Health:
+        """What is measured."""
+        node = self.node
+        health = Health(text='receiving joint_states', values={'received': str(node.received)})
+        health.values = {**health.values, **node.state_refusals.values()}
+        if not node.received:
+            health.worse(WARN, 'no joint_states yet')
+        if node.state_refusals.recent(node.now()):
+            health.worse(WARN, f'refused: {node.state_refusals.last}')
+        if self.states_silent():
+            health.worse(ERROR, f'no joint_states for {self.patience:g} s')
+        return health
+
+    def valve_commands(self) -> Health:
+        """What is commanded."""
+        node = self.node
+        values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
+        health = Health(text='receiving valve_commands', values={**values, **node.command_refusals.values()})
+        if node.lockstep:
+            if self.commands_silent():
+                health.worse(WARN, f'no valve_commands for t = {(node.stamp or 0) / 1e9:.3f} s: time stands still')
+        elif not node.voltages_received:
+            health.worse(WARN, 'no valve_commands yet: spools at neutral')
+        elif self.commands_silent():
+            health.worse(WARN, f'no valve_commands for {self.patience:g} s: spools to neutral')
+        if node.command_refusals.recent(node.now()):
+            refused = f'refused: {node.command_refusals.last}'
+            health.text = f'{health.text}; {refused}' if health.level == WARN else health.text
+            health.worse(WARN, refused)
+        return health
+
+    def hydraulics(self) -> Health:
+        """The oil."""
+        node = self.node
+        health = Health(text='running', values={'restarts': str(node.restarts), 'answered': str(node.answered)})
+        if node.fault:
+            health.worse(ERROR, node.fault)
+        return health

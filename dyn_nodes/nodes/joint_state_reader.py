@@ -1,0 +1,82 @@
+"""Measured joint states, sorted and checked, cheaply enough for a thousand a second."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.nodes.commands import RefusedError
+
+Array = NDArray[np.float64]
+TOPIC = 'joint_states'
+
+
+class JointStateReader:
+    """Takes the joints that a node cares for out of JointState messages, by name, in any order.
+
+    Args:
+        joints: n names, in the order of the results. Other joints in a message are passed over.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self.joints = tuple(joints)
+        self._names: list[str] | None = None
+        self._places = np.zeros(0, dtype=np.intp)
+
+    def read(self, message: Any) -> tuple[Array, Array]:
+        """Return positions and velocities, (n,) each.
+
+        Raises:
+            RefusedError: a joint is missing or named twice, a wrong size, a number that is not finite.
+        """
+        if message.name != self._names:
+            self._learn(message.name)
+        positions = self._column('position', message.position)
+        velocities = self._column('velocity', message.velocity)
+        if not math.isfinite(float(positions.sum() + velocities.sum())):
+            self._blame('position', positions)
+            self._blame('velocity', velocities)
+        return positions, velocities
+
+    def efforts(self, message: Any) -> Array | None:
+        """Return the measured efforts (n,) of a message that `read` has accepted; None where it holds none.
+
+        Raises:
+            RefusedError: a wrong size, a number that is not finite.
+        """
+        if len(message.effort) == 0:
+            return None
+        efforts = self._column('effort', message.effort)
+        self._blame('effort', efforts)
+        return efforts
+
+    def _learn(self, names: Sequence[str]) -> None:
+        """Find the joints in a new order of names; the next messages will have the same one."""
+        self._names = None
+        places = {name: k for k, name in enumerate(names)}
+        if len(places) != len(names):
+            raise RefusedError('wrong size', f'{TOPIC}: a joint is named twice: {", ".join(names)}')
+        missing = [joint for joint in self.joints if joint not in places]
+        if missing:
+            found = ', '.join(names) or 'none'
+            raise RefusedError(
+                'missing joint', f'{TOPIC}: expected {", ".join(missing)} among the joints, found {found}'
+            )
+        self._places = np.array([places[joint] for joint in self.joints], dtype=np.intp)
+        self._names = list(names)
+
+    def _column(self, what: str, values: Any) -> Array:
+        names = self._names or ()
+        if len(values) != len(names):
+            raise RefusedError('wrong size', f'{TOPIC}: expected {len(names)} values of {what}, found {len(values)}')
+        return np.asarray(values, dtype=np.float64)[self._places]
+
+    def _blame(self, what: str, values: Array) -> None:
+        for joint, value in zip(self.joints, values):
+            if not math.isfinite(value):
+                text = f'{TOPIC}: {what} of {joint!r}: expected a finite number, found {value}'
+                raise RefusedError('not finite', text)

@@ -1,0 +1,65 @@
+"""The life of a node's process: one clear line for what it cannot start with, a quiet end on SIGINT and SIGTERM."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from dyn_nodes.middleware import (
+    ExternalShutdownException,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    NotInitializedException,
+    ParameterUninitializedException,
+    RCLInvalidROSArgsError,
+    init,
+    ok,
+    spin,
+)
+
+REFUSED = (
+    ValueError,
+    OSError,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    ParameterUninitializedException,
+)
+
+
+def run_node(name: str, make: Callable[[], Any], args: list[str] | None = None) -> int:
+    """Make a node and spin it until it is told to stop.
+
+    Args:
+        name: of the program, for messages.
+        make: makes the node.
+        args: command line; None takes `sys.argv`.
+
+    Returns:
+        Exit status: 0 after a stop by a signal, 1 where a parameter or the command line is wrong.
+    """
+    try:
+        with init(args=args):
+            try:
+                node = make()
+            except REFUSED as error:
+                return _refuse(name, error)
+            try:
+                spin(node)
+            except ExternalShutdownException:
+                pass
+            finally:
+                node.destroy_node()
+    except KeyboardInterrupt:
+        pass
+    except NotInitializedException:
+        if ok():  # otherwise the signal came while the node was being made
+            raise
+    except RCLInvalidROSArgsError as error:
+        return _refuse(name, error)
+    return 0
+
+
+def _refuse(name: str, error: Exception) -> int:
+    print(f'{name}: {error}', file=sys.stderr)
+    return 1
