@@ -268,3 +268,34 @@ def test_five_thousand_messages_a_second_are_kept_at_well_under_one_core(recorde
     assert [counts[f'/source/t{k}'] for k in range(10)] == [2000] * 10
     assert used < 0.7
     print(f'recorder at 5000 messages/s: {100 * used:.0f} % of one core')
+
+
+def test_a_launched_recorder_finishes_its_bag_when_the_launcher_is_killed(processes, publisher, tmp_path):
+    file, bag = tmp_path / 'record.launch.xml', tmp_path / 'bag'
+    file.write_text(
+        '<launch><arg name="bag"/><node pkg="dyn_nodes" exec="recorder_node" name="recorder_node" output="screen">'
+        '<param name="directory" value="$(var bag)"/></node></launch>'
+    )
+    source = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '20')
+    wait_for(source, 'ready')
+    launcher = processes('-m', 'dyn_nodes.cli', 'launch', str(file), f'bag:={bag}')
+    wait_for(source, 'started')
+    time.sleep(0.5)
+    launcher.kill()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not bag_summary(bag).finished:
+        time.sleep(0.05)
+    assert bag_summary(bag).finished
+    found = positions(bag, '/source/t0')
+    assert len(found) > 30
+    assert found == [float(k) for k in range(len(found))]
+
+
+def test_run_starts_a_node_and_passes_its_arguments(processes, tmp_path):
+    process = processes('-m', 'dyn_nodes.cli', 'run', 'recorder_node', '--ros-args', '-p', f'directory:={tmp_path}/bag')
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and not (tmp_path / 'bag' / 'metadata.yaml').exists():
+        time.sleep(0.05)
+    time.sleep(0.3)
+    finish(process)
+    assert bag_summary(tmp_path / 'bag').finished
