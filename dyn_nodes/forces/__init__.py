@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dyn_nodes.forces.contact import GroundAxes, WheelContact, ground_axes, kelvin_voigt, wheel_contact
+from dyn_nodes.forces.karnopp import StickSlip, karnopp
 from dyn_nodes.forces.lugre import Friction, lugre, stribeck
 from dyn_nodes.forces.power import friction_power, suspension_dissipation, suspension_energy
 
 __all__ = [
     'Friction',
     'GroundAxes',
+    'StickSlip',
     'WheelContact',
     'friction_power',
     'ground_axes',
+    'karnopp',
     'kelvin_voigt',
     'lugre',
     'stribeck',

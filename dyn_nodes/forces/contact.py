@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
+from dyn_nodes.forces.karnopp import karnopp
 from dyn_nodes.forces.lugre import lugre
-from dyn_nodes.model.machine import Wheel
+from dyn_nodes.model.machine import Karnopp, Wheel
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 Vector = Any  # anything that holds scalars and takes an index: list, array, DM or SX column
@@ -32,9 +33,11 @@ class WheelContact(NamedTuple):
         normal_force: N >= 0, along the plane's normal, N.
         friction: (2,) along the longitudinal and lateral axis, on the body, N.
         force: (3,) on the body, world frame, N.
-        application_point: (3,) ground point below the wheel, world frame, m.
+        application_point: (3,) where the force acts, world frame, m: of the wheel's `friction_point`.
         slip: (2,) speed of the body-fixed point that is there, longitudinal and lateral, m/s.
-        bristle_rate: (2,) m/s.
+        bristle_rate: (2,) of the bristles (LuGre) or of the wheel against its foot (Karnopp), m/s.
+        ground_point: (3,) of the ground below the wheel, world frame, m.
+        stick: (2,) flags after this instant (Karnopp), 1 where the foot sticks.
 
     The vectors are casadi columns. `force` at `application_point` has the power
     normal_force * height_rate + friction . slip.
@@ -48,6 +51,8 @@ class WheelContact(NamedTuple):
     application_point: Vector
     slip: Vector
     bristle_rate: Vector
+    ground_point: Vector
+    stick: Vector
 
 
 def kelvin_voigt(
@@ -94,11 +99,13 @@ def wheel_contact(
     angular_velocity: Vector,
     bristle: Vector,
     plane_offset: Scalar = 0.0,
+    stick: Vector = (1.0, 1.0),
 ) -> WheelContact:
     """Evaluate a braked wheel on a plane of any slope (abo-shanab-2003, eqs 7.8 to 7.17).
 
-    The force acts at the ground point below the wheel, and friction sees the speed of the body-fixed point
-    there, which makes it power-consistent (the source leaves the point open, section 2.24 of the spec).
+    The force acts at the wheel's `friction_point`, the ground point below it or its attachment, and friction sees the
+    speed of the body-fixed point there, which makes it power-consistent (the source leaves the point open in chapter 7
+    and has neither in its chapter 6; sections 2.23 and 2.24 of the spec).
 
     Args:
         wheel: parameters; `friction` None makes the contact frictionless.
@@ -107,8 +114,10 @@ def wheel_contact(
         point: (3,) of the attachment, m.
         velocity: (3,) of the attachment, m/s.
         angular_velocity: (3,) of the body that carries the wheel, rad/s.
-        bristle: (2,) mean deflections, longitudinal and lateral, m; ignored without friction.
+        bristle: (2,) mean deflections, longitudinal and lateral, m (Karnopp: of the wheel against its foot); ignored
+            without friction.
         plane_offset: distance of the plane from the world origin along its normal, m.
+        stick: (2,) flags of Karnopp friction, 1 or 0; ignored without it.
 
     All vectors are in the world frame.
     """
@@ -117,29 +126,40 @@ def wheel_contact(
     height = _dot(normal, point) - plane_offset
     height_rate = _dot(normal, velocity)
     push = kelvin_voigt(wheel.stiffness, wheel.damping, wheel.free_length, height, height_rate)
-    # v - h (w x n) on both axes; w . axis is the same for every wheel of a body and is computed once.
-    slip = (
-        _dot(longitudinal, velocity) - height * _dot(lateral, angular_velocity),
-        _dot(lateral, velocity) + height * _dot(longitudinal, angular_velocity),
-    )
-    force = [push * normal[i] for i in range(3)]
-    friction, rates = (0.0, 0.0), (0.0, 0.0)
-    if wheel.friction is not None:
-        along = lugre(wheel.friction, slip[0], bristle[0], push)
-        across = lugre(wheel.friction, slip[1], bristle[1], push)
-        friction = (along.force, across.force)
-        rates = (along.bristle_rate, across.bristle_rate)
-        force = [force[i] + along.force * longitudinal[i] + across.force * lateral[i] for i in range(3)]
+    slip = (_dot(longitudinal, velocity), _dot(lateral, velocity))
+    ground_point = ca.vertcat(*(point[i] - height * normal[i] for i in range(3)))
+    application_point = ca.vertcat(*(point[i] for i in range(3)))
+    if wheel.friction_point == 'ground':
+        # v - h (w x n) on both axes; w . axis is the same for every wheel of a body and is computed once.
+        slip = (
+            slip[0] - height * _dot(lateral, angular_velocity),
+            slip[1] + height * _dot(longitudinal, angular_velocity),
+        )
+        application_point = ground_point
+    along, across = (_friction(wheel, slip[k], bristle[k], push, stick[k]) for k in range(2))
     return WheelContact(
         height=height,
         height_rate=height_rate,
         normal_force=push,
-        friction=ca.vertcat(*friction),
-        force=ca.vertcat(*force),
-        application_point=ca.vertcat(*(point[i] - height * normal[i] for i in range(3))),
+        friction=ca.vertcat(along[0], across[0]),
+        force=ca.vertcat(*(push * normal[i] + along[0] * longitudinal[i] + across[0] * lateral[i] for i in range(3))),
+        application_point=application_point,
         slip=ca.vertcat(*slip),
-        bristle_rate=ca.vertcat(*rates),
+        bristle_rate=ca.vertcat(along[1], across[1]),
+        ground_point=ground_point,
+        stick=ca.vertcat(along[2], across[2]),
     )
+
+
+def _friction(
+    wheel: Wheel, slip_speed: Scalar, bristle: Scalar, normal: Scalar, stick: Scalar
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Return force on the body, rate of the deflection and flag in one direction, by the wheel's friction model."""
+    if wheel.friction is None:
+        return 0.0, 0.0, 1.0
+    if isinstance(wheel.friction, Karnopp):
+        return tuple(karnopp(wheel.friction, slip_speed, bristle, stick, normal))
+    return (*lugre(wheel.friction, slip_speed, bristle, normal), 1.0)
 
 
 def _dot(a: Vector, b: Vector) -> Scalar:

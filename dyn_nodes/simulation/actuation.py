@@ -47,7 +47,7 @@ class ActuatorSystem:
             [machine_fingerprint(machine)],
             self._functions,
             ROOMS,
-            drivers=[drivers.CONSTANTS, drivers.table_input, drivers.sound, drivers.run_rk4],
+            drivers=[drivers.CONSTANTS, drivers.NO_SWITCHES, drivers.table_input, drivers.sound, drivers.run_rk4],
         )
         self.state_names: tuple[str, ...] = tuple(self.module.meta['oil'])
         self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])

@@ -15,7 +15,7 @@ import numpy as np
 
 from dyn_nodes.forces import WheelContact, friction_power, suspension_energy, wheel_contact
 from dyn_nodes.hydraulics import CylinderTerms, MotorTerms, cylinder, motor, spool_rate
-from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine, Wheel
+from dyn_nodes.model.machine import Actuator, CylinderActuator, Karnopp, Machine, Wheel
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
 from dyn_nodes.multibody.spatial import Expression, Force, cross
 from dyn_nodes.multibody.tree import BaseForm
@@ -32,6 +32,7 @@ COMMON_PARAMETERS = (
     'friction_scale',
     'bulk_modulus_scale',
 )
+DIRECTIONS = ('longitudinal', 'lateral')
 AUDIT_STATES = ('work_actuators', 'work_suspension', 'work_friction')
 
 
@@ -82,11 +83,9 @@ class Assembly:
         self.states, self.inputs, self.parameters = Names(), Names(), Names()
         self.q_place = self.states.add(*self.tree.position_names)
         self.v_place = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
-        self.bristles = {
-            wheel.name: self.states.add(f'{wheel.name}/bristle_longitudinal', f'{wheel.name}/bristle_lateral')
-            for wheel in self.machine.wheels
-            if wheel.friction is not None
-        }
+        names = friction_states(self.machine)
+        self.bristles = {wheel: self.states.add(*own) for wheel, own in names.items()}
+        self.sticks = {wheel: self.states.add(*own) for wheel, own in stick_flags(self.machine).items()}
         hydraulic = self.machine.actuators if self.actuation == 'hydraulic' else ()
         self.hydraulics = {a.name: self.states.add(*(f'{a.name}/{s}' for s in actuator_states(a))) for a in hydraulic}
         self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
@@ -129,7 +128,6 @@ class Assembly:
         for wheel in self.machine.wheels:
             frame = self.tree.frame(wheel.link)
             point = ca.SX(frame.p + frame.R @ wheel.position)
-            bristle = self.x[self.bristles[wheel.name]] if wheel.friction is not None else ca.SX(2, 1)
             result[wheel.name] = wheel_contact(
                 self._scaled_wheel(wheel),
                 NORMAL,
@@ -137,10 +135,16 @@ class Assembly:
                 self.state.poses[frame.body].point(point),
                 self.state.point_velocity(frame.body, point),
                 self.state.angular_velocity(frame.body),
-                bristle,
+                self._by_direction(self.bristles.get(wheel.name), 0.0),
                 self.p[self.heights[wheel.name]],
+                self._by_direction(self.sticks.get(wheel.name), 1.0),
             )
         return result
+
+    def _by_direction(self, place: slice | None, absent: float) -> Expression:
+        """Return states of both directions of a wheel (2,); a planar machine has the longitudinal one alone."""
+        own = ca.SX(0, 1) if place is None else self.x[place]
+        return ca.vertcat(own, absent * ca.SX.ones(2 - own.shape[0]))
 
     def _scaled_wheel(self, wheel: Wheel) -> Wheel:
         friction = wheel.friction
@@ -214,7 +218,8 @@ class Assembly:
     def rhs(self) -> Expression:
         """dx/dt."""
         rates: list[Expression] = [self.state.position_rate, self.accelerations]
-        rates += [self.contacts[name].bristle_rate for name in self.bristles]
+        rates += [self.contacts[name].bristle_rate[: self._count(place)] for name, place in self.bristles.items()]
+        rates += [ca.SX(self._count(place), 1) for place in self.sticks.values()]
         for actuator in self.machine.actuators:
             if actuator.name in self.hydraulics:
                 spool = self.x[self.hydraulics[actuator.name]][0]
@@ -224,6 +229,30 @@ class Assembly:
         if self.audit:
             rates += list(self.powers)
         return ca.densify(ca.vertcat(*rates))
+
+    @cached_property
+    def switched(self) -> Expression:
+        """The state x with its discrete states as after this instant: the stick flags of Karnopp friction."""
+        after = ca.SX(self.x)
+        for name, place in self.sticks.items():
+            after[place] = self.contacts[name].stick[: self._count(place)]
+        return ca.densify(after)
+
+    @staticmethod
+    def _count(place: slice) -> int:
+        return int(place.stop - place.start)
+
+    @cached_property
+    def friction_use(self) -> Expression:
+        """Friction over the greatest static friction, of every deflection state, for a machine at rest."""
+        used: list[Expression] = []
+        for wheel in self.machine.wheels:
+            if wheel.name in self.bristles:
+                contact, place = self.contacts[wheel.name], self.bristles[wheel.name]
+                assert wheel.friction is not None
+                greatest = wheel.friction.static * self.parameter('friction_scale') * contact.normal_force
+                used.append(ca.fabs(contact.friction[: self._count(place)]) / ca.fmax(greatest, 1e-9))
+        return ca.densify(ca.vertcat(*used, ca.SX(0, 1)))
 
     @cached_property
     def powers(self) -> tuple[Expression, Expression, Expression]:
@@ -257,6 +286,29 @@ class Assembly:
             (suspension_energy(self._scaled_wheel(w), self.contacts[w.name]) for w in self.machine.wheels), ca.SX(0)
         )
         return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
+
+
+def friction_states(machine: Machine) -> dict[str, tuple[str, ...]]:
+    """Return the names of the deflections of every wheel with friction: in the plane the longitudinal one alone."""
+    directions = DIRECTIONS[:1] if machine.base.attachment == 'planar' else DIRECTIONS
+    return {
+        wheel.name: tuple(
+            f'{wheel.name}/{"deflection" if isinstance(wheel.friction, Karnopp) else "bristle"}_{direction}'
+            for direction in directions
+        )
+        for wheel in machine.wheels
+        if wheel.friction is not None
+    }
+
+
+def stick_flags(machine: Machine) -> dict[str, tuple[str, ...]]:
+    """Return the names of the discrete states of every wheel with Karnopp friction: 1 where it sticks."""
+    karnopp = {wheel.name for wheel in machine.wheels if isinstance(wheel.friction, Karnopp)}
+    return {
+        wheel: tuple(name.replace('/deflection', '/stick') for name in names)
+        for wheel, names in friction_states(machine).items()
+        if wheel in karnopp
+    }
 
 
 def symbolic(record: Any, **fields: Any) -> Any:

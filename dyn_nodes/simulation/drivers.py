@@ -43,6 +43,22 @@ def sound(x):
     return total == 0.0
 
 
+NO_SWITCHES = """
+
+@njit(cache=True)
+def after_step(x, u, p, y):
+    pass
+"""
+"""`after_step` of a plant without discrete states."""
+
+
+def after_step(x, u, p, y):
+    """Replace the discrete states, which are constant within a step."""
+    switch_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(y))
+    for i in range(x.shape[0]):
+        x[i] = y[i]
+
+
 def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
     """Advance x in place by `steps` classical Runge-Kutta steps; keep every `stride`-th state in `trace`.
 
@@ -72,6 +88,7 @@ def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
             x[i] += sixth * (k1[i] + 2.0 * (k2[i] + k3[i]) + k4[i])
         if not sound(x):
             return 1, step + 1
+        after_step(x, u, p, y)
         if stride > 0 and (step + 1) % stride == 0:
             trace[(step + 1) // stride] = x
         guard_at(data_pointer(x), data_pointer(guard))

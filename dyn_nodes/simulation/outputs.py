@@ -41,7 +41,7 @@ def _add_wheels(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
         add([f'{wheel}/height', f'{wheel}/normal_force'], contact.height, contact.normal_force)
         add([f'{wheel}/friction_longitudinal', f'{wheel}/friction_lateral'], contact.friction)
         add([f'{wheel}/slip_longitudinal', f'{wheel}/slip_lateral'], contact.slip)
-        add([f'{wheel}/point_{axis}' for axis in XYZ], contact.application_point)
+        add([f'{wheel}/point_{axis}' for axis in XYZ], contact.ground_point)
 
 
 def _add_balance(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
