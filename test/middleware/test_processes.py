@@ -109,3 +109,21 @@ def test_arguments_reach_a_process(node, spinner, start):
     got = []
     node.create_subscription(Float64, '/renamed', got.append, 10)
     spinner.until(lambda: got)
+
+
+#: What rmw_cyclonedds_cpp gives Cyclone for ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST: it keeps the default interface.
+RMW_LOCALHOST = (
+    '<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticast></General><Discovery>'
+    '<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>'
+    '<Peers><Peer address="localhost"/></Peers></Discovery></Domain></CycloneDDS>'
+)
+
+
+def test_a_process_configured_as_ros_configures_localhost_is_heard_and_hears(node, spinner, start):
+    child = start('echo.py', CYCLONEDDS_URI=RMW_LOCALHOST)
+    child.wait_for_line('ready')
+    got = []
+    publisher = connect(node, spinner, got.append)
+    publisher.publish(JointState(name=['boom'], position=[1.0]))
+    spinner.until(lambda: got)
+    assert got[0].position[0] == 1.0
