@@ -23,6 +23,7 @@ from typing import Any
 import casadi as ca
 import llvmlite
 import numba
+from numba.core.options import DefaultOptions
 
 from dyn_nodes.compile.cache import cache_directory, digest, mark_used, prune, source_digest
 from dyn_nodes.compile.tape import Tape
@@ -42,23 +43,27 @@ KERNEL = """
 _{name}_tape = tape_intrinsic(_HERE / '{name}.npz')
 
 
-@njit(types.void({pointer_types}), cache=True)
+@njit(types.void({pointer_types}), {options})
 def {name}_at({arguments}):
     _{name}_tape({arguments})
 
 
-@njit('void({signature})', cache=True)
+@njit('void({signature})', {options})
 def {name}({arguments}):
     {name}_at({pointers})
 """
 
 BATCH = """
 
-@njit('void({signature})', cache=True)
+@njit('void({signature})', {options})
 def {name}_batch({arguments}):
     for k in range({first}.shape[0]):
         {name}_at({rows})
 """
+
+# Without Numba's reference counts an array argument costs about 20 ns less to pass (measured: 294 against 185 ns for
+# a call with five arrays); a kernel makes no array, so it has nothing to count.
+OPTIONS = 'cache=True, _nrt=False' if hasattr(DefaultOptions, '_nrt') else 'cache=True'
 
 Functions = Mapping[str, ca.Function]
 
@@ -144,6 +149,7 @@ def _kernel_text(name: str, tape: Tape, batch: bool) -> str:
         arguments=', '.join(names),
         pointers=', '.join(f'data_pointer({n})' for n in names),
         pointer_types=', '.join(['POINTER'] * len(names)),
+        options=OPTIONS,
     )
     if batch:
         text += BATCH.format(
@@ -152,6 +158,7 @@ def _kernel_text(name: str, tape: Tape, batch: bool) -> str:
             arguments=', '.join(names),
             first=names[0],
             rows=', '.join(f'row_pointer({n}, k)' for n in names),
+            options=OPTIONS,
         )
     return text
 

@@ -8,11 +8,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.hydraulics import initial_pressures
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.multibody.tree import BaseForm
+from dyn_nodes.simulation.assembly import Assembly, friction_states, stick_flags
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.system import ROOMS, System
 
@@ -43,16 +45,17 @@ def _statics_module(machine: Machine) -> CompiledModule:
     def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
         plant = Assembly(machine, 'effort')
         pose, joints = ca.SX.sym('pose', 6), ca.SX.sym('joints', len(machine.movable_joints))
-        bristles = ca.SX.sym('bristles', 2 * len(plant.bristles))
+        bristles = ca.SX.sym('bristles', sum(len(names) for names in friction_states(machine).values()))
+        sticking = ca.SX.ones(sum(len(names) for names in stick_flags(machine).values()))
         q = base_coordinates(plant, pose)
-        state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), bristles))
-        holding = plant.static_forces
-        holding = ca.substitute(holding, plant.x, state)
+        state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), bristles, sticking))
+        holding, used = ca.substitute([plant.static_forces, plant.friction_use], [plant.x], [state])
         unknown = ca.vertcat(pose, bristles)
         rows = holding[: plant.tree.base_dofs]
         jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(rows, unknown))))
         inputs = [pose, joints, bristles, plant.p]
-        return {'statics': ca.Function('statics', inputs, [ca.densify(holding), jacobian])}, {
+        outputs = [ca.densify(holding), jacobian, ca.densify(used)]
+        return {'statics': ca.Function('statics', inputs, outputs)}, {
             'base_dofs': plant.tree.base_dofs,
             'nv': plant.tree.nv,
         }
@@ -79,14 +82,14 @@ def settle(
     Newton steps with the exact Jacobian.
 
     Args:
-        system: any system of the machine with the quaternion base.
+        system: any system of the machine.
         p: parameters.
         joints: positions by name; the machine's initial ones where not named.
         pose: (6,) first guess x, y, z, roll, pitch, yaw; x, y and yaw are kept.
 
     Returns:
-        pose (6,), bristle deflections (2 per wheel with friction), holding forces (nv,), of which the joints' are
-        the drive efforts at rest.
+        pose (6,); deflections of the friction elements in the order of `friction_states`; holding forces (nv,), of
+        which the joints' are the drive efforts at rest.
 
     Raises:
         NoEquilibriumError: no rest was found: it tips, slides or hangs.
@@ -96,20 +99,21 @@ def settle(
     base_dofs, nv = module.meta['base_dofs'], module.meta['nv']
     q_joints = joint_vector(machine, joints)
     pose = np.array(pose if pose is not None else initial_pose(machine), dtype=np.float64)
-    bristles = np.zeros(2 * sum(wheel.friction is not None for wheel in machine.wheels))
+    names = [name for own in friction_states(machine).values() for name in own]
+    bristles, used = np.zeros(len(names)), np.empty(len(names))
     holding, flat = np.empty(nv), np.empty(base_dofs * (6 + len(bristles)))
     if base_dofs == 0 or not machine.initial.settle or not machine.wheels:
-        module.statics(pose, q_joints, bristles, p, holding, flat)
+        module.statics(pose, q_joints, bristles, p, holding, flat, used)
         return pose, bristles, holding
     weight = (machine.total_mass + p[system.index('parameter', 'payload_mass')]) * np.linalg.norm(p[:3])
     free = np.r_[[2, 3, 4] if machine.base.attachment == 'free' else [2, 4], np.arange(6, 6 + len(bristles))]
     pose[2:5] = _standing_guess(machine, p, system)
     residual = np.inf
     for _ in range(ITERATIONS):
-        module.statics(pose, q_joints, bristles, p, holding, flat)
+        module.statics(pose, q_joints, bristles, p, holding, flat, used)
         residual = float(np.abs(holding[:base_dofs]).max() / weight)
         if residual < CONVERGED:
-            _check_friction(machine, bristles, p, system)
+            _check_friction(machine, names, used)
             return pose, bristles, holding
         jacobian = flat.reshape(base_dofs, -1, order='F')[:, free]
         step = -np.linalg.lstsq(jacobian, holding[:base_dofs], rcond=1e-12)[0]
@@ -123,15 +127,11 @@ def settle(
     )
 
 
-def _check_friction(machine: Machine, bristles: Array, p: Array, system: System) -> None:
-    """A bristle beyond its greatest steady deflection mu_s / sigma_0 cannot hold: the wheel slides."""
-    scale = p[system.index('parameter', 'friction_scale')]
-    with_friction = [wheel for wheel in machine.wheels if wheel.friction is not None]
-    for k, wheel in enumerate(with_friction):
-        assert wheel.friction is not None
-        limit = wheel.friction.static * scale / wheel.friction.bristle_stiffness
-        if np.abs(bristles[2 * k : 2 * k + 2]).max() > limit:
-            raise NoEquilibriumError(f'{machine.name}: wheel {wheel.name!r} slides on this slope')
+def _check_friction(machine: Machine, names: list[str], used: Array) -> None:
+    """More than the static friction mu_s N cannot hold: the wheel slides."""
+    for name, share in zip(names, used):
+        if share > 1.0:
+            raise NoEquilibriumError(f'{machine.name}: wheel {name.split("/")[0]!r} slides on this slope')
 
 
 def _standing_guess(machine: Machine, p: Array, system: System) -> Array:
@@ -169,14 +169,15 @@ def initial_state(
     machine = system.machine
     pose, bristles, holding = settle(system, p, joints, pose)
     x = np.zeros(len(system.state_names))
-    plant_q = _base_numbers(machine, pose)
+    plant_q = _base_numbers(machine, pose, system.base)
     q_joints = joint_vector(machine, joints)
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
-    with_friction = [wheel for wheel in machine.wheels if wheel.friction is not None]
-    for k, wheel in enumerate(with_friction):
-        start = system.index('state', f'{wheel.name}/bristle_longitudinal')
-        x[start : start + 2] = bristles[2 * k : 2 * k + 2]
+    deflections = [name for own in friction_states(machine).values() for name in own]
+    for name, value in zip(deflections, bristles):
+        x[system.index('state', name)] = value
+    for own in stick_flags(machine).values():
+        x[[system.index('state', name) for name in own]] = 1.0
     if system.actuation == 'hydraulic':
         names = [joint.name for joint in machine.movable_joints]
         efforts = dict(zip(names, holding[len(holding) - len(names) :]))
@@ -187,8 +188,12 @@ def initial_state(
     return x
 
 
-def _base_numbers(machine: Machine, pose: Array) -> list[float]:
+def _base_numbers(machine: Machine, pose: Array, form: BaseForm) -> list[float]:
     attachment = machine.base.attachment
+    if attachment == 'free' and form == 'virtual_chain':
+        # the chain turns by pitch, then roll, then yaw
+        pitch, roll, yaw = Rotation.from_euler('ZYX', pose[5:2:-1]).as_euler('YXZ')
+        return [pose[2], pose[0], pose[1], pitch, roll, yaw]
     if attachment == 'free':
         return [*pose[:3], *(float(c) for c in quaternion_of(*(float(a) for a in pose[3:])))]
     return [pose[0], pose[2], pose[4]] if attachment == 'planar' else []

@@ -10,13 +10,14 @@ first: position x, y, z (m) and quaternion x, y, z, w in the world; velocity [an
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.compile import build_module
+from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, build_tree
 from dyn_nodes.multibody import dynamics as md
@@ -32,9 +33,9 @@ ROOMS = ('model', 'multibody')
 class RigidBodyModel:
     """Machine code of the rigid-body algorithms of one machine.
 
-    Every method takes float64 vectors and returns new arrays. `parameters` (4,) are gravity (x, y, z) in the world,
-    m/s2, and the payload's mass, kg. `kernels` are the compiled functions themselves, which fill an output argument:
-    use them in inner loops and from other Numba code.
+    Every method takes vectors and returns new arrays; one of another length raises ValueError. `parameters` (4,) are
+    gravity (x, y, z) in the world, m/s2, and the payload's mass, kg. `kernels` are the compiled functions themselves,
+    which fill an output argument and check no lengths: use them in inner loops and from other Numba code.
     """
 
     def __init__(self, machine: Machine, base: BaseForm = 'quaternion') -> None:
@@ -65,73 +66,88 @@ class RigidBodyModel:
             q[6] = 1.0
         return q
 
-    def _call(self, kernel: Any, size: int, *inputs: Array) -> Array:
+    def _call(self, kernel: Any, size: int, **inputs: Array) -> Array:
         output = np.empty(size)
-        kernel(*(np.ascontiguousarray(x, dtype=np.float64) for x in inputs), output)
+        kernel(*self._vectors(inputs), output)
         return output
+
+    def _vectors(self, inputs: dict[str, Array]) -> list[Array]:
+        """Bring vectors into the form that machine code takes. Raises ValueError for another length."""
+        vectors = []
+        for name, values in inputs.items():
+            vector = np.ascontiguousarray(values, dtype=np.float64)
+            size = {'q': self.nq, 'parameters': len(PARAMETERS)}.get(name, self.nv)
+            if vector.shape != (size,):
+                raise ValueError(f'{self.machine.name}: {name}: expected shape ({size},), found {vector.shape}')
+            vectors.append(vector)
+        return vectors
 
     def mass_matrix(self, q: Array, parameters: Array) -> Array:
         """Return M (nv, nv)."""
-        return self._call(self.kernels.mass_matrix, self.nv**2, q, parameters).reshape(self.nv, self.nv)
+        return self._call(self.kernels.mass_matrix, self.nv**2, q=q, parameters=parameters).reshape(self.nv, self.nv)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array, parameters: Array) -> Array:
         """Return the generalized forces (nv,) of the accelerations a (nv,)."""
-        return self._call(self.kernels.inverse_dynamics, self.nv, q, v, a, parameters)
+        return self._call(self.kernels.inverse_dynamics, self.nv, q=q, v=v, a=a, parameters=parameters)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array, parameters: Array) -> Array:
         """Return the accelerations (nv,) of the generalized forces tau (nv,), by articulated bodies."""
-        return self._call(self.kernels.forward_dynamics, self.nv, q, v, tau, parameters)
+        return self._call(self.kernels.forward_dynamics, self.nv, q=q, v=v, tau=tau, parameters=parameters)
 
     def forward_dynamics_mass_matrix(self, q: Array, v: Array, tau: Array, parameters: Array) -> Array:
         """Return the same accelerations from the factored mass matrix."""
-        return self._call(self.kernels.forward_dynamics_mass_matrix, self.nv, q, v, tau, parameters)
+        return self._call(self.kernels.forward_dynamics_mass_matrix, self.nv, q=q, v=v, tau=tau, parameters=parameters)
 
     def position_rate(self, q: Array, v: Array) -> Array:
         """Return dq/dt (nq,)."""
-        return self._call(self.kernels.position_rate, self.nq, q, v)
+        return self._call(self.kernels.position_rate, self.nq, q=q, v=v)
 
     def energy(self, q: Array, v: Array, parameters: Array) -> tuple[float, float]:
         """Return kinetic and potential energy, J."""
-        kinetic, potential = self._call(self.kernels.energy, 2, q, v, parameters)
+        kinetic, potential = self._call(self.kernels.energy, 2, q=q, v=v, parameters=parameters)
         return float(kinetic), float(potential)
 
     def momentum(self, q: Array, v: Array, parameters: Array) -> Array:
         """Return (6,): angular momentum about the centre of mass and linear momentum, in world axes."""
-        return self._call(self.kernels.momentum, 6, q, v, parameters)
+        return self._call(self.kernels.momentum, 6, q=q, v=v, parameters=parameters)
 
     def center_of_mass(self, q: Array, parameters: Array) -> Array:
         """Return the centre of mass (3,) in the world, m."""
-        return self._call(self.kernels.center_of_mass, 3, q, parameters)
+        return self._call(self.kernels.center_of_mass, 3, q=q, parameters=parameters)
 
     def link_pose(self, link: str, q: Array) -> Array:
         """Return the (4, 4) pose of a link in the world."""
-        flat = self._call(self._frame_kernel('pose', link), 12, q)
+        flat = self._call(self._frame_kernel('pose', link), 12, q=q)
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = flat[:9].reshape(3, 3, order='F'), flat[9:]
         return pose
 
     def jacobian(self, link: str, q: Array) -> Array:
         """Return the (6, nv) Jacobian of a link's origin: [angular; linear] velocity in world axes."""
-        return self._call(self._frame_kernel('jacobian', link), 6 * self.nv, q).reshape(6, self.nv, order='F')
+        return self._call(self._frame_kernel('jacobian', link), 6 * self.nv, q=q).reshape(6, self.nv, order='F')
 
     def jacobian_rate_times_velocity(self, link: str, q: Array, v: Array) -> Array:
         """Return dJ/dt v (6,), world axes."""
-        return self._call(self._frame_kernel('jacobian_rate', link), 6, q, v)
+        return self._call(self._frame_kernel('jacobian_rate', link), 6, q=q, v=v)
 
     def forward_dynamics_derivatives(
         self, q: Array, v: Array, tau: Array, parameters: Array
     ) -> tuple[Array, Array, Array]:
         """Return the exact partial derivatives of the accelerations by q (nv, nq), v (nv, nv) and tau (nv, nv)."""
-        kernels = build_module(
+        blocks = [np.empty(self.nv * n) for n in (self.nq, self.nv, self.nv)]
+        vectors = self._vectors({'q': q, 'v': v, 'tau': tau, 'parameters': parameters})
+        self._derivative_kernels.derivatives(*vectors, *blocks)
+        dq, dv, dt = (b.reshape(self.nv, n, order='F') for b, n in zip(blocks, (self.nq, self.nv, self.nv)))
+        return dq, dv, dt
+
+    @cached_property
+    def _derivative_kernels(self) -> CompiledModule:
+        return build_module(
             f'{self.machine.name}_derivatives',
             [machine_fingerprint(self.machine), str(self.position_names)],
             lambda: (_derivative_functions(self.machine, 'quaternion' if self.tree.free else 'virtual_chain'), {}),
             ROOMS,
         )
-        blocks = [np.empty(self.nv * n) for n in (self.nq, self.nv, self.nv)]
-        kernels.derivatives(*(np.ascontiguousarray(x, dtype=np.float64) for x in (q, v, tau, parameters)), *blocks)
-        dq, dv, dt = (b.reshape(self.nv, n, order='F') for b, n in zip(blocks, (self.nq, self.nv, self.nv)))
-        return dq, dv, dt
 
     def _frame_kernel(self, kind: str, link: str) -> Any:
         if (kind, link) not in self._frame_kernels:

@@ -15,7 +15,7 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers
-from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector
+from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
@@ -29,6 +29,7 @@ _TOLERANCE_SCALES = (
     ('pressure', 1e6),
     ('spool', 1e-3),
     ('bristle', 1e-2),
+    ('deflection', 1e-2),
     ('work', 1e5),
 )
 
@@ -72,6 +73,8 @@ class System:
 
     Attributes:
         state_names, input_names, parameter_names, output_names: the order of the vectors x, u, p, y.
+        switches: there are discrete states (stick flags of Karnopp friction), replaced after every step of rk4, which
+            is the only method that takes them.
     """
 
     def __init__(
@@ -83,7 +86,9 @@ class System:
     ) -> None:
         self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
         self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
-        self.module = self._build('plant', self._functions, [*_SHARED, drivers.run_rk4, drivers.run_dopri5])
+        self.switches = bool(stick_flags(machine))
+        switching = drivers.after_step if self.switches else drivers.NO_SWITCHES
+        self.module = self._build('plant', self._functions, [*_SHARED, switching, drivers.run_rk4, drivers.run_dopri5])
         meta = self.module.meta
         self.state_names: tuple[str, ...] = tuple(meta['states'])
         self.input_names: tuple[str, ...] = tuple(meta['inputs'])
@@ -114,6 +119,8 @@ class System:
             'outputs': ca.Function('outputs', variables, [outputs]),
             'guard': ca.Function('guard', [plant.x], [ca.densify(plant.upright)]),
         }
+        if self.switches:
+            functions['switch'] = ca.Function('switch', variables, [plant.switched])
         meta = {
             'states': plant.states.names,
             'inputs': plant.inputs.names,
@@ -161,20 +168,35 @@ class System:
             p[self.index('parameter', name)] = value
         return p
 
+    def _check(self, x: Array, u: Array, p: Array) -> None:
+        """Machine code reads as many numbers as it needs: a vector of another length must not reach it."""
+        for kind, names, vector in (
+            ('state', self.state_names, x),
+            ('input', self.input_names, u),
+            ('parameter', self.parameter_names, p),
+        ):
+            if np.shape(vector) != (len(names),):
+                raise ValueError(
+                    f'{self.machine.name}: expected a {kind} vector of {len(names)}, found shape {np.shape(vector)}'
+                )
+
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt."""
+        self._check(x, u, p)
         rate = np.empty(len(self.state_names))
         self.module.rhs(x, u, p, rate)
         return rate
 
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`."""
+        self._check(x, u, p)
         y = np.empty(len(self.output_names))
         self.module.outputs(x, u, p, y)
         return y
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
+        self._check(x, u, p)
         n, m = len(self.state_names), len(self.input_names)
         by_x, by_u = np.empty(n * n), np.empty(n * m)
         self.implicit.jacobian(x, u, p, by_x)
@@ -200,12 +222,20 @@ class System:
     ) -> Run:
         """Simulate from x0 at times[0] through `times` (rising, evenly spaced for rk4), s.
 
-        Raises ValueError where rk4's step does not divide the spacing of `times`.
+        Raises:
+            ValueError: a vector of another length; times that do not rise; a step of rk4 that does not divide their
+                spacing.
+            KeyError: an input that the system does not have.
         """
         settings = settings or Settings()
+        if self.switches and settings.method != 'rk4':
+            raise ValueError(f'{self.machine.name}: expected method rk4 with Karnopp friction, found {settings.method}')
         p = self.parameters() if p is None else p
         times = np.ascontiguousarray(times, dtype=np.float64)
+        if times.ndim != 1 or len(times) == 0 or not np.all(np.diff(times) > 0):
+            raise ValueError('expected at least one time, and rising times')
         x = np.array(x0, dtype=np.float64)
+        self._check(x, np.empty(len(self.input_names)), p)
         trace = np.full((len(times), len(x)), np.nan)
         trace[0] = x
         limit = float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else _NO_GUARD
@@ -244,5 +274,6 @@ class System:
             )
         steps = stride * (len(times) - 1)
         status, taken = self.module.run_rk4(x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
-        reached = len(times) if status == drivers.DONE else taken // stride + (0 if status == drivers.DIVERGED else 1)
-        return status, min(reached, len(times)), float(times[0] + taken * step)
+        # the state after a step that diverged is not kept
+        kept = taken - 1 if status == drivers.DIVERGED else taken
+        return status, kept // stride + 1, float(times[0] + taken * step)

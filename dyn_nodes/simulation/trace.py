@@ -22,16 +22,25 @@ class Inputs:
     Args:
         knots: (k,) rising times, s.
         values: (k,) values by input name.
+
+    Two knots at one time are a step: from there on, the later value holds.
+
+    Raises:
+        ValueError: no knot, falling times, another number of values than knots, or a number that is not finite.
     """
 
     def __init__(self, knots: Sequence[float] | Array, values: Mapping[str, Sequence[float] | Array]) -> None:
         self.knots = np.ascontiguousarray(knots, dtype=np.float64)
-        if self.knots.ndim != 1 or len(self.knots) == 0 or np.any(np.diff(self.knots) < 0):
+        if self.knots.ndim != 1 or len(self.knots) == 0 or not np.all(np.diff(self.knots) >= 0):
             raise ValueError('expected at least one knot and rising times')
+        if not np.all(np.isfinite(self.knots)):
+            raise ValueError('expected finite knots')
         self.values = {name: np.asarray(column, dtype=np.float64) for name, column in values.items()}
         for name, column in self.values.items():
             if column.shape != self.knots.shape:
                 raise ValueError(f'input {name!r}: expected {len(self.knots)} values, found shape {column.shape}')
+            if not np.all(np.isfinite(column)):
+                raise ValueError(f'input {name!r}: expected finite values, found {column[~np.isfinite(column)][0]}')
 
     @classmethod
     def constant(cls, values: Mapping[str, float] | None = None) -> Inputs:

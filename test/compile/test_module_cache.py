@@ -11,6 +11,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from numba import njit
 
 from dyn_nodes.compile import build_module, cache, cache_directory, compile_functions, source_digest
 from dyn_nodes.compile import module as module_text
@@ -122,6 +123,26 @@ def test_drivers_call_kernels_and_count_in_the_key(place):
     driven.doubled_twice(np.array([1.0, 2.0]), output)
     np.testing.assert_array_equal(output, [4, 8])
     assert driven.LIMIT == 4.5
+
+
+def test_kernels_serve_other_compiled_code(place):
+    scaled = build(Maker()).scaled
+
+    @njit
+    def sum_of_scaled(rows):
+        total, output = 0.0, np.empty(2)
+        for k in range(rows.shape[0]):
+            scaled(rows[k], output)
+            total += output.sum()
+        return total
+
+    assert sum_of_scaled(np.arange(6.0).reshape(3, 2)) == 30.0
+
+
+@pytest.mark.parametrize('wrong', [np.zeros(2, dtype=np.int64), np.zeros(4)[::2], np.zeros((1, 2)), [0.0, 0.0]])
+def test_arguments_of_another_type_are_refused(place, wrong):
+    with pytest.raises(TypeError, match='No matching definition'):
+        build(Maker()).scaled(wrong, np.empty(2))
 
 
 def test_unknown_kernel_is_named(place):

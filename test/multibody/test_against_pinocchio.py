@@ -41,7 +41,11 @@ class Pair(NamedTuple):
     states: list
 
 
-@pytest.fixture(scope='module', params=CASES)
+# talos takes as long to compile as all others together
+PARAMETERS = [pytest.param(name, marks=pytest.mark.slow) if name == 'talos' else name for name in CASES]
+
+
+@pytest.fixture(scope='module', params=PARAMETERS)
 def pair(request, rigid, tmp_path_factory):
     case = CASES[request.param]
     if request.param == 'log_loader':

@@ -19,12 +19,10 @@ def state(rigid, seed):
 
 
 def along_the_motion(function, rigid, q, v, a, h=1e-5):
-    """Time derivative of function(q, v) on the path through (q, v) with acceleration a, by fourth-order differences."""
+    """Time derivative of function(q, v) at (q, v) moving with acceleration a, by fourth-order differences."""
 
     def at(t):
-        # second-order path: the positions' own second derivative by a difference of their rate
-        curve = (rigid.position_rate(moved(rigid, q, v, t), v + t * a) - rigid.position_rate(q, v)) * (t / 2)
-        return np.asarray(function(q + t * rigid.position_rate(q, v) + curve, v + t * a))
+        return np.asarray(function(moved(rigid, q, v, t), v + t * a))
 
     return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
 
@@ -215,3 +213,12 @@ def test_names_follow_the_tree(rigid, rigid_chain):
 def test_unknown_link_is_named_with_the_known_ones(rigid):
     with pytest.raises(KeyError, match="unknown link 'bucket'; known: base_link, cabin_link"):
         rigid.jacobian('bucket', rigid.neutral())
+
+
+@pytest.mark.parametrize('method', ['forward_dynamics', 'inverse_dynamics', 'forward_dynamics_mass_matrix'])
+@pytest.mark.parametrize('wrong', range(4))
+def test_vector_of_another_length_never_reaches_machine_code(rigid, method, wrong):
+    arguments = [np.zeros(10), np.zeros(9), np.zeros(9), np.zeros(4)]
+    arguments[wrong] = arguments[wrong][:-1]
+    with pytest.raises(ValueError, match=r'log_loader: \w+: expected shape \(\d+,\), found \(\d,\)'):
+        getattr(rigid, method)(*arguments)
