@@ -8,10 +8,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.hydraulics import initial_pressures
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Assembly, friction_states, stick_flags
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.system import ROOMS, System
@@ -80,7 +82,7 @@ def settle(
     Newton steps with the exact Jacobian.
 
     Args:
-        system: any system of the machine with the quaternion base.
+        system: any system of the machine.
         p: parameters.
         joints: positions by name; the machine's initial ones where not named.
         pose: (6,) first guess x, y, z, roll, pitch, yaw; x, y and yaw are kept.
@@ -167,7 +169,7 @@ def initial_state(
     machine = system.machine
     pose, bristles, holding = settle(system, p, joints, pose)
     x = np.zeros(len(system.state_names))
-    plant_q = _base_numbers(machine, pose)
+    plant_q = _base_numbers(machine, pose, system.base)
     q_joints = joint_vector(machine, joints)
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
@@ -186,8 +188,12 @@ def initial_state(
     return x
 
 
-def _base_numbers(machine: Machine, pose: Array) -> list[float]:
+def _base_numbers(machine: Machine, pose: Array, form: BaseForm) -> list[float]:
     attachment = machine.base.attachment
+    if attachment == 'free' and form == 'virtual_chain':
+        # the chain turns by pitch, then roll, then yaw
+        pitch, roll, yaw = Rotation.from_euler('ZYX', pose[5:2:-1]).as_euler('YXZ')
+        return [pose[2], pose[0], pose[1], pitch, roll, yaw]
     if attachment == 'free':
         return [*pose[:3], *(float(c) for c in quaternion_of(*(float(a) for a in pose[3:])))]
     return [pose[0], pose[2], pose[4]] if attachment == 'planar' else []

@@ -168,20 +168,35 @@ class System:
             p[self.index('parameter', name)] = value
         return p
 
+    def _check(self, x: Array, u: Array, p: Array) -> None:
+        """Machine code reads as many numbers as it needs: a vector of another length must not reach it."""
+        for kind, names, vector in (
+            ('state', self.state_names, x),
+            ('input', self.input_names, u),
+            ('parameter', self.parameter_names, p),
+        ):
+            if np.shape(vector) != (len(names),):
+                raise ValueError(
+                    f'{self.machine.name}: expected a {kind} vector of {len(names)}, found shape {np.shape(vector)}'
+                )
+
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt."""
+        self._check(x, u, p)
         rate = np.empty(len(self.state_names))
         self.module.rhs(x, u, p, rate)
         return rate
 
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`."""
+        self._check(x, u, p)
         y = np.empty(len(self.output_names))
         self.module.outputs(x, u, p, y)
         return y
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
+        self._check(x, u, p)
         n, m = len(self.state_names), len(self.input_names)
         by_x, by_u = np.empty(n * n), np.empty(n * m)
         self.implicit.jacobian(x, u, p, by_x)
@@ -207,14 +222,20 @@ class System:
     ) -> Run:
         """Simulate from x0 at times[0] through `times` (rising, evenly spaced for rk4), s.
 
-        Raises ValueError where rk4's step does not divide the spacing of `times`.
+        Raises:
+            ValueError: a vector of another length; times that do not rise; a step of rk4 that does not divide their
+                spacing.
+            KeyError: an input that the system does not have.
         """
         settings = settings or Settings()
         if self.switches and settings.method != 'rk4':
             raise ValueError(f'{self.machine.name}: expected method rk4 with Karnopp friction, found {settings.method}')
         p = self.parameters() if p is None else p
         times = np.ascontiguousarray(times, dtype=np.float64)
+        if times.ndim != 1 or len(times) == 0 or not np.all(np.diff(times) > 0):
+            raise ValueError('expected at least one time, and rising times')
         x = np.array(x0, dtype=np.float64)
+        self._check(x, np.empty(len(self.input_names)), p)
         trace = np.full((len(times), len(x)), np.nan)
         trace[0] = x
         limit = float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else _NO_GUARD
@@ -253,5 +274,6 @@ class System:
             )
         steps = stride * (len(times) - 1)
         status, taken = self.module.run_rk4(x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
-        reached = len(times) if status == drivers.DONE else taken // stride + (0 if status == drivers.DIVERGED else 1)
-        return status, min(reached, len(times)), float(times[0] + taken * step)
+        # the state after a step that diverged is not kept
+        kept = taken - 1 if status == drivers.DIVERGED else taken
+        return status, kept // stride + 1, float(times[0] + taken * step)
