@@ -45,8 +45,13 @@ class Readiness:
         absent = [name for name in self.names if name not in there]
         if absent:
             return f'no node {", ".join(absent)} yet'
-        if self.names and self.node.joint_states.get_subscription_count() < 1:
-            return 'nobody listens to joint_states yet'
+        listeners = self._listeners(self.node.resolve_topic_name('joint_states'))
+        others = [name for name in self.names if name != RECORDER]
+        deaf = [name for name in others if name not in listeners]  # a node is announced before its topics are
+        if deaf:
+            return f'{", ".join(deaf)} does not listen to joint_states yet'
+        if self.node.joint_states.get_subscription_count() < len(others):
+            return 'joint_states is not yet connected to all of its listeners'
         if RECORDER in self.names:
             return self._unrecorded()
         return ''
@@ -56,7 +61,9 @@ class Readiness:
         for topic, _ in self.node.get_topic_names_and_types():
             if topic in IGNORED or not self.node.count_publishers(topic):
                 continue
-            listeners = {info.node_name for info in self.node.get_subscriptions_info_by_topic(topic)}
-            if RECORDER not in listeners:
+            if RECORDER not in self._listeners(topic):
                 return f'the recorder does not listen to {topic} yet'
         return ''
+
+    def _listeners(self, topic: str) -> set[str]:
+        return {info.node_name for info in self.node.get_subscriptions_info_by_topic(topic)}
