@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from dyn_nodes.middleware.embedded.api import message
+from dyn_nodes.middleware.embedded.api import HistoryPolicy, QoSProfile, message
 
 JointState = message('sensor_msgs/msg/JointState')
 Float64 = message('std_msgs/msg/Float64')
@@ -127,3 +128,28 @@ def test_a_process_configured_as_ros_configures_localhost_is_heard_and_hears(nod
     publisher.publish(JointState(name=['boom'], position=[1.0]))
     spinner.until(lambda: got)
     assert got[0].position[0] == 1.0
+
+
+def test_a_publisher_that_keeps_all_waits_for_a_stopped_reader_and_loses_nothing(node, spinner, start):
+    String = message('std_msgs/msg/String')
+    child = start('counter.py')
+    child.wait_for_line('ready')
+    publisher = node.create_publisher(String, 'stream', QoSProfile(history=HistoryPolicy.KEEP_ALL))
+    spinner.until(publisher.get_subscription_count)
+    child.send_signal(signal.SIGSTOP)
+    resumed = []
+
+    def resume():
+        resumed.append(time.monotonic())
+        child.send_signal(signal.SIGCONT)
+
+    timer = threading.Timer(0.5, resume)
+    timer.start()
+    padding = 'x' * 1000
+    for number in range(5000):
+        publisher.publish(String(data=f'{number} {padding}'))
+    finished = time.monotonic()
+    publisher.publish(String(data='end'))
+    assert child.wait_for_line('counted') == 'counted 5000 True\n'
+    timer.join()
+    assert finished > resumed[0]  # it had to wait, and the timer's thread could run meanwhile

@@ -283,3 +283,26 @@ def test_a_callback_in_which_a_signal_comes_may_finish_its_work(context, node, s
         spinner.executor.spin()
     assert done[0][2] == 1
     context.shutdown()
+
+
+@pytest.mark.parametrize('delay', [0.0, 0.02, 0.1])
+def test_a_shutdown_from_another_thread_ends_spinning(context, node, delay):
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    node.create_timer(0.001, lambda: None)
+    ended = []
+
+    def run():
+        try:
+            executor.spin()
+            ended.append('returned')
+        except ExternalShutdownException:
+            ended.append('raised')
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(delay)
+    context.shutdown()
+    thread.join(2.0)
+    assert not thread.is_alive()
+    assert ended

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from cyclonedds.core import GuardCondition
+from cyclonedds.core import DDSException, GuardCondition
 
 from . import dds
 from .context import Context, get_default_context
@@ -193,20 +193,28 @@ class SingleThreadedExecutor:
             self._rebuild()
         tasks = self._steps()
         wait = 0 if tasks else self._time_to_wait(deadline)
-        if self._waitset is None:
-            time.sleep(wait * 1e-9)
-            keys: list[int] = []
-        else:
-            keys = self._waitset.wait(wait)
+        keys = self._wait(wait)
         self._is_waiting = False
-        if keys:
-            keys = sorted(keys)
-            if keys[0] == _GUARD_KEY and self._guard is not None:
-                self._guard.set(False)
+        if keys and keys[0] == _GUARD_KEY:
+            with self._lock:
+                if self._guard is not None and self._context.participant is not None:
+                    self._guard.set(False)
         self._ready.extend(timer.run for timer in self._timers if timer.is_ready())
         watched = self._watched
         self._ready.extend(watched[key] for key in keys if key in watched)
         self._ready.extend(tasks)
+
+    def _wait(self, nanoseconds: int) -> list[int]:
+        """Block until something triggers; return the keys of what did, in order."""
+        if self._waitset is None:
+            time.sleep(nanoseconds * 1e-9)
+            return []
+        try:
+            return sorted(self._waitset.wait(nanoseconds))
+        except DDSException:
+            if self._context.participant is None:
+                return []  # another thread has shut the context down
+            raise
 
     def _steps(self) -> list[Callable[[], Any]]:
         if not self._tasks:
