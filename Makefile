@@ -1,0 +1,73 @@
+# Everything below runs on a machine that has only CPython 3.10 or newer with pip and venv, make and a shell.
+# `make` alone says what there is.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP_FILES := setup.py setup.cfg pyproject.toml
+
+# FAST=1: no dashboard.  RECOVERY=0: nobody pulls the arm back.
+DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow bench lint format docs clean
+
+help:
+	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
+	@echo '                   FAST=1 without the dashboard   RECOVERY=0 nobody recovers it: it overturns'
+	@echo 'make test        the tests, a few minutes        ARGS="-k demo" for pytest'
+	@echo 'make test-slow   the long ones too'
+	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
+	@echo 'make lint        ruff and mypy                   make format lets ruff change the files'
+	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
+	@echo 'make clean       removes .venv, build/ and caches; runs/ stays'
+	@echo
+	@echo 'All set themselves up in $(VENV) first. PYTHON=... chooses the interpreter (now: $(PYTHON)).'
+
+# --- set-up ---------------------------------------------------------------------------------------------------------
+# A stamp is as old as the last complete installation: an interrupted one is taken up again.
+
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo '$(PYTHON): expected Python 3.10 or newer, found '"$$($(PYTHON) --version 2>&1)"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo '$(PYTHON) has no venv module (on Debian and Ubuntu: apt install python3-venv)'; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(SETUP_FILES) | $(BIN)/pip
+	$(BIN)/pip install --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(SETUP_FILES) | $(VENV)/.installed
+	$(BIN)/pip install --disable-pip-version-check -e '.[dev]'
+	@touch $(VENV)/.installed $@
+
+# --- what there is to do --------------------------------------------------------------------------------------------
+
+demo: $(VENV)/.installed
+	$(BIN)/dyn-nodes demo $(DEMO_FLAGS) $(ARGS)
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m 'not slow' $(ARGS)
+
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed
+	$(BIN)/python docs/report_image.py runs/latest/report.html docs/images/report.png
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

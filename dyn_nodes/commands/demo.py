@@ -1,0 +1,110 @@
+"""`dyn-nodes demo`: the log-loader reaches out, starts to tip over and is recovered; then a report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dyn_nodes.commands.demo_run import DemoRun
+
+LAUNCH_FILE = 'log_loader.launch.xml'
+MACHINE = 'log_loader'
+INTERRUPTED = 130
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        'demo',
+        'Run the log-loader: it reaches out, tips and recovers; leave a bag, plots and a report.',
+        'dyn-nodes demo\ndyn-nodes demo --fast\ndyn-nodes demo --no-recovery --out /tmp/runs',
+    )
+    parser.add_argument('--fast', action='store_true', help='no dashboard: a line of progress now and then')
+    parser.add_argument(
+        '--no-recovery', dest='recovery', action='store_false', help='leave the arm out: the machine overturns'
+    )
+    parser.add_argument('--duration', type=float, default=24.0, metavar='SECONDS', help='simulated time (default: 24)')
+    parser.add_argument('--out', type=Path, default=Path('runs'), metavar='DIR', help='for the results (default: runs)')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the demonstration.
+
+    Returns:
+        0 where the run came to its end, recovered or overturned; 1 where a node died; 130 after Ctrl-C.
+
+    Raises:
+        CommandError: a wrong option, or the nodes can't be started.
+    """
+    if not 0.0 < args.duration <= 3600.0:
+        raise CommandError(f'--duration: expected more than 0 and at most 3600 s, found {args.duration:g}')
+    from rich.console import Console
+
+    from dyn_nodes.commands.demo_run import run_nodes
+    from dyn_nodes.commands.free_domain import choose_domain
+    from dyn_nodes.commands.run_directory import new_run_directory, point_latest
+
+    console = Console(highlight=False, emoji=False)
+    try:
+        directory = new_run_directory(args.out)
+    except OSError as error:
+        raise CommandError(f'--out: {args.out} cannot be used: {error.strerror}') from None
+    domain = choose_domain()
+    os.environ['ROS_DOMAIN_ID'] = str(domain)
+    _greet(console, args, directory, domain)
+    outcome = run_nodes(LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, dashboard=not args.fast)
+    if outcome.failure:
+        _tell_failure(console, outcome)
+    status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0
+    made = _report(console, args, directory, outcome)
+    if not made:
+        return status or 1
+    point_latest(directory)
+    return status
+
+
+def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: int) -> None:
+    task = 'reaches out, tips, and is recovered' if args.recovery else 'reaches out and tips; nobody recovers it'
+    console.print(f'[bold]A 17-tonne log-loader with 5.1 t in its grapple {task}.[/bold]')
+    console.print(f'results go to {directory}', markup=False, soft_wrap=True)
+    look = f'ROS_DOMAIN_ID={domain} ' if domain else ''
+    console.print(f'to look in from another terminal: {look}dyn-nodes topic list', style='dim', markup=False)
+
+
+def _tell_failure(console: Console, outcome: DemoRun) -> None:
+    console.print(f'[bold red]failed:[/bold red] {outcome.failure}', soft_wrap=True)
+    for line in outcome.last_lines:
+        console.print(f'  {line}', style='dim', markup=False, soft_wrap=True)
+    console.print(f'all logs: {outcome.logs}', markup=False, soft_wrap=True)
+
+
+def _report(console: Console, args: argparse.Namespace, directory: Path, outcome: DemoRun) -> bool:
+    """Make summary, plots and page from what was recorded; False where there is nothing to make them from."""
+    from dyn_nodes.commands.progress import make_with_progress
+    from dyn_nodes.commands.summary_text import print_summary
+    from dyn_nodes.studies.bag_reading import BagReadingError
+
+    words = ['dyn-nodes demo', *(['--fast'] if args.fast else []), *([] if args.recovery else ['--no-recovery'])]
+    extra: dict[str, Any] = {'recovery': args.recovery, 'interrupted': outcome.interrupted, 'failure': outcome.failure}
+    try:
+        made = make_with_progress(
+            console, outcome.bag, directory, wall_time=outcome.wall_time, command=' '.join(words), extra=extra
+        )
+    except BagReadingError as error:
+        console.print(f'no report: {error}', style='red', markup=False, soft_wrap=True)
+        return False
+    if outcome.interrupted or outcome.failure:
+        reached = made.summary['duration_s']
+        console.print(f'stopped after {reached:.2f} s of {args.duration:g} s; what follows is of that part only')
+    print_summary(console, made)
+    sys.stdout.flush()
+    return True

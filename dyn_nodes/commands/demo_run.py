@@ -1,0 +1,210 @@
+"""The nodes of the demonstration from start to end: watched, shown, stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.live import Live
+
+from dyn_nodes.commands import CommandError
+from dyn_nodes.commands.live_state import LiveState, render
+
+if TYPE_CHECKING:
+    from dyn_nodes.commands.live_feed import LiveFeed
+    from dyn_nodes.launching import ChildState, LaunchSession
+
+MAIN_NODE = 'dynamics_node'
+PERIOD = 0.12  # s between two looks
+LINE_PERIOD = 2.0  # s between two lines of progress
+STANDSTILL = 180.0  # s of wall time without simulated time, at the first start with its compiling too
+LAST_LINES = 15
+
+
+@dataclass(eq=False)
+class DemoRun:
+    """How the nodes fared.
+
+    Attributes:
+        bag: the bag's directory.
+        logs: directory of the nodes' logs.
+        wall_time: from the first step of simulated time to the last, s; None where time never started.
+        interrupted: by Ctrl-C or SIGTERM.
+        failure: what went wrong, '' where nothing did.
+        last_lines: of the log of the node that failed.
+    """
+
+    bag: Path
+    logs: Path
+    wall_time: float | None = None
+    interrupted: bool = False
+    failure: str = ''
+    last_lines: list[str] = field(default_factory=list)
+
+
+def run_nodes(
+    launch_file: str,
+    machine_name: str,
+    directory: Path,
+    duration: float,
+    recovery: bool,
+    console: Console,
+    dashboard: bool,
+) -> DemoRun:
+    """Start the launch file, show the run, and stop everything when the dynamics node has ended.
+
+    Raises:
+        CommandError: the nodes can't be started.
+    """
+    from dyn_nodes.commands.live_feed import LiveFeed
+    from dyn_nodes.launching import LaunchError, LaunchSession, find_launch_file
+    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.simulation.balance import DEFAULT_MEASURES
+
+    run = DemoRun(directory / 'bag', directory / 'log')
+    run.logs.mkdir(parents=True, exist_ok=True)
+    machine = machine_of(machine_name, '')
+    mass = machine.total_mass + (machine.payload.mass if machine.payload else 0.0)
+    title = f'{machine.name}: {"reach, tip, recover" if recovery else "reach and overturn"}'
+    state = LiveState(title, duration, mass * machine.gravity)
+    arguments = {
+        'mode': 'lockstep',
+        'record': 'true',
+        'bag': str(run.bag),
+        'recovery': 'true' if recovery else 'false',
+        'duration': str(duration),
+    }
+    live = dashboard and console.is_terminal
+    try:
+        # the feed is there first, so that it sees the start and so that its domain is taken
+        with LiveFeed(machine, state, DEFAULT_MEASURES, detailed=live) as feed:
+            path = find_launch_file(launch_file)
+            session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.log.append)
+            _watch(session, feed, run, console, live)
+    except LaunchError as error:
+        raise CommandError(error.text) from None
+    return run
+
+
+def _watch(session: LaunchSession, feed: LiveFeed, run: DemoRun, console: Console, live: bool) -> None:
+    with _signals(session, run), session, _shown(console, feed.state, live) as show:
+        watcher = _Watcher(session, feed.state, run)
+        while session.wait(PERIOD) is None:
+            feed.poll()
+            watcher.look()
+            show()
+        feed.poll()
+        watcher.look()
+        show()
+    run.wall_time = watcher.wall_time
+    run.failure = watcher.failure or _unsuccessful(session, run)
+
+
+@contextlib.contextmanager
+def _signals(session: LaunchSession, run: DemoRun) -> Iterator[None]:
+    """Ctrl-C stops the nodes; once more, and they are stopped harder."""
+
+    def stop(number: int, frame: Any) -> None:
+        run.interrupted = True
+        session.request_stop(signal.Signals(number).name)
+
+    saved = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _shown(console: Console, state: LiveState, live: bool) -> Iterator[Any]:
+    """Give a function that shows the state: a dashboard, or a line of progress now and then."""
+    if not live:
+        shown_at, shown = time.monotonic(), ''
+
+        def print_line() -> None:
+            nonlocal shown_at, shown
+            line = state.line()
+            if time.monotonic() - shown_at >= LINE_PERIOD and line != shown:
+                shown_at, shown = time.monotonic(), line
+                console.print(line, markup=False, soft_wrap=True)
+
+        yield print_line
+        return
+    with Live(render(state), console=console, auto_refresh=False) as display:
+        yield lambda: display.update(render(state), refresh=True)
+
+
+class _Watcher:
+    """Looks after the processes: ends the run with the dynamics node, finds out who died and who hangs."""
+
+    def __init__(self, session: LaunchSession, state: LiveState, run: DemoRun) -> None:
+        self.session, self.state, self.run = session, state, run
+        self.failure = ''
+        self._moved = time.monotonic()
+        self._seen: float | None = None
+        self._began: float | None = None
+        self._ended: float | None = None
+
+    @property
+    def wall_time(self) -> float | None:
+        """Wall time during which simulated time moved, s."""
+        return None if self._began is None or self._ended is None else self._ended - self._began
+
+    def look(self) -> None:
+        """Look once."""
+        self._look_at_time()
+        if self.session.stopping:
+            return
+        for child in self.session.children:
+            if child.running:
+                continue
+            if child.name == MAIN_NODE and child.returncode == 0:
+                self.session.request_stop('the run is over')
+            else:
+                self._fail(child)
+            return
+
+    def _look_at_time(self) -> None:
+        now, simulated = time.monotonic(), self.state.time
+        if simulated != self._seen:
+            if self._began is None and simulated:
+                self._began = self._moved
+            self._moved, self._seen = now, simulated
+            self._ended = now
+        elif now - self._moved > STANDSTILL and not self.session.stopping:
+            self.failure = f'simulated time has stood still for {STANDSTILL:g} s, at {simulated or 0.0:.2f} s'
+            self.session.request_stop(self.failure)
+
+    def _fail(self, child: ChildState) -> None:
+        code = child.returncode
+        how = f'was killed by {signal.Signals(-code).name}' if code is not None and code < 0 else f'ended with {code}'
+        when = 'before the run began' if self.state.time is None else f'at {self.state.time:.2f} s'
+        self.failure = f'{child.name} {how} {when}'
+        self.run.last_lines = last_lines(child.log)
+        self.session.request_stop(self.failure)
+
+
+def _unsuccessful(session: LaunchSession, run: DemoRun) -> str:
+    """Return what failed while stopping, or before anybody looked."""
+    if run.interrupted:
+        return ''
+    for child in session.children:
+        if any(failure.startswith(f'{child.label}:') for failure in session.failures):
+            run.last_lines = last_lines(child.log)
+            break
+    return '; '.join(session.failures)
+
+
+def last_lines(path: Path, count: int = LAST_LINES) -> list[str]:
+    """Return the last lines of a log."""
+    try:
+        return path.read_text(encoding='utf-8', errors='replace').splitlines()[-count:]
+    except OSError:
+        return []

@@ -1,0 +1,35 @@
+"""A DDS domain that nobody on this machine uses, so that two demonstrations don't hear each other."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+
+# the port plan of DDS (RTPS 2.2, section 9.6.1.1): discovery by multicast, then by unicast, two ports a participant
+PORT_BASE, DOMAIN_GAIN = 7400, 250
+DISCOVERY_OFFSETS = (0, *range(10, 30, 2))
+LAST_DOMAIN = 101  # domains above reach into Linux's ephemeral ports
+
+
+def choose_domain(environment: Mapping[str, str] = os.environ) -> int:
+    """Return the user's `ROS_DOMAIN_ID`, or else the first domain from 0 that has no participant on this machine."""
+    wanted = environment.get('ROS_DOMAIN_ID', '')
+    if wanted.isdigit():
+        return int(wanted)
+    return next((domain for domain in range(LAST_DOMAIN + 1) if not is_used(domain)), 0)
+
+
+def is_used(domain: int) -> bool:
+    """Tell whether a discovery port of one of a domain's first ten participants is taken."""
+    port = PORT_BASE + DOMAIN_GAIN * domain
+    return not all(_is_free(port + offset) for offset in DISCOVERY_OFFSETS)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', port))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,125 @@
+"""Listens to the nodes for a live display; only ever takes the newest message of a topic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.commands.live_state import LiveState
+from dyn_nodes.middleware import (
+    DurabilityPolicy,
+    Node,
+    QoSProfile,
+    ReliabilityPolicy,
+    SignalHandlerOptions,
+    SingleThreadedExecutor,
+    init,
+    message,
+    try_shutdown,
+)
+from dyn_nodes.model import Machine
+from dyn_nodes.model.machine import CylinderActuator
+from dyn_nodes.studies.run_record import attitude_of
+
+MOST_CALLBACKS = 200
+"""In one look: a feed that is slower than the nodes must not hold up what it feeds."""
+
+
+class LiveFeed:
+    """A node that fills a LiveState.
+
+    It is a listener without obligations: best effort and depth 1, so that it takes what is newest when it looks and
+    slows nobody down.
+
+    Args:
+        machine: whose topics to listen to.
+        state: is filled.
+        measures: stability measures to listen to.
+        detailed: also wheel loads, margins and pressures.
+    """
+
+    def __init__(self, machine: Machine, state: LiveState, measures: Iterable[str], detailed: bool = True) -> None:
+        self.state = state
+        self.taken = 0
+        init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+        self.node = Node('demo_display', enable_rosout=False, start_parameter_services=False)
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self._create(machine, tuple(measures) if detailed else (), detailed)
+
+    def _create(self, machine: Machine, measures: tuple[str, ...], detailed: bool) -> None:
+        newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._listen('nav_msgs/msg/Odometry', 'odom', self._on_odom, newest)
+        self._listen('std_msgs/msg/String', 'task_phase', self._on_phase, latched)
+        self._listen('diagnostic_msgs/msg/DiagnosticStatus', 'events', self._on_event, QoSProfile(depth=50))
+        if not detailed:
+            return
+        for wheel in machine.wheels:
+            self.state.loads[wheel.name] = 0.0
+            topic = f'ground_reactions/{wheel.name}'
+            self._listen('geometry_msgs/msg/WrenchStamped', topic, self._load_setter(wheel.name), newest)
+        for measure in measures:
+            self._listen('std_msgs/msg/Float64', f'stability/{measure}', self._margin_setter(measure), newest)
+        for actuator in machine.actuators:
+            cylinder = isinstance(actuator, CylinderActuator)
+            own = ('head_pressure', 'rod_pressure') if cylinder else ('pressure_a', 'pressure_b')
+            for line in (*own, 'supply_pressure'):
+                topic = f'hydraulics/{actuator.name}/{line}'
+                self._listen('sensor_msgs/msg/FluidPressure', topic, self._pressure_setter(actuator.name, line), newest)
+
+    def _load_setter(self, wheel: str) -> Callable[[Any], None]:
+        return lambda msg: self.state.loads.__setitem__(wheel, msg.wrench.force.z)
+
+    def _margin_setter(self, measure: str) -> Callable[[Any], None]:
+        return lambda msg: self.state.set_margin(measure, msg.data)
+
+    def _pressure_setter(self, actuator: str, line: str) -> Callable[[Any], None]:
+        lines = self.state.pressures.setdefault(actuator, {})
+        return lambda msg: lines.__setitem__(line, msg.fluid_pressure)
+
+    def _listen(self, kind: str, topic: str, callback: Callable[[Any], None], qos: QoSProfile) -> None:
+        def counted(msg: Any) -> None:
+            self.taken += 1
+            callback(msg)
+
+        self.node.create_subscription(message(kind), topic, counted, qos)
+
+    def _on_odom(self, msg: Any) -> None:
+        stamp, turn = msg.header.stamp, msg.pose.pose.orientation
+        self.state.set_time(stamp.sec + 1e-9 * stamp.nanosec, time.monotonic())
+        tilt, roll, pitch = attitude_of(np.array([[turn.x, turn.y, turn.z, turn.w]]))
+        self.state.tilt, self.state.roll, self.state.pitch = float(tilt[0]), float(roll[0]), float(pitch[0])
+        self.state.peak_tilt = max(self.state.peak_tilt, self.state.tilt)
+
+    def _on_phase(self, msg: Any) -> None:
+        self.state.phase = msg.data
+
+    def _on_event(self, msg: Any) -> None:
+        self.state.events.append(f'{msg.name.rpartition(": ")[2].replace("_", " ")}: {msg.message}')
+
+    def poll(self) -> None:
+        """Take what has arrived, without waiting."""
+        for _ in range(MOST_CALLBACKS):
+            before = self.taken
+            self.executor.spin_once(timeout_sec=0.0)
+            if self.taken == before:
+                return
+
+    def close(self) -> None:
+        """Leave."""
+        self.executor.shutdown()
+        self.node.destroy_node()
+        try_shutdown()
+
+    def __enter__(self) -> LiveFeed:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

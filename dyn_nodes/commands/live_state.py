@@ -1,0 +1,191 @@
+"""What the live display knows of a running simulation, and how it shows it."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from dyn_nodes.studies.measures import measure_text
+
+SPEED_WINDOW = 2.0  # s of wall time that the speed is taken over
+WARNING_SHARE = 0.25  # of a margin's first value
+DANGER_SHARE = 0.02
+BAR_WIDTH = 34
+OK, WARNING, DANGER, UNKNOWN = 'OK', 'warning', 'danger', '—'
+COLOURS = {OK: 'green', WARNING: 'yellow', DANGER: 'bold red', UNKNOWN: 'dim'}
+PHASES = {'reach': 'bright_blue', 'recover': 'yellow', 'settle': 'green', 'done': 'green'}
+
+
+@dataclass(eq=False)
+class LiveState:
+    """The newest of everything.
+
+    Attributes:
+        title: of the display.
+        duration: simulated time that the run is to last, s.
+        weight: what all wheels carry at rest, N; scales the bars.
+        time: simulated, s; None before the first message.
+        tilt, roll, pitch: of the base, rad.
+        loads: normal force by wheel, N.
+        margins: newest value by measure.  first_margins: value at the start.
+        pressures: Pa by actuator and line.
+        phase: of the task.
+        events: the last few, as text.
+        log: the last lines that the nodes printed.
+    """
+
+    title: str
+    duration: float
+    weight: float = 0.0
+    time: float | None = None
+    tilt: float = 0.0
+    roll: float = 0.0
+    pitch: float = 0.0
+    peak_tilt: float = 0.0
+    loads: dict[str, float] = field(default_factory=dict)
+    margins: dict[str, float] = field(default_factory=dict)
+    first_margins: dict[str, float] = field(default_factory=dict)
+    pressures: dict[str, dict[str, float]] = field(default_factory=dict)
+    phase: str = ''
+    events: deque[str] = field(default_factory=lambda: deque(maxlen=4))
+    log: deque[str] = field(default_factory=lambda: deque(maxlen=6))
+    _track: deque[tuple[float, float]] = field(default_factory=deque)
+
+    def set_time(self, simulated: float, wall: float) -> None:
+        """Take a simulated time seen at a wall time, s."""
+        self.time = simulated
+        self._track.append((wall, simulated))
+        while len(self._track) > 2 and wall - self._track[1][0] > SPEED_WINDOW:
+            self._track.popleft()
+
+    def set_margin(self, name: str, value: float) -> None:
+        """Take a margin."""
+        self.margins[name] = value
+        self.first_margins.setdefault(name, value)
+
+    @property
+    def speed(self) -> float | None:
+        """Simulated seconds per second, of late."""
+        if len(self._track) < 2:
+            return None
+        (wall, simulated), (wall_end, simulated_end) = self._track[0], self._track[-1]
+        return (simulated_end - simulated) / (wall_end - wall) if wall_end > wall else None
+
+    def margin_status(self, name: str) -> str:
+        """Judge a margin by what it was at the start: danger where it is used up, warning below a quarter."""
+        value, first = self.margins[name], self.first_margins[name]
+        if not math.isfinite(value):
+            return UNKNOWN if math.isnan(value) else OK if value > 0.0 else DANGER
+        if not math.isfinite(first) or first <= 0.0:
+            return DANGER if value <= 0.0 else OK
+        share = value / first
+        return DANGER if share <= DANGER_SHARE else WARNING if share < WARNING_SHARE else OK
+
+    def line(self) -> str:
+        """Return the state as one line, for terminals that are none and for logs."""
+        if self.time is None:
+            return 'waiting for the nodes'
+        parts = [f'{self.time:5.1f} of {self.duration:g} s']
+        if self.speed is not None:
+            parts.append(f'{self.speed:.1f} times real time')
+        if self.phase:
+            parts.append(self.phase)
+        parts.append(f'tilt {math.degrees(self.tilt):.2f} deg')
+        if self.loads:
+            parts.append('wheel loads ' + ' '.join(f'{1e-3 * load:.0f}' for load in self.loads.values()) + ' kN')
+        return ', '.join(parts)
+
+
+def render(state: LiveState) -> RenderableType:
+    """Return the display."""
+    if state.time is None:
+        body: RenderableType = Group(Text('starting the nodes ...', style='bold'), *_log_lines(state))
+    else:
+        parts = [_clock(state), Text(), _attitude(state), Text(), _wheels(state), Text(), _margins(state)]
+        if state.pressures:
+            parts += [Text(), _pressures(state)]
+        if state.events:
+            parts += [Text(), *(Text(f'  {event}', style='dim') for event in state.events)]
+        body = Group(*parts)
+    return Panel(body, title=state.title, title_align='left', border_style='cyan', padding=(1, 2), width=88)
+
+
+def _clock(state: LiveState) -> RenderableType:
+    row = Table.grid(padding=(0, 2))
+    done = min(max((state.time or 0.0) / state.duration, 0.0), 1.0) if state.duration > 0.0 else 0.0
+    speed = '' if state.speed is None else f'{state.speed:.1f} times real time'
+    phase = Text(f' {state.phase} ', style=f'reverse {PHASES.get(state.phase, "white")}') if state.phase else Text()
+    time = Text(f'{state.time or 0.0:6.2f} of {state.duration:g} s', style='bold')
+    row.add_row(time, ProgressBar(total=1.0, completed=done, width=22), Text(speed), phase)
+    return row
+
+
+def _attitude(state: LiveState) -> RenderableType:
+    def angle(name: str, value: float, style: str = '') -> Text:
+        return Text.assemble((f'{name} ', 'dim'), (f'{math.degrees(value):+7.2f}°', style))
+
+    tilt = math.degrees(state.tilt)
+    style = 'bold red' if tilt > 5.0 else 'yellow' if tilt > 2.0 else 'bold'
+    peak = Text.assemble(('peak ', 'dim'), f'{math.degrees(state.peak_tilt):.2f}°')
+    cells = (angle('roll', state.roll), angle('pitch', state.pitch), angle('tilt', state.tilt, style), peak)
+    return Columns(cells, padding=(0, 3))
+
+
+def _bar(share: float, colour: str) -> Text:
+    """Return a bar of eighths of characters."""
+    eighths = round(8 * BAR_WIDTH * min(max(share, 0.0), 1.0))
+    full, rest = divmod(eighths, 8)
+    filled = '█' * full + (' ▏▎▍▌▋▊▉'[rest] if rest else '')
+    bar = Text(filled, style=colour)
+    bar.append('·' * (BAR_WIDTH - len(filled)), style='bright_black')
+    return bar
+
+
+def _wheels(state: LiveState) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=26)
+    table.add_column(justify='right', width=9)
+    largest = max(0.75 * state.weight, *state.loads.values(), 1.0) if state.loads else 1.0
+    for wheel, load in state.loads.items():
+        lifted = load <= 0.0
+        colour = 'red' if load < 0.02 * state.weight else 'yellow' if load < 0.05 * state.weight else 'cyan'
+        note = Text('in the air', style='bold red') if lifted else Text()
+        table.add_row(wheel.replace('_', ' '), f'{1e-3 * load:.1f} kN', _bar(load / largest, colour), note)
+    total = sum(state.loads.values())
+    share = f'{total / state.weight:.1%} of the weight' if state.weight else ''
+    table.add_row(Text('sum', style='dim'), Text(f'{1e-3 * total:.1f} kN', style='dim'), Text(share, style='dim'))
+    return table
+
+
+def _margins(state: LiveState) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=26)
+    table.add_column(justify='right', width=9)
+    for name, value in state.margins.items():
+        text, status = measure_text(name), state.margin_status(name)
+        first = state.first_margins[name]
+        share = value / first if math.isfinite(value) and math.isfinite(first) and first > 0.0 else 0.0
+        shown = f'{text.scale * value:.3g} {text.unit}'.strip() if math.isfinite(value) else '—'
+        colour = COLOURS[status]
+        table.add_row(text.label, shown, _bar(share / 1.5, colour.split()[-1]), Text(status, style=colour))
+    return table
+
+
+def _pressures(state: LiveState) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for actuator, lines in state.pressures.items():
+        cells = (f'{line.removesuffix("_pressure").replace("_", " ")} {1e-6 * p:4.1f}' for line, p in lines.items())
+        table.add_row(Text(f'{actuator}, MPa', style='dim'), *(Text(cell, style='dim') for cell in cells))
+    return table
+
+
+def _log_lines(state: LiveState) -> list[Text]:
+    return [Text(line, style='dim', overflow='ellipsis', no_wrap=True) for line in state.log]

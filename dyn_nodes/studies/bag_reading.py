@@ -1,0 +1,347 @@
+"""Bags as columns of numbers, one table a topic, all over simulated time."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rosbags.highlevel import AnyReader
+from rosbags.rosbag2 import ReaderError
+from rosbags.serde import SerdeError
+from rosbags.typesys import Stores, get_typestore
+
+Array = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+NANO = 1e-9
+SIMULATED_LOG_TIME = 1e-3
+"""A bag whose log times differ from the stamps by less than this, s, was logged in simulated time."""
+
+_SKIPPED = frozenset({'tf2_msgs/msg/TFMessage', 'visualization_msgs/msg/MarkerArray', 'rcl_interfaces/msg/Log'})
+
+
+class BagReadingError(Exception):
+    """A bag can't be read or lacks what is needed; the message names the bag and says what."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The messages of one topic.
+
+    Attributes:
+        time: (n,) simulated time, s.
+        columns: (n,) values by field name.
+    """
+
+    time: Array
+    columns: dict[str, Array]
+
+    def __getitem__(self, name: str) -> Array:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+@dataclass(frozen=True)
+class Status:
+    """One diagnostic_msgs/DiagnosticStatus: its level (0 OK, 1 WARN, 2 ERROR, 3 STALE), texts and values by key."""
+
+    name: str
+    level: int
+    message: str
+    values: dict[str, str]
+
+
+@dataclass(eq=False)
+class BagData:
+    """What was read from a bag.
+
+    Attributes:
+        path: the bag.
+        storage: `mcap` or `sqlite3`.
+        namespace: of the machine's topics, `` or `/loader`.
+        counts: messages by topic, of everything in the bag.
+        types: message type by topic.
+        tables: numbers by topic relative to the namespace: `odom`, `stability/zmp`.
+        texts: (time, text) of std_msgs/String topics.
+        statuses: (time, status) of diagnostic topics; times are s, None where nothing tells them.
+        log_span: wall time from the first to the last message, s; None where the bag was logged in simulated time.
+    """
+
+    path: Path
+    storage: str = ''
+    namespace: str = ''
+    counts: dict[str, int] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    texts: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    statuses: dict[str, list[tuple[float, Status]]] = field(default_factory=dict)
+    log_span: float | None = None
+
+    def table(self, topic: str) -> Table:
+        """Return the table of a topic.
+
+        Raises:
+            BagReadingError: the bag has no such topic, or no message in it.
+        """
+        if topic not in self.tables:
+            known = ', '.join(sorted(self.counts)) or 'no topics'
+            raise BagReadingError(f'{self.path}: expected messages of {self.namespace}/{topic}, found {known}')
+        return self.tables[topic]
+
+    def below(self, prefix: str) -> dict[str, Table]:
+        """Return the tables right below a prefix: `below('ground_reactions')` by wheel."""
+        start = f'{prefix}/'
+        names = {topic: topic[len(start) :] for topic in self.tables if topic.startswith(start)}
+        return {name: self.tables[topic] for topic, name in sorted(names.items()) if '/' not in name}
+
+
+def read_bag(path: Path | str, progress: Progress | None = None, namespace: str | None = None) -> BagData:
+    """Read a bag of these nodes.
+
+    Times of messages without a stamp (std_msgs) are those of the stamped messages logged with them.
+
+    Args:
+        path: rosbag2 directory, MCAP or sqlite3.
+        progress: is called with the messages read and their total, now and then.
+        namespace: of the machine's topics; None: that of the only `odom` or `joint_states`.
+
+    Raises:
+        BagReadingError: no bag, a broken one, an empty one, or several machines in it and no namespace given.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise BagReadingError(f'{path}: expected a bag directory, found nothing')
+    reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
+    try:
+        reader.open()
+    except Exception as error:  # whatever lies in a broken file, a parser may stumble in any way
+        raise _broken(path, error) from None
+    try:
+        return _Collector(path, reader, namespace).collect(progress)
+    except (ReaderError, SerdeError, OSError, struct.error, EOFError) as error:
+        raise _broken(path, error) from None
+    finally:
+        reader.close()
+
+
+def _broken(path: Path, error: Exception) -> BagReadingError:
+    return BagReadingError(f'{path}: the bag cannot be read: {error or type(error).__name__}')
+
+
+class _Statuses(tuple[Status, ...]):
+    """What one diagnostic message holds."""
+
+
+class _Column:
+    """What one topic has given so far."""
+
+    def __init__(self) -> None:
+        self.log: list[int] = []
+        self.stamp: list[int] = []
+        self.names: tuple[str, ...] = ()
+        self.rows: list[Any] = []
+
+
+class _Collector:
+    """Reads all messages once, then puts them over simulated time."""
+
+    def __init__(self, path: Path, reader: AnyReader, namespace: str | None) -> None:
+        self.reader = reader
+        self.data = BagData(path)
+        for connection in reader.connections:
+            topic = connection.topic
+            self.data.counts[topic] = self.data.counts.get(topic, 0) + connection.msgcount
+            self.data.types[topic] = connection.msgtype
+        files = [path] if path.is_file() else list(path.iterdir())
+        self.data.storage = 'mcap' if any(file.suffix == '.mcap' for file in files) else 'sqlite3'
+        self.data.namespace = self._namespace() if namespace is None else f'/{namespace.strip("/")}'.rstrip('/')
+        self.columns: dict[str, _Column] = {}
+        self.clock = _Clock()
+
+    def _namespace(self) -> str:
+        for name in ('/odom', '/joint_states'):
+            found = sorted(topic[: -len(name)] for topic in self.data.counts if topic.endswith(name))
+            if len(found) > 1:
+                listed = ', '.join(space or '/' for space in found)
+                raise BagReadingError(
+                    f'{self.data.path}: several machines are in this bag, choose a namespace: {listed}'
+                )
+            if found:
+                return found[0]
+        return ''
+
+    def _relative(self, topic: str) -> str:
+        prefix = f'{self.data.namespace}/'
+        return topic[len(prefix) :] if topic.startswith(prefix) else topic.lstrip('/')
+
+    def collect(self, progress: Progress | None) -> BagData:
+        wanted = [c for c in self.reader.connections if c.msgtype in _READERS and c.msgtype not in _SKIPPED]
+        total = sum(connection.msgcount for connection in wanted)
+        if not total:
+            known = ', '.join(sorted(self.data.counts)) or 'no topics'
+            raise BagReadingError(f'{self.data.path}: expected messages of these nodes, found {known}')
+        for done, (connection, log_time, raw) in enumerate(self.reader.messages(wanted), 1):
+            message: Any = self.reader.deserialize(raw, connection.msgtype)
+            column = self.columns.setdefault(self._relative(connection.topic), _Column())
+            column.log.append(log_time)
+            header = getattr(message, 'header', None)
+            if header is not None:
+                column.stamp.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
+            elif connection.msgtype == 'rosgraph_msgs/msg/Clock':
+                column.stamp.append(message.clock.sec * 1_000_000_000 + message.clock.nanosec)
+            _READERS[connection.msgtype](column, message)
+            if progress is not None and (done % 500 == 0 or done == total):
+                progress(done, total)
+        self._put_over_time()
+        return self.data
+
+    def _put_over_time(self) -> None:
+        self.clock.learn(self.columns.values())
+        self.data.log_span = self.clock.log_span
+        for topic, column in self.columns.items():
+            time = self._times(topic, column)
+            first = column.rows[0]
+            if isinstance(first, str):
+                self.data.texts[topic] = list(zip(time.tolist(), column.rows))
+            elif isinstance(first, _Statuses):
+                entries = [(t, status) for t, row in zip(time.tolist(), column.rows) for status in row]
+                self.data.statuses[topic] = entries
+            else:
+                self.data.tables[topic] = _table(time, column)
+
+    def _times(self, topic: str, column: _Column) -> Array:
+        if column.stamp:
+            return np.array(column.stamp, dtype=np.float64) * NANO
+        # published together with odom, or with the pressures of the same actuator
+        companions = ['odom', f'{topic.rpartition("/")[0]}/supply_pressure']
+        for name in companions:
+            other = self.columns.get(name)
+            if other is not None and other.stamp and len(other.stamp) == len(column.log) and len(column.log) > 1:
+                return np.array(other.stamp, dtype=np.float64) * NANO
+        return self.clock.simulated(column.log)
+
+
+class _Clock:
+    """From log times to simulated times, learnt from the stamped messages."""
+
+    def __init__(self) -> None:
+        self.log: Array = np.zeros(0)
+        self.stamp: Array = np.zeros(0)
+        self.origin = 0
+        self.log_span: float | None = None
+
+    def learn(self, columns: Iterable[_Column]) -> None:
+        columns = [column for column in columns if column.log]
+        self.origin = min(column.log[0] for column in columns)
+        stamped = [column for column in columns if len(column.stamp) == len(column.log)]
+        if not stamped:
+            return
+        best = max(stamped, key=lambda column: len(column.log))
+        self.log = NANO * (np.array(best.log, dtype=np.int64) - self.origin).astype(np.float64)
+        self.stamp = np.maximum.accumulate(np.array(best.stamp, dtype=np.float64) * NANO)
+        offset = self.log + self.origin * NANO - self.stamp
+        span = max(column.log[-1] for column in columns) - self.origin
+        self.log_span = None if np.abs(offset).max() < SIMULATED_LOG_TIME else span * NANO
+
+    def simulated(self, log: list[int]) -> Array:
+        times = NANO * (np.array(log, dtype=np.int64) - self.origin).astype(np.float64)
+        return np.interp(times, self.log, self.stamp) if len(self.log) else times
+
+
+def _table(time: Array, column: _Column) -> Table:
+    width = len(column.names)
+    keep = [k for k, row in enumerate(column.rows) if len(row) == width]
+    values = np.array([column.rows[k] for k in keep], dtype=np.float64).reshape(len(keep), width)
+    return Table(time[keep], {name: values[:, k] for k, name in enumerate(column.names)})
+
+
+# --- message types ---------------------------------------------------------------------------------------------------
+
+
+def _numbers(*paths: str) -> Callable[[_Column, Any], None]:
+    """Return a reader of fixed fields; a column is named after the last part of its path."""
+    names = tuple(path.split(':')[0] for path in paths)
+    parts = tuple(path.split(':')[1].split('.') for path in paths)
+
+    def read(column: _Column, message: Any) -> None:
+        column.names = names
+        row = []
+        for steps in parts:
+            value = message
+            for step in steps:
+                value = getattr(value, step)
+            row.append(float(value))
+        column.rows.append(row)
+
+    return read
+
+
+def _joint_state(column: _Column, message: Any) -> None:
+    if not column.names:
+        column.names = tuple(f'{j}/{f}' for j in message.name for f in ('position', 'velocity', 'effort'))
+    count = len(message.name)
+    fields = [message.position, message.velocity, message.effort]
+    filled = [values if len(values) == count else np.full(count, np.nan) for values in fields]
+    column.rows.append(np.column_stack(filled).ravel())
+
+
+def _multi_array(column: _Column, message: Any) -> None:
+    if not column.names:
+        label = message.layout.dim[0].label if message.layout.dim else ''
+        names = label.split(',') if label else []
+        column.names = tuple(names if len(names) == len(message.data) else map(str, range(len(message.data))))
+    column.rows.append(message.data)
+
+
+def _polygon(column: _Column, message: Any) -> None:
+    points = message.polygon.points
+    if not column.names:
+        column.names = tuple(f'{axis}{k}' for k in range(len(points)) for axis in 'xyz')
+    column.rows.append([value for point in points for value in (point.x, point.y, point.z)])
+
+
+def _text(column: _Column, message: Any) -> None:
+    column.rows.append(str(message.data))
+
+
+def _status(message: Any) -> Status:
+    level = message.level if isinstance(message.level, int) else int.from_bytes(bytes(message.level), 'little')
+    return Status(message.name, int(level), message.message, {pair.key: pair.value for pair in message.values})
+
+
+def _one_status(column: _Column, message: Any) -> None:
+    column.rows.append(_Statuses([_status(message)]))
+
+
+def _statuses(column: _Column, message: Any) -> None:
+    column.rows.append(_Statuses(_status(item) for item in message.status))
+
+
+_XYZ = ('x', 'y', 'z')
+_READERS: dict[str, Callable[[_Column, Any], None]] = {
+    'nav_msgs/msg/Odometry': _numbers(
+        *(f'{a}:pose.pose.position.{a}' for a in _XYZ),
+        *(f'q{a}:pose.pose.orientation.{a}' for a in (*_XYZ, 'w')),
+        *(f'v{a}:twist.twist.linear.{a}' for a in _XYZ),
+        *(f'w{a}:twist.twist.angular.{a}' for a in _XYZ),
+    ),
+    'geometry_msgs/msg/WrenchStamped': _numbers(
+        *(f'f{a}:wrench.force.{a}' for a in _XYZ), *(f't{a}:wrench.torque.{a}' for a in _XYZ)
+    ),
+    'geometry_msgs/msg/PointStamped': _numbers(*(f'{a}:point.{a}' for a in _XYZ)),
+    'geometry_msgs/msg/PolygonStamped': _polygon,
+    'sensor_msgs/msg/FluidPressure': _numbers('pressure:fluid_pressure'),
+    'sensor_msgs/msg/JointState': _joint_state,
+    'std_msgs/msg/Float64': _numbers('data:data'),
+    'std_msgs/msg/Float64MultiArray': _multi_array,
+    'std_msgs/msg/String': _text,
+    'rosgraph_msgs/msg/Clock': lambda column, message: column.rows.append([]),
+    'diagnostic_msgs/msg/DiagnosticStatus': _one_status,
+    'diagnostic_msgs/msg/DiagnosticArray': _statuses,
+}

@@ -1,0 +1,318 @@
+"""One page about a run that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import math
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from dyn_nodes.model import Machine
+from dyn_nodes.model.machine import CylinderActuator
+from dyn_nodes.studies.measures import measure_text
+from dyn_nodes.studies.plots import PLOTS, has_data, style
+from dyn_nodes.studies.run_record import RunRecord
+from dyn_nodes.studies.summary import verdict
+
+TEMPLATE = Path(__file__).with_name('report_page.html')
+DISTRIBUTIONS = ('dyn_nodes', 'numpy', 'scipy', 'casadi', 'numba', 'cyclonedds', 'rosbags', 'matplotlib')
+
+CAPTIONS: dict[str, tuple[str, str]] = {
+    'base_rotation': (
+        'Rotation of the base',
+        'Tilt is the angle between the base and the ground’s normal; pitch (nose down positive) and roll are its '
+        'parts. The machine stands on compliant wheels, so a loaded front sinks in a little before anything tips.',
+    ),
+    'wheel_loads': (
+        'Wheel loads',
+        'Force of the ground on each wheel along its normal. The ground only pushes: a wheel whose force is zero has '
+        'lifted. At rest the sum is the weight; in between it differs by what accelerates the machine up or down.',
+    ),
+    'margins': (
+        'Stability margins',
+        'Thick: the least value, the one to act on. Thin: the edges of the support polygon (or the wheels) one by one. '
+        'The bar at the foot marks where a margin is used up. Measures of the loads fall to zero when wheels lift and '
+        'stay there while the machine rocks; the static one looks at the posture alone and is the last to notice.',
+    ),
+    'pressures': (
+        'Oil pressures',
+        'Both chambers of each actuator, and its pump. The pump idles at about a megapascal through the open centre '
+        'of the valve until the spool shuts it. A line at the make-up pressure has run dry: oil is drawn in from the tank.',
+    ),
+    'joint_angles': (
+        'Joints',
+        'Positions of the driven joints. A joint whose valve is neutral is held by trapped oil, which gives a little.',
+    ),
+}
+
+
+def write_report(
+    record: RunRecord,
+    summary: Mapping[str, Any],
+    path: Path,
+    command: str = '',
+    progress: Callable[[str], None] | None = None,
+) -> None:
+    """Write the page.
+
+    Args:
+        record: the run.
+        summary: of `summarize`.
+        path: the HTML file.
+        command: how the run was made.
+        progress: is told the name of every plot as it is drawn.
+    """
+    state, label = _state(summary)
+    page = Template(TEMPLATE.read_text(encoding='utf-8'))
+    headline = verdict(dict(summary))
+    text = page.substitute(
+        title=_text(headline),
+        headline=_text(headline).replace(' deg', '°'),
+        state=state,
+        label=_text(label),
+        subtitle=_text(_subtitle(summary)),
+        story=_story(summary),
+        tiles=_tiles(summary),
+        figures='\n'.join(_figures(record, progress)),
+        loads=_loads_table(record, summary),
+        margins=_margins_table(summary),
+        events=_events_table(summary),
+        machine=_machine_section(record.machine, summary),
+        topics=_topics_table(record, summary),
+        making=_making(summary, command),
+    )
+    path.write_text(text, encoding='utf-8')
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _state(summary: Mapping[str, Any]) -> tuple[str, str]:
+    if summary['overturned']:
+        return 'bad', 'overturned'
+    if summary['recovered']:
+        return 'good', 'recovered'
+    if summary['lift_off_time_s'] is None:
+        return 'good', 'stable'
+    return 'warn', 'not recovered'
+
+
+def _subtitle(summary: Mapping[str, Any]) -> str:
+    parts = [summary['machine'] or 'unknown machine']
+    if summary['payload_kg'] is not None:
+        parts.append(f'{summary["payload_kg"]:,.0f} kg payload')
+    parts.append(f'{summary["duration_s"]:.2f} s simulated')
+    if summary['speed']:
+        parts.append(f'{summary["speed"]:.1f} times real time')
+    if summary.get('made_at'):
+        parts.append(summary['made_at'])
+    return ' · '.join(parts)
+
+
+def _story(summary: Mapping[str, Any]) -> str:
+    """What happened, in sentences."""
+    sentences = []
+    for phase in summary['phases']:
+        if phase['name'] in ('reach', 'recover'):
+            what = 'reaches out' if phase['name'] == 'reach' else 'is pulled back to recover'
+            sentences.append(f'From {phase["start_s"]:.1f} to {phase["end_s"]:.1f} s the arm {what}.')
+    lift, down = summary['lift_off_time_s'], summary['touch_down_time_s']
+    if lift is None:
+        sentences.append('No wheel leaves the ground.')
+    else:
+        sentences.append(f'The first wheel lifts at {lift:.2f} s.')
+    if summary['overturned']:
+        sentences.append('The machine goes over: the run ends at its limit of tilt. Nothing brought it back.')
+    elif summary['max_base_rotation_deg'] is not None:
+        peak, time = summary['max_base_rotation_deg'], summary['max_base_rotation_time_s']
+        sentences.append(f'The base is tilted most at {time:.2f} s, by {peak:.2f}°.')
+        if down is not None:
+            sentences.append(f'The machine rocks; all wheels stay on the ground from {down:.2f} s on.')
+    error = summary['final_wheel_load_sum_error']
+    if error is not None and not summary['overturned']:
+        sentences.append(f'At the end the wheels carry the weight to within {_percent(abs(error))}.')
+    return ' '.join(_text(sentence) for sentence in sentences)
+
+
+def _tiles(summary: Mapping[str, Any]) -> str:
+    rows = [
+        ('Peak rotation of the base', _number(summary['max_base_rotation_deg'], '.2f', '°')),
+        ('Time of the peak', _number(summary['max_base_rotation_time_s'], '.2f', ' s')),
+        ('First wheel lifts at', _number(summary['lift_off_time_s'], '.2f', ' s', 'never')),
+        ('All wheels down from', _number(summary['touch_down_time_s'], '.2f', ' s', '—')),
+        ('Rotation at the end', _number(summary['final_base_rotation_deg'], '.2f', '°')),
+        ('Wheel loads against the weight', _number(summary['final_wheel_load_sum_error'], '+.4%', '')),
+    ]
+    return '\n'.join(f'<div class="tile"><b>{_text(value)}</b><span>{_text(name)}</span></div>' for name, value in rows)
+
+
+def _figures(record: RunRecord, progress: Callable[[str], None] | None) -> Iterable[str]:
+    for name, make in PLOTS.items():
+        title, caption = CAPTIONS[name]
+        if not has_data(record, name):
+            yield f'<figure><h2>{title}</h2><p class="missing">The bag holds nothing to draw here.</p></figure>'
+            continue
+        if progress is not None:
+            progress(name)
+        buffer = io.BytesIO()
+        with style():
+            make(record).savefig(buffer, format='svg', metadata={'Date': None, 'Creator': None})
+        image = base64.b64encode(buffer.getvalue()).decode()
+        yield (
+            f'<figure><h2>{title}</h2><img alt="{title} over time" src="data:image/svg+xml;base64,{image}">'
+            f'<figcaption>{_text(caption)}</figcaption></figure>'
+        )
+
+
+def _loads_table(record: RunRecord, summary: Mapping[str, Any]) -> str:
+    rows = []
+    total = summary['final_wheel_load_sum_n'] or 0.0
+    for wheel, load in summary['final_wheel_loads_n'].items():
+        history = record.wheel_loads[wheel][1]
+        share = load / total if total else math.nan
+        values = (history[0], history.min(), history.max(), load)
+        rows.append((wheel.replace('_', ' '), *(f'{1e-3 * v:,.2f}' for v in values), f'{share:.1%}'))
+    sums = ['' for _ in range(3)] + [f'{1e-3 * total:,.2f}', '100.0%']
+    rows.append(('sum', *sums))
+    if summary['weight_n'] is not None:
+        known = '' if summary['weight_source'] == 'machine' else f' ({summary["weight_source"]})'
+        rows.append((f'weight{known}', '', '', '', f'{1e-3 * summary["weight_n"]:,.2f}', ''))
+    return _table(('wheel', 'start, kN', 'least', 'greatest', 'end, kN', 'share'), rows)
+
+
+def _margins_table(summary: Mapping[str, Any]) -> str:
+    rows = []
+    for name, least in summary['min_margins'].items():
+        text = measure_text(name)
+        value = '—' if least['value'] is None else f'{text.scale * least["value"]:.3g} {text.unit}'.strip()
+        edge = (least['edge'] or '—').replace('_', ' ')
+        rows.append((text.label, value, _number(least['time_s'], '.2f', ' s'), edge, text.meaning))
+    return _table(('measure', 'least', 'first at', 'over', 'what it says'), rows, numbers=(1, 2))
+
+
+def _events_table(summary: Mapping[str, Any]) -> str:
+    if not summary['events']:
+        return '<p class="missing">None recorded.</p>'
+    events = summary['events']
+    names = [(f'{e["time_s"]:.3f} s', e['name'].replace('_', ' '), e['text']) for e in events]
+    return _table(('time', 'what', ''), names, numbers=())
+
+
+def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:
+    if machine is None:
+        return (
+            '<p class="missing">The machine is not known: the bag has no robot_description, or no machine YAML of that '
+            'name is installed. Give one with <code>dyn-nodes report BAG --config YAML</code>.</p>'
+        )
+    facts = [
+        ('name', machine.name),
+        ('base', f'{machine.base.link}, {machine.base.attachment}'),
+        ('mass without payload', f'{machine.total_mass:,.0f} kg'),
+        ('payload', _number(summary['payload_kg'], ',.0f', ' kg')),
+        ('joints', ', '.join(joint.name for joint in machine.movable_joints)),
+        ('counts as overturned', f'from {math.degrees(machine.overturn_angle):.0f}°'),
+        ('values marked as assumed', str(len(machine.assumed))),
+    ]
+    links = [
+        (link.name, f'{link.mass:,.0f}', ', '.join(f'{v:.3f}' for v in link.com))
+        for link in machine.links
+        if link.mass > 0.0
+    ]
+    wheels = [
+        (
+            w.name.replace('_', ' '),
+            ', '.join(f'{v:.2f}' for v in w.position),
+            f'{1e-6 * w.stiffness:.3g}',
+            f'{1e-3 * w.damping:.3g}',
+            '—' if w.friction is None else f'{w.friction.static:g} / {w.friction.kinetic:g}',
+        )
+        for w in machine.wheels
+    ]
+    actuators = [
+        (
+            a.name,
+            'cylinder' if isinstance(a, CylinderActuator) else 'motor',
+            a.joint,
+            f'{6e4 * a.supply.flow:.0f}',
+            f'{1e-6 * a.supply.relief_pressure:.0f}',
+            f'{1e-6 * a.supply.bulk_modulus:.0f}',
+        )
+        for a in machine.actuators
+    ]
+    return '\n'.join(
+        (
+            _table(('', ''), facts, numbers=(), head=False),
+            _table(('link', 'mass, kg', 'centre of mass, m'), links, numbers=(1, 2)),
+            _table(('wheel', 'position, m', 'stiffness, MN/m', 'damping, kN s/m', 'friction'), wheels),
+            _table(
+                ('actuator', 'type', 'joint', 'flow, l/min', 'relief, MPa', 'bulk modulus, MPa'), actuators, (3, 4, 5)
+            ),
+        )
+    )
+
+
+def _topics_table(record: RunRecord, summary: Mapping[str, Any]) -> str:
+    types = record.data.types
+    rows = [(topic, types.get(topic, ''), f'{count:,}') for topic, count in summary['messages'].items()]
+    return _table(('topic', 'type', 'messages'), rows, numbers=(2,))
+
+
+def _making(summary: Mapping[str, Any], command: str) -> str:
+    rows = [('bag', f'{summary["bag"]} ({summary["storage"]}, {sum(summary["messages"].values()):,} messages)')]
+    if command:
+        rows.insert(0, ('command', command))
+    if summary['wall_time_s'] is not None:
+        rows.append(('wall time', f'{summary["wall_time_s"]:.1f} s for {summary["duration_s"]:.2f} s'))
+    rows.append(('made', datetime.now().astimezone().strftime('%Y-%m-%d %H:%M:%S %z')))
+    rows.append(('on', f'{platform.system()} {platform.machine()}, Python {platform.python_version()}'))
+    versions = ', '.join(f'{name} {version}' for name, version in installed_versions().items())
+    rows.append(('with', versions))
+    return _table(('', ''), rows, numbers=(), head=False)
+
+
+def installed_versions() -> dict[str, str]:
+    """Return the versions of this package and of what its results depend on."""
+    versions = {}
+    for name in DISTRIBUTIONS:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _number(value: float | None, form: str, unit: str, absent: str = '—') -> str:
+    return absent if value is None else f'{value:{form}}{unit}'
+
+
+def _percent(value: float) -> str:
+    return f'{100.0 * value:.2g} %' if value >= 1e-5 else '0.001 %'
+
+
+def _table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] | None = None, head: bool = True
+) -> str:
+    """Return an HTML table; `numbers`: the columns set flush right, None for all but the first."""
+    right = set(range(1, len(heads)) if numbers is None else numbers)
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        marks = (' class="n"' if k in right else '' for k in range(len(cells)))
+        return ''.join(f'<{tag}{mark}>{_text(cell)}</{tag}>' for cell, mark in zip(cells, marks))
+
+    top = f'<thead><tr>{line(heads, "th")}</tr></thead>' if head else ''
+    body = '\n'.join(f'<tr>{line(row, "td")}</tr>' for row in rows)
+    return f'<div class="scroll"><table>{top}<tbody>{body}</tbody></table></div>'

@@ -1,0 +1,78 @@
+"""From a bag to everything that is kept of a run: summary, plots, page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from dyn_nodes.studies.plots import make_plots
+from dyn_nodes.studies.report import write_report
+from dyn_nodes.studies.run_record import read_run
+from dyn_nodes.studies.summary import summarize, write_summary
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was made of a bag."""
+
+    summary: dict[str, Any]
+    summary_file: Path
+    report_file: Path
+    plots: dict[str, Path]
+
+
+def make_outcome(
+    bag: Path,
+    directory: Path,
+    config: Path | str | None = None,
+    namespace: str | None = None,
+    wall_time: float | None = None,
+    command: str = '',
+    extra: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Read a bag; write `summary.json`, PNG plots and `report.html`.
+
+    Args:
+        bag: the bag.
+        directory: for the results; it is made.
+        config: see `read_run`.
+        namespace: see `read_run`.
+        wall_time: that the simulation took, s, where it is known.
+        command: how the run was made, for the page.
+        extra: further entries of the summary.
+        progress: is told what is being done and the share, 0 to 1, of the whole.
+
+    Raises:
+        BagReadingError, MachineError: see `read_run`.
+        OSError: the directory can't be written.
+    """
+
+    def tell(text: str, share: float) -> None:
+        if progress is not None:
+            progress(text, share)
+
+    tell('reading the bag', 0.0)
+    record = read_run(bag, config, namespace, lambda done, total: tell('reading the bag', 0.5 * done / total))
+    summary = summarize(record, wall_time)
+    summary['made_at'] = datetime.now().astimezone().strftime('%Y-%m-%d %H:%M')
+    summary.update(extra or {})
+    directory.mkdir(parents=True, exist_ok=True)
+    files = directory / 'summary.json', directory / 'report.html'
+    write_summary(summary, files[0])
+    made = 0
+
+    def drawn(name: str) -> None:
+        nonlocal made
+        tell(f'drawing {name.replace("_", " ")}', 0.5 + 0.05 * made)
+        made += 1
+
+    plots = make_plots(record, directory, drawn)
+    write_report(record, summary, files[1], command, drawn)
+    tell('done', 1.0)
+    return Outcome(summary, files[0], files[1], dict(plots))

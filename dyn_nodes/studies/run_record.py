@@ -1,0 +1,246 @@
+"""A recorded run in the terms of the machine: attitude, wheel loads, margins, pressures, phases, events."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model import Machine, MachineError, load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.bag_reading import BagData, BagReadingError, Progress, Table, read_bag
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named span of a run, s."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened: `lift_off`, `touch_down`, `overturned`, `finished`, ..., at a simulated time, s."""
+
+    time: float
+    name: str
+    text: str
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class Attitude:
+    """Of the base against the ground, rad, over `time`, s.
+
+    Attributes:
+        tilt: angle between the base's z axis and the ground's normal.
+        roll, pitch: of the rotation Rz(yaw) Ry(pitch) Rx(roll).
+    """
+
+    time: Array
+    tilt: Array
+    roll: Array
+    pitch: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MarginHistory:
+    """One stability measure: its least value, and that of every edge or wheel by name, over `time`, s."""
+
+    time: Array
+    value: Array
+    edges: dict[str, Array]
+
+
+@dataclass(eq=False)
+class RunRecord:
+    """A recorded run.
+
+    Attributes:
+        data: the bag.
+        machine: that it speaks of, where a URDF and YAML of it were found.
+        attitude: of the base; empty where the bag has no odometry.
+        wheel_loads: (time, normal force N) by wheel.
+        margins: by measure.
+        pressures: (time, Pa) by actuator and line (`head_pressure`, ...).
+        joints: (time, position) by joint.
+        phases: of the task, in order; empty without `task_phase`.
+        events: in order.
+        duration: last simulated time, s.
+    """
+
+    data: BagData
+    machine: Machine | None
+    attitude: Attitude
+    wheel_loads: dict[str, tuple[Array, Array]]
+    margins: dict[str, MarginHistory]
+    pressures: dict[str, dict[str, tuple[Array, Array]]]
+    joints: dict[str, tuple[Array, Array]]
+    phases: tuple[Phase, ...]
+    events: tuple[Event, ...]
+    duration: float
+
+    def first_event(self, name: str) -> Event | None:
+        """Return the first event of a name, or None."""
+        return next((event for event in self.events if event.name == name), None)
+
+    @property
+    def payload(self) -> float | None:
+        """What the implement holds at the end, kg; None where nothing tells it."""
+        for _, status in reversed(self.data.statuses.get('diagnostics', [])):
+            if 'payload' in status.values:
+                return float(status.values['payload'])
+        if 'payload' in self.data.tables:
+            return float(self.data.tables['payload']['data'][-1])
+        if self.machine is None or self.machine.payload is None:
+            return None
+        return self.machine.payload.mass
+
+
+def read_run(
+    path: Path | str,
+    config: Path | str | None = None,
+    namespace: str | None = None,
+    progress: Progress | None = None,
+) -> RunRecord:
+    """Read a bag of these nodes.
+
+    Args:
+        path: the bag.
+        config: machine YAML; None: that of this package for the robot named in the bag's URDF, if there is one.
+        namespace: of the machine's topics.
+        progress: see `read_bag`.
+
+    Raises:
+        BagReadingError: no bag, a broken one, or one without odometry and wheel reactions.
+        MachineError: `config` is given and does not fit the URDF of the bag.
+    """
+    data = read_bag(path, progress, namespace)
+    if 'odom' not in data.tables and not data.below('ground_reactions'):
+        known = ', '.join(sorted(data.counts))
+        raise BagReadingError(
+            f'{data.path}: expected odom or ground_reactions/<wheel> of a dynamics_node, found {known}'
+        )
+    duration = max(float(table.time[-1]) for table in data.tables.values() if len(table))
+    return RunRecord(
+        data=data,
+        machine=_machine(data, config),
+        attitude=_attitude(data.tables.get('odom')),
+        wheel_loads={name: (table.time, table['fz']) for name, table in data.below('ground_reactions').items()},
+        margins=_margins(data),
+        pressures=_pressures(data),
+        joints=_joints(data.tables.get('joint_states')),
+        phases=_phases(data.texts.get('task_phase', []), duration),
+        events=_events(data),
+        duration=duration,
+    )
+
+
+def _machine(data: BagData, config: Path | str | None) -> Machine | None:
+    """The machine of the bag's own URDF and a machine YAML."""
+    urdf = next((text for _, text in data.texts.get('robot_description', [])), '')
+    if not urdf:
+        return None
+    wanted = config
+    if config is None:
+        found = re.search(r'<robot[^>]*\bname\s*=\s*["\']([\w-]+)["\']', urdf)
+        try:
+            config = find_resource(f'config/{found.group(1)}.yaml') if found else None
+        except FileNotFoundError:
+            config = None
+    if config is None:
+        return None
+    return _load(urdf, Path(config), strict=wanted is not None)
+
+
+def _load(urdf: str, config: Path, strict: bool) -> Machine | None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'robot_description.urdf'
+        path.write_text(urdf, encoding='utf-8')
+        try:
+            return load_machine(path, config)
+        except MachineError:
+            if strict:
+                raise
+            return None
+
+
+def attitude_of(quaternions: Array) -> tuple[Array, Array, Array]:
+    """Return tilt, roll and pitch, rad, of quaternions (n, 4) x, y, z, w of the base in the ground's frame."""
+    q = quaternions / np.linalg.norm(quaternions, axis=1)[:, None]
+    x, y, z, w = q.T
+    forward_up = 2.0 * (x * z - w * y)  # third row of the rotation matrix: the ground's normal in the base
+    left_up = 2.0 * (y * z + w * x)
+    up_up = 1.0 - 2.0 * (x * x + y * y)
+    level = np.hypot(left_up, up_up)
+    return np.arctan2(np.hypot(forward_up, left_up), up_up), np.arctan2(left_up, up_up), np.arctan2(-forward_up, level)
+
+
+def _attitude(odom: Table | None) -> Attitude:
+    if odom is None:
+        return Attitude(*(np.zeros(0) for _ in range(4)))
+    return Attitude(odom.time, *attitude_of(np.column_stack([odom[name] for name in ('qx', 'qy', 'qz', 'qw')])))
+
+
+def _margins(data: BagData) -> dict[str, MarginHistory]:
+    histories = {}
+    for name, table in data.below('stability').items():
+        if 'data' not in table.columns:
+            continue
+        edges = data.tables.get(f'stability/{name}/edges')
+        histories[name] = MarginHistory(table.time, table['data'], _on(edges, table.time) if edges is not None else {})
+    return histories
+
+
+def _on(table: Table, time: Array) -> dict[str, Array]:
+    """Columns of a table at other times: its newest values, where the times differ."""
+    if len(table) == len(time) and np.array_equal(table.time, time):
+        return table.columns
+    place = np.clip(np.searchsorted(table.time, time + 1e-9) - 1, 0, len(table) - 1)
+    return {name: column[place] for name, column in table.columns.items()}
+
+
+def _pressures(data: BagData) -> dict[str, dict[str, tuple[Array, Array]]]:
+    pressures: dict[str, dict[str, tuple[Array, Array]]] = {}
+    for topic, table in sorted(data.tables.items()):
+        parts = topic.split('/')
+        if len(parts) == 3 and parts[0] == 'hydraulics' and 'pressure' in table.columns:
+            pressures.setdefault(parts[1], {})[parts[2]] = (table.time, table['pressure'])
+    return pressures
+
+
+def _joints(table: Table | None) -> dict[str, tuple[Array, Array]]:
+    if table is None:
+        return {}
+    names = [name.removesuffix('/position') for name in table.columns if name.endswith('/position')]
+    return {name: (table.time, table[f'{name}/position']) for name in names}
+
+
+def _phases(entries: list[tuple[float, str]], end: float) -> tuple[Phase, ...]:
+    phases: list[Phase] = []
+    for time, name in entries:
+        if phases and phases[-1].name == name:
+            continue
+        if phases:
+            phases[-1] = Phase(phases[-1].name, phases[-1].start, time)
+        phases.append(Phase(name, time, end))
+    return tuple(phases)
+
+
+def _events(data: BagData) -> tuple[Event, ...]:
+    events = []
+    for log_time, status in data.statuses.get('events', []):
+        try:
+            time = float(status.values.get('time', ''))
+        except ValueError:
+            time = log_time
+        events.append(Event(time, status.name.rpartition(': ')[2], status.message, status.level))
+    return tuple(sorted(events, key=lambda event: event.time))

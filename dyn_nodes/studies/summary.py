@@ -1,0 +1,141 @@
+"""The outcome of a run in numbers: did it tip, did it come back, how near was it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.studies.run_record import MarginHistory, RunRecord
+
+Array = NDArray[np.float64]
+RECOVERED_TILT = math.radians(2.0)
+"""Greatest tilt of a machine that counts as standing again, rad."""
+ROUND_OFF = 1e-9
+"""Of a margin, over the greatest it takes in a run."""
+DEFAULT_OVERTURN_ANGLE = math.radians(75.0)
+
+
+def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, Any]:
+    """Return the outcome of a run.
+
+    Args:
+        record: the run.
+        wall_time: of the simulation, s; None: that of the bag's log times, where they are wall time.
+
+    Returns:
+        Plain numbers, None for what the bag does not tell. `recovered`: wheels had lifted, and at the end all carry
+        load and the base is tilted by less than 2 degrees.
+    """
+    loads = {wheel: values for wheel, (_, values) in record.wheel_loads.items() if len(values)}
+    lift_off, touch_down = contact_times(record)
+    overturned = has_overturned(record)
+    tilt = record.attitude.tilt
+    peak = int(np.argmax(tilt)) if len(tilt) else None
+    final_loads = {wheel: float(values[-1]) for wheel, values in loads.items()}
+    final_tilt = float(tilt[-1]) if len(tilt) else None
+    stands = bool(final_loads) and all(load > 0.0 for load in final_loads.values())
+    upright = final_tilt is not None and final_tilt < RECOVERED_TILT
+    weight, source = ground_weight(record)
+    load_sum = sum(final_loads.values()) if final_loads else None
+    wall_time = record.data.log_span if wall_time is None else wall_time
+    return {
+        'recovered': lift_off is not None and stands and upright and not overturned,
+        'overturned': overturned,
+        'max_base_rotation_deg': None if peak is None else math.degrees(tilt[peak]),
+        'max_base_rotation_time_s': None if peak is None else float(record.attitude.time[peak]),
+        'final_base_rotation_deg': None if final_tilt is None else math.degrees(final_tilt),
+        'lift_off_time_s': lift_off,
+        'touch_down_time_s': touch_down,
+        'final_wheel_loads_n': final_loads,
+        'final_wheel_load_sum_n': load_sum,
+        'weight_n': weight,
+        'weight_source': source,
+        'final_wheel_load_sum_error': None if not weight or load_sum is None else load_sum / weight - 1.0,
+        'min_margins': {name: least_margin(history) for name, history in record.margins.items()},
+        'phases': [{'name': p.name, 'start_s': p.start, 'end_s': p.end} for p in record.phases],
+        'events': [{'time_s': e.time, 'name': e.name, 'text': e.text} for e in record.events],
+        'duration_s': record.duration,
+        'wall_time_s': wall_time,
+        'speed': record.duration / wall_time if wall_time else None,
+        'messages': dict(sorted(record.data.counts.items())),
+        'bag': str(record.data.path),
+        'storage': record.data.storage,
+        'machine': record.machine.name if record.machine else None,
+        'machine_mass_kg': record.machine.total_mass if record.machine else None,
+        'payload_kg': record.payload,
+    }
+
+
+def contact_times(record: RunRecord) -> tuple[float | None, float | None]:
+    """Return when the first wheel lost contact, and when all were back for good, s; None where that did not happen."""
+    lifted = [(time, load <= 0.0) for time, load in record.wheel_loads.values() if len(time)]
+    starts = [float(time[np.argmax(off)]) for time, off in lifted if off.any()]
+    if not starts:
+        return None, None
+    if any(off[-1] for _, off in lifted):
+        return min(starts), None
+    return min(starts), max(float(time[np.flatnonzero(off)[-1] + 1]) for time, off in lifted if off.any())
+
+
+def has_overturned(record: RunRecord) -> bool:
+    """Tell whether the machine fell over: the dynamics node said so, or the base tilted beyond the machine's limit."""
+    if record.first_event('overturned') is not None:
+        return True
+    limit = record.machine.overturn_angle if record.machine else DEFAULT_OVERTURN_ANGLE
+    return bool(len(record.attitude.tilt) and record.attitude.tilt.max() >= limit)
+
+
+def ground_weight(record: RunRecord) -> tuple[float | None, str]:
+    """Return the weight that a standing machine puts on the ground's normal, N, and where it is known from."""
+    machine = record.machine
+    if machine is not None:
+        mass = machine.total_mass + (record.payload or 0.0)
+        return -mass * float(gravity_vector(machine.gravity, machine.slope)[2]), 'machine'
+    first = [values[0] for _, values in record.wheel_loads.values() if len(values)]
+    return (float(sum(first)), 'wheel loads at the start') if first else (None, '')
+
+
+def least_margin(history: MarginHistory) -> dict[str, Any]:
+    """Return the least value of a margin, the first time at which it is reached, and the edge (or wheel) that has it.
+
+    Values that differ by round-off only count as equal: on a plateau at zero the time is that of its beginning.
+    """
+    if not len(history.value) or np.isnan(history.value).all():
+        return {'value': None, 'time_s': None, 'edge': None}
+    least = float(np.nanmin(history.value))
+    finite = history.value[np.isfinite(history.value)]
+    roundoff = ROUND_OFF * float(np.abs(finite).max()) if len(finite) else 0.0
+    place = int(np.argmax(history.value <= least + roundoff))
+    value = 0.0 if abs(least) <= roundoff else least
+    row = {name: values[place] for name, values in history.edges.items() if not math.isnan(values[place])}
+    return {
+        'value': value if math.isfinite(value) else None,
+        'time_s': float(history.time[place]),
+        'edge': min(row, key=lambda name: row[name]) if row else None,
+    }
+
+
+def verdict(summary: dict[str, Any]) -> str:
+    """Return the outcome in one line."""
+    peak, time = summary['max_base_rotation_deg'], summary['max_base_rotation_time_s']
+    rotation = '' if peak is None else f'peak base rotation {peak:.2f} deg at {time:.2f} s'
+    if summary['overturned']:
+        event = next((e for e in summary['events'] if e['name'] == 'overturned'), None)
+        when = event['time_s'] if event else time
+        return f'Overturned at {when:.2f} s'
+    if summary['recovered']:
+        return f'Recovered: {rotation}'
+    if summary['lift_off_time_s'] is None:
+        return f'Stable: no wheel lifted, {rotation}' if rotation else 'Stable: no wheel lifted'
+    return f'Tipping at the end of the run: {rotation}'
+
+
+def write_summary(summary: dict[str, Any], path: Path) -> None:
+    """Write a summary as JSON."""
+    path.write_text(json.dumps(summary, indent=2, allow_nan=False) + '\n', encoding='utf-8')

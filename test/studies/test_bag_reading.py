@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from recorded_run import BagOfRun, pressure, stamp, write_run
+
+from dyn_nodes.simulation.balance import DEFAULT_MEASURES
+from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
+from dyn_nodes.studies.run_record import read_run
+
+
+def write_phases(bag: BagOfRun, times) -> None:
+    for time in times:
+        bag.write('task_phase', 'std_msgs/msg/String', time, data=f'at {time}')
+
+
+def test_every_topic_has_its_count_and_every_numeric_one_a_table(recovered):
+    data = recovered.data
+    assert data.counts['/odom'] == 1201
+    assert data.counts['/task_phase'] == 4
+    assert data.storage == 'mcap'
+    for topic, count in data.counts.items():
+        relative = topic.lstrip('/')
+        if relative in ('robot_description', 'task_phase', 'events'):
+            continue
+        assert len(data.table(relative)) == count
+
+
+def test_columns_hold_what_was_simulated(recovered, recovered_run):
+    run, _ = recovered_run
+    data = recovered.data
+    np.testing.assert_allclose(data.table('odom').time, run.times, atol=1e-9)
+    for wheel in run.system.machine.wheels:
+        column = data.table(f'ground_reactions/{wheel.name}')['fz']
+        np.testing.assert_array_equal(column, run.output(f'{wheel.name}/normal_force'))
+    np.testing.assert_array_equal(data.table('joint_states')['boom_joint/position'], run.state('boom_joint'))
+    np.testing.assert_array_equal(
+        data.table('hydraulics/stick/rod_pressure')['pressure'], run.state('stick/rod_pressure')
+    )
+
+
+def test_attitude_is_that_of_the_simulation_to_round_off(recovered, recovered_run):
+    run, _ = recovered_run
+    for name in ('tilt', 'roll', 'pitch'):
+        np.testing.assert_allclose(getattr(recovered.attitude, name), run.output(name), atol=1e-9)
+
+
+@pytest.mark.parametrize('measure', DEFAULT_MEASURES)
+def test_margins_come_with_named_edges_whose_least_is_the_margin(recovered, measure):
+    history = recovered.margins[measure]
+    wanted = {'front_right', 'front_left', 'rear_right', 'rear_left'} if measure == 'load_share' else None
+    assert set(history.edges) == (wanted or {'front', 'left', 'rear', 'right'})
+    edges = np.column_stack(list(history.edges.values()))
+    np.testing.assert_allclose(edges.min(axis=1), history.value, atol=1e-9 * max(1.0, np.abs(edges).max()))
+
+
+def test_messages_without_a_stamp_get_the_time_of_those_published_with_them(recovered):
+    np.testing.assert_array_equal(recovered.data.table('stability/zmp').time, recovered.data.table('odom').time)
+
+
+def test_wall_log_times_are_mapped_to_simulated_time(recovered):
+    assert recovered.data.log_span == pytest.approx(24.0 / 5.0)
+    assert [(p.name, round(p.start, 6), round(p.end, 6)) for p in recovered.phases] == [
+        ('wait', 0.0, 5.0),
+        ('reach', 5.0, 8.8),
+        ('recover', 8.8, 11.8),
+        ('settle', 11.8, 24.0),
+    ]
+
+
+def test_a_bag_logged_in_simulated_time_knows_no_wall_time(tmp_path):
+    with BagOfRun(tmp_path / 'bag', stamped_log=True) as bag:
+        write_phases(bag, (0.0, 1.0))
+        for k in range(20):
+            pressure(bag, 'hydraulics/boom/head_pressure', 0.1 * k, 1e6)
+    data = read_bag(tmp_path / 'bag')
+    assert data.log_span is None
+    assert [time for time, _ in data.texts['task_phase']] == pytest.approx([0.0, 1.0])
+
+
+def test_topics_below_a_namespace_are_read_like_those_of_the_root(recovered_run, tmp_path):
+    with BagOfRun(tmp_path / 'bag', prefix='/loader') as bag:
+        write_run(bag, *recovered_run)
+    record = read_run(tmp_path / 'bag')
+    assert record.data.namespace == '/loader'
+    assert record.duration == 24.0
+    assert set(record.wheel_loads) == {'front_left', 'front_right', 'rear_left', 'rear_right'}
+
+
+def test_two_machines_in_a_bag_need_a_namespace(tmp_path):
+    with BagOfRun(tmp_path / 'bag') as bag:
+        for name in ('/a/joint_states', '/b/joint_states'):
+            bag.write(
+                name,
+                'sensor_msgs/msg/JointState',
+                0.0,
+                header=_header(),
+                name=['boom'],
+                position=np.array([1.0 if name[1] == 'a' else 2.0]),
+                velocity=np.zeros(1),
+                effort=np.zeros(0),
+            )
+    with pytest.raises(BagReadingError, match='several machines are in this bag, choose a namespace: /a, /b'):
+        read_bag(tmp_path / 'bag')
+    table = read_bag(tmp_path / 'bag', namespace='b').table('joint_states')
+    assert table['boom/position'].tolist() == [2.0]
+    assert np.isnan(table['boom/effort']).all()
+
+
+def _header():
+    from recorded_run import HEADER
+
+    return HEADER(stamp=stamp(0.0), frame_id='')
+
+
+def test_reading_tells_its_progress_up_to_the_end(recovered_bag):
+    seen = []
+    read_bag(recovered_bag, lambda done, total: seen.append((done, total)))
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1] > 30_000
+
+
+def test_no_bag_is_said_with_its_path(tmp_path):
+    with pytest.raises(BagReadingError, match='nowhere: expected a bag directory, found nothing'):
+        read_bag(tmp_path / 'nowhere')
+
+
+@pytest.mark.parametrize('content', [b'', b'\x89MCAP0\r\n', b'nonsense' * 100])
+def test_a_broken_bag_is_said_without_a_traceback(tmp_path, recovered_bag, content):
+    folder = tmp_path / 'bag'
+    folder.mkdir()
+    (folder / 'metadata.yaml').write_bytes((recovered_bag / 'metadata.yaml').read_bytes())
+    (folder / 'bag.mcap').write_bytes(content)
+    with pytest.raises(BagReadingError, match='bag: the bag cannot be read'):
+        read_bag(folder)
+
+
+def test_a_bag_of_others_lists_what_it_has(tmp_path):
+    with BagOfRun(tmp_path / 'bag') as bag:
+        write_phases(bag, (0.0,))
+        pressure(bag, 'somewhere/pressure', 0.0, 1.0)
+    with pytest.raises(BagReadingError, match=r'expected odom or ground_reactions/<wheel>.*found /somewhere/pressure'):
+        read_run(tmp_path / 'bag')
+
+
+def test_a_missing_topic_is_named_where_it_is_asked_for(recovered):
+    with pytest.raises(BagReadingError, match='expected messages of /imu, found '):
+        recovered.data.table('imu')

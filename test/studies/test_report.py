@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from matplotlib.image import imread
+
+from dyn_nodes.studies.plots import LINES, MOST_POINTS, PLOTS, make_plots, style
+from dyn_nodes.studies.report import write_report
+from dyn_nodes.studies.run_outcome import make_outcome
+from dyn_nodes.studies.summary import summarize
+
+VOID = {'meta', 'img', 'br', 'link', 'hr'}
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order, and collects what a browser would have to load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.text = ''
+
+    def handle_starttag(self, tag, attributes) -> None:
+        self.tags.append(tag)
+        self.links += [value for name, value in attributes if name in ('src', 'href', 'srcset', 'data')]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        self.text += data
+
+
+def parsed(path) -> Page:
+    page = Page()
+    page.feed(path.read_text(encoding='utf-8'))
+    assert page.open == []
+    return page
+
+
+@pytest.fixture(scope='module')
+def outcome(recovered_bag, tmp_path_factory):
+    told = []
+    out = tmp_path_factory.mktemp('outcome')
+    made = make_outcome(recovered_bag, out, command='dyn-nodes demo', progress=lambda text, share: told.append(share))
+    return made, told
+
+
+def test_everything_is_written(outcome):
+    made, _ = outcome
+    folder = made.report_file.parent
+    names = {'summary.json', 'report.html', *(f'{plot}.png' for plot in PLOTS)}
+    assert {path.name for path in folder.iterdir()} == names
+    assert json.loads(made.summary_file.read_text()) == made.summary
+
+
+def test_progress_rises_to_the_end(outcome):
+    _, told = outcome
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_plots_are_pictures_of_a_readable_size(outcome):
+    made, _ = outcome
+    for path in made.plots.values():
+        height, width = imread(path).shape[:2]
+        assert width == 1350
+        assert height > 400
+
+
+def test_the_page_needs_nothing_else(outcome):
+    page = parsed(outcome[0].report_file)
+    assert page.links
+    assert all(link.startswith('data:image/svg+xml;base64,') for link in page.links)
+    assert not {'script', 'link', 'iframe', 'object'} & set(page.tags)
+    text = outcome[0].report_file.read_text(encoding='utf-8')
+    style_sheet = re.search(r'<style>(.*?)</style>', text, re.DOTALL).group(1)
+    assert 'url(' not in style_sheet
+    assert '@import' not in style_sheet
+
+
+def test_the_page_says_what_an_engineer_wants_first(outcome):
+    page = parsed(outcome[0].report_file)
+    for words in (
+        'Recovered: peak base rotation 8.55° at 10.68 s',
+        'The first wheel lifts at 8.36 s.',
+        'From 8.8 to 11.8 s the arm is pulled back to recover.',
+        '17,481 kg',
+        '/ground_reactions/front_left',
+        'dyn-nodes demo',
+        'casadi',
+    ):
+        assert words in page.text
+
+
+def test_an_overturned_run_says_so_in_red(overturned, tmp_path):
+    write_report(overturned, summarize(overturned), tmp_path / 'report.html')
+    text = (tmp_path / 'report.html').read_text(encoding='utf-8')
+    assert '<header class="bad">' in text
+    assert 'Overturned at 13.00 s' in parsed(tmp_path / 'report.html').text
+
+
+def test_text_from_a_bag_cannot_become_markup(recovered, tmp_path):
+    event = replace(recovered.events[0], text='<script>alert(1)</script>', name='$headline')
+    record = replace(recovered, events=(event,))
+    write_report(record, summarize(record), tmp_path / 'report.html')
+    page = parsed(tmp_path / 'report.html')
+    assert 'script' not in page.tags
+    assert '<script>alert(1)</script>' in page.text
+    assert '$headline' in page.text
+
+
+def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
+    bare = replace(recovered, machine=None, margins={}, pressures={}, joints={}, phases=(), events=())
+    write_report(bare, summarize(bare), tmp_path / 'report.html')
+    page = parsed(tmp_path / 'report.html')
+    assert page.text.count('The bag holds nothing to draw here.') == 3
+    assert 'The machine is not known' in page.text
+    assert set(make_plots(bare, tmp_path)) == {'base_rotation', 'wheel_loads'}
+
+
+@pytest.mark.parametrize('name', PLOTS)
+def test_every_axis_has_a_unit_and_time_below(recovered, name):
+    with style():
+        figure = PLOTS[name](recovered)
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    for axes in shown:
+        assert re.search(r'°|kN|MPa|kJ|%|ratio|^m$', axes.get_ylabel()), axes.get_ylabel()
+        assert axes.get_xlim() == (0.0, 24.0)
+    assert 'simulated time, s' in {axes.get_xlabel() for axes in shown}
+
+
+def test_phases_are_shaded_where_they_are(recovered):
+    with style():
+        (axes,) = PLOTS['base_rotation'](recovered).axes
+    assert {'reach', 'recover', 'settle'} <= {text.get_text() for text in axes.texts}
+    spans = sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in axes.patches)
+    assert [(round(a, 3), round(b, 3)) for a, b in spans] == [(5.0, 8.8), (8.8, 11.8), (11.8, 24.0)]
+
+
+def test_the_peak_is_written_on_the_plot(recovered):
+    with style():
+        (axes,) = PLOTS['base_rotation'](recovered).axes
+    assert '8.55° at 10.68 s' in {text.get_text() for text in axes.texts}
+
+
+def test_long_lines_keep_their_extremes(recovered):
+    import numpy as np
+
+    time = np.linspace(0.0, 24.0, 50_001)
+    load = np.ones_like(time)
+    load[31_337] = 9e5
+    record = replace(recovered, wheel_loads={'front_left': (time, load)})
+    with style():
+        (axes,) = PLOTS['wheel_loads'](record).axes
+    line = axes.lines[0]
+    assert len(line.get_xdata()) <= MOST_POINTS
+    assert line.get_ydata().max() == pytest.approx(900.0)
+
+
+def test_neighbouring_lines_differ_in_lightness_too():
+    """Whoever sees no colours still tells the first lines apart."""
+
+    def lightness(colour: str) -> float:
+        red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    values = [lightness(colour) for colour in LINES[:4]]
+    assert min(abs(a - b) for k, a in enumerate(values) for b in values[:k]) > 0.02
