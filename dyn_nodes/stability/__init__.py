@@ -3,11 +3,14 @@
 Inputs common to all measures: `feet` (n, 3), the contact points counter-clockwise seen from above
 (:func:`support_order` sorts them); `com` (3,); the net load that would act if the ground were removed, gravity, inertia
 and external, as `force` (3,) and `moment` (3,) about `com`; `up` (3,). Every input may have a leading dimension
-(t, ...); one call then handles all states. One module a measure; :data:`MEASURES` gives them one signature.
+(t, ...); one call then handles all states. One module a measure; :data:`MEASURES` gives them one
+signature, :func:`all_measures` evaluates them for many states on all cores.
 
 A wheel that has lifted keeps its corner of the polygon: pass the point of the ground below it.
 """
 
+from dyn_nodes.stability.batch import BatchMargin, all_measures
+from dyn_nodes.stability.conservative import ConservativeMargin, conservative_margin
 from dyn_nodes.stability.energy import (
     EnergyLevel,
     PlanarEnergyLevel,
@@ -19,25 +22,33 @@ from dyn_nodes.stability.energy import (
 from dyn_nodes.stability.force_angle import ForceAngle, force_angle
 from dyn_nodes.stability.load_share import LoadShare, load_share
 from dyn_nodes.stability.measures import MEASURES, Margin, Measure, Support, margins
+from dyn_nodes.stability.moment_height import MomentHeight, moment_height
 from dyn_nodes.stability.net_moment import NetMoment, PlanarEdgeMoments, net_moment, planar_edge_moments
+from dyn_nodes.stability.normalized_energy import NormalizedEnergy, normalized_energy
 from dyn_nodes.stability.polygon import name_edges, support_order
 from dyn_nodes.stability.static import LongitudinalMargin, StaticMargin, longitudinal_margin, static_margin
 from dyn_nodes.stability.zmp import ZmpDegree, zmp_degree
 
 __all__ = [
     'MEASURES',
+    'BatchMargin',
+    'ConservativeMargin',
     'EnergyLevel',
     'ForceAngle',
     'LoadShare',
     'LongitudinalMargin',
     'Margin',
     'Measure',
+    'MomentHeight',
     'NetMoment',
+    'NormalizedEnergy',
     'PlanarEdgeMoments',
     'PlanarEnergyLevel',
     'StaticMargin',
     'Support',
     'ZmpDegree',
+    'all_measures',
+    'conservative_margin',
     'energy_level',
     'energy_level_of_loads',
     'extended_energy_level',
@@ -45,8 +56,10 @@ __all__ = [
     'load_share',
     'longitudinal_margin',
     'margins',
+    'moment_height',
     'name_edges',
     'net_moment',
+    'normalized_energy',
     'planar_edge_moments',
     'planar_energy_level',
     'static_margin',

@@ -7,19 +7,17 @@ one state without that dimension and add it here.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.stability._kernels import kernel
 
 Array = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
-# A division by zero gives inf or NaN, which the measures report as "not valid", and never an exception.
-# Numba renews a cached kernel when the kernel's own file changes, not when a helper in another file does: after a
-# change in this file or in polygon.py remove `__pycache__` of this package.
-kernel = njit(cache=True, error_model='numpy')
-
 UP = (0.0, 0.0, 1.0)
 GRAVITY = 9.81
+
+__all__ = ['GRAVITY', 'UP', 'Array', 'Booleans', 'as_states', 'contiguous', 'kernel', 'least', 'pick']
 
 
 def contiguous(values: ArrayLike) -> Array:

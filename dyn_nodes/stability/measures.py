@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.stability._states import GRAVITY, UP, Array
-from dyn_nodes.stability.energy import energy_kernel
-from dyn_nodes.stability.force_angle import force_angle_kernel
-from dyn_nodes.stability.load_share import load_share_kernel
-from dyn_nodes.stability.net_moment import net_moment_kernel
+from dyn_nodes.stability.batch import TABLE, States, known_measure
 from dyn_nodes.stability.polygon import check_polygon, name_edges, unit_vector
-from dyn_nodes.stability.static import longitudinal_margin_kernel, static_margin_kernel
-from dyn_nodes.stability.zmp import zmp_kernel
 
 
 class Margin(NamedTuple):
@@ -24,7 +20,8 @@ class Margin(NamedTuple):
 
     Attributes:
         value: the least; what a limit is compared with.
-        edges: value of every edge (every wheel for `load_share`; front and rear for `longitudinal`).
+        edges: value of every edge (every wheel for `load_share`; every lost foot for `conservative`; front and rear
+            for `longitudinal`).
         valid: False where the measure is not defined or does not hold; `value` is then 0, -inf or NaN, never
             a number that looks safe.
         unit: of value and edges.
@@ -55,6 +52,7 @@ class Support:
         wheels: (w, 3) positions of the wheels of `normal_loads`; by default `feet`.
         travel: (3,) direction in which the machine looks.
         gravity: m/s2.
+        inertia: (3, 3) of the whole machine about `com`, kg m2, or None where unknown: a point mass.
 
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
@@ -71,6 +69,7 @@ class Support:
     wheels: Array | None = None
     travel: Array = field(default_factory=lambda: np.array((1.0, 0.0, 0.0)))
     gravity: float = GRAVITY
+    inertia: Array | None = None
 
     def __post_init__(self) -> None:
         feet = _shaped(self.feet, (None, 3), 'feet')
@@ -84,10 +83,22 @@ class Support:
         self._set('wheels', wheels)
         if self.normal_loads is not None:
             self._set('normal_loads', _shaped(self.normal_loads, (wheels.shape[0],), 'normal_loads'))
+        if self.inertia is not None:
+            self._set('inertia', _shaped(self.inertia, (3, 3), 'inertia'))
         if not self.edge_names:
             self._set('edge_names', name_edges(feet, self.travel, up))
         elif len(self.edge_names) != feet.shape[0]:
             raise ValueError(f'edge_names: expected {feet.shape[0]} names, found {len(self.edge_names)}')
+
+    @cached_property
+    def states(self) -> States:
+        """The same as a batch of one state."""
+        wheels = self.feet if self.wheels is None else self.wheels
+        loads = np.full(wheels.shape[0], np.nan) if self.normal_loads is None else self.normal_loads
+        inertia = np.zeros((3, 3)) if self.inertia is None else self.inertia
+        arrays = (self.feet, self.com, self.force, self.moment, self.mass, self.up, self.travel)
+        batch = (np.asarray(array, dtype=np.float64)[None] for array in (*arrays, inertia, wheels, loads, self.gravity))
+        return States(*batch)
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -101,74 +112,15 @@ def _shaped(values: ArrayLike, shape: tuple[int | None, ...], name: str) -> Arra
     return array
 
 
-def _static(support: Support) -> Margin:
-    value, edges, valid = static_margin_kernel(support.feet[None], support.com[None], support.up[None])
-    return Margin(float(value[0]), edges[0], bool(valid[0]), 'm')
-
-
-def _longitudinal(support: Support) -> Margin:
-    value, front, rear, valid = longitudinal_margin_kernel(
-        support.feet[None], support.com[None], support.travel[None], support.up[None]
-    )
-    return Margin(float(value[0]), np.array((front[0], rear[0])), bool(valid[0]), 'm')
-
-
-def _zmp(support: Support) -> Margin:
-    value, edges, valid, _, _ = zmp_kernel(*_net_load(support))
-    return Margin(float(value[0]), edges[0], bool(valid[0]), '1')
-
-
-def _force_angle(support: Support) -> Margin:
-    value, edges, valid, _, _ = force_angle_kernel(*_net_load(support))
-    return Margin(float(value[0]), edges[0], bool(valid[0]), 'N m')
-
-
-def _energy(support: Support) -> Margin:
-    weight = (-support.mass * support.gravity) * support.up
-    value, edges, valid, _ = energy_kernel(
-        support.feet[None], support.com[None, None], weight[None, None], np.zeros((1, 3))
-    )
-    return Margin(float(value[0]), edges[0], bool(valid[0]), 'J')
-
-
-def _extended_energy(support: Support) -> Margin:
-    value, edges, valid, _ = energy_kernel(
-        support.feet[None], support.com[None, None], support.force[None, None], support.moment[None]
-    )
-    return Margin(float(value[0]), edges[0], bool(valid[0]), 'J')
-
-
-def _load_share(support: Support) -> Margin:
-    wheels = support.feet if support.wheels is None else support.wheels
-    if support.normal_loads is None:
-        return Margin(float('nan'), np.full(wheels.shape[0], np.nan), False, '1')
-    value, shares, valid, _ = load_share_kernel(
-        wheels[None], support.normal_loads[None], support.travel[None], support.up[None]
-    )
-    return Margin(float(value[0]), shares[0], bool(valid[0]), '1')
-
-
-def _net_moment(support: Support) -> Margin:
-    value, edges, valid = net_moment_kernel(*_net_load(support))
-    return Margin(float(value[0]), edges[0], bool(valid[0]), 'N m')
-
-
-def _net_load(support: Support) -> tuple[Array, Array, Array, Array]:
-    return support.feet[None], support.com[None], support.force[None], support.moment[None]
+def _margin(name: str, support: Support) -> Margin:
+    unit, function = TABLE[name]
+    value, edges, valid = function(support.states)
+    return Margin(float(value[0]), edges[0], bool(valid[0]), unit)
 
 
 Measure = Callable[[Support], Margin]
 
-MEASURES: dict[str, Measure] = {
-    'static': _static,
-    'longitudinal': _longitudinal,
-    'zmp': _zmp,
-    'force_angle': _force_angle,
-    'energy': _energy,
-    'extended_energy': _extended_energy,
-    'load_share': _load_share,
-    'net_moment': _net_moment,
-}
+MEASURES: dict[str, Measure] = {name: partial(_margin, name) for name in TABLE}
 
 
 def margins(support: Support, names: Iterable[str] = tuple(MEASURES)) -> dict[str, Margin]:
@@ -177,9 +129,4 @@ def margins(support: Support, names: Iterable[str] = tuple(MEASURES)) -> dict[st
     Raises:
         KeyError: an unknown measure; the message lists the known ones.
     """
-    chosen = {}
-    for name in names:
-        if name not in MEASURES:
-            raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}')
-        chosen[name] = MEASURES[name](support)
-    return chosen
+    return {name: MEASURES[known_measure(name)](support) for name in names}

@@ -82,12 +82,13 @@ def _half_hull(flat: Array, order: NDArray[np.intp]) -> list[int]:
     return chain
 
 
-def check_polygon(feet: Array, up: Array) -> None:
+def check_polygon(feet: Array, up: Array, first: int = 0) -> None:
     """Check the support polygons of a batch.
 
     Args:
         feet: (t or 1, n, 3), m.
         up: (t or 1, 3).
+        first: number of the first state, for the message.
 
     Raises:
         ValueError: a polygon has fewer than three points, no area, repeated points, or is not convex and
@@ -98,7 +99,7 @@ def check_polygon(feet: Array, up: Array) -> None:
     state, vertex, fault = polygon_fault_kernel(feet, up)
     if fault:
         n = feet.shape[1]
-        where = f' in state {state}' if feet.shape[0] > 1 or up.shape[0] > 1 else ''
+        where = f' in state {first + state}' if feet.shape[0] > 1 or up.shape[0] > 1 else ''
         raise ValueError(f'feet{where}: ' + _FAULTS[fault].format(i=vertex, j=(vertex + 1) % n))
 
 
@@ -152,7 +153,13 @@ def _horizontal(feet, i, j, up):
 @kernel
 def edge_inward(feet, i, normal):
     """Unit vector in the plane across `normal` that points from edge i to the inside."""
-    x, y, z = _horizontal(feet, i, (i + 1) % feet.shape[0], normal)
+    return chord_inward(feet, i, (i + 1) % feet.shape[0], normal)
+
+
+@kernel
+def chord_inward(feet, i, j, normal):
+    """Unit vector in the plane across `normal` that points to the left of the line from foot i to foot j."""
+    x, y, z = _horizontal(feet, i, j, normal)
     length = np.sqrt(x * x + y * y + z * z)
     return (
         (normal[1] * z - normal[2] * y) / length,

@@ -158,5 +158,6 @@ def test_measures_of_the_standing_machine_are_valid_and_positive():
     loads = np.array((35_000.0, 60_000.0, 60_000.0, 36_471.58))
     result = margins(Support(FEET, centre, force, np.zeros(3), 19_518, normal_loads=loads))
     for name, margin in result.items():
-        assert margin.valid, name
-        assert margin.value > 0, name
+        defined = name != 'conservative'  # needs five feet
+        assert margin.valid == defined, name
+        assert (margin.value > 0) == defined, name
