@@ -44,7 +44,8 @@ CAPTIONS: dict[str, tuple[str, str]] = {
     'pressures': (
         'Oil pressures',
         'Both chambers of each actuator, and its pump. The pump idles at about a megapascal through the open centre '
-        'of the valve until the spool shuts it. A line at the make-up pressure has run dry: oil is drawn in from the tank.',
+        'of the valve until the spool shuts it. A line at the make-up pressure has run dry: oil is drawn in from the '
+        'tank.',
     ),
     'joint_angles': (
         'Joints',
