@@ -3,7 +3,7 @@
     dyn-nodes run recorder_node --ros-args -p directory:=runs/bag -p exclude:="['/rosout']"
 
 Parameters (all read-only)
-    directory     The bag's directory; it must not exist. Default: `rosbag2_<date>` in the working directory.
+    directory     The bag's directory; it must not exist. Empty, or by default: `rosbag2_<date>` in the working directory.
     topics        Topics to record, by name or pattern (`ground_reactions/*`); none: all, as they appear.
     exclude       Topics, by name or pattern, that are left out.
     storage       `mcap` (default) or `sqlite3`.
@@ -120,6 +120,7 @@ class RecorderNode(Node):
         self._channels: dict[tuple[str, str], Channel] = {}
         self._unknown: set[tuple[str, str]] = set()
         self._hold = HoldBack()
+        self._records_clock = False
         self._pending: list[tuple[int, int, int, bytes]] = []
         self._pending_bytes = 0
         self._first_time: int | None = None
@@ -142,7 +143,7 @@ class RecorderNode(Node):
             return self.get_parameter_or(name, None).value
 
         default = f'rosbag2_{datetime.now():%Y_%m_%d-%H_%M_%S}'
-        self.directory: str = declare('directory', default, 'The bag directory; it must not exist.')
+        self.directory: str = declare('directory', default, 'The bag directory; it must not exist.') or default
         strings = Parameter.Type.STRING_ARRAY
         topics = declare('topics', strings, 'Topics to record, by name or pattern; none: all.') or []
         exclude = declare('exclude', strings, 'Topics that are left out, by name or pattern.') or []
@@ -197,6 +198,7 @@ class RecorderNode(Node):
                 self.get_logger().warning(f'{topic} is not recorded: {error}')
                 return
             self._channels[key] = Channel(topic, kind, number)
+            self._records_clock = self._records_clock or kind == CLOCK_TYPE
             self._last_change = time.monotonic()
         channel = self._channels[key]
         profiles = [publisher.qos_profile for publisher in publishers]
@@ -274,6 +276,8 @@ class RecorderNode(Node):
         """Write what has come, and make the bag on the disk complete."""
         if self.failure:
             return
+        if self.in_sim_time and not self._records_clock:
+            self._hold.see_clock(self.get_clock().now().nanoseconds)
         due = self._hold.due(time.monotonic()) if self.in_sim_time else self._pending
         self._write(due)
 
