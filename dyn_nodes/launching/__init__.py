@@ -6,6 +6,19 @@ with a file is said at once, with its line, and nothing has to be stopped again.
     with LaunchSession.from_file('log_loader.launch.xml', {'recovery': 'true'}) as session:
         session.wait()
 
+Supported, with the attributes and the meaning that `ros2 launch` gives them:
+
+- elements: arg (choice), let, node (param, remap, env), executable (env), group (keep), include (arg),
+  push_ros_namespace, set_env, unset_env, set_parameter, set_use_sim_time, set_remap, log, shutdown; `if` and `unless`
+  on each; `on_exit="shutdown"`, `respawn`, `sigterm_timeout` and the like on processes;
+- substitutions: var, env, eval, dirname, filename, file-content, find-pkg-share, find-pkg-prefix, find-exec, not, and,
+  or, any, all, equals, not-equals, if, anon, log_dir.
+
+Different on purpose: `$(eval)` takes expressions only (see `expression.py`), `$(command)` is refused, an unknown launch
+argument is an error, and so is a process that dies (exit status 1). A node of a package that is not installed is
+skipped with a warning where it has a condition, alone or through a group or include around it, and an error elsewhere:
+RViz behind an argument doesn't keep a machine without ROS from running the file.
+
 The launcher imports nothing heavy (no NumPy, no middleware): from the command to the nodes' own start takes some tens
 of milliseconds.
 """

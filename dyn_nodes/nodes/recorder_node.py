@@ -3,7 +3,7 @@
     dyn-nodes run recorder_node --ros-args -p directory:=runs/bag -p exclude:="['/rosout']"
 
 Parameters (all read-only)
-    directory     The bag's directory; it must not exist. Empty, or by default: `rosbag2_<date>` in the working directory.
+    directory     The bag's directory; it must not exist. Empty (default): `rosbag2_<date>` in the working directory.
     topics        Topics to record, by name or pattern (`ground_reactions/*`); none: all, as they appear.
     exclude       Topics, by name or pattern, that are left out.
     storage       `mcap` (default) or `sqlite3`.

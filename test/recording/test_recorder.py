@@ -99,15 +99,15 @@ def finish(process: subprocess.Popen, number: int = signal.SIGINT, status: int =
 
 @pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
 def test_everything_is_recorded_once_and_in_order(recorder, publisher, storage):
-    source = publisher('source', '--topics', '3', '--rate', '400', '--seconds', '1.5', '--latched')
+    source = publisher('source', '--topics', '3', '--rate', '400', '--seconds', '0.75', '--latched')
     wait_for(source, 'ready')
     process, bag = recorder(storage=storage)
     wait_for(source, 'started')
-    wait_for(source, 'done 600')
+    wait_for(source, 'done 300')
     finish(process)
     counts = by_rosbags(bag)
-    assert positions(bag, '/source/t1') == [float(k) for k in range(600)]
-    assert counts['/source/t0'] == counts['/source/t2'] == 600
+    assert positions(bag, '/source/t1') == [float(k) for k in range(300)]
+    assert counts['/source/t0'] == counts['/source/t2'] == 300
     assert counts['/source/latched'] == 1
     if storage == 'mcap':
         assert by_mcap(bag) == counts
@@ -178,15 +178,16 @@ def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recor
     runs = []
     for seed in ('1', '2'):
         process, bag = recorder(use_sim_time='true', topics='["/sim/*", "/clock"]')
-        source = publisher('sim', '--sim', '--topics', '3', '--rate', '500', '--seconds', '1', '--jitter', seed)
+        source = publisher('sim', '--sim', '--topics', '3', '--rate', '500', '--seconds', '0.6', '--jitter', seed)
         wait_for(source, 'ready')
         wait_for(source, 'started')
-        wait_for(source, 'done 500')
+        wait_for(source, 'done 300')
         finish(process)
-        source.wait(10)
+        source.kill()
+        source.wait()
         runs.append(bag)
     first, second = runs
-    assert by_rosbags(first) == {'/clock': 500, '/sim/t0': 500, '/sim/t1': 500, '/sim/t2': 500}
+    assert by_rosbags(first) == {'/clock': 300, '/sim/t0': 300, '/sim/t1': 300, '/sim/t2': 300}
 
     def content(bag: Path) -> list[tuple]:
         (file,) = bag.glob('*.mcap')
@@ -202,6 +203,21 @@ def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recor
     for name in ('bag_0.mcap', 'metadata.yaml'):
         assert (first / name).read_bytes() == (second / name).read_bytes()
     assert by_mcap(first) == by_rosbags(first)
+
+
+def test_a_publisher_that_offers_less_than_those_of_before_is_recorded_too(recorder, publisher):
+    reliable = publisher('source', '--topics', '1', '--rate', '50', '--seconds', '30')
+    wait_for(reliable, 'ready')
+    process, bag = recorder(topics='["/source/t0"]')
+    wait_for(reliable, 'started')
+    weaker = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '0.5', '--best-effort')
+    wait_for(weaker, 'ready')
+    wait_for(weaker, 'started')
+    reliable.kill()
+    time.sleep(1.2)
+    wait_for(weaker, 'done 50')
+    errors = finish(process)
+    assert positions(bag, '/source/t0')[-1] == 49.0, errors
 
 
 def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
@@ -232,7 +248,7 @@ def test_a_wrong_parameter_ends_it_with_one_line(recorder, parameters, part):
 
 
 def test_diagnostics_tell_how_it_goes(recorder, publisher):
-    source = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '2.5')
+    source = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '1.6')
     wait_for(source, 'ready')
     process, bag = recorder()
     wait_for(source, 'started')
@@ -245,13 +261,13 @@ def test_diagnostics_tell_how_it_goes(recorder, publisher):
     values = {pair.key: pair.value for pair in status.values}
     assert status.name == 'recorder_node: recording'
     assert status.level == 0
-    assert int(values['messages']) > 150
+    assert int(values['messages']) > 50
     assert values['dropped'] == '0'
     assert set(values) >= {'queue', 'rate', 'bytes', 'topics', 'late', 'directory'}
 
 
 def test_five_thousand_messages_a_second_are_kept_at_well_under_one_core(recorder, publisher):
-    source = publisher('source', '--topics', '10', '--rate', '500', '--seconds', '4')
+    source = publisher('source', '--topics', '10', '--rate', '500', '--seconds', '3')
     wait_for(source, 'ready')
     process, bag = recorder()
 
@@ -261,11 +277,11 @@ def test_five_thousand_messages_a_second_are_kept_at_well_under_one_core(recorde
 
     wait_for(source, 'started')
     before, began = cpu_seconds(), time.monotonic()
-    wait_for(source, 'done 2000')
+    wait_for(source, 'done 1500')
     used = (cpu_seconds() - before) / (time.monotonic() - began)
     finish(process)
     counts = by_rosbags(bag)
-    assert [counts[f'/source/t{k}'] for k in range(10)] == [2000] * 10
+    assert [counts[f'/source/t{k}'] for k in range(10)] == [1500] * 10
     assert used < 0.7
     print(f'recorder at 5000 messages/s: {100 * used:.0f} % of one core')
 

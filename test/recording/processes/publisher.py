@@ -1,6 +1,6 @@
 """Publishes numbered messages on several topics, in wall or simulated time.
 
-publisher.py NAME --topics N --rate HZ --seconds S [--sim] [--latched] [--wait-for NODE] [--jitter SEED]
+publisher.py NAME --topics N --rate HZ --seconds S [--sim] [--latched] [--jitter SEED] [--best-effort]
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dyn_nodes.middleware import (
     ExternalShutdownException,
     Node,
     QoSProfile,
+    ReliabilityPolicy,
     drive_clock,
     init,
     message,
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument('--sim', action='store_true')
     parser.add_argument('--latched', action='store_true')
     parser.add_argument('--jitter', type=int, default=0)
+    parser.add_argument('--best-effort', action='store_true')
     options = parser.parse_args()
     init(args=['publisher'])
     node = Node(options.name, start_parameter_services=False, enable_rosout=False)
@@ -52,7 +54,9 @@ def main() -> None:
         profile = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         latched = node.create_publisher(String, f'/{options.name}/latched', profile)
         latched.publish(String(data='from before'))
-    publishers = [node.create_publisher(JointState, f'/{options.name}/t{k}', 1000) for k in range(options.topics)]
+    reliability = ReliabilityPolicy.BEST_EFFORT if options.best_effort else ReliabilityPolicy.RELIABLE
+    profile = QoSProfile(depth=1000, reliability=reliability)
+    publishers = [node.create_publisher(JointState, f'/{options.name}/t{k}', profile) for k in range(options.topics)]
     clock = node.create_publisher(Clock, '/clock', 10) if options.sim else None
     print('ready', flush=True)
     topics = [publisher.topic_name for publisher in publishers] + (['/clock'] if options.sim else [])
