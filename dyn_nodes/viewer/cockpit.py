@@ -1,0 +1,132 @@
+"""The whole page: picture, instruments, controls."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.viewer.camera import Cameras
+from dyn_nodes.viewer.gauges import Scale
+from dyn_nodes.viewer.geometry import ground_rotation, roll_pitch, yaw_of
+from dyn_nodes.viewer.panel import Action, Controls, Instruments
+from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.scene import Scene
+from dyn_nodes.viewer.snapshot import Snapshot
+
+GAUGE_PERIOD, PLOT_PERIOD = 0.1, 0.25
+
+
+class Cockpit:
+    """A page in the browser.
+
+    Args:
+        host, port: where it listens; port 0 takes a free one.
+        title: of the panel.
+        scale: of the gauges.
+
+    Attributes:
+        scene, instruments, controls, cameras: its parts.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(self, host: str, port: int, title: str, scale: Scale | None = None) -> None:
+        import viser
+
+        port = port or free_port(host)
+        check_port(host, port)  # viser would quietly take another one
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints a table; the node has a log
+            self.server = viser.ViserServer(host=host, port=port, verbose=False)
+        self.host, self.port = host, self.server.get_port()
+        self.scene = Scene(self.server)
+        self.cameras = Cameras(self.server)
+        self.controls = Controls(self.server.gui, title)
+        self.instruments = Instruments(self.server.gui, scale or Scale())
+        self.server.on_client_connect(self._join)
+        self._gauged = self._plotted = 0.0
+
+    @property
+    def address(self) -> str:
+        """What to type into a browser."""
+        return f'http://{"localhost" if self.host in ("0.0.0.0", "::", "") else self.host}:{self.port}'
+
+    @property
+    def clients(self) -> list[int]:
+        """Numbers of the pages that are open."""
+        return list(self.server.get_clients())
+
+    def _join(self, client: Any) -> None:
+        self.cameras.join(client)
+
+    def actions(self) -> Iterator[Action]:
+        """Give out what was done on the page; the camera and the trace are taken care of here."""
+        for action in self.controls.actions():
+            if action.name == 'camera':
+                client = self.server.get_clients().get(action.client or 0)
+                if client is not None:
+                    self.cameras.choose(client, action.value)
+            elif action.name == 'clear_trace':
+                self.scene.clear_trace()
+            else:
+                yield action
+
+    def set_robot(self, robot: Robot, implement: tuple[str, Any] | None = None) -> None:
+        """Show this machine."""
+        self.scene.set_robot(robot, implement)
+        self.cameras.unit = self.scene.unit
+        self.cameras.start()
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show an instant: the picture now, the gauges ten times a second, the plots four times."""
+        self.scene.update(snapshot)
+        ground = ground_rotation(*snapshot.slope)
+        self.cameras.follow(ground.apply(snapshot.base_position), yaw_of(snapshot.base_quaternion))
+        roll, pitch = np.degrees(roll_pitch(snapshot.base_quaternion))
+        pressures = {name: value / 1e6 for name, value in snapshot.pressures.items()}
+        angles = {'roll': float(roll), 'pitch': float(pitch)}
+        self.instruments.record(snapshot.time, snapshot.margins, angles, pressures)
+        now = time.monotonic()
+        if now - self._gauged >= GAUGE_PERIOD:
+            self._gauged = now
+            self.instruments.show_margins(snapshot.margins)
+            self.controls.show_slope(*np.degrees(snapshot.slope))
+        if now - self._plotted >= PLOT_PERIOD:
+            self._plotted = now
+            self.instruments.draw()
+
+    def show_state(self, state: str, text: str, details: str = '') -> None:
+        """Say how things are; a picture that isn't of now is veiled."""
+        self.instruments.show_state(state, text, details)
+        self.scene.set_mist(state == 'lost')
+
+    def stop(self) -> None:
+        """Close the page."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.server.stop()
+
+
+def free_port(host: str) -> int:
+    """Return a port that is free now."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise OSError where a port can't be had."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise OSError(f'the page can not listen on {host}:{port}: {error.strerror}') from None

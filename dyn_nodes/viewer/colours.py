@@ -1,0 +1,25 @@
+"""Colours that people with any colour vision tell apart (Okabe and Ito), and words that go with them."""
+
+from __future__ import annotations
+
+Rgb = tuple[int, int, int]
+
+GREEN: Rgb = (0, 158, 115)
+AMBER: Rgb = (230, 159, 0)
+RED: Rgb = (213, 43, 30)
+BLUE: Rgb = (0, 114, 178)
+SKY: Rgb = (86, 180, 233)
+PURPLE: Rgb = (204, 121, 167)
+YELLOW: Rgb = (240, 228, 66)
+GREY: Rgb = (120, 124, 130)
+DARK: Rgb = (40, 44, 52)
+WHITE: Rgb = (255, 255, 255)
+SERIES: tuple[Rgb, ...] = (BLUE, AMBER, GREEN, PURPLE, SKY, RED, DARK, YELLOW)
+
+OK, WARNING, DANGER = 'ok', 'warning', 'danger'
+BAND: dict[str, Rgb] = {OK: GREEN, WARNING: AMBER, DANGER: RED}
+
+
+def css(colour: Rgb) -> str:
+    """Return a colour as CSS writes it."""
+    return f'#{colour[0]:02x}{colour[1]:02x}{colour[2]:02x}'

@@ -1,0 +1,230 @@
+"""The panels beside the picture: instruments on the left, what can be done on the right."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dyn_nodes.viewer.camera import PRESETS
+from dyn_nodes.viewer.gauges import Scale, banner, gauges
+from dyn_nodes.viewer.plots import Plot
+from dyn_nodes.viewer.snapshot import Margin
+
+SPEEDS = {'0.1×': 0.1, '0.25×': 0.25, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
+INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 300
+PUSH_HZ = 15.0
+NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves before it is on.'
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something that somebody did on the page.
+
+    Attributes:
+        name: 'drive', 'lever', 'push', 'neutral', 'payload', 'pause', 'step', 'reset', 'speed', 'slope', 'camera',
+            'clear_trace'.
+        value: what goes with it.
+        client: number of the page, None where it is not known.
+    """
+
+    name: str
+    value: Any = None
+    client: int | None = None
+
+
+class Instruments:
+    """State, gauges, plots.
+
+    Args:
+        gui: viser's.
+    """
+
+    def __init__(self, gui: Any, scale: Scale) -> None:
+        self.scale = scale
+        panel = gui.add_panel()
+        tab = panel.add_tab('Instruments')
+        with tab:
+            self._banner = gui.add_html(banner('waiting', 'Waiting for a machine'), order=0.0)
+            self._gauges = gui.add_html(gauges({}, scale), order=1.0)
+        panel.dock_left()
+        panel.set_width(INSTRUMENTS_WIDTH)
+        self.margins = Plot(gui, tab, 'Margins, % of full scale', 2.0)
+        self.angles = Plot(gui, tab, 'Base roll and pitch, degrees', 3.0)
+        self.pressures = Plot(gui, tab, 'Pressures, MPa', 4.0)
+
+    def show_state(self, state: str, text: str, details: str = '') -> None:
+        """Say how things are."""
+        _set_html(self._banner, banner(state, text, details))
+
+    def show_margins(self, margins: Mapping[str, Margin]) -> None:
+        """Show the gauges."""
+        _set_html(self._gauges, gauges(margins, self.scale))
+
+    def record(
+        self,
+        time: float,
+        margins: Mapping[str, Margin],
+        angles: Mapping[str, float],
+        pressures: Mapping[str, float],
+    ) -> None:
+        """Take what the plots show: margins, angles in degrees, pressures in MPa."""
+        parts = {name: 100.0 * self.scale.part(name, margin) for name, margin in margins.items()}
+        self.margins.history.add(time, parts)
+        self.angles.history.add(time, angles)
+        self.pressures.history.add(time, pressures)
+
+    def draw(self) -> None:
+        """Send the plots."""
+        for plot in (self.margins, self.angles, self.pressures):
+            plot.draw()
+
+
+def _set_html(handle: Any, content: str) -> None:
+    if handle.content != content:
+        handle.content = content
+
+
+class Controls:
+    """Levers, simulation, view. What is done there waits in a queue.
+
+    Args:
+        gui: viser's.
+        title: over the panel.
+    """
+
+    def __init__(self, gui: Any, title: str) -> None:
+        self.gui = gui
+        self._queue: queue.SimpleQueue[Action] = queue.SimpleQueue()
+        self.sliders: dict[str, Any] = {}
+        self._rest: list[Any] = []
+        gui.set_panel_label(title)
+        gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(0, 114, 178))
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(CONTROLS_WIDTH)
+        self._drive = gui.add_folder('Drive', order=0.0)
+        with self._drive:
+            self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
+            self._note = gui.add_html('', order=0.5)
+        self.armed.on_update(self._event('drive', lambda event: bool(event.target.value)))
+        self._add_simulation()
+        self._add_ground()
+        self._add_view()
+
+    def actions(self) -> Iterator[Action]:
+        """Give out what was done since the last call."""
+        while True:
+            try:
+                yield self._queue.get_nowait()
+            except queue.Empty:
+                return
+
+    def _event(self, name: str, value: Any = None) -> Any:
+        async def note(event: Any) -> None:
+            if event.client_id is not None:  # what the server itself sets comes without a client
+                self._queue.put(Action(name, value(event) if value else None, event.client_id))
+
+        return note
+
+    # -- levers ------------------------------------------------------------------------------------------------------
+
+    def set_valves(self, names: Sequence[str], limits: Mapping[str, float]) -> None:
+        """Offer a lever for each valve.
+
+        Args:
+            names: in the order of the command.
+            limits: greatest voltage by name, V.
+        """
+        for handle in self._rest:
+            handle.remove()
+        self._rest, self.sliders = [], {}
+        with self._drive:
+            for k, name in enumerate(names):
+                self._add_lever(name, float(limits[name]), 1.0 + k)
+            neutral = self.gui.add_button('All levers to neutral', color='red', icon='hand-stop', order=20.0)
+            neutral.on_click(self._event('neutral'))
+            folder = self.gui.add_folder('Hold to move', order=21.0, expand_by_default=False)
+            with folder:
+                for name in names:
+                    for sign, arrow in ((1.0, '+'), (-1.0, '−')):
+                        self._add_push(name, sign * 0.6 * float(limits[name]), f'{name} {arrow}')
+            self._rest += [neutral, folder]
+
+    def _add_lever(self, name: str, limit: float, order: float) -> None:
+        marks = ((-limit, f'−{limit:g} V'), (0.0, '0'), (limit, f'{limit:g} V'))
+        slider = self.gui.add_slider(name, -limit, limit, 0.1, 0.0, marks=marks, order=order, disabled=True)
+        slider.on_update(self._event('lever', lambda event: (name, float(event.target.value))))
+        self.sliders[name] = slider
+        self._rest.append(slider)
+
+    def _add_push(self, name: str, volts: float, label: str) -> None:
+        button = self.gui.add_button(label, hint='Moves while it is held; springs back.')
+        button.on_hold(self._event('push', lambda _: (name, volts)), callback_hz=PUSH_HZ)
+
+    def show_levers(self, armed: bool, values: Mapping[str, float], note: str) -> None:
+        """Put switch and levers where they really are."""
+        if self.armed.value != armed:
+            self.armed.value = armed
+        for slider in self.sliders.values():
+            if slider.disabled == armed:
+                slider.disabled = not armed
+            if not armed and slider.value != 0.0:
+                slider.value = 0.0
+        text = f'<div style="margin:0 10px 4px;font-size:12px;opacity:.8">{note}</div>' if note else ''
+        _set_html(self._note, text)
+
+    def release_sliders(self) -> None:
+        """Put all sliders to neutral."""
+        for slider in self.sliders.values():
+            if slider.value != 0.0:
+                slider.value = 0.0
+
+    # -- the rest ----------------------------------------------------------------------------------------------------
+
+    def _add_simulation(self) -> None:
+        gui = self.gui
+        with gui.add_folder('Simulation', order=1.0):
+            self.run = gui.add_button_group('Run', ('Pause', 'Step', 'Play', 'Reset'), order=0.0)
+            self.speed = gui.add_button_group('Speed', tuple(SPEEDS), order=1.0)
+            self.payload = gui.add_slider('Load, kg', 0.0, 1000.0, 10.0, 0.0, order=2.0, visible=False)
+            self.drop = gui.add_button('Drop the load', icon='arrow-down', order=3.0, visible=False)
+        self.run.on_click(self._event('run', lambda event: event.target.value.lower()))
+        self.speed.on_click(self._event('speed', lambda event: SPEEDS[event.target.value]))
+        self.payload.on_update(self._event('payload', lambda event: float(event.target.value)))
+        self.drop.on_click(self._event('payload', lambda _: 0.0))
+
+    def set_payload(self, mass: float, limit: float) -> None:
+        """Offer to change the load, kg."""
+        self.payload.max, self.payload.step = limit, 50.0 if limit >= 1000.0 else limit / 100.0
+        self.payload._marks = None
+        self.payload.visible = self.drop.visible = True
+        self.show_payload(mass)
+
+    def show_payload(self, mass: float) -> None:
+        """Put the slider where the load is."""
+        if abs(self.payload.value - mass) > 1e-6:
+            self.payload.value = mass
+
+    def _add_ground(self) -> None:
+        gui = self.gui
+        with gui.add_folder('Ground', order=2.0, expand_by_default=False):
+            hint = 'Positive pitch: the front is downhill.'
+            self.pitch = gui.add_slider('Pitch, deg', -20.0, 20.0, 0.5, 0.0, order=0.0, hint=hint)
+            self.roll = gui.add_slider('Roll, deg', -20.0, 20.0, 0.5, 0.0, order=1.0)
+        for slider in (self.pitch, self.roll):
+            slider.on_update(self._event('slope', lambda _: (float(self.roll.value), float(self.pitch.value))))
+
+    def show_slope(self, roll: float, pitch: float) -> None:
+        """Put the sliders where the ground is, degrees."""
+        for slider, value in ((self.roll, roll), (self.pitch, pitch)):
+            if abs(slider.value - value) > 0.26:
+                slider.value = min(max(round(value, 1), -20.0), 20.0)
+
+    def _add_view(self) -> None:
+        gui = self.gui
+        with gui.add_folder('View', order=3.0):
+            camera = gui.add_button_group('Camera', tuple(PRESETS), order=0.0)
+            clear = gui.add_button('Clear the trace', icon='eraser', order=1.0)
+        camera.on_click(self._event('camera', lambda event: event.target.value))
+        clear.on_click(self._event('clear_trace'))

@@ -1,0 +1,94 @@
+"""Curves that scroll: the last seconds of some values."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.viewer.colours import SERIES, css
+
+Array = NDArray[np.float64]
+
+
+class History:
+    """The last seconds of named values.
+
+    Args:
+        window: s.  period: least time between two samples, s.
+    """
+
+    def __init__(self, window: float = 30.0, period: float = 0.1) -> None:
+        self.window, self.period = window, period
+        self.names: list[str] = []
+        self._rows: deque[tuple[float, dict[str, float]]] = deque()
+
+    def add(self, time: float, values: Mapping[str, float]) -> bool:
+        """Take a sample if one is due. A time before the last one starts anew. Returns whether it was taken."""
+        if self._rows and time < self._rows[-1][0]:
+            self._rows.clear()
+        if not values or (self._rows and time - self._rows[-1][0] < self.period - 1e-9):
+            return False
+        self.names += [name for name in values if name not in self.names]
+        self._rows.append((time, dict(values)))
+        while time - self._rows[0][0] > self.window:
+            self._rows.popleft()
+        return True
+
+    def arrays(self) -> tuple[Array, ...]:
+        """Return the times (n,), then the values (n,) of every name, NaN where there was none."""
+        times = np.array([time for time, _ in self._rows])
+        columns = [np.array([row.get(name, np.nan) for _, row in self._rows]) for name in self.names]
+        return (times, *columns)
+
+
+class Plot:
+    """A chart on the page; made when its first values come, made anew when a name is added.
+
+    Args:
+        gui: viser's.  container: of the page, where the chart goes.  title: of the chart.  order: place on the page.
+        bounds: least and greatest value shown, or None: as the values ask for.
+    """
+
+    def __init__(
+        self, gui: Any, container: Any, title: str, order: float, bounds: tuple[float, float] | None = None
+    ) -> None:
+        self.gui, self.container, self.title, self.order, self.bounds = gui, container, title, order, bounds
+        self.history = History()
+        self._handle: Any = None
+        self._drawn: tuple[str, ...] = ()
+
+    def draw(self) -> None:
+        """Send the curves."""
+        data = self.history.arrays()
+        if len(data) < 2 or len(data[0]) < 2:
+            return
+        if self._drawn == tuple(self.history.names):
+            self._handle.data = data
+            return
+        if self._handle is not None:
+            self._handle.remove()
+        self._drawn = tuple(self.history.names)
+        series: list[Any] = [{'label': 's'}]
+        series += [
+            {'label': name, 'stroke': css(SERIES[k % len(SERIES)]), 'width': 1.6, 'points': {'show': False}}
+            for k, name in enumerate(self._drawn)
+        ]
+        scales: dict[str, Any] = {'x': {'time': False}}
+        if self.bounds is not None:
+            scales['y'] = {'range': self.bounds}
+        with self.container:
+            self._handle = self.gui.add_uplot(
+                data,
+                tuple(series),
+                title=self.title,
+                scales=scales,
+                axes=({'size': 26, 'font': '10px sans-serif'}, {'size': 42, 'font': '10px sans-serif'}),
+                legend={'show': True},
+                height=165,
+                padding=(4, 12, 0, 0),
+                order=self.order,
+            )

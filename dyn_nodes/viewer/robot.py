@@ -1,0 +1,296 @@
+"""The shape of a machine, from its URDF: one mesh for each link and colour, and where each link is."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+Array = NDArray[np.float64]
+GREY = (0.6, 0.6, 0.62, 1.0)
+SHARP = 0.6
+"""Faces that meet at a greater angle than this keep an edge between them, rad."""
+
+
+class RobotError(ValueError):
+    """A robot description that can't be shown."""
+
+
+@dataclass
+class Shape:
+    """Everything of one colour on one link, in the frame of the link.
+
+    Attributes:
+        material: its name in the URDF, '' where it has none.
+        rgba: 0 to 1.
+        vertices: (v, 3) m.  faces: (f, 3).
+    """
+
+    material: str
+    rgba: tuple[float, float, float, float]
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.uint32]
+
+
+@dataclass
+class JointFrame:
+    """A joint: where its child is in the frame of its parent.
+
+    Attributes:
+        origin: (4, 4) at position zero.  axis: (3,) unit vector.  mimic: (joint, multiplier, offset) or None.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: Array
+    axis: Array
+    mimic: tuple[str, float, float] | None = None
+
+    @property
+    def movable(self) -> bool:
+        """True where a position moves it."""
+        return self.kind in ('revolute', 'continuous', 'prismatic')
+
+    def pose(self, joints: Mapping[str, float]) -> tuple[Array, Rotation]:
+        """Return position (3,) and rotation of the child in the parent; a joint that isn't named is at zero."""
+        position, rotation = self.origin[:3, 3], Rotation.from_matrix(self.origin[:3, :3])
+        value = self.value(joints)
+        if not self.movable or value == 0.0:
+            return position, rotation
+        if self.kind == 'prismatic':
+            return position + rotation.apply(self.axis * value), rotation
+        return position, rotation * Rotation.from_rotvec(self.axis * value)
+
+    def value(self, joints: Mapping[str, float]) -> float:
+        """Return the joint's position among those known."""
+        if self.mimic is not None:
+            leader, multiplier, offset = self.mimic
+            return multiplier * joints.get(leader, 0.0) + offset
+        return joints.get(self.name, 0.0)
+
+
+@dataclass
+class Robot:
+    """A machine's shape.
+
+    Attributes:
+        name: of the robot.  root: name of the root link.
+        joints: parents before children.
+        shapes: by link.
+        warnings: what could not be shown.
+    """
+
+    name: str
+    root: str
+    joints: tuple[JointFrame, ...]
+    shapes: dict[str, list[Shape]]
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Root first, parents before children."""
+        return (self.root, *(joint.child for joint in self.joints))
+
+    @property
+    def tip(self) -> str:
+        """The link at the end of the longest chain: where an implement usually is."""
+        depth = {self.root: 0}
+        for joint in self.joints:
+            depth[joint.child] = depth[joint.parent] + 1
+        return max(depth, key=lambda link: depth[link])
+
+    def poses(self, joints: Mapping[str, float]) -> dict[str, tuple[Array, Rotation]]:
+        """Return position (3,) and rotation of every link in the root link's frame."""
+        found: dict[str, tuple[Array, Rotation]] = {self.root: (np.zeros(3), Rotation.identity())}
+        for joint in self.joints:
+            place, turn = found[joint.parent]
+            position, rotation = joint.pose(joints)
+            found[joint.child] = place + turn.apply(position), turn * rotation
+        return found
+
+    def size(self) -> float:
+        """Return the greatest distance of any vertex from the root link's origin at joint positions zero, m."""
+        poses, reach = self.poses({}), 1.0
+        for link, shapes in self.shapes.items():
+            place, turn = poses[link]
+            for shape in shapes:
+                if len(shape.vertices):
+                    reach = max(reach, float(np.linalg.norm(turn.apply(shape.vertices) + place, axis=1).max()))
+        return reach
+
+
+def load_robot(text: str, mesh_directories: Sequence[str | Path] = ()) -> Robot:
+    """Read a URDF's text.
+
+    Args:
+        text: the URDF.
+        mesh_directories: where `package://<name>/` and relative mesh files are looked for, besides the entries of
+            `AMENT_PREFIX_PATH` and `ROS_PACKAGE_PATH`.
+
+    Raises:
+        RobotError: it is no URDF, or its links are no tree.
+    """
+    import yourdfpy
+
+    try:
+        urdf = yourdfpy.URDF.load(
+            io.BytesIO(text.encode()), build_scene_graph=False, load_meshes=False, load_collision_meshes=False
+        )
+        robot = urdf.robot
+        joints = _ordered([_frame_of(joint) for joint in robot.joints], [link.name for link in robot.links])
+    except RobotError:
+        raise
+    except Exception as error:
+        raise RobotError(f'robot description: {type(error).__name__}: {error}') from None
+    colours = {material.name: material.color for material in robot.materials if material.color is not None}
+    reader = _ShapeReader(colours, mesh_directories)
+    shapes = {link.name: reader.shapes(link) for link in robot.links}
+    root = _root([link.name for link in robot.links], joints)
+    return Robot(robot.name or 'machine', root, joints, shapes, reader.warnings)
+
+
+def _frame_of(joint: Any) -> JointFrame:
+    origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, dtype=np.float64)
+    axis = np.asarray((1.0, 0.0, 0.0) if joint.axis is None else joint.axis, dtype=np.float64)
+    size = float(np.linalg.norm(axis))
+    mimic = None
+    if joint.mimic is not None:
+        mimic = (joint.mimic.joint, _or(joint.mimic.multiplier, 1.0), _or(joint.mimic.offset, 0.0))
+    return JointFrame(joint.name, joint.type, joint.parent, joint.child, origin, axis / size if size else axis, mimic)
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else float(value)
+
+
+def _root(links: Sequence[str], joints: Sequence[JointFrame]) -> str:
+    children = {joint.child for joint in joints}
+    roots = [link for link in links if link not in children]
+    if len(roots) != 1:
+        raise RobotError(f'robot description: expected one root link, found {", ".join(roots) or "none"}')
+    return roots[0]
+
+
+def _ordered(joints: Sequence[JointFrame], links: Sequence[str]) -> tuple[JointFrame, ...]:
+    """Parents before children."""
+    known, left, result = {_root(links, joints)}, list(joints), []
+    while left:
+        ready = [joint for joint in left if joint.parent in known]
+        if not ready:
+            raise RobotError(f'robot description: joint {left[0].name!r} does not hang on the root link')
+        result += ready
+        left = [joint for joint in left if joint.parent not in known]
+        known |= {joint.child for joint in ready}
+    return tuple(result)
+
+
+class _ShapeReader:
+    """Turns the visuals of links into meshes."""
+
+    def __init__(self, colours: Mapping[str, Any], directories: Sequence[str | Path]) -> None:
+        self.colours = {name: tuple(float(c) for c in color.rgba) for name, color in colours.items()}
+        self.directories = [Path(entry) for entry in directories]
+        self.warnings: list[str] = []
+
+    def shapes(self, link: Any) -> list[Shape]:
+        """Return the shapes of a link, one a colour."""
+        import trimesh
+
+        parts: dict[tuple[str, Any], list[Any]] = {}
+        for visual in link.visuals:
+            material, rgba = self._colour(visual.material)
+            for mesh, own in self._meshes(link.name, visual.geometry):
+                if visual.origin is not None:
+                    mesh.apply_transform(visual.origin)
+                key = (material, rgba if rgba is not None else own)
+                parts.setdefault(key, []).append(mesh)
+        result = []
+        for (material, rgba), meshes in parts.items():
+            whole: Any = trimesh.util.concatenate(meshes)
+            vertices, faces = np.asarray(whole.vertices, np.float32), np.asarray(whole.faces, np.uint32)
+            result.append(Shape(material, rgba or GREY, vertices, faces))
+        return result
+
+    def _colour(self, material: Any) -> tuple[str, Any]:
+        if material is None:
+            return '', None
+        if material.color is not None:
+            return material.name or '', tuple(float(c) for c in material.color.rgba)
+        return material.name or '', self.colours.get(material.name)
+
+    def _meshes(self, link: str, geometry: Any) -> list[tuple[Any, Any]]:
+        """Return the meshes of a geometry, each with its own colour or None."""
+        from trimesh import creation
+
+        if geometry.box is not None:
+            return [(_edged(creation.box(extents=geometry.box.size)), None)]
+        if geometry.cylinder is not None:
+            shape = geometry.cylinder
+            return [(_edged(creation.cylinder(shape.radius, shape.length, sections=28)), None)]
+        if geometry.sphere is not None:
+            return [(creation.icosphere(subdivisions=2, radius=geometry.sphere.radius), None)]
+        if geometry.mesh is not None:
+            return self._read_mesh(link, geometry.mesh)
+        return []
+
+    def _read_mesh(self, link: str, mesh: Any) -> list[tuple[Any, Any]]:
+        import trimesh
+
+        path = self._find(mesh.filename)
+        if path is None:
+            self.warnings.append(f'link {link!r}: mesh not found: {mesh.filename}')
+            return []
+        try:
+            scene = trimesh.load_scene(path)
+            parts = scene.dump()
+        except Exception as error:
+            self.warnings.append(f'link {link!r}: {path}: {type(error).__name__}: {error}')
+            return []
+        scale = np.asarray(1.0 if mesh.scale is None else mesh.scale, dtype=np.float64) * np.ones(3)
+        result = []
+        for part in parts:
+            if isinstance(part, trimesh.Trimesh):
+                part.apply_scale(scale)
+                result.append((_edged(part), _main_colour(part)))
+        return result
+
+    def _find(self, name: str) -> Path | None:
+        if name.startswith('file://'):
+            name = name.removeprefix('file://')
+        if name.startswith('package://'):
+            relative = name.removeprefix('package://')
+            package, _, rest = relative.partition('/')
+            prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+            sources = [Path(p) for p in os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep) if p]
+            places = [prefix / 'share' / relative for prefix in prefixes]
+            for entry in (*self.directories, *sources):
+                places += [entry / relative, *([entry / rest] if entry.name == package else [])]
+        else:
+            places = [Path(name), *(entry / name for entry in self.directories)]
+        return next((place for place in places if place.is_file()), None)
+
+
+def _edged(mesh: Any) -> Any:
+    """Separate the faces that meet at sharp angles, so that smooth shading keeps the edges."""
+    import trimesh
+
+    if len(mesh.faces) > 50_000:
+        return mesh
+    return trimesh.graph.smooth_shade(mesh, angle=SHARP)
+
+
+def _main_colour(mesh: Any) -> Any:
+    try:
+        colour = np.asarray(mesh.visual.to_color().main_color, dtype=np.float64) / 255.0
+    except Exception:
+        return None
+    return tuple(float(c) for c in colour)

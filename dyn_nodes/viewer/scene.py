@@ -1,0 +1,382 @@
+"""The three-dimensional picture: machine, ground, forces, support polygon. Sends what has changed, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, RED, WHITE, Rgb
+from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
+from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
+
+Array = NDArray[np.float64]
+
+GROUND = '/ground'
+MACHINE = f'{GROUND}/machine'
+TRACE_POINTS = 600
+POSITION_STEP, ANGLE_STEP = 2e-4, 1e-4
+"""Movements smaller than this, m and rad, are not worth a message."""
+FORCE_STEP = 0.004
+"""Change of a force, as a part of the mean, that is worth a message."""
+SKY_TOP, SKY_BOTTOM = (154, 186, 212), (236, 241, 244)
+
+
+def sky() -> NDArray[np.uint8]:
+    """Return a background (64, 8, 3): blue above, pale towards the horizon."""
+    blend = np.linspace(0.0, 1.0, 64)[:, None, None] ** 0.7
+    image = (1.0 - blend) * np.array(SKY_TOP) + blend * np.array(SKY_BOTTOM)
+    return np.broadcast_to(image, (64, 8, 3)).astype(np.uint8)
+
+
+def edge_measure(margins: dict[str, Margin], corners: int) -> Margin | None:
+    """Return the measure whose edges are those of the polygon: the net moment's, or the first that fits."""
+    order = sorted(margins, key=lambda name: (name != 'net_moment', name == 'load_share'))
+    fitting = [margins[name] for name in order if len(margins[name].edges) == corners and name != 'load_share']
+    return next((margin for margin in fitting if margin.critical is not None), None)
+
+
+class Scene:
+    """What the browser draws.
+
+    Args:
+        server: viser's server.
+
+    Attributes:
+        messages: how many properties were sent so far.
+        payload_materials: names of the materials that are the load itself, hidden when it is dropped.
+    """
+
+    def __init__(self, server: Any, payload_materials: tuple[str, ...] = ('bark', 'wood')) -> None:
+        self.server, self.scene = server, server.scene
+        self.payload_materials = payload_materials
+        self.messages = 0
+        self.robot: Robot | None = None
+        self.unit = 1.0
+        self.trace: list[Array] = []
+        self.implement: tuple[str, Array] | None = None
+        self._sent: dict[str, Any] = {}
+        self._handles: dict[str, Any] = {}
+        self._load: list[Any] = []
+        self._newton_to_metre = 0.0
+        self._set_up()
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        scene = self.scene
+        scene.set_up_direction('+z')
+        scene.set_background_image(sky(), format='png')
+        scene.configure_environment_map('park', background=False, environment_intensity=0.55)
+        scene.configure_default_lights(enabled=True, cast_shadow=True)
+        self._add('ground', scene.add_frame(GROUND, show_axes=False))
+        scene.add_grid(
+            f'{GROUND}/grid',
+            infinite_grid=True,
+            cell_size=1.0,
+            section_size=5.0,
+            cell_color=(176, 180, 176),
+            section_color=(140, 146, 142),
+            plane_color=(206, 209, 202),
+            plane_opacity=1.0,
+            shadow_opacity=0.35,
+            fade_distance=90.0,
+        )
+
+    def _add(self, name: str, handle: Any) -> Any:
+        self._handles[name] = handle
+        return handle
+
+    def set_robot(self, robot: Robot, implement: tuple[str, Array] | None = None) -> None:
+        """Show a machine in place of the one shown.
+
+        Args:
+            robot: its shape.
+            implement: link and point (3,) in its frame whose trace is drawn; the end of the longest chain if None.
+        """
+        if self.robot is not None:
+            self._handles[f'link/{self.robot.root}'].remove()
+        self.robot, self.trace, self._load = robot, [], []
+        self._sent = {key: value for key, value in self._sent.items() if not key.startswith('link/')}
+        self.unit = robot.size() / 8.0
+        link, point = implement or (robot.tip, np.zeros(3))
+        self.implement = link, np.array(point, dtype=np.float64)
+        path = {robot.root: MACHINE}
+        self._add(f'link/{robot.root}', self.scene.add_frame(MACHINE, show_axes=False))
+        for joint in robot.joints:
+            path[joint.child] = f'{path[joint.parent]}/{joint.child}'
+            position, rotation = joint.pose({})
+            handle = self.scene.add_frame(path[joint.child], show_axes=False, position=position, wxyz=wxyz(rotation))
+            self._add(f'link/{joint.child}', handle)
+        for link, shapes in robot.shapes.items():
+            for number, shape in enumerate(shapes):
+                mesh = self._mesh(f'{path[link]}/visual_{number}', shape)
+                if link == self.implement[0] and shape.material in self.payload_materials:
+                    self._load.append(mesh)
+
+    def _mesh(self, name: str, shape: Any) -> Any:
+        opacity = shape.rgba[3]
+        return self.scene.add_mesh_simple(
+            name,
+            shape.vertices,
+            shape.faces,
+            color=tuple(shape.rgba[:3]),
+            opacity=None if opacity >= 1.0 else opacity,
+            side='double' if opacity < 1.0 else 'front',
+        )
+
+    # -- one instant -------------------------------------------------------------------------------------------------
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Show an instant."""
+        with self.server.atomic():
+            self._show_ground(snapshot)
+            self._show_machine(snapshot)
+            self._show_forces(snapshot)
+            self._show_polygon(snapshot)
+            self._show_points(snapshot)
+            self._show_load(snapshot)
+
+    def link_pose(self, link: str) -> tuple[Array, Rotation]:
+        """Return position (3,) and rotation of a link in the ground's frame, as they are on the page.
+
+        Raises:
+            KeyError: no such link is shown.
+        """
+        if self.robot is None or f'link/{link}' not in self._handles:
+            raise KeyError(f'no link {link!r} is shown')
+        parents = {joint.child: joint.parent for joint in self.robot.joints}
+        chain = [link]
+        while chain[-1] in parents:
+            chain.append(parents[chain[-1]])
+        position, rotation = np.zeros(3), Rotation.identity()
+        for name in reversed(chain):
+            handle = self._handles[f'link/{name}']
+            position = position + rotation.apply(handle.position)
+            w, x, y, z = handle.wxyz
+            rotation = rotation * Rotation.from_quat((x, y, z, w))
+        return position, rotation
+
+    def clear_trace(self) -> None:
+        """Forget the implement's path."""
+        self.trace = []
+        self._drop('trace')
+
+    def set_mist(self, misty: bool) -> None:
+        """Veil the scene: what is seen is not what is."""
+        if self._changed('mist', misty):
+            near, far = (2.0 * self.unit, 34.0 * self.unit) if misty else (1.0, 1000.0)
+            self.scene.configure_fog(near, far, color=(190, 190, 194), enabled=misty)
+
+    def _show_ground(self, snapshot: Snapshot) -> None:
+        if self._changed('slope', snapshot.slope):
+            self._handles['ground'].wxyz = wxyz(ground_rotation(*snapshot.slope))
+
+    def _show_machine(self, snapshot: Snapshot) -> None:
+        robot = self.robot
+        if robot is None:
+            return
+        base = rotation_of(snapshot.base_quaternion)
+        self._place(f'link/{robot.root}', np.asarray(snapshot.base_position), base)
+        for joint in robot.joints:
+            value = joint.value(snapshot.joints)
+            if joint.movable and self._moved(f'link/{joint.child}/value', np.array([value]), ANGLE_STEP):
+                self._place(f'link/{joint.child}', *joint.pose(snapshot.joints))
+        link, point = self.implement or (robot.tip, np.zeros(3))
+        place, turn = self.link_pose(link)
+        self._extend_trace(place + turn.apply(point))
+
+    def _extend_trace(self, point: Array) -> None:
+        if self.trace and np.linalg.norm(point - self.trace[-1]) < 0.02 * self.unit:
+            return
+        self.trace = [*self.trace[-TRACE_POINTS:], point]
+        if len(self.trace) > 1:
+            points = np.array(self.trace)
+            self._segments('trace', np.stack([points[:-1], points[1:]], axis=1), BLUE, 0.025)
+
+    def _show_forces(self, snapshot: Snapshot) -> None:
+        wheels = [name for name in snapshot.forces if name in snapshot.contacts]
+        if not wheels:
+            self._drop('reactions')
+            return
+        loads = np.array([snapshot.forces[name][2] for name in wheels])
+        feet = np.array([snapshot.contacts[name] for name in wheels])
+        mean = float(np.abs(loads).mean())
+        if self._newton_to_metre == 0.0 and mean > 0.0:
+            self._newton_to_metre = 1.2 * self.unit / mean
+        outward = feet - feet.mean(axis=0)
+        outward[:, 2] = 0.0
+        size = np.linalg.norm(outward, axis=1, keepdims=True)
+        feet = feet + 0.7 * self.unit * np.divide(outward, size, out=np.zeros_like(outward), where=size > 0)
+        lengths = np.maximum(loads * self._newton_to_metre, 0.12 * self.unit)
+        tips = feet + lengths[:, None] * np.array((0.0, 0.0, 1.0))
+        colours = np.array([RED if load <= 0.0 else GREEN for load in loads], dtype=np.uint8)
+        self._show_arrows(np.stack([feet, tips], axis=1), colours)
+        for name, load, tip in zip(wheels, loads, tips):
+            text = 'lifted' if load <= 0.0 else _kilonewtons(load)
+            self._label(f'load/{name}', text, tip + self._up(0.12))
+
+    def _show_arrows(self, points: Array, colours: NDArray[np.uint8]) -> None:
+        if self._changed('reactions/colours', (colours.tobytes(), len(points))):
+            self._sent.pop('reactions', None)
+            self._sent['reactions'] = points
+            self.messages += 1
+            self._add(
+                'reactions',
+                self.scene.add_arrows(
+                    f'{GROUND}/reactions',
+                    points,
+                    colours,
+                    shaft_radius=0.05 * self.unit,
+                    head_radius=0.13 * self.unit,
+                    head_length=0.28 * self.unit,
+                ),
+            )
+        elif self._moved('reactions', points, FORCE_STEP * 1.2 * self.unit):
+            self._handles['reactions'].points = points.astype(np.float32)
+
+    def _show_polygon(self, snapshot: Snapshot) -> None:
+        corners = snapshot.polygon
+        if corners is None or len(corners) < 3:
+            self._drop('polygon', 'critical')
+            return
+        corners = corners + self._up(0.03)
+        edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
+        self._segments('polygon', edges, WHITE, 0.05)
+        measure = edge_measure(snapshot.margins, len(corners))
+        if measure is None or measure.critical is None:
+            self._drop('critical')
+            return
+        colour = RED if not measure.value > 0.0 else AMBER
+        raised = edges[measure.critical][None] + self._up(0.01)
+        self._segments('critical', raised, colour, 0.11)
+
+    def _show_points(self, snapshot: Snapshot) -> None:
+        centre = snapshot.center_of_mass
+        if centre is None:
+            self._drop('center_of_mass', 'gravity')
+        else:
+            self._ball('center_of_mass', np.asarray(centre), BLUE, 0.13)
+            self._show_gravity(np.asarray(centre), snapshot.slope)
+        if snapshot.zmp is None:
+            self._drop('zmp')
+        else:
+            inside = all(margin.value > 0.0 for margin in snapshot.margins.values() if np.isfinite(margin.value))
+            self._disc('zmp', np.asarray(snapshot.zmp) + self._up(0.05), GREEN if inside else RED)
+
+    def _show_gravity(self, centre: Array, slope: tuple[float, float]) -> None:
+        """An arrow from the centre of mass along gravity to the ground: its tip is the static projection."""
+        down = ground_rotation(*slope).inv().apply((0.0, 0.0, -1.0))
+        length = centre[2] / -down[2] if down[2] < -0.05 else 2.0 * self.unit
+        points = np.array([[centre, centre + down * max(length, 0.3 * self.unit)]])
+        if 'gravity' not in self._handles:
+            self._sent['gravity'] = points
+            self._add(
+                'gravity',
+                self.scene.add_arrows(
+                    f'{GROUND}/gravity',
+                    points,
+                    BLUE,
+                    shaft_radius=0.025 * self.unit,
+                    head_radius=0.09 * self.unit,
+                    head_length=0.25 * self.unit,
+                ),
+            )
+        elif self._moved('gravity', points, 10 * POSITION_STEP):
+            self._handles['gravity'].points = points.astype(np.float32)
+
+    def _show_load(self, snapshot: Snapshot) -> None:
+        if snapshot.payload is None or self.robot is None or self.implement is None:
+            return
+        carried = snapshot.payload > 0.0
+        if self._changed('load', carried):
+            for handle in self._load:
+                handle.visible = carried
+        place, turn = self.link_pose(self.implement[0])
+        position = place + turn.apply(self.implement[1]) + self._up(0.35)
+        self._label('payload', f'{snapshot.payload:,.0f} kg' if carried else 'no load', position)
+
+    # -- sending -----------------------------------------------------------------------------------------------------
+
+    def _up(self, height: float) -> Array:
+        return np.array((0.0, 0.0, height * self.unit))
+
+    def _changed(self, key: str, value: Any) -> bool:
+        if key in self._sent and self._sent[key] == value:
+            return False
+        self._sent[key] = value
+        self.messages += 1
+        return True
+
+    def _moved(self, key: str, values: Array, step: float) -> bool:
+        sent = self._sent.get(key)
+        if sent is not None and sent.shape == values.shape and float(np.abs(sent - values).max()) < step:
+            return False
+        self._sent[key] = np.array(values)
+        self.messages += 1
+        return True
+
+    def _place(self, name: str, position: Array, rotation: Rotation) -> None:
+        handle, quaternion = self._handles[name], wxyz(rotation)
+        if self._moved(f'{name}/position', position, POSITION_STEP):
+            handle.position = position
+        if self._moved(f'{name}/rotation', quaternion, 0.5 * ANGLE_STEP):
+            handle.wxyz = quaternion
+
+    def _drop(self, *names: str) -> None:
+        for name in names:
+            handle = self._handles.pop(name, None)
+            if handle is not None:
+                handle.remove()
+                for key in [key for key in self._sent if key == name or key.startswith(f'{name}/')]:
+                    del self._sent[key]
+
+    def _segments(self, name: str, points: Array, colour: Rgb, thickness: float) -> None:
+        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
+            self._sent[name], self._sent[f'{name}/colour'] = np.array(points), colour
+            self.messages += 1
+            handle = self.scene.add_line_segments(
+                f'{GROUND}/{name}', points, colour, thickness=thickness * self.unit, thickness_units='world'
+            )
+            self._add(name, handle)
+        elif self._moved(name, points, 5 * POSITION_STEP):
+            self._handles[name].points = points.astype(np.float32)
+
+    def _ball(self, name: str, position: Array, colour: Rgb, radius: float) -> None:
+        if name not in self._handles:
+            self._add(name, self.scene.add_icosphere(f'{GROUND}/{name}', radius=radius * self.unit, color=colour))
+        if self._moved(name, position, 10 * POSITION_STEP):
+            self._handles[name].position = position
+
+    def _disc(self, name: str, position: Array, colour: Rgb) -> None:
+        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
+            self._sent[f'{name}/colour'] = colour
+            self._sent.pop(name, None)
+            self._add(
+                name,
+                self.scene.add_cylinder(
+                    f'{GROUND}/{name}', radius=0.17 * self.unit, height=0.03 * self.unit, color=colour
+                ),
+            )
+        if self._moved(name, position, 10 * POSITION_STEP):
+            self._handles[name].position = position
+
+    def _label(self, name: str, text: str, position: Array) -> None:
+        key = f'label/{name}'
+        if key not in self._handles:
+            handle = self.scene.add_label(
+                f'{GROUND}/labels/{name}', text, anchor='bottom-center', font_screen_scale=1.0
+            )
+            self._add(key, handle)
+            self._sent[f'{key}/text'] = text
+        if self._changed(f'{key}/text', text):
+            self._handles[key].text = text
+        if self._moved(key, position, 25 * POSITION_STEP):
+            self._handles[key].position = position
+
+
+def _kilonewtons(force: float) -> str:
+    return f'{force / 1e3:.0f} kN' if force >= 1e4 else f'{force / 1e3:.1f} kN' if force >= 1e3 else f'{force:.0f} N'

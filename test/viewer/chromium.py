@@ -1,0 +1,176 @@
+"""A headless Chromium, driven through its DevTools protocol: no driver, no further package than `websockets`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+FLAGS = (
+    '--headless=new',
+    '--no-sandbox',
+    '--use-gl=angle',
+    '--use-angle=swiftshader',
+    '--enable-unsafe-swiftshader',
+    '--disable-quic',
+    '--no-first-run',
+    '--no-default-browser-check',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-default-apps',
+    '--disable-extensions',
+    '--disable-sync',
+    '--disable-features=OptimizationHints,MediaRouter,Translate',
+    '--metrics-recording-only',
+    '--mute-audio',
+    '--hide-scrollbars',
+    # nothing but this machine has a name, so that nothing else can be reached
+    '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost',
+)
+NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
+
+
+def find_chromium() -> str | None:
+    """Path of a Chromium: $CHROMIUM, or the first one on the PATH."""
+    named = os.environ.get('CHROMIUM')
+    if named:
+        return named
+    return next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+class Chromium:
+    """One browser with one page.
+
+    Attributes:
+        requests: addresses of everything that the page asked for.
+        errors: what its console complained of.
+    """
+
+    def __init__(self, program: str, width: int = 1440, height: int = 860):
+        from websockets.sync.client import connect
+
+        self.folder = tempfile.mkdtemp(prefix='chromium-')
+        arguments = [f'--user-data-dir={self.folder}', '--remote-debugging-port=0', f'--window-size={width},{height}']
+        self.log = open(Path(self.folder) / 'log', 'wb')  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [program, *FLAGS, *arguments, 'about:blank'], stdout=self.log, stderr=self.log, start_new_session=True
+        )
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self._number = 0
+        try:
+            self.socket = connect(self._page_address(), max_size=None, open_timeout=20, compression=None, proxy=None)
+            for domain in ('Page', 'Runtime', 'Network', 'Log'):
+                self.call(f'{domain}.enable')
+            metrics = {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': False}
+            self.call('Emulation.setDeviceMetricsOverride', **metrics)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Chromium:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def _page_address(self) -> str:
+        told = Path(self.folder) / 'DevToolsActivePort'
+        deadline = time.monotonic() + 60
+        while not (told.is_file() and told.read_text().strip()):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                text = (Path(self.folder) / 'log').read_text(errors='replace')[-2000:]
+                raise RuntimeError(f'Chromium did not start (exit status {self.process.poll()}): {text}')
+            time.sleep(0.05)
+        port = told.read_text().split()[0]
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=20) as answer:
+            pages = json.load(answer)
+        return next(page['webSocketDebuggerUrl'] for page in pages if page['type'] == 'page')
+
+    def call(self, method: str, timeout: float = 60.0, **parameters):
+        """Call a method of the protocol; what happens meanwhile is noted."""
+        self._number += 1
+        number = self._number
+        self.socket.send(json.dumps({'id': number, 'method': method, 'params': parameters}))
+        deadline = time.monotonic() + timeout
+        while True:
+            message = json.loads(self.socket.recv(timeout=max(deadline - time.monotonic(), 0.01)))
+            if message.get('id') == number:
+                if 'error' in message:
+                    raise RuntimeError(f'{method}: {message["error"]}')
+                return message['result']
+            self._note(message)
+
+    def _note(self, message: dict) -> None:
+        method, what = message.get('method'), message.get('params', {})
+        if method == 'Network.requestWillBeSent':
+            self.requests.append(what['request']['url'][:200])
+        elif method == 'Network.webSocketCreated':
+            self.requests.append(what['url'])
+        elif method == 'Runtime.exceptionThrown':
+            self.errors.append(str(what['exceptionDetails'].get('exception', what['exceptionDetails']))[:500])
+        elif method == 'Log.entryAdded' and what['entry']['level'] == 'error':
+            self.errors.append(what['entry']['text'])
+
+    def open(self, address: str) -> None:
+        """Go to an address."""
+        self.call('Page.navigate', url=address)
+
+    def evaluate(self, expression: str):
+        """Value of a JavaScript expression on the page."""
+        result = self.call('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
+        if 'exceptionDetails' in result:
+            raise RuntimeError(str(result['exceptionDetails']))
+        return result['result'].get('value')
+
+    def wait_for(self, expression: str, timeout: float = 30.0):
+        """Wait until a JavaScript expression is true; its value."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = self.evaluate(expression)
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                raise TimeoutError(f'{expression} is still {value!r} after {timeout:g} s; errors: {self.errors}')
+            time.sleep(0.1)
+
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        """A mouse event: mousePressed, mouseMoved, mouseReleased."""
+        button = 'none' if kind == 'mouseMoved' else 'left'
+        pressed = 1 if kind != 'mouseReleased' else 0
+        self.call(
+            'Input.dispatchMouseEvent', type=kind, x=x, y=y, button=button, buttons=pressed, clickCount=1, pointerType='mouse'
+        )
+
+    def click(self, x: float, y: float) -> None:
+        """Press and release the mouse."""
+        self.mouse('mousePressed', x, y)
+        self.mouse('mouseReleased', x, y)
+
+    def screenshot(self, path: Path | None = None) -> bytes:
+        """PNG of the page."""
+        data = base64.b64decode(self.call('Page.captureScreenshot', format='png')['data'])
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return data
+
+    def close(self) -> None:
+        """End the browser, all its processes, and its profile."""
+        if hasattr(self, 'socket'):
+            self.socket.close()
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait(20)
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
