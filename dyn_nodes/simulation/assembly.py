@@ -175,6 +175,15 @@ class Assembly:
         return result
 
     @cached_property
+    def ground_wrench(self) -> tuple[Expression, Expression]:
+        """Force of the ground on the machine (3,), N, and its moment about the centre of mass (3,), N m."""
+        force, moment = ca.SX(3, 1), ca.SX(3, 1)
+        for contact in self.contacts.values():
+            force = force + contact.force
+            moment = moment + cross(contact.application_point - self.state.center_of_mass, contact.force)
+        return force, moment
+
+    @cached_property
     def actuators(self) -> dict[str, CylinderTerms | MotorTerms]:
         """Terms of the hydraulic actuators that are part of this plant."""
         result = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from dyn_nodes.hydraulics import CylinderTerms
-from dyn_nodes.multibody.spatial import Expression, cross
+from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import Assembly, line_flows
 
 XYZ = ('x', 'y', 'z')
@@ -47,16 +47,13 @@ def _add_wheels(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
 def _add_balance(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
     state = plant.state
     com, momentum = state.center_of_mass, state.momentum
-    force, moment = ca.SX(3, 1), ca.SX(3, 1)
-    for contact in plant.contacts.values():
-        force = force - contact.force
-        moment = moment - cross(contact.application_point - com, contact.force)
+    force, moment = plant.ground_wrench
     add(['mass'], state.mass)
     add([f'center_of_mass_{axis}' for axis in XYZ], com)
     add([f'center_of_mass_velocity_{axis}' for axis in XYZ], momentum.f / state.mass)
     add([f'angular_momentum_{axis}' for axis in XYZ], momentum.n)
-    add([f'load_force_{axis}' for axis in XYZ], force)
-    add([f'load_moment_{axis}' for axis in XYZ], moment)
+    add([f'load_force_{axis}' for axis in XYZ], -force)
+    add([f'load_moment_{axis}' for axis in XYZ], -moment)
     add(['kinetic_energy', 'potential_energy', 'suspension_energy'], *plant.stored_energies)
 
 

@@ -1,0 +1,54 @@
+"""Plastic impact: a contact that closes at once and stays closed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class Impact(NamedTuple):
+    """What an impact does; the positions stay.
+
+    Attributes:
+        velocity: (n,) generalized velocities after it.
+        impulse: (m,) of the contact on the machine, along the rows of the Jacobian, N s or N m s.
+        energy_before, energy_after: kinetic, J.
+    """
+
+    velocity: Array
+    impulse: Array
+    energy_before: float
+    energy_after: float
+
+
+def plastic_impact(mass_matrix: ArrayLike, jacobian: ArrayLike, velocity: ArrayLike) -> Impact:
+    r"""Return the motion after contact points have been brought to rest at once (abo-shanab-2003, eqs 4.2 to 4.5, A13).
+
+    With the contacts' velocity J v to become zero and every finite force without effect in no time,
+
+        Lambda = -(J M^-1 J^T)^-1 J v,    v+ = v + M^-1 J^T Lambda.
+
+    The print of (4.2) lacks the inverse of the middle factor; (4.5) and (A13) have it. The kinetic energy never rises.
+
+    Args:
+        mass_matrix: M (n, n).
+        jacobian: J (m, n) of the points that come to rest, in the directions in which they do; full row rank.
+        velocity: v (n,) before.
+
+    Raises:
+        ValueError: the shapes don't fit.
+        numpy.linalg.LinAlgError: the rows of J depend on each other.
+    """
+    M, J, v = (np.asarray(part, dtype=np.float64) for part in (mass_matrix, jacobian, velocity))
+    if M.shape != (len(v), len(v)) or J.ndim != 2 or J.shape[1] != len(v):
+        raise ValueError(
+            f'impact: expected M (n, n), J (m, n) and v (n,), found shapes {M.shape}, {J.shape} and {v.shape}'
+        )
+    spread = np.linalg.solve(M, J.T)
+    impulse = -np.linalg.solve(J @ spread, J @ v)
+    after = v + spread @ impulse
+    return Impact(after, impulse, float(0.5 * v @ M @ v), float(0.5 * after @ M @ after))

@@ -1,0 +1,169 @@
+"""The planar machine on compliant contact without skidding: heave and pitch about an edge (chapter 5).
+
+    model = PinnedPlanarModel(machine)
+    x0 = model.initial_state(p)
+    run = model.run(x0, model.modes[0], times, inputs, p)
+
+Horizontally the base has no freedom. It is written as the motion of a reference edge above its fixed ground point: the
+rear edge while that is lower than its free spring length (mode `rear`, the source's phase 1), else the front one
+(`front`, phase 2). At a switch pitch, joints and rates stay, and the height is that of the other edge; the jump of the
+machine's horizontal speed that this implies is the source's, and ignored (spec 2.20, G12). With `reference='middle'`
+the middle of the base is held horizontally instead: one mode, no jump.
+
+States are those of a planar System without friction, for the reference point: `edge_x`, `edge_z`, `base_pitch` (nose
+DOWN positive, the source's q2 = -pitch), the joints, their rates, the oil. Outputs are those of a System.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import build_module
+from dyn_nodes.hydraulics import initial_pressures
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+from dyn_nodes.simulation.hybrid import END, Event, HybridModel, Step, dispatchers, kernels
+from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
+from dyn_nodes.simulation.outputs import traced_outputs
+from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
+
+Array = NDArray[np.float64]
+Reference = Literal['edges', 'middle']
+ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
+REAR, FRONT, MIDDLE = 'rear', 'front', 'middle'
+MOVING = ('base_z', 'base_pitch')
+ITERATIONS = 60
+CONVERGED = 1e-10
+"""Greatest unbalanced force over the weight."""
+
+
+class PinnedPlanarModel(HybridModel):
+    """A planar machine on two unilateral springs that can't slide.
+
+    Args:
+        machine: planar, with two wheels on its base; their friction is not used.
+        actuation: of the joints.
+        reference: `edges`: the source's two phases; `middle`: the point between the edges is held.
+
+    Raises:
+        ValueError: the machine is not of this kind.
+    """
+
+    def __init__(self, machine: Machine, actuation: Actuation = 'hydraulic', reference: Reference = 'edges') -> None:
+        if reference not in ('edges', 'middle'):
+            raise ValueError(f"reference: expected 'edges' or 'middle', found {reference!r}")
+        self.machine, self.actuation, self.reference = machine, actuation, reference
+        self.rear, self.front = edges_of(machine)
+        modes = (REAR, FRONT) if reference == 'edges' else (MIDDLE,)
+        self.take(
+            build_module(
+                f'{machine.name}_pinned_planar_{actuation}',
+                [machine_fingerprint(machine), actuation, reference],
+                lambda: self._functions(modes),
+                ROOMS,
+                drivers=dispatchers(modes),
+            ),
+            modes,
+        )
+        self.nv = int(self.module.meta['nv'])
+
+    def _point(self, mode: str) -> Array:
+        """Reference point of a mode in the frame of the base link."""
+        if mode == MIDDLE:
+            return np.asarray(0.5 * (self.rear.position + self.front.position))
+        return self.rear.position if mode == REAR else self.front.position
+
+    def _functions(self, modes: Sequence[str]) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        smooth = replace(self.machine, wheels=tuple(replace(w, friction=None) for w in self.machine.wheels))
+        plants = {mode: PinnedAssembly(relocated(smooth, self._point(mode)), self.actuation, MOVING) for mode in modes}
+        first = plants[modes[0]]
+        variables = [first.x, first.u, first.p]
+        rhs, surfaces, outputs = {}, {}, {}
+        names: list[str] = []
+        for mode, plant in plants.items():
+
+            def here(expression: ca.SX, plant: PinnedAssembly = plant) -> ca.SX:
+                return ca.substitute([plant.with_locked(expression)], [plant.x, plant.u, plant.p], variables)[0]
+
+            names, own = traced_outputs(plant)
+            rhs[mode], outputs[mode] = here(plant.rhs), here(own)
+            surfaces[mode] = here(self._surfaces(plant, mode))
+        functions = kernels(rhs, surfaces, outputs, variables)
+        functions['rest'] = self._rest(first)
+        meta = {
+            'states': [name.replace('base_x', 'edge_x').replace('base_z', 'edge_z') for name in first.states.names],
+            'inputs': first.inputs.names,
+            'parameters': first.parameters.names,
+            'outputs': names,
+            'surfaces': {mode: ['overturned', *(['switch'] if mode != MIDDLE else [])] for mode in modes},
+            'defaults': first.default_parameters().tolist(),
+            'nv': first.tree.nv,
+        }
+        return functions, meta
+
+    def _surfaces(self, plant: PinnedAssembly, mode: str) -> ca.SX:
+        upright = plant.upright - np.cos(self.machine.overturn_angle)
+        if mode == MIDDLE:
+            return upright
+        left = plant.contacts[self.rear.name].height - self.rear.free_length
+        return ca.vertcat(upright, -left if mode == REAR else left)
+
+    def _rest(self, plant: PinnedAssembly) -> ca.Function:
+        """Kernel: x, p -> forces that hold the machine at rest, and their derivatives by height and pitch."""
+        velocities = [plant.states.names.index(f'{name}_rate') for name in plant.tree.velocity_names]
+        x = ca.SX(plant.x)
+        x[velocities] = 0.0
+        holding = ca.substitute([plant.static_forces], [plant.x], [x])[0]
+        jacobian = ca.jacobian(holding[1:3], plant.x[1:3])
+        return ca.Function('rest', [plant.x, plant.p], [ca.densify(holding), ca.densify(ca.vec(ca.densify(jacobian)))])
+
+    def initial_state(self, p: Array, joints: Mapping[str, float] | None = None) -> Array:
+        """Return the state at rest on the springs, trapped oil holding the arm (spec G5).
+
+        Raises:
+            NoEquilibriumError: the machine tips in this posture.
+            ValueError: a cylinder stands at a dead centre.
+        """
+        machine = self.machine
+        x = np.zeros(len(self.state_names))
+        angles = joint_vector(machine, joints)
+        x[0], x[1] = self._point(self.modes[0])[0], 0.9 * self.rear.free_length
+        x[3 : 3 + len(angles)] = angles
+        holding, flat = np.empty(self.nv), np.empty(4)
+        weight = machine.total_mass * float(np.linalg.norm(p[:3]))
+        for _ in range(ITERATIONS):
+            self.module.rest(x, p, holding, flat)
+            if np.abs(holding[1:3]).max() < CONVERGED * weight:
+                break
+            change = -np.linalg.lstsq(flat.reshape(2, 2, order='F'), holding[1:3], rcond=1e-12)[0]
+            x[1:3] += change * min(1.0, 0.05 / max(float(np.abs(change).max()), 1e-12))
+        else:
+            raise NoEquilibriumError(f'{machine.name}: no resting pose on the springs in this posture; it tips')
+        if self.actuation == 'hydraulic':
+            names = [joint.name for joint in machine.movable_joints]
+            for actuator in machine.actuators:
+                k, start = names.index(actuator.joint), self.index('state', f'{actuator.name}/spool')
+                x[start + 1 : start + 3] = initial_pressures(actuator, float(angles[k]), float(holding[3 + k]))
+        return x
+
+    def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
+        """Change the reference edge, or end the run."""
+        if 'overturned' in reached:
+            return Step(END, x, p, (Event(t, 'overturned', mode, END, {'pitch': float(x[2])}),))
+        new = FRONT if mode == REAR else REAR
+        kind = 'lift_off' if new == FRONT else 'touch_down'
+        span = self._point(new) - self._point(mode)
+        pitch, rate = x[2], x[self.nv + 2]
+        cosine, sine = np.cos(pitch), np.sin(pitch)
+        x[0] = self._point(new)[0]
+        # the height of the other edge: z - span_x sin(pitch) + span_z cos(pitch)
+        x[1] += -span[0] * sine + span[2] * cosine
+        x[self.nv + 1] += (-span[0] * cosine - span[2] * sine) * rate
+        return Step(new, x, p, (Event(t, kind, mode, new, {'edge': self.rear.name}),))
