@@ -23,6 +23,7 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.model import Machine
 from dyn_nodes.model.machine import CylinderActuator
+from dyn_nodes.nodes.reporting import margin_topic
 from dyn_nodes.studies.run_record import attitude_of
 
 MOST_CALLBACKS = 200
@@ -64,7 +65,7 @@ class LiveFeed:
             topic = f'ground_reactions/{wheel.name}'
             self._listen('geometry_msgs/msg/WrenchStamped', topic, self._load_setter(wheel.name), newest)
         for measure in measures:
-            self._listen('std_msgs/msg/Float64', f'stability/{measure}', self._margin_setter(measure), newest)
+            self._listen('std_msgs/msg/Float64', margin_topic(measure), self._margin_setter(measure), newest)
         for actuator in machine.actuators:
             cylinder = isinstance(actuator, CylinderActuator)
             own = ('head_pressure', 'rod_pressure') if cylinder else ('pressure_a', 'pressure_b')

@@ -68,8 +68,8 @@ class Reporter:
         wheels = [wheel.name for wheel in plant.machine.wheels]
         self.reactions = {name: create(WrenchStamped, f'ground_reactions/{name}', qos) for name in wheels}
         measures = plant.observer.measures if plant.observer else ()
-        self.margins = {name: create(Float64, f'stability/{name}', qos) for name in measures}
-        self.edges = {name: create(Float64MultiArray, f'stability/{name}/edges', qos) for name in measures}
+        self.margins = {name: create(Float64, margin_topic(name), qos) for name in measures}
+        self.edges = {name: create(Float64MultiArray, f'{margin_topic(name)}/edges', qos) for name in measures}
         self.polygon = create(PolygonStamped, 'stability/support_polygon', qos)
         self.com = create(PointStamped, 'stability/center_of_mass', qos)
         self.zmp = create(PointStamped, 'stability/zmp', qos)
@@ -120,6 +120,11 @@ class Reporter:
         self.com.publish(point_stamped(self.world, stamp, balance.center_of_mass))
         if np.isfinite(balance.zmp).all():
             self.zmp.publish(point_stamped(self.world, stamp, (*balance.zmp, 0.0)))
+
+
+def margin_topic(measure: str) -> str:
+    """Return the topic of a measure's margin. `stability/zmp` is the point itself, so its degree has another name."""
+    return f'stability/{"zmp_degree" if measure == "zmp" else measure}'
 
 
 def labelled_array(names: Any, values: Any) -> Any:

@@ -18,10 +18,13 @@ from rosbags.typesys import Stores, get_typestore
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 NANO = 1e-9
+SCALAR = 'std_msgs/msg/Float64'
+"""Of two types on one topic, this one has its plain name here."""
 SIMULATED_LOG_TIME = 1e-3
 """A bag whose log times differ from the stamps by less than this, s, was logged in simulated time."""
 
-_SKIPPED = frozenset({'tf2_msgs/msg/TFMessage', 'visualization_msgs/msg/MarkerArray', 'rcl_interfaces/msg/Log'})
+# counted, not read: at every exchange, and nothing is made of it
+_SKIPPED = ('joint_command',)
 
 
 class BagReadingError(Exception):
@@ -157,7 +160,8 @@ class _Collector:
         for connection in reader.connections:
             topic = connection.topic
             self.data.counts[topic] = self.data.counts.get(topic, 0) + connection.msgcount
-            self.data.types[topic] = connection.msgtype
+            if connection.msgtype == SCALAR or topic not in self.data.types:
+                self.data.types[topic] = connection.msgtype
         files = [path] if path.is_file() else list(path.iterdir())
         self.data.storage = 'mcap' if any(file.suffix == '.mcap' for file in files) else 'sqlite3'
         self.data.namespace = self._namespace() if namespace is None else f'/{namespace.strip("/")}'.rstrip('/')
@@ -180,15 +184,21 @@ class _Collector:
         prefix = f'{self.data.namespace}/'
         return topic[len(prefix) :] if topic.startswith(prefix) else topic.lstrip('/')
 
+    def _key(self, topic: str, kind: str) -> str:
+        """Name a table: a topic, and where a second type shares its name `<topic> (<type>)`."""
+        name = self._relative(topic)
+        return name if self.data.types[topic] == kind else f'{name} ({kind})'
+
     def collect(self, progress: Progress | None) -> BagData:
-        wanted = [c for c in self.reader.connections if c.msgtype in _READERS and c.msgtype not in _SKIPPED]
+        known_types = [c for c in self.reader.connections if c.msgtype in _READERS]
+        wanted = [c for c in known_types if self._relative(c.topic) not in _SKIPPED]
         total = sum(connection.msgcount for connection in wanted)
         if not total:
             known = ', '.join(sorted(self.data.counts)) or 'no topics'
             raise BagReadingError(f'{self.data.path}: expected messages of these nodes, found {known}')
         for done, (connection, log_time, raw) in enumerate(self.reader.messages(wanted), 1):
             message: Any = self.reader.deserialize(raw, connection.msgtype)
-            column = self.columns.setdefault(self._relative(connection.topic), _Column())
+            column = self.columns.setdefault(self._key(connection.topic, connection.msgtype), _Column())
             column.log.append(log_time)
             header = getattr(message, 'header', None)
             if header is not None:

@@ -67,6 +67,9 @@ MEASURE_TEXTS: dict[str, MeasureText] = {
 }
 
 
+MEASURE_TEXTS['zmp_degree'] = MEASURE_TEXTS['zmp']
+
+
 def measure_text(name: str) -> MeasureText:
     """Return the words for a measure; for an unknown one its own name, in SI units."""
     return MEASURE_TEXTS.get(name, MeasureText(name.replace('_', ' '), '', 1.0, ''))

@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.control import VoltageProfile, load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
+from dyn_nodes.nodes.reporting import margin_topic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Run, System, initial_state
 from dyn_nodes.simulation.balance import BalanceObserver
@@ -138,18 +139,22 @@ def _write_pose(bag: BagOfRun, run: Run, k: int, time: float) -> None:
 
 
 def _write_balance(bag: BagOfRun, balance, time: float) -> None:
+    point = TYPES['geometry_msgs/msg/Point'](*balance.zmp.tolist(), 0.0)
+    bag.write('stability/zmp', 'geometry_msgs/msg/PointStamped', time, header=header(time), point=point)
     for wheel, force in zip(balance.wheels, balance.forces):
         wrench = TYPES['geometry_msgs/msg/Wrench'](vector(force), vector((0, 0, 0)))
         topic = f'ground_reactions/{wheel}'
         bag.write(topic, 'geometry_msgs/msg/WrenchStamped', time, header=header(time, wheel), wrench=wrench)
     for name, margin in balance.margins.items():
-        bag.write(f'stability/{name}', 'std_msgs/msg/Float64', time, data=float(margin.value))
+        topic = margin_topic(name)
+        bag.write(topic, 'std_msgs/msg/Float64', time, data=float(margin.value))
         names = balance.wheels if name == 'load_share' else balance.edge_names
         size = len(margin.edges)
         dimension = TYPES['std_msgs/msg/MultiArrayDimension'](label=','.join(names), size=size, stride=size)
         layout = TYPES['std_msgs/msg/MultiArrayLayout'](dim=[dimension], data_offset=0)
-        topic = f'stability/{name}/edges'
-        bag.write(topic, 'std_msgs/msg/Float64MultiArray', time, layout=layout, data=np.asarray(margin.edges))
+        bag.write(
+            f'{topic}/edges', 'std_msgs/msg/Float64MultiArray', time, layout=layout, data=np.asarray(margin.edges)
+        )
 
 
 def _write_joints(bag: BagOfRun, run: Run, k: int, time: float) -> None:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from recorded_run import BagOfRun, pressure, stamp, write_run
+from recorded_run import HEADER, BagOfRun, pressure, stamp, write_run
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
+from dyn_nodes.nodes.reporting import margin_topic
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
 from dyn_nodes.studies.run_record import read_run
@@ -45,7 +48,7 @@ def test_attitude_is_that_of_the_simulation_to_round_off(recovered, recovered_ru
         np.testing.assert_allclose(getattr(recovered.attitude, name), run.output(name), atol=1e-9)
 
 
-@pytest.mark.parametrize('measure', DEFAULT_MEASURES)
+@pytest.mark.parametrize('measure', [margin_topic(name).removeprefix('stability/') for name in DEFAULT_MEASURES])
 def test_margins_come_with_named_edges_whose_least_is_the_margin(recovered, measure):
     history = recovered.margins[measure]
     wanted = {'front_right', 'front_left', 'rear_right', 'rear_left'} if measure == 'load_share' else None
@@ -55,7 +58,25 @@ def test_margins_come_with_named_edges_whose_least_is_the_margin(recovered, meas
 
 
 def test_messages_without_a_stamp_get_the_time_of_those_published_with_them(recovered):
-    np.testing.assert_array_equal(recovered.data.table('stability/zmp').time, recovered.data.table('odom').time)
+    for topic in ('stability/zmp_degree', 'stability/zmp_degree/edges', 'stability/zmp'):
+        np.testing.assert_array_equal(recovered.data.table(topic).time, recovered.data.table('odom').time)
+
+
+def test_two_types_on_one_topic_are_kept_apart_and_the_scalar_has_the_name(tmp_path):
+    store = get_typestore(Stores.ROS2_JAZZY)
+    with Writer(tmp_path / 'bag', version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        point, scalar = 'geometry_msgs/msg/PointStamped', 'std_msgs/msg/Float64'
+        connections = {kind: writer.add_connection('/stability/zmp', kind, typestore=store) for kind in (point, scalar)}
+        messages = {
+            point: store.types[point](header=_header(), point=store.types['geometry_msgs/msg/Point'](1.0, 2.0, 0.0)),
+            scalar: store.types[scalar](data=0.5),
+        }
+        for kind, message in messages.items():
+            writer.write(connections[kind], 0, store.serialize_cdr(message, kind))
+    data = read_bag(tmp_path / 'bag')
+    assert data.table('stability/zmp')['data'].tolist() == [0.5]
+    assert data.table(f'stability/zmp ({point})')['y'].tolist() == [2.0]
+    assert data.counts == {'/stability/zmp': 2}
 
 
 def test_wall_log_times_are_mapped_to_simulated_time(recovered):
@@ -108,8 +129,6 @@ def test_two_machines_in_a_bag_need_a_namespace(tmp_path):
 
 
 def _header():
-    from recorded_run import HEADER
-
     return HEADER(stamp=stamp(0.0), frame_id='')
 
 

@@ -104,7 +104,7 @@ def test_least_margins_name_the_front_edge_and_the_time_of_tipping(recovered):
     margins = summarize(recovered)['min_margins']
     assert margins['static']['edge'] == 'front'
     assert 0.0 < margins['static']['value'] < 0.1
-    for name in ('zmp', 'force_angle', 'extended_energy', 'net_moment'):
+    for name in ('zmp_degree', 'force_angle', 'extended_energy', 'net_moment'):
         assert margins[name]['value'] == 0.0
         assert margins[name]['edge'] == 'front'
         assert margins[name]['time_s'] == pytest.approx(8.4, abs=0.05)
