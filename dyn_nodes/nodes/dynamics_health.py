@@ -50,6 +50,7 @@ class DynamicsHealth:
         if not node.lockstep:
             values['missed deadlines'] = str(pacer.missed)
             values['lost time'] = f'{pacer.lost:.3f}'
+            values['real-time factor'] = f'{pacer.factor:.3f}'
         health = Health(values=values)
         if pacer.paused:
             health.text = 'paused'
@@ -57,7 +58,7 @@ class DynamicsHealth:
             health.worse(ERROR, self.fault)
         if node.plant.overturned:
             health.worse(ERROR, 'overturned')
-        if pacer.lost > 0.0:
+        if pacer.late:
             health.worse(WARN, 'slower than real time')
         return health
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dyn_nodes.middleware import Clock, ClockType
 from dyn_nodes.nodes.readiness import Readiness
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 WATCH_PERIOD = 0.05
 FLUSH_TIME = 0.5
+LATE_WINDOW = 5.0
 MOST_CATCH_UP = 0.1
 """Wall time that a late tick makes good, s; what is beyond is lost and counted."""
 
@@ -33,6 +36,8 @@ class Pacer:
         self.silent = False
         self.missed = 0
         self.lost = 0.0
+        self.last_loss = -np.inf
+        self._began = time.monotonic()
         self.started = False
         self._last_command = time.monotonic()
         self._finished_at: float | None = None
@@ -50,6 +55,16 @@ class Pacer:
     def now(self) -> float:
         """Return simulated time, s."""
         return self.node.plant.time
+
+    @property
+    def late(self) -> bool:
+        """Tell whether wall time was given up in the last seconds."""
+        return time.monotonic() - self.last_loss < LATE_WINDOW
+
+    @property
+    def factor(self) -> float:
+        """Simulated seconds per second of wall time since the start."""
+        return self.now() / max(time.monotonic() - self._began, 1e-9)
 
     def pause(self, paused: bool) -> None:
         """Stop or go on."""
@@ -151,7 +166,7 @@ class RealTime(Pacer):
 
     def start(self) -> None:
         """Begin at once."""
-        self._origin = time.monotonic()
+        self._origin = self._began = time.monotonic()
         self.started = True
         self.node.announce()
         self.node.create_timer(self.node.values['exchange_period'], self._tick, clock=self._steady)
@@ -168,6 +183,7 @@ class RealTime(Pacer):
             self.missed += 1
         if behind > MOST_CATCH_UP:
             self.lost += behind - MOST_CATCH_UP
+            self.last_loss = time.monotonic()
             self._origin += behind - MOST_CATCH_UP
             behind = MOST_CATCH_UP
         for _ in range(int(behind * speed / period + 1e-9)):

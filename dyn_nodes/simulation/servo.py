@@ -14,7 +14,9 @@ Array = NDArray[np.float64]
 class JointServo:
     """Efforts that move joints to a reference with a chosen bandwidth and damping ratio.
 
-    effort = inverse dynamics of (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)) with the base taken as not accelerating.
+    effort = bias force + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), where L is the inertia that the joints feel on
+    a base that gives way freely, (S M^-1 S^T)^-1. On the ground they feel more, never less: the loop is then slower than
+    wn, but never faster than a sampled effort can follow.
 
     Args:
         machine: the machine.
@@ -43,9 +45,9 @@ class JointServo:
         """
         n, wn = self.count, self.bandwidth
         self._parameters[:3], self._parameters[3] = gravity, payload
-        acceleration = np.zeros(self.model.nv)
         joints = slice(self.model.nv - n, self.model.nv)
-        acceleration[joints] = wn**2 * (target - q[len(q) - n :]) + 2 * self.damping_ratio * wn * (
-            target_velocity - v[joints]
-        )
-        return self.model.inverse_dynamics(q, v, acceleration, self._parameters)[joints]
+        bias = self.model.inverse_dynamics(q, v, np.zeros(self.model.nv), self._parameters)[joints]
+        inverse = np.linalg.inv(self.model.mass_matrix(q, self._parameters))[joints, joints]
+        error, rate_error = target - q[len(q) - n :], target_velocity - v[joints]
+        wanted = wn**2 * error + 2 * self.damping_ratio * wn * rate_error
+        return bias + np.linalg.solve(inverse, wanted)

@@ -1,0 +1,116 @@
+"""Real node processes on a domain of their own, and a probe that listens to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from dyn_nodes.middleware import Context, DurabilityPolicy, Node, QoSProfile, SingleThreadedExecutor, message
+
+DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
+
+
+class Processes:
+    """Nodes of the package as processes; none outlives the test."""
+
+    def __init__(self, domain: int, log_directory: Path) -> None:
+        self.domain, self.logs = domain, log_directory
+        self.running: dict[str, subprocess.Popen] = {}
+
+    def start(self, node: str, **parameters: object) -> None:
+        arguments = [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args']
+        for name, value in parameters.items():
+            arguments += ['-p', f'{name}:={literal(value)}']
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(self.domain)}
+        log = (self.logs / f'{node}.log').open('w')
+        self.running[node] = subprocess.Popen(arguments, env=environment, stdout=log, stderr=subprocess.STDOUT)
+
+    def kill(self, node: str) -> None:
+        self.running[node].send_signal(signal.SIGKILL)
+        self.running.pop(node).wait(10)
+
+    def wait(self, node: str, timeout: float) -> int:
+        try:
+            return self.running[node].wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f'{node} still runs after {timeout:g} s:\n{self.log(node)}') from None
+
+    def log(self, node: str) -> str:
+        return (self.logs / f'{node}.log').read_text()
+
+    def stop(self) -> None:
+        for process in self.running.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        for process in self.running.values():
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(10)
+
+
+def literal(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return '[' + ', '.join(literal(item) for item in value) + ']'
+    return str(value)
+
+
+class Probe:
+    """A node in the test's own process, spun by a thread; keeps the last message of each topic."""
+
+    def __init__(self, domain: int) -> None:
+        self.context = Context()
+        self.context.init(args=None, domain_id=domain)
+        self.node = Node('probe', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.last: dict[str, object] = {}
+        self.count: dict[str, int] = defaultdict(int)
+        self.health: dict[str, tuple[int, str, dict[str, str]]] = {}
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 50)
+        self.thread = threading.Thread(target=self._spin, daemon=True)
+        self.thread.start()
+
+    def _spin(self) -> None:
+        try:
+            self.executor.spin()
+        except Exception as error:
+            if self.context.ok():
+                raise AssertionError('the probe stopped') from error
+
+    def _on_diagnostics(self, array: object) -> None:
+        for status in array.status:
+            level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+            self.health[status.name] = (level, status.message, {pair.key: pair.value for pair in status.values})
+
+    def listen(self, kind: str, topic: str, latched: bool = False) -> None:
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+
+        def keep(msg: object) -> None:
+            self.last[topic] = msg
+            self.count[topic] += 1
+
+        self.node.create_subscription(message(kind), topic, keep, QoSProfile(depth=100, durability=durability))
+
+    def until(self, condition, what: str, timeout: float = 20.0) -> None:
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if condition():
+                return
+            time.sleep(0.02)
+        raise AssertionError(f'{what} has not happened in {timeout:g} s; health: {self.health}')
+
+    def close(self) -> None:
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.shutdown()
+        self.thread.join(5)
