@@ -163,6 +163,50 @@ def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     return 0, times.shape[0], accepted, rejected
 
 
+def factorize(matrix, order):
+    """Replace a square matrix by its factors L and U, rows exchanged as `order` says; False where it is singular.
+
+    Crout's scheme with row pivoting. NaN makes a pivot that is not positive, so it counts as singular too.
+    """
+    n = matrix.shape[0]
+    for k in range(n):
+        order[k] = k
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
+                pivot = i
+        if not abs(matrix[pivot, k]) > 0.0:
+            return False
+        if pivot != k:
+            order[k], order[pivot] = order[pivot], order[k]
+            for j in range(n):
+                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
+        inverse = 1.0 / matrix[k, k]
+        for i in range(k + 1, n):
+            factor = matrix[i, k] * inverse
+            matrix[i, k] = factor
+            if factor != 0.0:
+                for j in range(k + 1, n):
+                    matrix[i, j] -= factor * matrix[k, j]
+    return True
+
+
+def substitute(matrix, order, right, result):
+    """Solve for `result` with the factors that `factorize` left."""
+    n = matrix.shape[0]
+    for i in range(n):
+        s = right[order[i]]
+        for j in range(i):
+            s -= matrix[i, j] * result[j]
+        result[i] = s
+    for i in range(n - 1, -1, -1):
+        s = result[i]
+        for j in range(i + 1, n):
+            s -= matrix[i, j] * result[j]
+        result[i] = s / matrix[i, i]
+
+
 def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, trace):
     """Advance x in place through `times` by the L-stable Rosenbrock method RODAS3 (order 3(2)) with the exact Jacobian.
 
@@ -172,7 +216,7 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     n = x.shape[0]
     k = np.empty((4, n))
     y, f, ft, error, right = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    flat, matrix = np.empty(n * n), np.empty((n, n))
+    flat, matrix, order = np.empty(n * n), np.empty((n, n)), np.empty(n, np.int64)
     u, v, guard = np.empty(table.shape[1]), np.empty(table.shape[1]), np.empty(1)
     t, h = times[0], h0
     trace[0] = x
@@ -193,8 +237,8 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
                 for j in range(n):
                     matrix[i, j] = -flat[j * n + i]
                 matrix[i, i] += 2.0 / step
-            inverse = np.linalg.inv(matrix)
-            for stage in range(4):
+            stages = 4 if factorize(matrix, order) else 0
+            for stage in range(stages):
                 if stage > 1:
                     for i in range(n):
                         s = x[i]
@@ -208,11 +252,11 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
                     for j in range(stage):
                         s += RODAS_C[stage, j] * k[j, i]
                     right[i] = f[i] + s / step + step * RODAS_G[stage] * ft[i]
-                k[stage] = inverse @ right
+                substitute(matrix, order, right, k[stage])
             for i in range(n):
                 y[i] = x[i] + 2.0 * k[0, i] + k[2, i] + k[3, i]
                 error[i] = k[3, i]
-            norm = error_norm(error, x, y, rtol, atol)
+            norm = error_norm(error, x, y, rtol, atol) if stages == 4 else np.inf
             if norm <= 1.0:
                 accepted += 1
                 t = times[target] if last else t + step

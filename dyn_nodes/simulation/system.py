@@ -150,7 +150,7 @@ class System:
             }
             return functions, {}
 
-        return self._build('implicit', make, [*_SHARED, drivers.run_rodas3])
+        return self._build('implicit', make, [*_SHARED, drivers.factorize, drivers.substitute, drivers.run_rodas3])
 
     def index(self, kind: Literal['state', 'input', 'parameter', 'output'], name: str) -> int:
         """Return the place of a name. Raises UnknownNameError."""

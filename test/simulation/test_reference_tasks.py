@@ -1,4 +1,4 @@
-"""Chapter 7 of abo-shanab-2003: the reference numbers of the specification (sections 3 and 6.8) on the whole machine."""
+"""Chapter 7 of abo-shanab-2003: the specification's reference numbers (sections 3 and 6.8) on the whole machine."""
 
 from __future__ import annotations
 

@@ -1,0 +1,92 @@
+"""Hydraulics against joint motion that is known at instants only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.model import Machine, load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.actuation import ActuatorSystem, DivergedError
+from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
+
+POSTURE = np.array([0.96, -1.83, 0.0])  # boom, stick, swing
+EFFORTS = np.array([2.0e5, -3.0e4, 0.0])
+VOLTS = np.array([-5.0, 4.0, 2.0])
+
+
+@pytest.fixture(scope='module')
+def machine() -> Machine:
+    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+
+
+def motion(time: float) -> tuple[np.ndarray, np.ndarray]:
+    """A joint motion in closed form: positions and velocities."""
+    rate = 2.0 * np.pi * 0.5
+    amplitude = np.array([0.05, -0.08, 0.1])
+    return (
+        POSTURE + amplitude * (1.0 - np.cos(rate * time)),
+        amplitude * rate * np.sin(rate * time),
+    )
+
+
+def run(machine: Machine, period: float, follow: bool, duration: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """Return the oil at the end and the sum of all efforts times the period (the impulse given back)."""
+    exchange = ActuatorExchange(ActuatorSystem(machine, 2.5e-4), period)
+    exchange.start(POSTURE, EFFORTS)
+    impulse = np.zeros(3)
+    steps = round(duration / period)
+    for k in range(steps + follow):
+        positions, velocities = motion(k * period)
+        if follow:
+            efforts = exchange.follow(period if k else 0.0, positions, velocities, VOLTS)
+        else:
+            efforts = exchange.predict(positions, velocities, VOLTS)
+        impulse += efforts * period * (k < steps)
+    return exchange.system.oil.copy(), impulse
+
+
+def test_trapped_oil_gives_back_the_efforts_it_was_started_with(machine: Machine) -> None:
+    exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
+    exchange.start(POSTURE, EFFORTS)
+    assert exchange.predict(POSTURE, np.zeros(3), np.zeros(3)) == pytest.approx(EFFORTS, rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize('follow', [False, True])
+def test_a_finer_exchange_comes_nearer_to_the_continuous_motion(machine: Machine, follow: bool) -> None:
+    exact_oil, exact_impulse = run(machine, 2.5e-4, follow)
+    errors = []
+    for period in (4e-3, 2e-3, 1e-3):
+        oil, impulse = run(machine, period, follow)
+        errors.append((np.abs(oil - exact_oil).max(), np.abs(impulse - exact_impulse).max()))
+    assert errors[0][0] > 1.7 * errors[1][0] > 1.7 * 1.7 * errors[2][0]
+    assert errors[0][1] > 1.7 * errors[1][1] > 1.7 * 1.7 * errors[2][1]
+    assert errors[2][1] < 1e-3 * np.abs(exact_impulse).max()
+
+
+def test_following_ends_at_the_same_oil_as_predicting(machine: Machine) -> None:
+    predicted, _ = run(machine, 1e-3, follow=False)
+    followed, _ = run(machine, 1e-3, follow=True)
+    pressures = [1, 2, 4, 5, 7, 8]
+    assert followed[pressures] == pytest.approx(predicted[pressures], rel=2e-3)
+    assert followed[[0, 3, 6]] == pytest.approx(predicted[[0, 3, 6]], rel=1e-9)
+
+
+def test_the_efforts_to_come_do_not_move_the_oil_of_now(machine: Machine) -> None:
+    exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
+    exchange.start(POSTURE, EFFORTS)
+    before = exchange.system.oil.copy()
+    exchange.follow(0.0, POSTURE, np.full(3, 0.1), VOLTS)
+    assert np.array_equal(exchange.system.oil, before)
+
+
+@pytest.mark.parametrize('follow', [False, True])
+def test_a_divergence_leaves_the_oil_as_it_was(machine: Machine, follow: bool) -> None:
+    exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
+    exchange.start(POSTURE, EFFORTS)
+    exchange.follow(0.0, POSTURE, np.zeros(3), VOLTS)
+    before = exchange.system.oil.copy()
+    step = exchange.follow if follow else lambda _, *rest: exchange.predict(*rest)
+    with pytest.raises(DivergedError, match='diverged'):
+        step(1e-3, POSTURE, np.full(3, 1e12), VOLTS)
+    assert np.array_equal(exchange.system.oil, before)
