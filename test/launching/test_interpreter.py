@@ -9,6 +9,7 @@ import pytest
 
 from dyn_nodes.launching import LaunchError, declared_arguments, find_launch_file, interpret, parse_launch_arguments
 from dyn_nodes.launching.description import LogMessage, Stop
+from dyn_nodes.share import share_directory
 
 NODE = '<node pkg="dyn_nodes" exec="recorder_node"'
 
@@ -276,3 +277,11 @@ def test_a_launch_file_is_found_by_path_or_name(tmp_path, monkeypatch):
 
 def test_shutdown_is_a_step(write):
     assert interpret(write('<shutdown reason="over"/>')).steps == [Stop('over')]
+
+
+@pytest.mark.parametrize(
+    'path', sorted((share_directory() / 'launch').glob('*.launch.xml')), ids=lambda path: path.name
+)
+def test_the_package_s_own_launch_files_evaluate_with_their_defaults(path):
+    assert interpret(path).children
+    assert all(argument.description for argument in declared_arguments(path))
