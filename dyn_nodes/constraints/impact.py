@@ -51,4 +51,4 @@ def plastic_impact(mass_matrix: ArrayLike, jacobian: ArrayLike, velocity: ArrayL
     spread = np.linalg.solve(M, J.T)
     impulse = -np.linalg.solve(J @ spread, J @ v)
     after = v + spread @ impulse
-    return Impact(after, impulse, float(0.5 * v @ M @ v), float(0.5 * after @ M @ after))
+    return Impact(np.asarray(after), np.asarray(impulse), float(0.5 * v @ M @ v), float(0.5 * after @ M @ after))

@@ -1,0 +1,50 @@
+"""The lever arm of wheel friction as the source prints it (spec 2.23, F9), for comparison.
+
+(6.12) and (6.23) give friction the heights of the edges above the ground as lever arms about the middle of the base. A
+force at the edge has not got that arm, nor has one on the ground: power is made or lost. So it is here, in a study, and
+nowhere else; the machine YAML offers the two consistent forms (`friction_point: attachment | ground`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.multibody.spatial import Force
+from dyn_nodes.simulation import System
+from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.system import ROOMS
+
+
+class PrintedArmAssembly(Assembly):
+    """A planar plant with friction at its attachments, and a couple that makes its lever arm the height of the edge.
+
+    The origin of the base link must be the middle of the base, the reference point of the source.
+    """
+
+    @cached_property
+    def contact_forces(self) -> dict[int, Force]:
+        """Spatial forces of the ground, the couples of friction added; friction acts along x, its couples about +y."""
+        plain: dict[int, Force] = Assembly.contact_forces.func(self)  # type: ignore[attr-defined]
+        base = self.tree.frame(self.machine.base.link).body
+        height = self.state.poses[base].p[2]
+        couple = ca.SX(0)
+        for contact in self.contacts.values():
+            # the arm about +y is h - height for a force at the edge, -h in print
+            couple = couple + (height - 2.0 * contact.height) * contact.friction[0]
+        return {**plain, base: plain[base] + Force(ca.vertcat(0, couple, 0), ca.SX(3, 1))}
+
+
+class PrintedArmSystem(System):
+    """A System with that lever arm."""
+
+    def _assembly(self) -> Assembly:
+        return PrintedArmAssembly(self.machine, self.actuation, self.base, self.audit)
+
+    def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
+        key = [*self._key, inspect.getsource(PrintedArmAssembly)]
+        return build_module(f'{self.machine.name}_{kind}_printed_arm', key, make, ROOMS, drivers=texts)
