@@ -37,7 +37,7 @@ class JointStateReader:
             self._learn(message.name)
         positions = self._column('position', message.position)
         velocities = self._column('velocity', message.velocity)
-        if not math.isfinite(float(positions.sum() + velocities.sum())):
+        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
             self._blame('position', positions)
             self._blame('velocity', velocities)
         return positions, velocities

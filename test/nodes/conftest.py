@@ -1,0 +1,63 @@
+"""Nodes in this process or in processes of their own, on a domain of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from node_testing import NodeProcess, Outbox, Tester
+
+from dyn_nodes.middleware import Context, Parameter, init
+
+DOMAIN = 1 + (os.getpid() + 50) % 100
+
+
+@pytest.fixture(autouse=True)
+def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+    for name in ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def context() -> Iterator[Context]:
+    made = Context()
+    init(args=['tester'], context=made)
+    yield made
+    made.try_shutdown()
+
+
+@pytest.fixture
+def make_node(context: Context) -> Callable[..., Any]:
+    """Make a node whose commands and diagnostics land in outboxes; its callbacks are called by the test."""
+
+    def make(kind: Any, **parameters: Any) -> Any:
+        values = {'machine': 'log_loader', 'mode': 'lockstep', **parameters}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        node = kind(context=context, parameter_overrides=overrides)
+        node.commands_out, node.diagnostics.publisher = Outbox(), Outbox()
+        return node
+
+    return make
+
+
+@pytest.fixture
+def start_node() -> Iterator[Callable[..., NodeProcess]]:
+    started: list[NodeProcess] = []
+
+    def start(name: str, **parameters: Any) -> NodeProcess:
+        started.append(NodeProcess(name, **parameters))
+        return started[-1]
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def tester(context: Context) -> Tester:
+    return Tester(context)

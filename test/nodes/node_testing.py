@@ -1,0 +1,117 @@
+"""Messages, stand-ins and processes for the tests of the nodes."""
+
+from __future__ import annotations
+
+import copy
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
+from dyn_nodes.nodes.stamps import stamp_of
+
+JointState = message('sensor_msgs/msg/JointState')
+JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
+POSTURE = (0.0, 0.96, -1.83)
+EFFORTS = (0.0, 2.0e5, -3.0e4)
+
+
+class Outbox:
+    """Stands where a publisher was; keeps copies, as nodes use one message again and again."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+
+    def publish(self, msg: Any) -> None:
+        self.messages.append(copy.deepcopy(msg))
+
+    @property
+    def last(self) -> Any:
+        return self.messages[-1]
+
+
+def joint_state(
+    time: float,
+    position: Any = POSTURE,
+    velocity: Any = (0.0, 0.0, 0.0),
+    effort: Any = EFFORTS,
+    names: Any = JOINTS,
+) -> Any:
+    """Return the joint states of a log-loader."""
+    result = JointState(name=list(names), position=list(position), velocity=list(velocity), effort=list(effort))
+    result.header.stamp = stamp_of(time)
+    return result
+
+
+def statuses(array: Any) -> dict[str, Any]:
+    """Return the statuses of a DiagnosticArray by what they speak of."""
+    return {status.name.partition(': ')[2]: status for status in array.status}
+
+
+def values_of(status: Any) -> dict[str, str]:
+    """Return the key-value pairs of a status."""
+    return {pair.key: pair.value for pair in status.values}
+
+
+class NodeProcess(subprocess.Popen):
+    """A node of this package in a process of its own."""
+
+    def __init__(self, name: str, **parameters: Any) -> None:
+        self.name = name
+        words = ['--ros-args']
+        for key, value in parameters.items():
+            words += ['-p', f'{key.replace("__", ".")}:={value}']
+        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded', 'PYTHONUNBUFFERED': '1'}
+        command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words]
+        super().__init__(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def stop(self, number: int = signal.SIGINT, timeout: float = 10.0) -> tuple[int, str]:
+        """Send a signal; return exit status and standard error."""
+        self.send_signal(number)
+        return self.finish(timeout)
+
+    def finish(self, timeout: float = 60.0) -> tuple[int, str]:
+        """Wait for the end; return exit status and standard error."""
+        _, errors = self.communicate(timeout=timeout)
+        return self.returncode, errors
+
+
+class Tester:
+    """A node of the test and the executor that spins it.
+
+    Attributes:
+        heard: messages by topic, in the order of their arrival.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.node = Node('tester', context=context)
+        self.executor = SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+        self.heard: dict[str, list[Any]] = {}
+
+    def listen(self, kind: str, topic: str, qos: Any = 100) -> list[Any]:
+        """Subscribe; return the list that fills."""
+        box = self.heard.setdefault(topic, [])
+        self.node.create_subscription(message(kind), topic, box.append, qos)
+        return box
+
+    def speak(self, kind: str, topic: str, qos: Any = 100) -> Any:
+        """Return a publisher."""
+        return self.node.create_publisher(message(kind), topic, qos)
+
+    def until(self, condition: Callable[[], object], timeout: float = 20.0) -> None:
+        """Spin until a condition holds."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < deadline, 'it did not happen in time'
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def for_seconds(self, seconds: float) -> None:
+        """Spin for a while."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self.executor.spin_once(timeout_sec=left)

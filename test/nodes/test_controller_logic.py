@@ -1,0 +1,333 @@
+"""What the controller node decides, callback by callback; and what its motions give."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from node_testing import JOINTS, POSTURE, Outbox, joint_state, statuses, values_of
+
+from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.nodes import controller_health
+from dyn_nodes.nodes.controller_node import ControllerNode
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
+
+JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
+Point = message('trajectory_msgs/msg/JointTrajectoryPoint')
+Duration = message('builtin_interfaces/msg/Duration')
+TwistStamped = message('geometry_msgs/msg/TwistStamped')
+
+TASK = """
+name: short
+duration: 0.4
+segments:
+  - {name: reach, start: 0.05, end: 0.15, ramp: 0.02, volts: {boom: -4.0, stick: 2.0}}
+  - {name: recover, start: 0.2, end: 0.3, ramp: 0.02, volts: {boom: 3.0}, recovery: true}
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> str:
+    path = tmp_path / 'short.yaml'
+    path.write_text(TASK)
+    return str(path)
+
+
+@pytest.fixture
+def make(make_node: Callable[..., Any]) -> Callable[..., Any]:
+    def build(**parameters: Any) -> Any:
+        node = make_node(ControllerNode, **parameters)
+        node.phase_out = Outbox()
+        return node
+
+    return build
+
+
+def play(node: Any, start: float, end: float, position: Any = POSTURE, step: float = 1e-3) -> None:
+    for k in range(round(start / step), round(end / step)):
+        node._on_joint_states(joint_state(k * step, position))
+
+
+def sent(node: Any) -> list[list[float]]:
+    return [np.asarray(m.data).tolist() for m in node.commands_out.messages]
+
+
+def phases(node: Any) -> list[str]:
+    return [m.data for m in node.phase_out.messages]
+
+
+def trajectory(goal: Any, duration: float = 1.0, stamp: float = 0.0, names: Any = JOINTS) -> Any:
+    point = Point(positions=list(goal), time_from_start=Duration(sec=int(duration), nanosec=round(duration % 1 * 1e9)))
+    result = JointTrajectory(joint_names=list(names), points=[point])
+    result.header.stamp = stamp_of(stamp)
+    return result
+
+
+def command_status(node: Any) -> Any:
+    return statuses(node.diagnostics.publisher.last)['commands']
+
+
+class TestTask:
+    def test_each_period_gets_one_command_with_the_voltage_at_its_middle(self, make: Any, task: str) -> None:
+        node = make(task=task)
+        play(node, 0.0, 0.1)
+        expected = [
+            [float(np.interp(0.01 * k + 0.005, [0.05, 0.07], [0.0, volts])) for volts in (-4.0, 2.0, 0.0)]
+            for k in range(10)
+        ]
+        assert np.array(sent(node)) == pytest.approx(np.array(expected), abs=1e-12)
+
+    def test_the_phase_is_told_when_it_changes(self, make: Any, task: str) -> None:
+        node = make(task=task)
+        play(node, 0.0, 0.5)
+        assert phases(node) == ['wait', 'reach', 'hold', 'recover', 'settle', 'done']
+
+    def test_without_recovery_nobody_pulls_back(self, make: Any, task: str) -> None:
+        node = make(task=task, recovery=False)
+        play(node, 0.0, 0.5)
+        assert phases(node) == ['wait', 'reach', 'settle', 'done']
+        assert sent(node)[15:] == [[0.0, 0.0, 0.0]] * 35
+
+    def test_voltages_follow_the_order_of_the_parameter(self, make: Any, task: str) -> None:
+        node = make(task=task, joints=['swing', 'stick_joint', 'boom'])
+        play(node, 0.0, 0.1)
+        assert sent(node)[-1] == pytest.approx([0.0, 2.0, -4.0])
+        assert node.commands_out.last.layout.dim[0].label == 'swing,stick,boom'
+
+    def test_a_repeated_instant_gets_no_second_command(self, make: Any, task: str) -> None:
+        node = make(task=task)
+        play(node, 0.0, 0.011)
+        node._on_joint_states(joint_state(0.01))
+        node._on_joint_states(joint_state(0.01))
+        assert len(sent(node)) == 2
+
+    def test_time_that_goes_back_starts_the_task_again(self, make: Any, task: str) -> None:
+        node = make(task=task)
+        play(node, 0.0, 0.1)
+        play(node, 0.0, 0.1)
+        assert sent(node)[:10] == sent(node)[10:]
+        assert phases(node) == ['wait', 'reach', 'wait', 'reach']
+
+    def test_in_realtime_the_stamps_need_not_lie_on_the_grid(self, make: Any, task: str) -> None:
+        node = make(task=task, mode='realtime')
+        for stamp in (0.0003, 0.0071, 0.0132, 0.0198, 0.0207, 0.0551):
+            node._on_joint_states(joint_state(stamp))
+        assert len(sent(node)) == 4
+
+    def test_a_task_of_the_package_is_found_by_its_name(self, make: Any) -> None:
+        assert make(task='pick_and_place_recovery').motion.profile.duration > 11.8
+
+
+class TestWithoutTask:
+    def test_the_spools_stay_at_neutral(self, make: Any) -> None:
+        node = make()
+        play(node, 0.0, 0.05)
+        assert sent(node) == [[0.0, 0.0, 0.0]] * 5
+        assert phases(node) == ['idle']
+
+
+class TestTrajectory:
+    def test_it_takes_over_from_the_task_and_holds_at_the_end(self, make: Any, task: str) -> None:
+        node = make(task=task)
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83), 0.05))
+        play(node, 0.1, 0.13)
+        assert sent(node)[-1][0] > 1.0  # up, where the task would go down
+        assert sent(node)[-1][1] == 0.0
+        assert phases(node)[-1] == 'track'
+        play(node, 0.13, 0.4, (0.0, 1.06, -1.83))
+        assert phases(node)[-1] == 'hold'
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+        play(node, 0.4, 0.45, (0.0, 0.96, -1.83))  # pushed away from the goal
+        assert sent(node)[-1][0] > 0.5
+        assert 'recover' not in phases(node)
+
+    @pytest.mark.parametrize(
+        ('bad', 'kind'),
+        [
+            (trajectory((0.0, 0.9, -1.7), names=('a', 'b', 'c')), 'unknown joint'),
+            (trajectory((0.0, 0.9)), 'bad trajectory'),
+            (trajectory((0.0, math.nan, -1.7)), 'bad trajectory'),
+            (trajectory((0.0, 9.0, -1.7)), 'out of range'),
+            (trajectory((0.0, 0.9, -1.7), -1.0), 'bad trajectory'),
+        ],
+    )
+    def test_a_bad_one_is_refused_and_the_motion_goes_on(self, make: Any, task: str, bad: Any, kind: str) -> None:
+        node = make(task=task)
+        play(node, 0.0, 0.1)
+        node._on_trajectory(bad)
+        status = command_status(node)
+        assert status.level == 1
+        assert values_of(status)[f'refused: {kind}'] == '1'
+        play(node, 0.1, 0.11)
+        assert sent(node)[-1][0] == pytest.approx(-4.0)
+        assert node.trajectories == 0
+
+    def test_it_needs_joint_states_to_start_from(self, make: Any) -> None:
+        node = make()
+        node._on_trajectory(trajectory((0.0, 0.9, -1.7)))
+        assert values_of(command_status(node))['refused: no joint_states'] == '1'
+
+    def test_it_may_begin_later(self, make: Any) -> None:
+        node = make()
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83), 0.5, stamp=2.0))
+        assert node.motion.tracker.trajectory.times == pytest.approx([0.0, 2.0 - 0.099 + 0.5])
+
+    def test_a_reset_forgets_it(self, make: Any) -> None:
+        node = make()
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83)))
+        play(node, 0.0, 0.1)
+        assert phases(node) == ['idle', 'track', 'idle']
+        assert sent(node)[-1] == [0.0, 0.0, 0.0]
+
+
+class TestJointCommand:
+    def test_it_gives_positions_and_velocities_at_every_exchange_of_a_lockstep(self, make: Any) -> None:
+        node = make(output='joint_command')
+        play(node, 0.0, 0.1)
+        assert len(node.commands_out.messages) == 100
+        assert np.asarray(node.commands_out.last.position) == pytest.approx(POSTURE)
+        node._on_trajectory(trajectory((0.2, 0.96, -1.83), 0.1))
+        play(node, 0.1, 0.15)
+        last = node.commands_out.last
+        assert list(last.name) == list(JOINTS)
+        assert seconds_of_stamp(last.header.stamp) == pytest.approx(0.149)
+        # at rest at first, and a goal without velocity: a straight line
+        assert last.position[0] == pytest.approx(0.2 * 0.5, abs=1e-9)
+        assert last.velocity[0] == pytest.approx(2.0)
+        play(node, 0.15, 0.3)
+        assert node.commands_out.last.position[0] == pytest.approx(0.2)
+        assert np.asarray(node.commands_out.last.velocity).tolist() == [0.0, 0.0, 0.0]
+
+    def test_a_repeated_instant_gets_the_same_answer(self, make: Any) -> None:
+        node = make(output='joint_command')
+        play(node, 0.0, 0.002)
+        node._on_joint_states(joint_state(0.001))
+        assert len(node.commands_out.messages) == 3
+        assert node.commands_out.messages[-1] == node.commands_out.messages[-2]
+
+    def test_a_task_of_voltages_does_not_go_with_it(self, make: Any, task: str) -> None:
+        with pytest.raises(ParameterError, match=r"'task'.*valve_commands"):
+            make(output='joint_command', task=task)
+
+    def test_joints_are_checked(self, make: Any) -> None:
+        with pytest.raises(ParameterError, match=r"'joints': expected joints of swing_joint.*found elbow"):
+            make(output='joint_command', joints=['elbow'])
+
+
+class TestSilence:
+    def test_silent_joint_states_bring_neutral_commands_and_an_error(
+        self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = make(task=task, mode='realtime')
+        play(node, 0.0, 0.1)
+        node._watch()
+        assert len(sent(node)) == 10
+        now = time.monotonic()
+        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + 0.25)
+        node._watch()
+        node._watch()
+        assert sent(node)[10:] == [[0.0, 0.0, 0.0]] * 2
+        status = statuses(node.diagnostics.publisher.last)['joint_states']
+        assert (status.level, status.message) == (2, 'no joint_states for 0.2 s: neutral commands')
+        monkeypatch.undo()
+        play(node, 0.1, 0.11)
+        node._watch()
+        assert sent(node)[-1][0] == pytest.approx(-4.0)
+        assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 0
+
+    @pytest.mark.parametrize(('back', 'phase'), [(0.101, 'track'), (0.6, 'hold')])
+    def test_a_trajectory_goes_on_after_a_pause_of_time_but_not_after_lost_time(
+        self, make: Any, monkeypatch: pytest.MonkeyPatch, back: float, phase: str
+    ) -> None:
+        node = make(mode='realtime')
+        play(node, 0.0, 0.1)
+        node._on_trajectory(trajectory((0.0, 1.06, -1.83), 3.0))
+        now = time.monotonic()
+        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + 0.25)
+        node._watch()
+        monkeypatch.undo()
+        play(node, back, back + 0.02)
+        assert phases(node)[-1] == phase
+
+    def test_in_lockstep_silence_is_reported_and_nothing_is_sent(
+        self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = make(task=task)
+        play(node, 0.0, 0.1)
+        now = time.monotonic()
+        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + 2.0)
+        node._watch()
+        assert len(sent(node)) == 10
+        assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2
+
+
+class TestRefusals:
+    def test_a_braked_base_refuses_cmd_vel(self, make: Any) -> None:
+        node = make()
+        node._on_cmd_vel(TwistStamped())
+        status = command_status(node)
+        assert status.level == 1
+        assert 'no driven base' in status.message
+
+    def test_bad_joint_states_are_not_used(self, make: Any, task: str) -> None:
+        node = make(task=task)
+        node._on_joint_states(joint_state(0.0, (0.0, math.nan, 0.0)))
+        assert sent(node) == []
+        assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 1
+        play(node, 0.0, 0.001)
+        assert len(sent(node)) == 1
+
+    @pytest.mark.parametrize(
+        ('parameters', 'text'),
+        [
+            ({'task': 'no_such_task'}, "parameter 'task': .*no_such_task"),
+            ({'task': '/no/such/file.yaml'}, 'file.yaml'),
+            ({'joints': ['boom'], 'task': 'pick_and_place_recovery'}, 'stick'),
+            ({'machine': 'no_such_machine'}, "'machine'.*no_such_machine"),
+            ({'machine': ''}, "'machine'.*found nothing"),
+            ({'output': 'torque'}, "'output': expected one of valve_commands, joint_command; found 'torque'"),
+            ({'mode': 'fast'}, "'mode': expected one of realtime, lockstep; found 'fast'"),
+        ],
+    )
+    def test_bad_parameters_are_refused_at_the_start(self, make: Any, parameters: dict[str, Any], text: str) -> None:
+        with pytest.raises(ValueError, match=text):
+            make(**parameters)
+
+
+class TestGains:
+    def test_they_are_set_for_each_joint_while_it_runs(self, make: Any) -> None:
+        node = make()
+        results = node.set_parameters(
+            [
+                Parameter('gains.boom_joint.p', value=3.0),
+                Parameter('gains.stick_joint.ff_velocity_scale', value=0.5),
+                Parameter('dead_band', value=0.01),
+                Parameter('gains.boom_joint.i', value=1000.0),
+            ]
+        )
+        assert [result.successful for result in results] == [True, True, True, False]
+        boom, stick, swing = node.motion.tracker.gains
+        assert (boom.position, stick.position, swing.position) == (3.0, 1.5, 1.5)
+        assert (boom.feedforward, stick.feedforward) == (1.0, 0.5)
+        assert (boom.dead_band, swing.dead_band) == (0.01, 0.01)
+        assert boom.integral == 0.4
+
+    def test_a_larger_gain_commands_more(self, make: Any) -> None:
+        volts = []
+        for gain in (0.5, 3.0):
+            node = make()
+            node.set_parameters([Parameter('gains.boom_joint.p', value=gain)])
+            play(node, 0.0, 0.1)
+            node._on_trajectory(trajectory((0.0, 1.06, -1.83), 0.01))
+            play(node, 0.1, 0.2)
+            volts.append(sent(node)[-1][0])
+        assert volts[1] > volts[0] > 0.0
