@@ -149,13 +149,16 @@ class _Watcher:
         self.failure = ''
         self._moved = time.monotonic()
         self._seen: float | None = None
-        self._began: float | None = None
-        self._ended: float | None = None
+        self._first: tuple[float, float] | None = None  # wall and simulated time
+        self._last: tuple[float, float] | None = None
 
     @property
     def wall_time(self) -> float | None:
-        """Wall time during which simulated time moved, s."""
-        return None if self._began is None or self._ended is None else self._ended - self._began
+        """Wall time that the simulation took, s; its part before the first look at the speed of the rest."""
+        if self._first is None or self._last is None or self._last[1] <= self._first[1]:
+            return None
+        (wall, simulated), (wall_end, simulated_end) = self._first, self._last
+        return (wall_end - wall) * simulated_end / (simulated_end - simulated)
 
     def look(self) -> None:
         """Look once."""
@@ -173,11 +176,10 @@ class _Watcher:
 
     def _look_at_time(self) -> None:
         now, simulated = time.monotonic(), self.state.time
-        if simulated != self._seen:
-            if self._began is None and simulated:
-                self._began = self._moved
+        if simulated is not None and simulated != self._seen:
             self._moved, self._seen = now, simulated
-            self._ended = now
+            self._last = (now, simulated)
+            self._first = self._first or self._last
         elif now - self._moved > STANDSTILL and not self.session.stopping:
             self.failure = f'simulated time has stood still for {STANDSTILL:g} s, at {simulated or 0.0:.2f} s'
             self.session.request_stop(self.failure)

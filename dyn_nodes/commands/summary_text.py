@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from dyn_nodes.studies.measures import measure_text
 from dyn_nodes.studies.run_outcome import Outcome
@@ -15,18 +14,24 @@ from dyn_nodes.studies.summary import verdict
 def print_summary(console: Console, outcome: Outcome) -> None:
     """Print verdict, key numbers, and where everything is."""
     summary = outcome.summary
-    colour = 'red' if summary['overturned'] else 'green' if summary['recovered'] else 'yellow'
     console.print()
-    console.print(verdict(summary), style=f'bold {colour}', markup=False)
-    table = Table.grid(padding=(0, 3))
-    for name, value in _rows(summary):
-        table.add_row(name, value)
-    console.print(table)
+    console.print(verdict(summary), style=f'bold {_colour(summary)}', markup=False, soft_wrap=True)
+    _print_aligned(console, _rows(summary))
     console.print()
-    places = Table.grid(padding=(0, 3))
-    for name, path in (('report', outcome.report_file), ('summary', outcome.summary_file), ('bag', summary['bag'])):
-        places.add_row(name, str(path))
-    console.print(places, soft_wrap=True)
+    files = [('report', outcome.report_file), ('summary', outcome.summary_file), ('bag', summary['bag'])]
+    _print_aligned(console, [(name, str(path)) for name, path in files])
+
+
+def _colour(summary: dict[str, Any]) -> str:
+    if summary.get('failure') or summary['overturned']:
+        return 'red'
+    return 'green' if summary['recovered'] else 'yellow'
+
+
+def _print_aligned(console: Console, rows: list[tuple[str, str]]) -> None:
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        console.print(f'{name:<{width}}   {value}', markup=False, soft_wrap=True)
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -42,7 +47,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if loads:
         shown = ', '.join(f'{wheel.replace("_", " ")} {1e-3 * load:.1f}' for wheel, load in loads.items())
         rows.append(('wheel loads at the end, kN', shown))
-    if summary['final_wheel_load_sum_error'] is not None:
+    if summary['final_wheel_load_sum_error'] is not None and not summary['overturned']:
         total = f'{1e-3 * summary["final_wheel_load_sum_n"]:.2f} kN, {summary["final_wheel_load_sum_error"]:+.4%}'
         rows.append(('their sum against the weight', total))
     for name, least in summary['min_margins'].items():

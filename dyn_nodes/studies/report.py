@@ -96,8 +96,12 @@ def write_report(
 
 
 def _state(summary: Mapping[str, Any]) -> tuple[str, str]:
+    if summary.get('failure'):
+        return 'bad', 'failed'
     if summary['overturned']:
         return 'bad', 'overturned'
+    if summary.get('interrupted'):
+        return 'warn', 'interrupted'
     if summary['recovered']:
         return 'good', 'recovered'
     if summary['lift_off_time_s'] is None:

@@ -122,7 +122,11 @@ def least_margin(history: MarginHistory) -> dict[str, Any]:
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """Return the outcome in one line."""
+    """Return the outcome in one line; `failure` and `interrupted` of a run that was cut short come first."""
+    if summary.get('failure'):
+        return f'Failed at {summary["duration_s"]:.2f} s: {summary["failure"]}'
+    if summary.get('interrupted') and not summary['overturned']:
+        return f'Interrupted at {summary["duration_s"]:.2f} s'
     peak, time = summary['max_base_rotation_deg'], summary['max_base_rotation_time_s']
     rotation = '' if peak is None else f'peak base rotation {peak:.2f} deg at {time:.2f} s'
     if summary['overturned']:

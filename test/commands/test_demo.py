@@ -1,0 +1,138 @@
+"""The demonstration with its real processes, short; the whole one is slow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rosbags.highlevel import AnyReader
+
+
+class Demo:
+    """A running `dyn-nodes demo --fast`."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.out, self.log = folder / 'runs', folder / 'demo.log'
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 95)}
+        command = [sys.executable, '-m', 'dyn_nodes.cli', 'demo', '--fast', '--out', str(self.out), *arguments]
+        with self.log.open('w') as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+
+    def wait(self, timeout: float = 120.0) -> int:
+        return self.process.wait(timeout)
+
+    def wait_for(self, pattern: str, timeout: float = 90.0) -> None:
+        end = time.monotonic() + timeout
+        while not re.search(pattern, self.text):
+            assert self.process.poll() is None, self.text
+            assert time.monotonic() < end, self.text
+            time.sleep(0.1)
+
+    @property
+    def text(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def folder(self) -> Path:
+        return (self.out / 'latest').resolve()
+
+    @property
+    def summary(self) -> dict:
+        return json.loads((self.folder / 'summary.json').read_text())
+
+    def node_pids(self) -> dict[str, int]:
+        (log,) = self.out.glob('2*/log/launch.log')
+        found = re.findall(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]', log.read_text())
+        return {name: int(pid) for name, pid in found}
+
+    def assert_no_node_is_left(self) -> None:
+        for pid in self.node_pids().values():
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+
+
+@pytest.fixture
+def demo(tmp_path):
+    started = []
+
+    def start(*arguments: str) -> Demo:
+        started.append(Demo(tmp_path, *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.terminate()
+            one.process.wait(30)
+
+
+def test_a_short_demo_leaves_bag_summary_plots_and_report(demo):
+    run = demo('--duration', '0.5')
+    assert run.wait() == 0, run.text
+    names = {path.name for path in run.folder.iterdir()}
+    assert names >= {'bag', 'log', 'summary.json', 'report.html', 'base_rotation.png', 'wheel_loads.png'}
+    summary = run.summary
+    assert summary['duration_s'] == 0.5
+    assert (summary['recovered'], summary['overturned']) == (False, False)
+    assert abs(summary['final_wheel_load_sum_error']) < 1e-5
+    assert summary['wall_time_s'] > 0.0
+    with AnyReader([run.folder / 'bag']) as reader:
+        assert {topic: info.msgcount for topic, info in reader.topics.items()} == summary['messages']
+    run.assert_no_node_is_left()
+
+
+def test_ctrl_c_stops_everything_and_reports_the_part_that_ran(demo):
+    run = demo('--duration', '600')
+    run.wait_for(r'\n +[\d.]+ of 600 s')
+    run.process.send_signal(signal.SIGINT)
+    assert run.wait() == 130, run.text
+    assert run.summary['interrupted'] is True
+    assert 0.0 < run.summary['duration_s'] < 600.0
+    assert 'Interrupted at' in run.text
+    assert 'Traceback' not in run.text
+    run.assert_no_node_is_left()
+
+
+def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
+    run = demo('--duration', '600')
+    run.wait_for(r'\n +[\d.]+ of 600 s')
+    os.kill(run.node_pids()['hydraulic_actuator_node'], signal.SIGKILL)
+    assert run.wait() == 1, run.text
+    assert 'failed: hydraulic_actuator_node was killed by SIGKILL at' in run.text
+    assert run.summary['failure'].startswith('hydraulic_actuator_node was killed by SIGKILL')
+    run.assert_no_node_is_left()
+
+
+@pytest.mark.parametrize('duration', ['0', '-3', 'nan', '1e9'])
+def test_a_duration_that_is_none_is_refused(demo, duration):
+    run = demo('--duration', duration)
+    assert run.wait() == 1
+    assert '--duration: expected more than 0 and at most 3600 s' in run.text
+    assert not run.out.exists()
+
+
+@pytest.mark.slow
+def test_the_whole_demo_recovers(demo):
+    run = demo()
+    assert run.wait(280) == 0, run.text
+    summary = run.summary
+    assert summary['recovered'] is True
+    assert summary['max_base_rotation_deg'] == pytest.approx(8.55, rel=0.05)
+    assert all(load > 0.0 for load in summary['final_wheel_loads_n'].values())
+    assert abs(summary['final_wheel_load_sum_error']) < 1e-3
+    assert {phase['name'] for phase in summary['phases']} >= {'reach', 'recover', 'settle'}
+
+
+@pytest.mark.slow
+def test_the_whole_demo_without_recovery_overturns(demo):
+    run = demo('--no-recovery')
+    assert run.wait(280) == 0, run.text
+    assert (run.summary['recovered'], run.summary['overturned']) == (False, True)
+    assert re.search(r'\nOverturned at 1[23]\.\d\d s', run.text)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from dyn_nodes.commands.free_domain import choose_domain, is_used
+from dyn_nodes.commands.run_directory import new_run_directory, point_latest
+
+
+def test_runs_of_the_same_second_get_directories_of_their_own(tmp_path):
+    made = [new_run_directory(tmp_path / 'runs') for _ in range(3)]
+    assert len({path.name for path in made}) == 3
+    assert all(path.is_dir() for path in made)
+
+
+def test_latest_leads_to_the_newest_run_and_stays_where_the_tree_moves(tmp_path):
+    root = tmp_path / 'runs'
+    for _ in range(2):
+        run = new_run_directory(root)
+        assert point_latest(run)
+    assert (root / 'latest').resolve() == run
+    assert os.readlink(root / 'latest') == run.name
+    assert not list(root.glob('.latest*'))
+
+
+def test_a_file_in_the_way_of_latest_is_no_failure(tmp_path):
+    run = new_run_directory(tmp_path)
+    (tmp_path / 'latest').mkdir()
+    assert point_latest(run) is False
+    assert not list(tmp_path.glob('.latest*'))
+
+
+def test_the_users_domain_is_kept():
+    assert choose_domain({'ROS_DOMAIN_ID': '42'}) == 42
+
+
+def test_a_domain_with_a_participant_is_passed_over():
+    free = choose_domain({})
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as participant:
+        participant.bind(('', 7400 + 250 * free + 10))
+        assert is_used(free)
+        assert choose_domain({}) > free
+    assert not is_used(free)
+
+
+@pytest.mark.parametrize('text', ['', 'abc', '-1'])
+def test_a_domain_that_is_none_is_replaced(text):
+    assert 0 <= choose_domain({'ROS_DOMAIN_ID': text}) <= 101
