@@ -1,0 +1,93 @@
+"""Hydraulics in a process of their own against everything in one: what the exchange over topics costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from log_loader_tasks import P3D, STILL, run
+
+from dyn_nodes.simulation import Settings, drivers, initial_state
+from dyn_nodes.simulation.actuation import ActuatorSystem
+from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
+
+END, HOLD = 16.0, 0.010  # s; the controller's command period
+
+
+def split_run(system, effort_system, inputs, period, values=None, end=END):
+    """The nodes' protocol in one process: efforts every `period`, voltages of the middle of every 10 ms.
+
+    Returns the joints' positions (actuators' order) after every exchange.
+    """
+    machine = system.machine
+    p = effort_system.parameters(values)
+    actuators = ActuatorSystem(machine)
+    exchange = ActuatorExchange(actuators, period)
+    q, v = ([effort_system.index('state', joint + suffix) for joint in actuators.joints] for suffix in ('', '_rate'))
+    efforts_in = [effort_system.index('input', f'{joint}/effort') for joint in actuators.joints]
+    x = initial_state(effort_system, p)
+    rest = system.outputs(initial_state(system, p), np.zeros(len(actuators.names)), p)
+    exchange.start(x[q], np.array([rest[system.index('output', f'{name}/effort')] for name in actuators.names]))
+    count, every = round(end / period), round(HOLD / period)
+    middles = np.arange(round(end / HOLD)) * HOLD + HOLD / 2
+    volts = inputs.at(middles, [f'{name}/voltage' for name in actuators.names])
+    u, knots, trace = np.zeros((1, len(efforts_in))), np.zeros(1), np.zeros((1, len(x)))
+    positions = [x[q]]
+    for k in range(count):
+        u[0, efforts_in] = exchange.predict(x[q], x[v], volts[k // every])
+        status, _ = effort_system.module.run_rk4(x, k * period, period, 1, knots, u, p, -2.0, 0, trace)
+        assert status == drivers.DONE
+        positions.append(x[q])
+    return np.array(positions), x
+
+
+@pytest.fixture(scope='module')
+def monolithic(system):
+    return run(system, P3D, END, spacing=1e-3, settings=Settings(step=2.5e-4))
+
+
+def joint_errors(system, monolithic, positions, period):
+    joints = [system.index('state', actuator.joint) for actuator in system.machine.actuators]
+    return np.abs(positions - monolithic.states[:: round(period / 1e-3), joints]).max(axis=0)
+
+
+@pytest.fixture(scope='module')
+def task_over_topics(system, effort_system):
+    return split_run(system, effort_system, P3D, 1e-3)
+
+
+def test_joint_angles_of_the_split_task_stay_within_a_milliradian(system, monolithic, task_over_topics):
+    errors = joint_errors(system, monolithic, task_over_topics[0], 1e-3)
+    assert errors.max() < 1e-3
+    assert errors.max() < 4e-4  # measured: 3.3e-4
+
+
+def test_split_task_recovers_as_the_monolithic_one(monolithic, task_over_topics):
+    """The base comes to the same attitude, though it rocked through a peak that is sensitive to everything."""
+    _, last = task_over_topics
+    np.testing.assert_allclose(last[3:7], monolithic.last[3:7], atol=5e-4)
+
+
+def test_a_finer_exchange_comes_nearer_to_the_continuous_one(system, effort_system):
+    """At equal voltages, until the machine lifts: afterwards it is the tipping that amplifies."""
+
+    def every_10_ms(period):
+        positions, _ = split_run(system, effort_system, P3D, period, end=8.0)
+        return positions[:: round(HOLD / period)]
+
+    finest = every_10_ms(2.5e-4)
+    errors = [np.abs(every_10_ms(period) - finest).max() for period in (2e-3, 1e-3, 5e-4)]
+    assert errors[0] > 2 * errors[1] > 4 * errors[2]
+    assert errors[1] < 1e-5
+
+
+def test_hold_of_the_voltages_costs_little_before_the_machine_lifts(system, monolithic, task_over_topics):
+    until = 8000
+    joints = [system.index('state', actuator.joint) for actuator in system.machine.actuators]
+    assert np.abs(task_over_topics[0][:until] - monolithic.states[:until, joints]).max() < 5e-5
+
+
+def test_machine_at_rest_stays_at_rest_over_topics(system, effort_system):
+    positions, last = split_run(system, effort_system, STILL, 1e-3, end=2.0)
+    assert np.abs(positions - positions[0]).max() < 1e-9
+    velocities = slice(effort_system.nq, effort_system.nq + effort_system.nv)
+    assert np.abs(last[velocities]).max() < 1e-9
