@@ -195,7 +195,7 @@ class RigidPlanarModel(HybridModel):
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
         """Apply the source's algorithm (section 4.2; spec 2.19 with rules (a) to (e))."""
         if mode == STANDING:
-            return self._lift_off(reached, t, x, p)
+            return self._lift_off(reached, t, x, u, p)
         if 'touch_down' in reached:
             return self._touch_down(mode, t, x, p)
         if 'overturned' in reached:
@@ -207,14 +207,19 @@ class RigidPlanarModel(HybridModel):
         details = {'mass': float(p[place]), 'pitch': float(x[2])}
         return Step(mode, x, dropped, (Event(t, 'payload_drop', mode, mode, details),))
 
-    def _lift_off(self, reached: Sequence[str], t: float, x: Array, p: Array) -> Step:
+    def _lift_off(self, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
         if len(reached) == 2:
             raise HybridError(f'{self.machine.name}: the base leaves the ground at t = {t:.6f} s, which is not covered')
         # a moment that vanishes about the front edge lets the machine tip over that edge
         mode = FRONT if 'front_free' in reached else REAR
+        y = self.outputs(STANDING, x, u, p)
+        details = {
+            'edge': self.rear.name if mode == FRONT else self.front.name,
+            'moment_front': y['moment_front'],
+            'moment_rear': y['moment_rear'],
+        }
         self._stand_on(mode, x)
-        lifted = self.rear.name if mode == FRONT else self.front.name
-        return Step(mode, x, p, (Event(t, 'lift_off', STANDING, mode, {'edge': lifted}),))
+        return Step(mode, x, p, (Event(t, 'lift_off', STANDING, mode, details),))
 
     def _stand_on(self, edge: str, x: Array) -> None:
         """Refer the state to an edge that is at rest on the ground, the base level."""

@@ -23,6 +23,7 @@ import pkgutil
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
@@ -276,10 +277,15 @@ def run_study(entry: Study, workers: Workers | None = None, plot: bool = False) 
     if workers is None:
         with Workers(1, progress=False) as own:
             return run_study(entry, own, plot)
-    run = StudyRun(entry, workers, plot)
+    return _run(StudyRun(entry, workers, plot))
+
+
+def _run(run: StudyRun) -> StudyResult:
     start = time.perf_counter()
-    entry.function(run)
-    run.result.seconds = time.perf_counter() - start
+    try:
+        run.result.study.function(run)
+    finally:
+        run.result.seconds = time.perf_counter() - start
     return run.result
 
 
@@ -302,15 +308,14 @@ def run_studies(
     results = []
     with Workers(count, progress) as workers:
         for entry in entries:
+            run = StudyRun(entry, workers, plot)
+            result = run.result
             try:
-                result = run_study(entry, workers, plot)
+                _run(run)
             except Exception as error:  # a study that breaks must not hide the others
-                import traceback
-
                 traceback.print_exc(file=sys.stderr)
-                text = f'{type(error).__name__}: {error}'
-                result = StudyResult(entry, [Claim(entry.name, 'runs to its end', '', True, text, EXACT, False)])
-                result.error = text
+                result.error = f'{type(error).__name__}: {error}'
+                result.claims.append(Claim(entry.name, 'runs to its end', '', True, result.error, EXACT, False))
             results.append(result)
             finished(result)
     return results

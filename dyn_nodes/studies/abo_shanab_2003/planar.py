@@ -201,7 +201,7 @@ def profile_inputs(task: VoltageProfile) -> Inputs:
 def simulate(case: Case) -> Outcome:
     """Run a case."""
     task = profile(case.task, case.recovery)
-    times = np.arange(round(task.duration / SAMPLE) + 1) * SAMPLE
+    times: Array = np.asarray(np.arange(round(task.duration / SAMPLE) + 1) * SAMPLE, dtype=np.float64)
     boom, stick = case.posture or POSTURES[case.task]
     joints = {'boom_joint': math.radians(boom), 'stick_joint': math.radians(stick)}
     values = {
@@ -239,7 +239,7 @@ def _hybrid(case: Case, inputs: Inputs, times: Array, joints: Mapping[str, float
     return _outcome(case, run.status, run.times, series, onset, returned, run.end_time, tuple(run.events))
 
 
-def _rigid_heights(model: HybridModel, rotation: Array, modes: Array) -> dict[str, Array]:
+def _rigid_heights(model: HybridModel, rotation: Array, modes: NDArray[np.int64]) -> dict[str, Array]:
     assert isinstance(model, RigidPlanarModel)
     rise = model.length * np.sin(np.abs(np.radians(rotation)))
     front = modes == model.modes.index('front')
