@@ -66,7 +66,8 @@ DIAGNOSTICS_PERIOD = 1.0
 QUEUE_DEPTH = 20_000
 BATCH = 1000
 FLUSH_BYTES = 8 * 1024 * 1024
-LINGER = 0.2
+LINGER = 0.3
+LONGEST_LINGER = 1.0
 CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
 DAY = 86_400 * 10**9
 PARAMETER_ERRORS = (InvalidParameterTypeException, InvalidParameterValueException, RCLInvalidROSArgsError)
@@ -291,10 +292,13 @@ class RecorderNode(Node):
 
     def finish(self) -> None:
         """Take what is still on its way, write everything, close the bag."""
-        deadline = time.monotonic() + LINGER
-        while time.monotonic() < deadline:
+        began = quiet_since = time.monotonic()
+        while time.monotonic() - quiet_since < LINGER and time.monotonic() - began < LONGEST_LINGER:
+            before = self.received
             for channel in self._channels.values():
                 self._drain(channel)
+            if self.received != before:
+                quiet_since = time.monotonic()
             time.sleep(0.02)
         if not self.failure:
             self._write(self._hold.all() if self.in_sim_time else self._pending)
@@ -304,11 +308,13 @@ class RecorderNode(Node):
     # --- diagnostics -------------------------------------------------------------------------------------------------
 
     def _report(self) -> None:
-        """Tell how it goes."""
+        """Tell how it goes; on simulated time only what goes wrong, as the bag must not depend on the wall clock."""
         now = time.monotonic()
         before, count = self._last_report
         self._last_report = (now, self.received)
         lost = sum(channel.lost() for channel in self._channels.values())
+        if self.in_sim_time and not lost and not self.failure:
+            return
         values = {
             'directory': str(self.bag.directory),
             'topics': len(self._channels),

@@ -91,7 +91,7 @@ def wait_for(process: subprocess.Popen, word: str) -> str:
 
 def finish(process: subprocess.Popen, number: int = signal.SIGINT, status: int = 0) -> str:
     process.send_signal(number)
-    _, errors = process.communicate(timeout=15)
+    _, errors = process.communicate(timeout=30)
     assert process.returncode == status, errors
     assert 'Traceback' not in errors
     return errors
@@ -224,7 +224,7 @@ def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
     source = publisher('source', '--topics', '3', '--rate', '100', '--seconds', '0.5', '--latched')
     process, bag = recorder(topics='["/source/*"]', exclude='["/source/latched"]', max_duration='0.2')
     wait_for(source, 'ready')
-    process.wait(10)
+    process.wait(30)
     assert process.returncode == 0, 'it ends by itself after max_duration'
     assert set(by_rosbags(bag)) == {'/source/t0', '/source/t1', '/source/t2'}
     assert bag_summary(bag).finished
@@ -241,7 +241,7 @@ def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
 )
 def test_a_wrong_parameter_ends_it_with_one_line(recorder, parameters, part):
     process, _ = recorder(**parameters)
-    _, errors = process.communicate(timeout=15)
+    _, errors = process.communicate(timeout=30)
     assert process.returncode == 1
     assert part in errors
     assert 'Traceback' not in errors

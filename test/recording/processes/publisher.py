@@ -26,7 +26,7 @@ Clock = message('rosgraph_msgs/msg/Clock')
 String = message('std_msgs/msg/String')
 
 
-def wait_for_recorder(node: Node, topics: list[str], timeout: float = 15.0) -> None:
+def wait_for_recorder(node: Node, topics: list[str], timeout: float = 60.0) -> None:
     """Until a node named recorder_node subscribes to all topics."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
