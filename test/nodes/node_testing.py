@@ -87,6 +87,8 @@ class Tester:
         heard: messages by topic, in the order of their arrival.
     """
 
+    __test__ = False
+
     def __init__(self, context: Context) -> None:
         self.node = Node('tester', context=context)
         self.executor = SingleThreadedExecutor(context=context)
