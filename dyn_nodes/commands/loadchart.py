@@ -1,0 +1,144 @@
+"""`dyn-nodes loadchart`: how much may this machine hold, where?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from dyn_nodes.studies.load_chart import LoadChart
+
+HEADINGS = {'front': 0.0, 'left': 90.0, 'rear': 180.0, 'right': -90.0}
+STEEPEST = 45.0  # degrees
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `loadchart` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'loadchart',
+        'The greatest safe payload of a machine against reach, swing angle and slope, as picture, CSV and table',
+        'dyn-nodes loadchart urdf/log_loader.urdf --config config/log_loader.yaml --slope 0 5 10 --out chart',
+    )
+    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file')
+    parser.add_argument('--config', metavar='YAML', required=True, help='machine YAML: wheels, actuators, payload, ...')
+    parser.add_argument(
+        '--slope', type=float, nargs='+', metavar='DEG', help="slopes of the ground, degrees (the machine YAML's own)"
+    )
+    parser.add_argument(
+        '--downhill',
+        choices=['any', *HEADINGS],
+        default='any',
+        help='side of the machine that is downhill on a slope; any: the worst heading counts (any)',
+    )
+    parser.add_argument(
+        '--height', type=float, metavar='M', help='height of the load above the ground (the best posture at each reach)'
+    )
+    parser.add_argument(
+        '--tipping-share', type=float, default=0.75, metavar='X', help='rated part of the tipping load (0.75; 0.66)'
+    )
+    parser.add_argument(
+        '--hydraulic-share', type=float, default=0.87, metavar='X', help='rated part of the lift capacity (0.87)'
+    )
+    parser.add_argument('--arm-deceleration', type=float, default=1.0, metavar='A', help='of the load, m/s2 (1.0)')
+    parser.add_argument('--slew-deceleration', type=float, default=0.2, metavar='A', help='rad/s2 (0.2)')
+    parser.add_argument('--slew-speed', type=float, default=0.3, metavar='V', help='rad/s (0.3)')
+    parser.add_argument('--reach-step', type=float, default=0.25, metavar='M', help='m (0.25)')
+    parser.add_argument('--swing-step', type=float, default=5.0, metavar='DEG', help='degrees (5)')
+    parser.add_argument('--out', metavar='DIR', help='write load_chart.png, .svg, .csv and .txt there')
+    parser.add_argument('--json', action='store_true', help='print the whole chart as JSON, SI units')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute, print and write the chart; return 0, or 1 for a machine with faults."""
+    _check(args)
+    from dyn_nodes.model import load_machine_report
+
+    report = load_machine_report(args.urdf, args.config)
+    if report.machine is None:
+        for problem in report.problems:
+            print(problem, file=sys.stderr)
+        return 1
+    from dyn_nodes.studies.load_chart import ChartSettings, LoadChartError, load_chart
+    from dyn_nodes.studies.load_chart_output import as_json, write_all
+
+    machine = report.machine
+    own = math.acos(max(-1.0, min(1.0, math.cos(machine.slope[0]) * math.cos(machine.slope[1]))))
+    settings = ChartSettings(
+        slopes=tuple(math.radians(slope) for slope in args.slope) if args.slope else (own,),
+        downhill=None if args.downhill == 'any' else math.radians(HEADINGS[args.downhill]),
+        height=args.height,
+        tipping_share=args.tipping_share,
+        hydraulic_share=args.hydraulic_share,
+        arm_deceleration=args.arm_deceleration,
+        slew_deceleration=args.slew_deceleration,
+        slew_speed=args.slew_speed,
+        reach_step=args.reach_step,
+        swing_step=math.radians(args.swing_step),
+    )
+    try:
+        chart = load_chart(machine, settings)
+    except LoadChartError as error:
+        raise CommandError(str(error)) from None
+    if args.json:
+        print(json.dumps(as_json(chart)))
+    else:
+        _print(chart)
+    if args.out:
+        out = Path(args.out)
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            paths = write_all(chart, out)
+        except OSError as error:
+            raise CommandError(f'--out {out}: {error.strerror}') from None
+        print('written: ' + ', '.join(str(path) for path in paths), file=sys.stderr)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse numbers that make no chart."""
+    ranges = {
+        '--tipping-share': (args.tipping_share, 0.0, 1.0, 'above 0, at most 1'),
+        '--hydraulic-share': (args.hydraulic_share, 0.0, 1.0, 'above 0, at most 1'),
+        '--reach-step': (args.reach_step, 0.009, 100.0, 'from 0.01 to 100 m'),
+        '--swing-step': (args.swing_step, 0.09, 90.0, 'from 0.1 to 90 degrees'),
+    }
+    for name, (value, low, high, expected) in ranges.items():
+        if not low < value <= high:
+            raise CommandError(f'{name}: expected {expected}, found {value:g}', 2)
+    for name in ('arm_deceleration', 'slew_deceleration', 'slew_speed'):
+        value = getattr(args, name)
+        if not (math.isfinite(value) and value >= 0.0):
+            raise CommandError(f'--{name.replace("_", "-")}: expected 0 or more, found {value:g}', 2)
+    for slope in args.slope or ():
+        if not 0.0 <= slope <= STEEPEST:
+            raise CommandError(f'--slope: expected 0 to {STEEPEST:g} degrees, found {slope:g}', 2)
+    if args.height is not None and not math.isfinite(args.height):
+        raise CommandError(f'--height: expected a number of metres, found {args.height:g}', 2)
+
+
+def _print(chart: LoadChart) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dyn_nodes.studies.load_chart_output import SIDES, assumptions, slope_text, table_rows
+
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, emoji=False, width=max(console.width, 120))
+    for k in range(len(chart.settings.slopes)):
+        title = f'{chart.machine}: safe payload, kg, {slope_text(chart, k)}'
+        table = Table(title=title, title_justify='left', title_style='bold')
+        for heading in ('reach, m', 'height, m', f'{", ".join(chart.joints)}, deg', *SIDES):
+            table.add_column(heading, justify='right')
+        for row in table_rows(chart, k):
+            table.add_row(*row)
+        console.print(table)
+    for line in assumptions(chart):
+        console.print(line, style='dim', markup=False)

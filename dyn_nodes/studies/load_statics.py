@@ -1,0 +1,231 @@
+"""What a machine at rest, or with its arm and slew accelerating, asks of ground and oil; exact and for many postures.
+
+The base stands level on the ground plane and does not move. Inverse dynamics of the free-floating machine then gives
+the wrench that the ground must supply and the efforts that the joints must supply. Both are linear in the payload, so
+the greatest payload that an edge of the support polygon or a cylinder bears follows without iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Base, CylinderActuator, Joint, Machine, MotorActuator, PinTriangle
+from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.simulation.rigid_body import RigidBodyModel
+from dyn_nodes.stability import support_order
+
+Array = NDArray[np.float64]
+UPRIGHT = 1e-6  # sine of the angle to the vertical below which a joint axis is vertical
+UNIT_LOAD = 1000.0  # kg; a payload to take differences with
+HALF_WIDTH = 1.0  # m; a planar machine gets a width, which plays no part
+
+
+class LoadChartError(ValueError):
+    """The machine has no load chart; the message says what it lacks."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What N states ask for, as `own + payload * per_kilogram`.
+
+    Attributes:
+        pressing, pressing_per_kg: (N, e) moment with which the machine presses down about each edge, N m and N m/kg.
+        effort, effort_per_kg: (N, j) effort of each joint of the chain, N m or N, and the same per kg.
+    """
+
+    pressing: Array
+    pressing_per_kg: Array
+    effort: Array
+    effort_per_kg: Array
+
+
+class LoadStatics:
+    """The chain from the base to the payload, its postures, and the forces that they need.
+
+    Attributes:
+        chain: movable joints from the base to the payload, in order.
+        swing: the joint of `chain` that turns the arm about the vertical, or None.
+        arm: the other joints of `chain`.
+        feet: (n, 3) corners of the support polygon in base axes, m, counter-clockwise.
+        ground: height of the ground plane in the base frame, m.
+
+    Args:
+        machine: with a payload and wheels. Only joints of the chain move; all others stay at their initial positions.
+
+    Raises:
+        LoadChartError: no payload, no wheels, or wheels that a moving joint carries.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        if machine.payload is None:
+            raise LoadChartError(f'{machine.name}: a load chart needs a payload: the key `payload` of the machine YAML')
+        if len(machine.wheels) < 2:
+            raise LoadChartError(f'{machine.name}: a load chart needs wheels to stand on, found {len(machine.wheels)}')
+        self.machine, self.payload = machine, machine.payload
+        # the ground's wrench on a base of any kind is read off a free one
+        free = replace(machine, base=Base(machine.base.link, 'free'))
+        self.model = RigidBodyModel(free)
+        path = _path(machine, self.payload.link)
+        self.chain = tuple(joint for joint in path if joint.movable)
+        if not self.chain:
+            raise LoadChartError(f'{machine.name}: no joint moves the payload link {self.payload.link!r}')
+        self._path = path
+        self._rest = initial_positions(machine)
+        poses = link_poses(machine.links, machine.joints, {})
+        self.swing = next((joint for joint in self.chain if _vertical(poses[joint.child], joint)), None)
+        self.arm = tuple(joint for joint in self.chain if joint is not self.swing)
+        if not self.arm:
+            raise LoadChartError(f'{machine.name}: no joint moves the payload {self.payload.link!r} out or in')
+        self.axis = poses[(self.swing or self.arm[0]).child][:2, 3]
+        self.feet, self.ground = self._support()
+        self._places = [self.model.position_names.index(joint.name) for joint in self.chain]
+        self._rates = [self.model.velocity_names.index(joint.name) for joint in self.chain]
+
+    def _support(self) -> tuple[Array, float]:
+        """Corners of the support polygon, and the ground's height, springs compressed by the machine's own weight."""
+        wheels = self.machine.wheels
+        moved = {joint.child for joint in self.chain}
+        for wheel in wheels:
+            if moved & {joint.child for joint in _path(self.machine, wheel.link)}:
+                raise LoadChartError(f'{self.machine.name}: wheel {wheel.name!r} is carried by the arm')
+        poses = link_poses(self.machine.links, self.machine.joints, self._rest)
+        points = np.array([poses[w.link][:3, :3] @ w.position + poses[w.link][:3, 3] for w in wheels])
+        sag = self.machine.total_mass * self.machine.gravity / sum(wheel.stiffness for wheel in wheels)
+        ground = float(np.mean([point[2] - wheel.free_length for point, wheel in zip(points, wheels)])) + sag
+        points[:, 2] = ground
+        if np.ptp(points[:, 1]) < 1e-9:
+            points = np.vstack([points + side * np.array([0.0, HALF_WIDTH, 0.0]) for side in (-1.0, 1.0)])
+        return points[support_order(points)], ground
+
+    def mount(self, q: Array) -> Array:
+        """Return the payload's mount (N, 3) in base axes, m, for positions of the chain (N, c)."""
+        pose = np.broadcast_to(np.eye(4), (len(q), 4, 4))
+        column = 0
+        for joint in self._path:
+            pose = pose @ joint.origin
+            if joint.movable:
+                pose = pose @ _motion(joint, q[:, column])
+                column += 1
+        return np.asarray(pose[:, :3, :3] @ self.payload.position + pose[:, :3, 3])
+
+    def arm_positions(self, arm: Array, swing: Array | float = 0.0) -> Array:
+        """Return positions of the chain (N, c) from those of the arm (N, a) and of the swing joint (N,)."""
+        q = np.zeros((len(arm), len(self.chain)))
+        q[:, [k for k, joint in enumerate(self.chain) if joint is not self.swing]] = arm
+        if self.swing is not None:
+            q[:, self.chain.index(self.swing)] = swing
+        return q
+
+    def reach(self, q: Array) -> Array:
+        """Return the horizontal distance (N,) of the mount from the swing axis (or from the first arm joint), m."""
+        away = self.mount(q)[:, :2] - self.axis
+        return np.asarray(away[:, 0] if self.swing is None else np.hypot(away[:, 0], away[:, 1]))
+
+    def height(self, q: Array) -> Array:
+        """Return the height (N,) of the mount above the ground, m."""
+        return np.asarray(self.mount(q)[:, 2] - self.ground)
+
+    def demand(self, q: Array, gravity: Array, rate: Array | None = None, acceleration: Array | None = None) -> Demand:
+        """Return what N states need.
+
+        Args:
+            q: (N, c) positions of the chain.
+            gravity: (3,) in base axes, m/s2.
+            rate: (N, c) of the chain, rad/s or m/s; zero where None.
+            acceleration: (N, c) of the chain, rad/s2 or m/s2; zero where None.
+        """
+        pressing, effort = self._forces(q, gravity, rate, acceleration, 0.0)
+        loaded_pressing, loaded_effort = self._forces(q, gravity, rate, acceleration, UNIT_LOAD)
+        per_kg = (loaded_pressing - pressing) / UNIT_LOAD, (loaded_effort - effort) / UNIT_LOAD
+        return Demand(pressing, per_kg[0], effort, per_kg[1])
+
+    def _forces(
+        self, q: Array, gravity: Array, rate: Array | None, acceleration: Array | None, payload: float
+    ) -> tuple[Array, Array]:
+        count = len(q)
+        neutral = self.model.neutral()
+        for name, position in self._rest.items():
+            neutral[self.model.position_names.index(name)] = position
+        state, v, a = np.tile(neutral, (count, 1)), np.zeros((count, self.model.nv)), np.zeros((count, self.model.nv))
+        state[:, self._places] = q
+        if rate is not None:
+            v[:, self._rates] = rate
+        if acceleration is not None:
+            a[:, self._rates] = acceleration
+        parameters = np.tile(self.model.parameters(payload, (gravity[0], gravity[1], gravity[2])), (count, 1))
+        forces = np.empty((count, self.model.nv))
+        self.model.kernels.inverse_dynamics_batch(state, v, a, parameters, forces)
+        return self._pressing(forces[:, :6]), forces[:, self._rates]
+
+    def _pressing(self, wrench: Array) -> Array:
+        """Moment about each edge (N, e) of the ground's wrench [moment; force] at the base link's origin."""
+        edges = np.roll(self.feet, -1, axis=0) - self.feet
+        edges /= np.linalg.norm(edges, axis=1, keepdims=True)
+        arms = np.cross(edges, -self.feet)  # e . (-p x f) = (e x -p) . f
+        return np.asarray(wrench[:, :3] @ edges.T + wrench[:, 3:] @ arms.T)
+
+    def capacities(self, q: Array, holding: bool) -> tuple[Array, Array]:
+        """Return the least and the greatest effort (N, c) of the chain's joints, N m or N.
+
+        A cylinder or motor lifts with the pump's relief pressure and holds with the line relief's, its other side at
+        tank pressure. A joint without an actuator has the limit of its URDF.
+        """
+        low, high = np.empty_like(q), np.empty_like(q)
+        actuators = {actuator.joint: actuator for actuator in self.machine.actuators}
+        for k, joint in enumerate(self.chain):
+            actuator = actuators.get(joint.name)
+            if isinstance(actuator, CylinderActuator):
+                lift = min(actuator.supply.relief_pressure, actuator.supply.line_relief_pressure)
+                pressure = actuator.supply.line_relief_pressure if holding else lift
+                tank, lever = actuator.supply.tank_pressure, _lever(actuator.linkage, q[:, k])
+                push = lever * (pressure * actuator.head_area - tank * actuator.rod_area)
+                pull = lever * (tank * actuator.head_area - pressure * actuator.rod_area)
+                low[:, k], high[:, k] = np.minimum(push, pull), np.maximum(push, pull)
+            elif isinstance(actuator, MotorActuator):
+                supply = actuator.supply
+                pressure = supply.line_relief_pressure
+                if not holding:
+                    pressure = min(pressure, supply.relief_pressure - supply.tank_pressure)
+                high[:, k] = pressure * actuator.displacement
+                low[:, k] = -high[:, k]
+            else:
+                high[:, k], low[:, k] = joint.effort_limit, -joint.effort_limit
+        return low, high
+
+
+def _path(machine: Machine, link: str) -> tuple[Joint, ...]:
+    """Joints from the root link to a link, root first."""
+    by_child = {joint.child: joint for joint in machine.joints}
+    found: list[Joint] = []
+    while link in by_child:
+        found.append(by_child[link])
+        link = by_child[link].parent
+    return tuple(reversed(found))
+
+
+def _vertical(pose: Array, joint: Joint) -> bool:
+    axis = pose[:3, :3] @ joint.axis
+    return joint.type in ('revolute', 'continuous') and bool(np.hypot(axis[0], axis[1]) < UPRIGHT)
+
+
+def _motion(joint: Joint, positions: Array) -> Array:
+    """Poses (N, 4, 4) of a joint's child against its frame."""
+    motion = np.tile(np.eye(4), (len(positions), 1, 1))
+    if joint.type == 'prismatic':
+        motion[:, :3, 3] = positions[:, np.newaxis] * joint.axis
+        return motion
+    x, y, z = joint.axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    sine, versine = np.sin(positions)[:, None, None], (1.0 - np.cos(positions))[:, None, None]
+    motion[:, :3, :3] += sine * cross + versine * (cross @ cross)
+    return motion
+
+
+def _lever(triangle: PinTriangle, q: Array) -> Array:
+    """Return dX/dq (N,), m/rad (spec G2)."""
+    angle = triangle.direction * q + triangle.angle
+    length = np.sqrt(triangle.a**2 + triangle.b**2 - 2.0 * triangle.a * triangle.b * np.cos(angle))
+    return np.asarray(triangle.direction * triangle.a * triangle.b * np.sin(angle) / length)
