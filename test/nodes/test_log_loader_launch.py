@@ -1,0 +1,58 @@
+"""The launch file against what the nodes declare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from dyn_nodes.launching import find_launch_file
+from dyn_nodes.launching.interpreter import interpret
+from dyn_nodes.nodes import controller_node, dynamics_node, hydraulic_actuator_node
+
+DECLARED = {
+    module.__name__.rpartition('.')[2]: {declared.name: declared for declared in module.PARAMETERS}
+    for module in (controller_node, dynamics_node, hydraulic_actuator_node)
+}
+
+
+def parameters(**arguments: str) -> dict[str, dict[str, Any]]:
+    """Return every node's parameters, as the command line gives them."""
+    result = {}
+    for child in interpret(find_launch_file('log_loader.launch.xml'), arguments).children:
+        words = list(child.command)
+        rules = [words[k + 1] for k, word in enumerate(words) if word == '-p']
+        result[child.name] = {name: yaml.safe_load(text) for name, _, text in (rule.partition(':=') for rule in rules)}
+    return result
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        {},
+        {'mode': 'lockstep', 'record': 'true', 'bag': '/tmp/bag', 'recovery': 'false', 'duration': '24'},
+        {'monolithic': 'true', 'payload': '5100', 'slope': '0', 'cross_slope': '1e-1', 'task': '', 'config': 'a.yaml'},
+    ],
+)
+def test_every_parameter_is_declared_and_of_its_type(arguments: dict[str, str]) -> None:
+    for node, given in parameters(**arguments).items():
+        for name, value in given.items():
+            if name == 'use_sim_time' or node == 'recorder_node':
+                continue
+            default = DECLARED[node][name].default
+            assert type(value) is type(default), f'{node}: {name}'
+
+
+def test_the_dynamics_waits_for_those_that_are_started() -> None:
+    assert parameters()['dynamics_node']['wait_for'] == ['controller_node', 'hydraulic_actuator_node']
+    started = parameters(monolithic='true', record='true')
+    assert started['dynamics_node']['wait_for'] == ['controller_node', 'recorder_node']
+    assert started['dynamics_node']['actuation'] == 'monolithic'
+    assert 'hydraulic_actuator_node' not in started
+
+
+def test_all_nodes_agree_on_machine_mode_and_exchange() -> None:
+    given = parameters(mode='lockstep', machine='a.urdf', config='a.yaml', exchange_period='0.002')
+    for name in ('machine', 'config', 'mode', 'exchange_period'):
+        assert len({str(given[node][name]) for node in given}) == 1
