@@ -14,7 +14,21 @@ from types import ModuleType
 from dyn_nodes import __version__
 from dyn_nodes.commands import CommandError
 
-COMMANDS = ('launch', 'run', 'check', 'demo', 'report', 'study', 'topic', 'node', 'param', 'service', 'bag')
+COMMANDS = (
+    'launch',
+    'run',
+    'check',
+    'demo',
+    'report',
+    'study',
+    'loadchart',
+    'fit',
+    'topic',
+    'node',
+    'param',
+    'service',
+    'bag',
+)
 """In the order of the help. A command whose module isn't there is left out."""
 
 
