@@ -27,13 +27,16 @@ REFUSED = (
 )
 
 
-def run_node(name: str, make: Callable[[], Any], args: list[str] | None = None) -> int:
+def run_node(
+    name: str, make: Callable[[], Any], args: list[str] | None = None, loop: Callable[[Any], None] = spin
+) -> int:
     """Make a node and spin it until it is told to stop.
 
     Args:
         name: of the program, for messages.
         make: makes the node.
         args: command line; None takes `sys.argv`.
+        loop: what the node does until it is told to stop.
 
     Returns:
         Exit status: 0 after a stop by a signal, 1 where a parameter or the command line is wrong.
@@ -45,7 +48,7 @@ def run_node(name: str, make: Callable[[], Any], args: list[str] | None = None) 
             except REFUSED as error:
                 return _refuse(name, error)
             try:
-                spin(node)
+                loop(node)
             except ExternalShutdownException:
                 pass
             finally:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 PRESETS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
-    'Follow': ((7.6, -9.2, 4.4), (1.3, 0.0, 1.1)),
-    'Side': ((1.0, -14.0, 1.6), (1.0, 0.0, 1.1)),
-    'Front': ((15.0, 0.0, 2.6), (0.0, 0.0, 1.2)),
-    'Top': ((0.5, -0.02, 18.0), (0.5, 0.0, 0.0)),
+    'Follow': ((8.6, -12.0, 5.4), (2.2, 0.0, 1.2)),
+    'Side': ((2.2, -19.0, 2.0), (2.2, 0.0, 1.7)),
+    'Front': ((19.0, 0.0, 3.4), (0.0, 0.0, 1.7)),
+    'Top': ((2.0, -0.02, 23.0), (2.0, 0.0, 0.0)),
 }
 """Eye and the point it looks at, from the machine's base, x ahead, for a machine that reaches 8 m."""
 FIELD_OF_VIEW = 0.75

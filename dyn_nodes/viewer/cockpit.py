@@ -102,8 +102,14 @@ class Cockpit:
 
     def show_state(self, state: str, text: str, details: str = '') -> None:
         """Say how things are; a picture that isn't of now is veiled."""
-        self.instruments.show_state(state, text, details)
+        self.controls.show_state(state, text, details)
         self.scene.set_mist(state == 'lost')
+
+    def notify(self, text: str, client: int | None = None) -> None:
+        """Show a message for a few seconds, on one page or on all."""
+        for number, page in self.server.get_clients().items():
+            if client is None or number == client:
+                page.add_notification(text, '', auto_close_seconds=6.0)
 
     def stop(self) -> None:
         """Close the page."""

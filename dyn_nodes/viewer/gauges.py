@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dyn_nodes.viewer.colours import AMBER, DANGER, DARK, GREEN, GREY, OK, RED, WARNING, Rgb, css
 from dyn_nodes.viewer.snapshot import Margin
@@ -12,7 +12,7 @@ from dyn_nodes.viewer.snapshot import Margin
 TITLES = {
     'static': ('Static', 'm'),
     'longitudinal': ('Longitudinal', 'm'),
-    'zmp': ('Zero moment point', '1'),
+    'zmp_degree': ('Zero moment point', '1'),
     'force_angle': ('Force-angle', 'N m'),
     'energy': ('Energy', 'J'),
     'extended_energy': ('Extended energy', 'J'),
@@ -40,7 +40,7 @@ class Scale:
 
     def full(self, name: str, margin: Margin) -> float:
         """Return the full scale of a measure."""
-        if name == 'zmp':
+        if name == 'zmp_degree':
             return 1.0
         if name == 'load_share':
             return 1.0 / max(len(margin.edges), 1)
@@ -85,7 +85,17 @@ def gauges(margins: Mapping[str, Margin], scale: Scale) -> str:
     """Return all margins as horizontal gauges."""
     if not margins:
         return f'<div style="padding:8px 12px;color:{css(GREY)}">No margins have been received yet.</div>'
-    return '<div style="padding:4px 12px 8px">' + ''.join(_gauge(n, m, scale) for n, m in margins.items()) + '</div>'
+    return (
+        '<div style="padding:4px 12px 8px">'
+        + ''.join(_gauge(n, margins[n], scale) for n in in_order(margins))
+        + '</div>'
+    )
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return the names of measures in the order in which they are always shown."""
+    known = list(TITLES)
+    return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def _gauge(name: str, margin: Margin, scale: Scale) -> str:

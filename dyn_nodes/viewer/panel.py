@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import queue
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dyn_nodes.viewer.camera import PRESETS
-from dyn_nodes.viewer.gauges import Scale, banner, gauges
+from dyn_nodes.viewer.gauges import Scale, banner, gauges, in_order
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.snapshot import Margin
 
-SPEEDS = {'0.1×': 0.1, '0.25×': 0.25, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
-INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 300
+SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
+INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
 PUSH_HZ = 15.0
 NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves before it is on.'
 
@@ -23,8 +24,7 @@ class Action:
     """Something that somebody did on the page.
 
     Attributes:
-        name: 'drive', 'lever', 'push', 'neutral', 'payload', 'pause', 'step', 'reset', 'speed', 'slope', 'camera',
-            'clear_trace'.
+        name: 'drive', 'lever', 'push', 'neutral', 'run', 'speed', 'payload', 'slope', 'camera', 'clear_trace'.
         value: what goes with it.
         client: number of the page, None where it is not known.
     """
@@ -35,7 +35,7 @@ class Action:
 
 
 class Instruments:
-    """State, gauges, plots.
+    """Gauges and plots.
 
     Args:
         gui: viser's.
@@ -46,17 +46,12 @@ class Instruments:
         panel = gui.add_panel()
         tab = panel.add_tab('Instruments')
         with tab:
-            self._banner = gui.add_html(banner('waiting', 'Waiting for a machine'), order=0.0)
             self._gauges = gui.add_html(gauges({}, scale), order=1.0)
         panel.dock_left()
         panel.set_width(INSTRUMENTS_WIDTH)
         self.margins = Plot(gui, tab, 'Margins, % of full scale', 2.0)
         self.angles = Plot(gui, tab, 'Base roll and pitch, degrees', 3.0)
         self.pressures = Plot(gui, tab, 'Pressures, MPa', 4.0)
-
-    def show_state(self, state: str, text: str, details: str = '') -> None:
-        """Say how things are."""
-        _set_html(self._banner, banner(state, text, details))
 
     def show_margins(self, margins: Mapping[str, Margin]) -> None:
         """Show the gauges."""
@@ -70,7 +65,7 @@ class Instruments:
         pressures: Mapping[str, float],
     ) -> None:
         """Take what the plots show: margins, angles in degrees, pressures in MPa."""
-        parts = {name: 100.0 * self.scale.part(name, margin) for name, margin in margins.items()}
+        parts = {name: 100.0 * self.scale.part(name, margins[name]) for name in in_order(margins)}
         self.margins.history.add(time, parts)
         self.angles.history.add(time, angles)
         self.pressures.history.add(time, pressures)
@@ -103,6 +98,7 @@ class Controls:
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(0, 114, 178))
         gui.main_panel.dock_right()
         gui.main_panel.set_width(CONTROLS_WIDTH)
+        self._banner = gui.add_html(banner('waiting', 'Waiting for a machine'), order=-1.0)
         self._drive = gui.add_folder('Drive', order=0.0)
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
@@ -119,6 +115,10 @@ class Controls:
                 yield self._queue.get_nowait()
             except queue.Empty:
                 return
+
+    def show_state(self, state: str, text: str, details: str = '') -> None:
+        """Say how things are."""
+        _set_html(self._banner, banner(state, text, details))
 
     def _event(self, name: str, value: Any = None) -> Any:
         async def note(event: Any) -> None:
@@ -162,7 +162,7 @@ class Controls:
         button = self.gui.add_button(label, hint='Moves while it is held; springs back.')
         button.on_hold(self._event('push', lambda _: (name, volts)), callback_hz=PUSH_HZ)
 
-    def show_levers(self, armed: bool, values: Mapping[str, float], note: str) -> None:
+    def show_levers(self, armed: bool, note: str) -> None:
         """Put switch and levers where they really are."""
         if self.armed.value != armed:
             self.armed.value = armed
@@ -171,8 +171,8 @@ class Controls:
                 slider.disabled = not armed
             if not armed and slider.value != 0.0:
                 slider.value = 0.0
-        text = f'<div style="margin:0 10px 4px;font-size:12px;opacity:.8">{note}</div>' if note else ''
-        _set_html(self._note, text)
+        style = 'margin:0 10px 4px;font-size:12px;opacity:.8'
+        _set_html(self._note, f'<div style="{style}">{html.escape(note)}</div>' if note else '')
 
     def release_sliders(self) -> None:
         """Put all sliders to neutral."""
@@ -185,11 +185,13 @@ class Controls:
     def _add_simulation(self) -> None:
         gui = self.gui
         with gui.add_folder('Simulation', order=1.0):
-            self.run = gui.add_button_group('Run', ('Pause', 'Step', 'Play', 'Reset'), order=0.0)
+            self.run = gui.add_button_group('Run', ('Pause', 'Step', 'Play'), order=0.0)
             self.speed = gui.add_button_group('Speed', tuple(SPEEDS), order=1.0)
+            reset = gui.add_button('Reset', icon='rotate-2', color='gray', order=1.5)
             self.payload = gui.add_slider('Load, kg', 0.0, 1000.0, 10.0, 0.0, order=2.0, visible=False)
-            self.drop = gui.add_button('Drop the load', icon='arrow-down', order=3.0, visible=False)
+            self.drop = gui.add_button('Drop the load', icon='arrow-down', color='gray', order=3.0, visible=False)
         self.run.on_click(self._event('run', lambda event: event.target.value.lower()))
+        reset.on_click(self._event('run', lambda _: 'reset'))
         self.speed.on_click(self._event('speed', lambda event: SPEEDS[event.target.value]))
         self.payload.on_update(self._event('payload', lambda event: float(event.target.value)))
         self.drop.on_click(self._event('payload', lambda _: 0.0))
@@ -225,6 +227,6 @@ class Controls:
         gui = self.gui
         with gui.add_folder('View', order=3.0):
             camera = gui.add_button_group('Camera', tuple(PRESETS), order=0.0)
-            clear = gui.add_button('Clear the trace', icon='eraser', order=1.0)
+            clear = gui.add_button('Clear the trace', icon='eraser', color='gray', order=1.0)
         camera.on_click(self._event('camera', lambda event: event.target.value))
         clear.on_click(self._event('clear_trace'))

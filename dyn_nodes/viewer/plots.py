@@ -86,9 +86,9 @@ class Plot:
                 tuple(series),
                 title=self.title,
                 scales=scales,
-                axes=({'size': 26, 'font': '10px sans-serif'}, {'size': 42, 'font': '10px sans-serif'}),
-                legend={'show': True},
-                height=165,
+                axes=({'size': 34, 'font': '10px sans-serif'}, {'size': 42, 'font': '10px sans-serif'}),
+                legend={'show': True, 'live': False},
+                height=170,
                 padding=(4, 12, 0, 0),
                 order=self.order,
             )

@@ -168,7 +168,7 @@ class Scene:
     def set_mist(self, misty: bool) -> None:
         """Veil the scene: what is seen is not what is."""
         if self._changed('mist', misty):
-            near, far = (2.0 * self.unit, 34.0 * self.unit) if misty else (1.0, 1000.0)
+            near, far = (1.0 * self.unit, 24.0 * self.unit) if misty else (1.0, 1000.0)
             self.scene.configure_fog(near, far, color=(190, 190, 194), enabled=misty)
 
     def _show_ground(self, snapshot: Snapshot) -> None:
@@ -217,7 +217,7 @@ class Scene:
         self._show_arrows(np.stack([feet, tips], axis=1), colours)
         for name, load, tip in zip(wheels, loads, tips):
             text = 'lifted' if load <= 0.0 else _kilonewtons(load)
-            self._label(f'load/{name}', text, tip + self._up(0.12))
+            self._label(f'load/{name}', text, tip + self._up(0.12), hidden=True)
 
     def _show_arrows(self, points: Array, colours: NDArray[np.uint8]) -> None:
         if self._changed('reactions/colours', (colours.tobytes(), len(points))):
@@ -241,18 +241,19 @@ class Scene:
     def _show_polygon(self, snapshot: Snapshot) -> None:
         corners = snapshot.polygon
         if corners is None or len(corners) < 3:
-            self._drop('polygon', 'critical')
+            self._drop('polygon', 'critical', 'fill')
             return
         corners = corners + self._up(0.03)
         edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
-        self._segments('polygon', edges, WHITE, 0.05)
         measure = edge_measure(snapshot.margins, len(corners))
+        self._segments('polygon', edges, WHITE, 0.06)
+        self._fill(corners - self._up(0.02), GREEN if measure is None or measure.value > 0.0 else RED)
         if measure is None or measure.critical is None:
             self._drop('critical')
             return
         colour = RED if not measure.value > 0.0 else AMBER
         raised = edges[measure.critical][None] + self._up(0.01)
-        self._segments('critical', raised, colour, 0.11)
+        self._segments('critical', raised, colour, 0.16)
 
     def _show_points(self, snapshot: Snapshot) -> None:
         centre = snapshot.center_of_mass
@@ -345,6 +346,20 @@ class Scene:
         elif self._moved(name, points, 5 * POSITION_STEP):
             self._handles[name].points = points.astype(np.float32)
 
+    def _fill(self, corners: Array, colour: Rgb) -> None:
+        """The area within the corners, see-through."""
+        if 'fill' in self._handles and self._sent.get('fill/colour') == colour:
+            if self._moved('fill', corners, 5 * POSITION_STEP):
+                self._handles['fill'].vertices = corners.astype(np.float32)
+            return
+        self._sent['fill'], self._sent['fill/colour'] = np.array(corners), colour
+        self.messages += 1
+        faces = np.array([(0, k, k + 1) for k in range(1, len(corners) - 1)], dtype=np.uint32)
+        handle = self.scene.add_mesh_simple(
+            f'{GROUND}/fill', corners, faces, color=colour, opacity=0.3, side='double', cast_shadow=False
+        )
+        self._add('fill', handle)
+
     def _ball(self, name: str, position: Array, colour: Rgb, radius: float) -> None:
         if name not in self._handles:
             self._add(name, self.scene.add_icosphere(f'{GROUND}/{name}', radius=radius * self.unit, color=colour))
@@ -364,7 +379,8 @@ class Scene:
         if self._moved(name, position, 10 * POSITION_STEP):
             self._handles[name].position = position
 
-    def _label(self, name: str, text: str, position: Array) -> None:
+    def _label(self, name: str, text: str, position: Array, hidden: bool = False) -> None:
+        """Words in the scene; `hidden`: by what stands in front of them."""
         key = f'label/{name}'
         if key not in self._handles:
             handle = self.scene.add_label(

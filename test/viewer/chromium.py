@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -147,8 +148,30 @@ class Chromium:
         button = 'none' if kind == 'mouseMoved' else 'left'
         pressed = 1 if kind != 'mouseReleased' else 0
         self.call(
-            'Input.dispatchMouseEvent', type=kind, x=x, y=y, button=button, buttons=pressed, clickCount=1, pointerType='mouse'
+            'Input.dispatchMouseEvent',
+            type=kind,
+            x=x,
+            y=y,
+            button=button,
+            buttons=pressed,
+            clickCount=1,
+            pointerType='mouse',
         )
+
+    def place(self, label: str, selector: str) -> dict:
+        """Where an element is, in the row that has a label: x, y, width, height."""
+        return self.wait_for(f"""(() => {{
+            for (const leaf of document.querySelectorAll('label, span, div')) {{
+                if (leaf.children.length || leaf.textContent.trim() !== {json.dumps(label)}) continue;
+                for (let row = leaf; row; row = row.parentElement) {{
+                    const found = row.querySelector({json.dumps(selector)});
+                    if (!found) continue;
+                    const box = found.getBoundingClientRect();
+                    if (box.width) return {{x: box.x, y: box.y, width: box.width, height: box.height}};
+                    break;
+                }}
+            }}
+        }})()""")
 
     def click(self, x: float, y: float) -> None:
         """Press and release the mouse."""
@@ -167,10 +190,8 @@ class Chromium:
         """End the browser, all its processes, and its profile."""
         if hasattr(self, 'socket'):
             self.socket.close()
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.process.wait(20)
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)

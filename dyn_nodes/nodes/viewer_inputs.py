@@ -1,0 +1,239 @@
+"""What the viewer hears: topics into a snapshot. Keeps the newest of each, so that a slow viewer is never behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.middleware import DurabilityPolicy, Node, QoSProfile, ReliabilityPolicy, message
+from dyn_nodes.model import Machine
+from dyn_nodes.nodes.stamps import seconds_of_stamp
+from dyn_nodes.viewer.connection import Connection
+from dyn_nodes.viewer.geometry import rotation_of
+from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
+
+DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
+DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
+FluidPressure = message('sensor_msgs/msg/FluidPressure')
+Float64 = message('std_msgs/msg/Float64')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+JointState = message('sensor_msgs/msg/JointState')
+Odometry = message('nav_msgs/msg/Odometry')
+PointStamped = message('geometry_msgs/msg/PointStamped')
+PolygonStamped = message('geometry_msgs/msg/PolygonStamped')
+String = message('std_msgs/msg/String')
+TFMessage = message('tf2_msgs/msg/TFMessage')
+WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
+
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+EVERY = QoSProfile(depth=50)
+CONTACT_SUFFIX = '_contact'
+SKIPPED_CHAMBERS = ('supply_pressure',)
+ODOM_SILENCE = 1.0
+WARN = 1
+
+
+class ViewerInputs:
+    """Subscriptions of the viewer.
+
+    Args:
+        node: the node.
+        machine: what its files say, or None: then wheels are drawn where /tf says they touch the ground.
+        on_description: called with the text of a robot description.
+        connection: is told of every joint state.
+
+    Attributes:
+        snapshot: the newest of everything.
+        handled: how many messages were taken so far.
+        reset: True since time went back; for the user to clear.
+        commanded: wall time of the last valve command of anybody, s.
+    """
+
+    def __init__(
+        self, node: Node, machine: Machine | None, on_description: Callable[[str], None], connection: Connection
+    ) -> None:
+        self.node, self.machine, self.connection = node, machine, connection
+        self.snapshot = Snapshot()
+        self.robot: Robot | None = None
+        self.handled = 0
+        self.reset = False
+        self.commanded = -1e9
+        self._on_description = on_description
+        self._odom_heard = -1e9
+        self._known: set[str] = set()
+        self._faults: dict[str, str] = {}
+        self._guess_contacts_needed = True
+        if machine is not None:
+            self.snapshot.slope = machine.slope
+            self.snapshot.payload = machine.payload.mass if machine.payload else None
+        self._subscribe(String, 'robot_description', self._description, LATCHED)
+        self._subscribe(JointState, 'joint_states', self._joints)
+        self._subscribe(Odometry, 'odom', self._odom)
+        self._subscribe(TFMessage, '/tf', self._transforms, QoSProfile(depth=20))
+        self._subscribe(PolygonStamped, 'stability/support_polygon', self._polygon)
+        self._subscribe(PointStamped, 'stability/center_of_mass', self._center_of_mass)
+        self._subscribe(PointStamped, 'stability/zmp', self._zmp)
+        self._subscribe(Float64, 'payload', self._payload, QoSProfile(depth=1))
+        self._subscribe(Float64MultiArray, 'valve_commands', self._command)
+        self._subscribe(DiagnosticStatus, 'events', self._event, EVERY)
+        self._subscribe(DiagnosticArray, '/diagnostics', self._diagnostics, EVERY)
+
+    @property
+    def count(self) -> int:
+        """How many topics are heard."""
+        return len(self._known)
+
+    def _subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any = NEWEST) -> None:
+        def taken(msg: Any) -> None:
+            self.handled += 1
+            callback(msg)
+
+        self._known.add(self.node.resolve_topic_name(topic))
+        self.node.create_subscription(kind, topic, taken, qos)
+
+    def discover(self) -> bool:
+        """Subscribe to the wheels, margins and chambers that have appeared since; False where there are none."""
+        known = len(self._known)
+        wheels, margins, oil = (
+            self.node.resolve_topic_name(f'{name}/x')[:-1] for name in ('ground_reactions', 'stability', 'hydraulics')
+        )
+        for topic, kinds in self.node.get_topic_names_and_types():
+            if topic in self._known:
+                continue
+            if topic.startswith(wheels) and 'geometry_msgs/msg/WrenchStamped' in kinds:
+                self._subscribe(WrenchStamped, topic, self._wheel(topic.removeprefix(wheels)))
+            elif topic.startswith(margins):
+                self._discover_margin(topic, topic.removeprefix(margins), kinds)
+            elif topic.startswith(oil) and 'sensor_msgs/msg/FluidPressure' in kinds:
+                name = topic.removeprefix(oil)
+                if not name.endswith(SKIPPED_CHAMBERS):
+                    self._subscribe(FluidPressure, topic, self._pressure(name.removesuffix('_pressure')))
+        return len(self._known) > known
+
+    def _discover_margin(self, topic: str, name: str, kinds: list[str]) -> None:
+        measure, _, rest = name.partition('/')
+        if not rest and 'std_msgs/msg/Float64' in kinds:
+            self._subscribe(Float64, topic, self._margin(measure))
+        elif rest == 'edges' and 'std_msgs/msg/Float64MultiArray' in kinds:
+            self._subscribe(Float64MultiArray, topic, self._edges(measure))
+
+    # -- the machine -------------------------------------------------------------------------------------------------
+
+    def _description(self, msg: Any) -> None:
+        self._on_description(msg.data)
+
+    def _joints(self, msg: Any) -> None:
+        stamp = seconds_of_stamp(msg.header.stamp)
+        self.reset = self.connection.message(stamp, time.monotonic()) or self.reset
+        self.snapshot.time = stamp
+        for name, position in zip(msg.name, msg.position):
+            if np.isfinite(position):
+                self.snapshot.joints[name] = float(position)
+
+    def _odom(self, msg: Any) -> None:
+        self._odom_heard = time.monotonic()
+        self._set_base(msg.pose.pose.position, msg.pose.pose.orientation)
+
+    def _set_base(self, position: Any, orientation: Any) -> None:
+        place = (float(position.x), float(position.y), float(position.z))
+        turn = (float(orientation.x), float(orientation.y), float(orientation.z), float(orientation.w))
+        if np.isfinite(place).all() and np.isfinite(turn).all():
+            self.snapshot.base_position, self.snapshot.base_quaternion = place, turn
+            self._guess_contacts()
+
+    def _transforms(self, msg: Any) -> None:
+        root = self.robot.root if self.robot else None
+        for item in msg.transforms:
+            child, shift = item.child_frame_id, item.transform.translation
+            if child.endswith(CONTACT_SUFFIX):
+                self.snapshot.contacts[child.removesuffix(CONTACT_SUFFIX)] = (shift.x, shift.y, shift.z)
+                self._guess_contacts_needed = False
+            elif child == root and time.monotonic() - self._odom_heard > ODOM_SILENCE:
+                self._set_base(shift, item.transform.rotation)
+
+    def _guess_contacts(self) -> None:
+        """Where no frame says where a wheel touches the ground: below its attachment, on the plane of the world."""
+        if self.machine is None or self.robot is None or not self._guess_contacts_needed:
+            return
+        base = rotation_of(self.snapshot.base_quaternion)
+        poses = None
+        for wheel in self.machine.wheels:
+            point = np.array(wheel.position)
+            if wheel.link != self.robot.root:
+                poses = poses or self.robot.poses(self.snapshot.joints)
+                place, turn = poses[wheel.link]
+                point = place + turn.apply(point)
+            x, y, _ = base.apply(point) + self.snapshot.base_position
+            self.snapshot.contacts[wheel.name] = (float(x), float(y), 0.0)
+
+    # -- stability, hydraulics ---------------------------------------------------------------------------------------
+
+    def _wheel(self, name: str) -> Callable[[Any], None]:
+        def take(msg: Any) -> None:
+            force = msg.wrench.force
+            self.snapshot.forces[name] = (float(force.x), float(force.y), float(force.z))
+
+        return take
+
+    def _margin(self, name: str) -> Callable[[Any], None]:
+        margin = self.snapshot.margins.setdefault(name, Margin())
+
+        def take(msg: Any) -> None:
+            margin.value = float(msg.data)
+
+        return take
+
+    def _edges(self, name: str) -> Callable[[Any], None]:
+        margin = self.snapshot.margins.setdefault(name, Margin())
+
+        def take(msg: Any) -> None:
+            margin.edges = tuple(float(value) for value in msg.data)
+            label = msg.layout.dim[0].label if msg.layout.dim else ''
+            margin.names = tuple(label.split(',')) if label else ()
+
+        return take
+
+    def _pressure(self, name: str) -> Callable[[Any], None]:
+        def take(msg: Any) -> None:
+            self.snapshot.pressures[name] = float(msg.fluid_pressure)
+
+        return take
+
+    def _polygon(self, msg: Any) -> None:
+        self.snapshot.polygon = np.array([(p.x, p.y, p.z) for p in msg.polygon.points], dtype=np.float64)
+
+    def _center_of_mass(self, msg: Any) -> None:
+        self.snapshot.center_of_mass = (msg.point.x, msg.point.y, msg.point.z)
+
+    def _zmp(self, msg: Any) -> None:
+        self.snapshot.zmp = (msg.point.x, msg.point.y, msg.point.z)
+
+    def _payload(self, msg: Any) -> None:
+        if np.isfinite(msg.data):
+            self.snapshot.payload = float(msg.data)
+
+    def _command(self, msg: Any) -> None:
+        self.commanded = time.monotonic()
+
+    # -- what the others say -----------------------------------------------------------------------------------------
+
+    def _event(self, msg: Any) -> None:
+        what = msg.name.rpartition(': ')[2].replace('_', ' ')
+        self.connection.event = f'{what}: {msg.message}'
+
+    def _diagnostics(self, msg: Any) -> None:
+        for status in msg.status:
+            node, _, what = status.name.partition(': ')
+            if node.rpartition('/')[2] != self.connection.source.rpartition('/')[2]:
+                continue
+            level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+            if what == 'simulation':
+                self.connection.paused = status.message == 'paused'
+            if what in ('simulation', 'commands'):
+                self._faults[what] = status.message if level >= WARN else ''
+                self.connection.fault = next((text for text in self._faults.values() if text), '')

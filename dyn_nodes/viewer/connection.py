@@ -1,0 +1,86 @@
+"""Whether what is seen is what is: a stopped machine is said, never shown as a still picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RUNNING, PAUSED, WAITING, LOST = 'running', 'paused', 'waiting', 'lost'
+RATE_WINDOW = 1.0
+
+
+@dataclass(frozen=True)
+class State:
+    """How things are.
+
+    Attributes:
+        kind: RUNNING, PAUSED, WAITING or LOST.
+        text, details: in words.
+    """
+
+    kind: str
+    text: str
+    details: str = ''
+
+
+class Connection:
+    """Watches the machine's messages.
+
+    Args:
+        source: who sends them, for the words.
+        silence: wall time without a message after which the connection counts as lost, s.
+
+    Attributes:
+        paused: somebody has paused the simulation.
+        fault: what the machine's node says of itself if something is wrong, or ''.
+        event: the last thing that happened, or ''.
+    """
+
+    def __init__(self, source: str, silence: float = 1.0) -> None:
+        self.source, self.silence = source, silence
+        self.paused = False
+        self.fault = self.event = ''
+        self.time = 0.0
+        self.rate = float('nan')
+        self._heard: float | None = None
+        self._mark: tuple[float, float] | None = None
+
+    @property
+    def heard(self) -> bool:
+        """True once there was a message."""
+        return self._heard is not None
+
+    def age(self, now: float) -> float:
+        """Return how long ago the last message came, s; inf where there was none."""
+        return float('inf') if self._heard is None else now - self._heard
+
+    def message(self, time: float, now: float) -> bool:
+        """A message of a time (simulated or measured, s) has come at a wall time, s. Returns True if time went back."""
+        back = self.heard and time < self.time - 1e-6
+        if back or self._mark is None:
+            self._mark = (time, now)
+        elif now - self._mark[1] >= RATE_WINDOW:
+            self.rate = (time - self._mark[0]) / (now - self._mark[1])
+            self._mark = (time, now)
+        self.time, self._heard = time, now
+        return back
+
+    def state(self, now: float, publishers: int) -> State:
+        """Return how things are.
+
+        Args:
+            now: wall time, s.
+            publishers: how many nodes offer the machine's messages.
+        """
+        if self._heard is None:
+            details = 'It is there, but has sent nothing yet.' if publishers else f'{self.source} is not there yet.'
+            return State(WAITING, 'Waiting for a machine', details)
+        age = now - self._heard
+        if age <= self.silence:
+            factor = f' · {self.rate:.2g}× real time' if self.rate == self.rate else ''
+            return State(RUNNING, f't = {self.time:.1f} s{factor}', self.fault or self.event)
+        still = f'The picture is of t = {self.time:.2f} s, {age:.0f} s ago.'
+        if not publishers:
+            return State(LOST, f'{self.source} has gone', still)
+        if self.paused:
+            return State(PAUSED, f'Paused at t = {self.time:.3f} s', self.event)
+        return State(LOST, f'No data from {self.source}', ' '.join(text for text in (self.fault, still) if text))
