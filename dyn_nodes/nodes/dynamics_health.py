@@ -69,7 +69,7 @@ class DynamicsHealth:
         health = Health(text='receiving commands' if node.commands else 'no command yet', values=values)
         if node.pacer.silent:
             stands = 'simulated time stands still' if node.lockstep else 'holding the joints'
-            health.worse(ERROR, f'no command for {node.values["command_timeout"]:g} s: {stands}')
+            health.worse(ERROR, f'no command for {node.pacer.patience:g} s: {stands}')
         if node.refusals.recent(node.plant.time):
             health.worse(WARN, f'refused: {node.refusals.last}')
         return health

@@ -12,7 +12,7 @@ from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import nanoseconds_of
 
 DEPTH_REALTIME, DEPTH_LOCKSTEP = 10, 5000
-LOCKSTEP_PATIENCE = 1.0
+LOCKSTEP_PATIENCE = 5.0
 """Wall time, s, that a missing message of a lockstep exchange may at least take before it is called silence: a loaded
 machine must not put an error into a run that is otherwise a function of simulated time alone."""
 WATCH_PERIOD = 0.05

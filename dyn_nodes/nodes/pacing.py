@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dyn_nodes.middleware import Clock, ClockType
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
 from dyn_nodes.nodes.readiness import Readiness
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Pacer:
     Attributes:
         paused: simulated time stands still on request.
         silent: the other side has not answered in time.
+        patience: how long that is, s of wall time.
         missed: deadlines missed (realtime).
         lost: wall time given up after long delays, s (realtime).
     """
@@ -39,6 +41,7 @@ class Pacer:
         self.last_loss = -np.inf
         self._began = time.monotonic()
         self.started = False
+        self.patience = float(node.values['command_timeout'])
         self._last_command = time.monotonic()
         self._finished_at: float | None = None
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -97,6 +100,7 @@ class Lockstep(Pacer):
         """Wait for the others, then publish the first instant."""
         self.readiness = Readiness(self.node, self.node.values['wait_for'], self.node.values['wait_timeout'])
         self.node.create_timer(WATCH_PERIOD, self._watch, clock=self._steady)
+        self.patience = max(self.node.values['command_timeout'], LOCKSTEP_PATIENCE)
         self._answered = False
 
     def _watch(self) -> None:
@@ -108,8 +112,7 @@ class Lockstep(Pacer):
                 self._begin()
             return
         waited = time.monotonic() - self._last_command
-        quiet = waited > max(self.node.values['command_timeout'], 2 * WATCH_PERIOD)
-        if quiet and not (self.paused or self.node.finished) and not self.silent:
+        if waited > self.patience and not (self.paused or self.node.finished) and not self.silent:
             self.silent = True
             self.node.get_logger().error(
                 f'no command for t = {self.now():.4f} s since {waited:.2f} s: simulated time stands still'
@@ -193,7 +196,7 @@ class RealTime(Pacer):
 
     def _check_silence(self) -> None:
         waited = time.monotonic() - self._last_command
-        if waited > self.node.values['command_timeout']:
+        if waited > self.patience:
             if not self.silent and self.node.commands:
                 self.node.get_logger().error(f'no command since {waited:.2f} s: holding the joints where they are')
             if not self.silent:

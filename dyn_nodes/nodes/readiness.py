@@ -8,6 +8,8 @@ from typing import Any
 
 IGNORED = ('/rosout', '/parameter_events', '/diagnostics')
 RECORDER = 'recorder_node'
+GRACE = 0.25
+"""Wall time between seeing that all are there and starting, s: the others may see it a moment later."""
 
 
 class Readiness:
@@ -25,12 +27,15 @@ class Readiness:
         self.began = time.monotonic()
         self.missing = ''
         self._said = 0.0
+        self._since: float | None = None
 
     def check(self) -> bool:
         """Return True once time may start."""
         self.missing = self._missing()
         if not self.missing:
-            return True
+            self._since = self._since or time.monotonic()
+            return time.monotonic() - self._since > GRACE
+        self._since = None
         waited = time.monotonic() - self.began
         if waited > self.timeout:
             self.node.get_logger().warn(f'starting without waiting any longer: {self.missing}')

@@ -15,6 +15,9 @@ from __future__ import annotations
 
 from collections import deque
 
+SHARED_TOPICS = ('/diagnostics', '/rosout')
+"""Topics of many publishers: what they say at the same instant is put in the order of its bytes; arrival is chance."""
+
 Entry = tuple[int, str, int, int, int, bytes]
 """Log time, topic name, arrival number, topic number, publish time, data."""
 
@@ -91,5 +94,10 @@ class HoldBack:
 
     @staticmethod
     def _ordered(entries: list[Entry]) -> list[tuple[int, int, int, bytes]]:
-        entries.sort()
+        entries.sort(key=_turn)
         return [(number, time, published, data) for time, _, _, number, published, data in entries]
+
+
+def _turn(entry: Entry) -> tuple[int, str, bytes, int]:
+    time, topic, arrival, _, _, data = entry
+    return time, topic, data if topic in SHARED_TOPICS else b'', arrival

@@ -28,6 +28,9 @@ MAX_PARTICIPANT_INDEX = 99
 LEASE_SECONDS = 5
 #: How long a writer waits at its end for readers that have not got everything; a dead reader costs this much.
 LINGER_MILLISECONDS = 100
+#: Longest time between two calls of a writer to readers that owe an answer. Cyclone's own 8 s let a lockstep exchange
+#: stand still for seconds when a first sample came before the reader knew its writer.
+HEARTBEAT_MILLISECONDS = 200
 
 idl_types: Any = _types  # its classes are generic at run time only
 
@@ -76,7 +79,8 @@ def domain_configuration(environment: Any = os.environ) -> str | None:
         f'<MaxAutoParticipantIndex>{MAX_PARTICIPANT_INDEX}</MaxAutoParticipantIndex>'
         f'<LeaseDuration>{LEASE_SECONDS}s</LeaseDuration>'
         f'{f"<Peers>{elements}</Peers>" if peers else ""}</Discovery>'
-        f'<Internal><WriterLingerDuration>{LINGER_MILLISECONDS}ms</WriterLingerDuration></Internal>'
+        f'<Internal><WriterLingerDuration>{LINGER_MILLISECONDS}ms</WriterLingerDuration>'
+        f'<HeartbeatInterval max="{HEARTBEAT_MILLISECONDS}ms">100ms</HeartbeatInterval></Internal>'
         '</Domain></CycloneDDS>'
     )
 
