@@ -1,0 +1,336 @@
+"""The speeds that the project promises, measured against their peers in one run.
+
+    python benchmarks/bench.py [--quick]
+
+Prints a table and writes `build/bench.json`: {name: {ratio, ours, peer, unit, peer_name, ...}}. The exit status is 1
+where a bar is missed. Numbers measured and how to read them: `benchmarks/README.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import timeit
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from dyn_nodes.commands.free_domain import choose_domain
+from dyn_nodes.control import load_voltage_profile
+from dyn_nodes.model import Machine, load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation import Inputs, RigidBodyModel, Settings, System, initial_state
+
+REPORT = Path(__file__).resolve().parents[1] / 'build' / 'bench.json'
+URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')
+TASK = find_resource('config/tasks/pick_and_place_recovery.yaml')
+THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
+LEAST_RATIO = {
+    'forward_dynamics_call': 3.5,
+    'forward_dynamics_batch': 6.0,
+    'task_realtime_factor': 300.0,
+    'second_start_s': 1.0,
+}
+GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
+START_LIMIT = 3.0  # s
+BATCH = 20_000  # states
+SLICE = 4_000  # calls in one measurement: short, so that some fall between what else the machine does
+
+
+@dataclass
+class Result:
+    """A figure of ours beside the peer's. `ratio` is how many times better ours is."""
+
+    ratio: float
+    ours: float
+    peer: float
+    unit: str
+    peer_name: str
+    error_rad: float | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return what goes into the file."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep this process on one core, where the system lets it."""
+    if not hasattr(os, 'sched_setaffinity'):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def interleaved(ours: Callable[[], float], peer: Callable[[], float], rounds: int) -> tuple[float, float]:
+    """Return the best time of each, measured in turns, so that whatever else the machine does hits both."""
+    times = [(ours(), peer()) for _ in range(rounds)]
+    return min(t for t, _ in times), min(t for _, t in times)
+
+
+def seconds_per_call(statement: str, names: dict[str, Any], number: int) -> Callable[[], float]:
+    """Return a measurement of a statement, s a call. The statement is compiled into timeit's loop: no call is added."""
+    timer = timeit.Timer(statement, globals=names)
+    return lambda: timer.timeit(number) / number
+
+
+class Loader:
+    """The free-base log-loader without payload, here and in Pinocchio, and random states of it."""
+
+    def __init__(self, machine: Machine) -> None:
+        try:
+            import pinocchio as pin
+        except ImportError:
+            raise SystemExit("Pinocchio, the peer, is not installed: pip install '.[bench]'") from None
+        self.pin = pin
+        self.model = RigidBodyModel(machine)
+        self.peer = pin.buildModelFromUrdf(str(URDF), pin.JointModelFreeFlyer())
+        self.peer_data = self.peer.createData()
+        self.parameters = self.model.parameters(payload=0.0)
+        joints = [self.peer.joints[self.peer.getJointId(name)] for name in self.model.velocity_names[6:]]
+        # Pinocchio: linear before angular, its own order of joints, cosine and sine of an unlimited one
+        self.order = np.array([3, 4, 5, 0, 1, 2, *(joint.idx_v for joint in joints)])
+        self.joints = joints
+
+    def states(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return random positions (unit quaternions), velocities and efforts, (count, n) each."""
+        rng = np.random.default_rng(0)
+        q, v = rng.normal(size=(count, self.model.nq)), rng.normal(size=(count, self.model.nv))
+        q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+        return q, v, 1e5 * rng.normal(size=(count, self.model.nv))
+
+    def peer_state(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the same state as Pinocchio wants it."""
+        position = np.zeros(self.peer.nq)
+        position[:7] = q[:7]
+        for joint, angle in zip(self.joints, q[7:]):
+            place = slice(joint.idx_q, joint.idx_q + joint.nq)
+            position[place] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
+        velocity, effort = np.empty(self.peer.nv), np.empty(self.peer.nv)
+        velocity[self.order], effort[self.order] = v, tau
+        return position, velocity, effort
+
+    def check(self, accelerations: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
+        """Raise ValueError where ours is not what Pinocchio computes: a wrong answer has no speed."""
+        expected = self.pin.aba(self.peer, self.peer_data, *self.peer_state(q, v, tau))[self.order]
+        if np.abs(accelerations - expected).max() > 1e-9 * np.abs(expected).max():
+            raise ValueError('forward dynamics differs from Pinocchio: nothing to compare')
+
+
+def forward_dynamics_call(loader: Loader, rounds: int) -> Result:
+    """One call from Python each."""
+    q, v, tau = (column[0].copy() for column in loader.states(1))
+    names = {
+        'ours': loader.model.kernels.forward_dynamics,
+        'aba': loader.pin.aba,
+        'model': loader.peer,
+        'data': loader.peer_data,
+        **dict(zip(('q', 'v', 'tau'), (q, v, tau))),
+        **dict(zip(('pq', 'pv', 'ptau'), loader.peer_state(q, v, tau))),
+        'p': loader.parameters,
+        'a': np.empty(loader.model.nv),
+    }
+    ours = seconds_per_call('ours(q, v, tau, p, a)', names, SLICE)
+    peer = seconds_per_call('aba(model, data, pq, pv, ptau)', names, SLICE)
+    ours()
+    loader.check(names['a'], q, v, tau)
+    best, theirs = interleaved(ours, peer, 10 * rounds)
+    return Result(theirs / best, best * 1e6, theirs * 1e6, 'us/call', 'pinocchio.aba, called from Python')
+
+
+def forward_dynamics_batch(loader: Loader, rounds: int) -> Result:
+    """Ours over the rows of arrays in one call; the peer over ready-made rows in a loop of Python."""
+    q, v, tau = loader.states(BATCH)
+    p, a = np.tile(loader.parameters, (BATCH, 1)), np.empty_like(v)
+    batch = loader.model.kernels.forward_dynamics_batch
+    rows = [loader.peer_state(*state) for state in zip(q, v, tau)]
+    names = {
+        'batch': batch,
+        'q': q,
+        'v': v,
+        'tau': tau,
+        'p': p,
+        'a': a,
+        'rows': rows,
+        'aba': loader.pin.aba,
+        'model': loader.peer,
+        'data': loader.peer_data,
+    }
+    ours = seconds_per_call('batch(q, v, tau, p, a)', names, 1)
+    peer = seconds_per_call('for x, y, z in rows: aba(model, data, x, y, z)', names, 1)
+    ours()
+    for k in range(0, BATCH, 997):
+        loader.check(a[k], q[k], v[k], tau[k])
+    best, theirs = interleaved(ours, peer, rounds)
+    unit = 1e6 / BATCH
+    return Result(theirs / best, best * unit, theirs * unit, 'us/state', 'pinocchio.aba, looped over from Python')
+
+
+def task_inputs() -> tuple[Inputs, float]:
+    """Return the voltages of the reference task (P3D) and its duration, s."""
+    profile = load_voltage_profile(TASK)
+    knots = np.asarray(profile.knot_times, dtype=float)
+    volts = profile.evaluate(knots, profile.actuators)
+    columns = {f'{name}/voltage': column for name, column in zip(profile.actuators, np.asarray(volts).T)}
+    return Inputs(knots, columns), float(profile.duration)
+
+
+def task_realtime_factor(machine: Machine, rounds: int) -> Result:
+    """The whole task with suspension, friction and hydraulics at 1 ms, against the clock."""
+    system = System(machine)
+    inputs, duration = task_inputs()
+    p = system.parameters()
+    start = initial_state(system, p)
+    times = np.linspace(0.0, duration, round(duration / 0.1) + 1)
+
+    def run(step: float) -> Any:
+        return system.run(start, times, inputs, p, Settings(step=step))
+
+    converged, task = run(2e-5), run(1e-3)
+    if (converged.status, task.status) != ('done', 'done'):
+        raise ValueError(f'the task ended as {task.status}, its converged solution as {converged.status}')
+    turned = slice(3, system.nq)  # quaternion and joint angles
+    error = float(np.abs(task.states[:, turned] - converged.states[:, turned]).max())
+    best = min(timeit.repeat(lambda: run(1e-3), number=1, repeat=rounds))
+    factor = duration / best
+    return Result(factor, factor, 1.0, 'simulated s/s', 'real time', error)
+
+
+def first_message(node: str, topic: str, kind: str) -> float:
+    """Start a node as a process; return the time to its first message, s. Raises TimeoutError after a minute."""
+    from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
+
+    domain = choose_domain({})
+    context = Context()
+    context.init(args=None, domain_id=domain)
+    listener = Node('bench_listener', context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(listener)
+    arrived: list[float] = []
+    listener.create_subscription(message(kind), topic, lambda _: arrived.append(time.monotonic()), 10)
+    spinner = threading.Thread(target=executor.spin, daemon=True)
+    spinner.start()
+    environment = {key: value for key, value in os.environ.items() if key not in THREADS}
+    environment['ROS_DOMAIN_ID'] = str(domain)
+    with tempfile.TemporaryFile('w+') as log:
+        begin = time.monotonic()
+        command = [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args', '-p', 'machine:=log_loader']
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            while not arrived and process.poll() is None and time.monotonic() < begin + 60.0:
+                time.sleep(0.002)
+            if not arrived:
+                log.seek(0)
+                raise TimeoutError(f'{node} sent nothing on {topic}:\n{log.read()[-2000:]}')
+        finally:
+            stop(process)
+            executor.shutdown()
+            listener.destroy_node()
+            context.shutdown()
+            spinner.join(5)
+    return arrived[0] - begin
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to end, and make it end."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(10)
+
+
+def second_start(rounds: int) -> Result:
+    """From the start of the process to the first joint_states, everything compiled: the median of several starts."""
+    topic = ('dynamics_node', 'joint_states', 'sensor_msgs/msg/JointState')
+    first_message(*topic)  # the first start may compile
+    seconds = float(np.median([first_message(*topic) for _ in range(rounds)]))
+    return Result(START_LIMIT / seconds, seconds, START_LIMIT, 's', 'the promised limit')
+
+
+def misses(results: dict[str, Result]) -> list[str]:
+    """Say which bars are missed."""
+    found = [
+        f'{name}: {results[name].ratio:.3g} times, promised {bar:g}'
+        for name, bar in LEAST_RATIO.items()
+        if not results[name].ratio >= bar
+    ]
+    error = results['task_realtime_factor'].error_rad
+    if error is None or not error < GREATEST_ERROR:
+        found.append(f'task_realtime_factor: error {error} rad, promised {GREATEST_ERROR:g} rad')
+    return found
+
+
+def show(results: dict[str, Result], console: Console) -> None:
+    """Print the table."""
+    table = Table(title='dyn_nodes against its peers')
+    table.add_column('benchmark', no_wrap=True)
+    for title in ('ours', 'peer', 'ratio', 'bar'):
+        table.add_column(title, justify='right', no_wrap=True)
+    table.add_column('unit', no_wrap=True)
+    for name, result in results.items():
+        ratio = f'[{"red" if result.ratio < LEAST_RATIO[name] else "green"}]{result.ratio:.2f}'
+        table.add_row(name, f'{result.ours:.4g}', f'{result.peer:.4g}', ratio, f'{LEAST_RATIO[name]:g}', result.unit)
+    console.print(table)
+    for name, result in results.items():
+        note = f'; error {result.error_rad:.1e} rad against a step of 20 us' if result.error_rad is not None else ''
+        console.print(f'{name}: the peer is {result.peer_name}{note}', soft_wrap=True, highlight=False)
+
+
+def single_threaded() -> None:
+    """Start this program again with one thread for every library, unless it is so already."""
+    wanted = dict.fromkeys(THREADS, '1')
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        command = [sys.executable, str(Path(__file__).resolve()), *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, **wanted})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, report, and return the exit status."""
+    parser = argparse.ArgumentParser(description='Measure the promised speeds against their peers.')
+    parser.add_argument('--quick', action='store_true', help='a few rounds only: for a look, not for a record')
+    parser.add_argument('--json', type=Path, default=REPORT, help='where the results go (%(default)s)')
+    options = parser.parse_args(arguments)
+    rounds = 3 if options.quick else 15
+    machine = load_machine(URDF, CONFIG)
+    results: dict[str, Result] = {}
+    with one_core():
+        loader = Loader(machine)
+        results['forward_dynamics_call'] = forward_dynamics_call(loader, rounds)
+        results['forward_dynamics_batch'] = forward_dynamics_batch(loader, rounds)
+        results['task_realtime_factor'] = task_realtime_factor(machine, rounds)
+    results['second_start_s'] = second_start(1 if options.quick else 3)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({name: result.record() for name, result in results.items()}, indent=2) + '\n')
+    console = Console()
+    show(results, console)
+    console.print(f'written to {options.json}')
+    missed = misses(results)
+    for line in missed:
+        console.print(f'[red]missed: {line}')
+    return 1 if missed else 0
+
+
+if __name__ == '__main__':
+    single_threaded()
+    sys.exit(main())
