@@ -12,7 +12,15 @@ import numpy as np
 from dyn_nodes.middleware import Clock, ClockType, Node, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp, valve_order
+from dyn_nodes.nodes.exchange import (
+    DEPTH_REALTIME,
+    WATCH_PERIOD,
+    Every,
+    command_qos,
+    data_qos,
+    set_stamp,
+    valve_order,
+)
 from dyn_nodes.nodes.hydraulic_health import HydraulicHealth
 from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -106,8 +114,9 @@ class HydraulicActuatorNode(Node):
         self.heard = self.commanded = time.monotonic()
         self._message: Any = None
         self._volts, self._commands = np.zeros(count), np.zeros(count)
-        self._fresh = False
-        self._stale = 0
+        self._fresh = False  # a command has come that no instant has taken yet
+        self._stale = 0  # commands still to come that are meant for instants before time went back
+        self._commanded_stamp: int | None = None  # the last instant that took one
 
     def _create_topics(self) -> None:
         data, command = data_qos(self.lockstep), command_qos(self.lockstep)
@@ -118,7 +127,9 @@ class HydraulicActuatorNode(Node):
         self.commands_out = self.create_publisher(JointState, 'joint_command', command)
         self.reports = HydraulicReports(self, self.machine, data)
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
-        self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, command)
+        heard = command_qos(self.lockstep)
+        heard.depth = DEPTH_REALTIME  # of this side: around a reset two may come at once, and both count
+        self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, heard)
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -167,12 +178,15 @@ class HydraulicActuatorNode(Node):
         if self.stamp is None:
             return 0.0 if self._start(msg, positions) else None
         gap = (stamp - self.stamp) / NANO
-        if 0.0 < gap <= MOST_AT_ONCE or (gap > 0.0 and self.fault):
-            return None if self.fault and not self.lockstep else gap
+        if gap > 0.0 and self.fault:
+            return None  # until time goes back, or ~/reset
+        if 0.0 < gap <= MOST_AT_ONCE:
+            return gap
         started = self._start(msg, positions)
         self.restarts += 1
         if gap < 0.0:
-            self._stale = 1 if self.waiting is not None else 0
+            self._stale = int(self._awaits_command())
+            self._commanded_stamp = None
             self.get_logger().info(f'time went back by {-gap:.3f} s: the oil starts again')
         else:
             self.get_logger().warn(f'no joint_states for {gap:.3f} s of their time: the oil starts again')
@@ -198,16 +212,22 @@ class HydraulicActuatorNode(Node):
         if self.lockstep and self.waiting is None and self.answered:
             self.commands_out.publish(self._reply)
 
+    def _awaits_command(self) -> bool:
+        """Tell whether the instant that waits for its answer has not got its valve_commands yet."""
+        if self.waiting is None or self.waiting[0] == self._commanded_stamp:
+            return False
+        return self._command_due.at(self.waiting[0])
+
     def _answer(self) -> None:
         """Lockstep: give the efforts of this exchange, once its valve_commands are here."""
         if self.waiting is None or self.fault:
             return
         stamp, positions, velocities = self.waiting
-        if self._command_due.at(stamp):
+        if self._awaits_command():
             if not self._fresh:
                 return
             self._fresh = False
-            self._volts = self._commands
+            self._volts, self._commanded_stamp = self._commands, stamp
         due = self._report_due.at(stamp)
         outputs = self.exchange.system.outputs(positions, velocities) if due else {}
         try:

@@ -15,6 +15,7 @@ from node_testing import JOINTS, POSTURE, Outbox, joint_state, statuses, values_
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes import controller_health
 from dyn_nodes.nodes.controller_node import ControllerNode
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
 
@@ -264,7 +265,7 @@ class TestSilence:
         node = make(task=task)
         play(node, 0.0, 0.1)
         now = time.monotonic()
-        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + 2.0)
+        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
         node._watch()
         assert len(sent(node)) == 10
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2

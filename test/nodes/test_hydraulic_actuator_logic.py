@@ -13,6 +13,7 @@ from node_testing import EFFORTS, JOINTS, POSTURE, Outbox, joint_state, statuses
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes import hydraulic_health
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import seconds_of_stamp
@@ -139,6 +140,28 @@ class TestLockstep:
         assert status.level == 2
         assert 'diverged' in status.message
 
+    @pytest.mark.parametrize('instant', [0.001, 0.01])
+    @pytest.mark.parametrize('how', ['time goes back', 'reset'])
+    def test_it_goes_on_after_a_divergence_at_any_instant(self, node: Any, instant: float, how: str) -> None:
+        for k in range(round(instant * 1e3)):
+            if k == 0:
+                node._on_valve_commands(volts(0, 0, 0))
+            node._on_joint_states(joint_state(k * 1e-3))
+        if instant == 0.01:
+            node._on_valve_commands(volts(0, 0, 0))
+        node._on_joint_states(joint_state(instant, velocity=(0.0, 1e12, 0.0)))
+        count = len(node.commands_out.messages)
+        assert node.fault
+        if how == 'time goes back':
+            node._on_joint_states(joint_state(0.0))
+            assert len(node.commands_out.messages) == count  # its command is not here yet
+            node._on_valve_commands(volts(0, 0, 0))
+        else:
+            node.waiting = (node.waiting[0], node.waiting[1], np.zeros(3))  # what drove it apart has gone
+            assert node._on_reset(None, Answer()).success
+        assert len(node.commands_out.messages) == count + 1
+        assert not node.fault
+
     def test_diagnostics_are_paced_and_stamped_by_simulated_time(self, node: Any) -> None:
         for k in range(2101):
             if k % 10 == 0:
@@ -157,7 +180,7 @@ class TestLockstep:
         node._watch()
         assert node.diagnostics.publisher.messages == []
         now = time.monotonic()
-        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + 2.0)
+        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
         node._watch()
         status = statuses(node.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
