@@ -99,16 +99,16 @@ def joints(outcome: Outcome, other: Outcome | None = None, names: tuple[str, str
 def postures(outcome: Outcome, times: Sequence[float], columns: int = 4) -> Figure:
     """Return stick figures of the machine at some times."""
     rows = math.ceil(len(times) / columns)
-    figure, axes = panels(rows, 2.1 * rows + 0.2, columns)
+    figure, axes = panels(rows, 1.65 * rows + 0.1, columns)
     slope = outcome.case.slope
     for panel in axes[len(times) :]:
         panel.set_visible(False)
     for panel, time in zip(axes, times):
         _posture(panel, outcome, time, math.radians(-slope))
         rotation = outcome.at('rotation', time)
-        panel.set_title(f't = {time:g} s   base {rotation + 0.0:.1f}°', fontsize=9)
+        panel.set_title(f't = {time:g} s   base {round(rotation, 1) + 0.0:.1f}°', fontsize=9)
         panel.set_aspect('equal')
-        panel.set(xlim=(-4.2, 9.6), ylim=(-3.2 if slope else -1.2, 7.4), xticks=[], yticks=[])
+        panel.set(xlim=(-4.2, 9.6), ylim=(-3.4, 4.6) if slope else (-1.9, 6.1), xticks=[], yticks=[])
         panel.grid(False)
         panel.spines[['left', 'bottom']].set_visible(False)
     return figure

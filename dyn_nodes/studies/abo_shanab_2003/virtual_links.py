@@ -1,0 +1,256 @@
+"""Studies E1 and E2: virtual links, for a joint of three degrees of freedom and for a reaction (chapter 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.multibody import lagrange_euler
+from dyn_nodes.multibody.dh_machines import GRAVITY, spherical_joint
+from dyn_nodes.multibody.virtual_link_examples import ThreeLinkChain, spherical_joint_torque
+from dyn_nodes.studies.abo_shanab_2003 import figures
+from dyn_nodes.studies.framework import StudyRun, study
+
+Array = NDArray[np.float64]
+SPHERICAL = {'mass': 5.0, 'com_height': 0.3, 'inertia': 2.0, 'axial_inertia': 0.7, 'length': 0.4}
+CHAIN = ThreeLinkChain(
+    (1.0, 0.8, 0.6), (0.5, 0.4, 0.3), (10.0, 8.0, 5.0), (10.0 / 12.0, 8.0 * 0.64 / 12.0, 5.0 * 0.36 / 12.0)
+)
+STATES = 200
+STEPS = (1e-3, 2e-3, 5e-3)  # s
+DURATION = 10.0  # s
+RELEASED = (1.0, 0.5, -0.5)  # rad
+
+
+@study('abo-shanab-2003/e1', 'Spherical joint by virtual links against the closed form')
+def e1(s: StudyRun) -> None:
+    """Torques of the z-y-z angles at random states."""
+    chain = spherical_joint(**SPHERICAL)
+    generator = np.random.default_rng(1)
+    by_chain, by_newton, closed = (np.empty((STATES, 3)) for _ in range(3))
+    for k in range(STATES):
+        q, qd, qdd = generator.uniform(-np.pi, np.pi, 3), generator.normal(size=3), generator.normal(size=3)
+        by_chain[k] = lagrange_euler.inverse_dynamics(chain, q, qd, qdd)
+        by_newton[k] = lagrange_euler.newton_euler(chain, q, qd, qdd).torque
+        closed[k] = spherical_joint_torque(q, qd, qdd, **SPHERICAL)
+    size = np.abs(closed).max()
+    for k in range(3):
+        difference = float(np.abs(by_chain[:, k] - closed[:, k]).max() / size)
+        s.near(
+            f'torque {k + 1}: virtual links against first principles, {STATES} states',
+            'p. 25 to 32',
+            0.0,
+            difference,
+            absolute=1e-12,
+        )
+    s.near(
+        'recursive Newton-Euler against first principles',
+        'spec 6.2',
+        0.0,
+        float(np.abs(by_newton - closed).max() / size),
+        absolute=1e-12,
+    )
+    torque = lagrange_euler.inverse_dynamics(chain, (0.3, 0.8, -0.5), (1.0, -0.6, 2.0), (0.5, 1.5, -1.0))
+    for k, expected in enumerate((-8.098068851553, 28.658108067383, -0.154863093551)):
+        s.near(f'torque {k + 1} at the reference state, N m', 'spec 6.2', expected, float(torque[k]), relative=1e-11)
+
+    def draw() -> figures.Figure:
+        figure, (axes,) = figures.panels(1, 3.2)
+        for k, colour in zip(range(3), figures.LINES):
+            error = np.abs(by_chain[:, k] - closed[:, k]) / size
+            axes.semilogy(np.maximum(error, 1e-18), '.', color=colour, label=f'torque {k + 1}')
+        axes.axhline(1e-12, color=figures.GREY, linewidth=1.0)
+        axes.set(xlabel='random state', ylabel='relative difference', ylim=(1e-18, 1e-11))
+        figures.legend(axes)
+        return figure
+
+    s.figure('difference', 'Virtual links against the closed form, relative to the greatest torque', draw)
+
+
+@dataclass(frozen=True, eq=False)
+class Swing:
+    """A free swing of the three-link chain.
+
+    Attributes:
+        time: (t,) s.  angles: (t, 3) rad.  energy: (t,) J.
+        drift: (t,) m, how far the joint A has opened; zero by construction with virtual links.
+        reaction: (t,) size of the force at A, N.
+    """
+
+    time: Array
+    angles: Array
+    energy: Array
+    drift: Array
+    reaction: Array
+
+
+def swing(case: tuple[str, float]) -> Swing:
+    """Let the chain swing for 10 s by the method `virtual_links` or `constrained` (DAE), with a step, s."""
+    method, step = case
+    count = round(DURATION / step)
+    constrained = method == 'constrained'
+    q = np.array(RELEASED)
+    if constrained:
+        q = np.append(q, _second_center(q))
+    n = len(q)
+    state = np.concatenate([q, np.zeros(n)])
+    rows = np.empty((count + 1, 2 * n))
+    rows[0] = state
+    for k in range(count):
+        state = _rk4_step(method, state, step)
+        rows[k + 1] = state
+    # the reaction has sharp peaks: every step where it is looked at, else a hundredth of a second
+    keep = slice(0, None, 1 if case == ('virtual_links', STEPS[0]) else round(0.01 / step))
+    time: Array = np.asarray(np.arange(count + 1)[keep] * step, dtype=np.float64)
+    return _history(method, time, rows[keep])
+
+
+def _second_center(angles: Array) -> Array:
+    """Mass centre of link 2 when joint A is closed: x, y."""
+    l1, d2 = CHAIN.length[0], CHAIN.com[1]
+    return np.array(
+        [
+            l1 * np.sin(angles[0]) + d2 * np.sin(angles[1]),
+            -l1 * np.cos(angles[0]) - d2 * np.cos(angles[1]),
+        ]
+    )
+
+
+def _acceleration(method: str, q: Array, qd: Array) -> Array:
+    zero = np.zeros(3)
+    if method == 'constrained':
+        return np.asarray(CHAIN.constrained_motion(q[:3], qd[:3], zero).acceleration)
+    return np.asarray(CHAIN.accelerations(q, qd, zero))
+
+
+def _rk4_step(method: str, y: Array, h: float) -> Array:
+    n = len(y) // 2
+
+    def rate(x: Array) -> Array:
+        return np.concatenate([x[n:], _acceleration(method, x[:n], x[n:])])
+
+    k1 = rate(y)
+    k2 = rate(y + 0.5 * h * k1)
+    k3 = rate(y + 0.5 * h * k2)
+    k4 = rate(y + h * k3)
+    return y + h / 6.0 * (k1 + 2.0 * (k2 + k3) + k4)
+
+
+def _history(method: str, time: Array, rows: Array) -> Swing:
+    n = rows.shape[1] // 2
+    angles, rates = rows[:, :3], rows[:, n : n + 3]
+    drift, energy, reaction = np.zeros(len(rows)), np.empty(len(rows)), np.empty(len(rows))
+    for k, (q, qd) in enumerate(zip(angles, rates)):
+        matrix, _ = CHAIN.extended_equations(q, np.zeros(3))
+        energy[k] = 0.5 * qd @ matrix[:3, :3] @ qd + _potential(q)
+        if method == 'constrained':
+            drift[k] = float(np.linalg.norm(rows[k, 3:5] - _second_center(q)))
+            reaction[k] = float(np.linalg.norm(CHAIN.constrained_motion(q, qd, np.zeros(3)).multiplier))
+        else:
+            acceleration = CHAIN.accelerations(q, qd, np.zeros(3))
+            reaction[k] = float(np.linalg.norm(CHAIN.reaction(q, qd, acceleration)))
+    return Swing(time, angles.copy(), energy, drift, reaction)
+
+
+def _potential(angles: Array) -> float:
+    (l1, l2, _), (d1, d2, d3), (m1, m2, m3) = CHAIN.length, CHAIN.com, CHAIN.mass
+    c1, c2, c3 = np.cos(angles)
+    return float(-GRAVITY * (m1 * d1 * c1 + m2 * (l1 * c1 + d2 * c2) + m3 * (l1 * c1 + l2 * c2 + d3 * c3)))
+
+
+@study('abo-shanab-2003/e2', 'Reaction in a three-link chain: virtual links, Newton-Euler, constrained Lagrange')
+def e2(s: StudyRun) -> None:
+    """Reaction at the joint between links 1 and 2, and free swings with both methods."""
+    angles, rates, torques = (0.3, 0.7, -0.4), (1.2, -0.8, 2.0), (20.0, -5.0, 3.0)
+    acceleration = CHAIN.accelerations(angles, rates, torques)
+    for k, expected in enumerate((4.5380891166, -21.2997062507, 28.6560372106)):
+        s.near(f'acceleration of link {k + 1}, rad/s2', 'spec 6.1', expected, float(acceleration[k]), relative=1e-10)
+    for axis, expected, value in zip(
+        'xy', (-27.5075987341, 56.3642775169), CHAIN.reaction(angles, rates, acceleration)
+    ):
+        s.near(f'reaction F_{axis}, N', 'spec 6.1', expected, float(value), relative=1e-10)
+    _claim_equality(s)
+    cases = [(method, step) for method in ('virtual_links', 'constrained') for step in STEPS]
+    runs = dict(zip(cases, s.map(swing, cases, 'free swings')))
+    _claim_swings(s, runs)
+
+    def draw() -> figures.Figure:
+        figure, axes = figures.panels(2, 5.2)
+        for step, colour in zip(STEPS, figures.LINES):
+            run = runs['constrained', step]
+            axes[0].semilogy(
+                run.time[1:],
+                np.maximum(run.drift[1:], 1e-18),
+                color=colour,
+                label=f'constrained, step {1e3 * step:g} ms',
+            )
+        axes[0].set_ylabel('opening of the joint, m')
+        axes[0].legend(loc='lower right')
+        run = runs['virtual_links', STEPS[0]]
+        axes[1].plot(run.time, run.reaction, color=figures.BLUE)
+        axes[1].set_ylabel('reaction by virtual links, N')
+        axes[-1].set_xlabel('time, s')
+        axes[-1].set_xlim(0.0, DURATION)
+        return figure
+
+    s.figure('drift', 'The constraint drifts in the constrained form; with virtual links there is none', draw)
+
+
+def _claim_equality(s: StudyRun) -> None:
+    generator = np.random.default_rng(2)
+    worst_force, worst_acceleration, worst_newton = 0.0, 0.0, 0.0
+    for _ in range(STATES):
+        q, qd, torque = generator.uniform(-np.pi, np.pi, 3), generator.normal(size=3), generator.normal(size=3) * 20.0
+        acceleration = CHAIN.accelerations(q, qd, torque)
+        reaction = CHAIN.reaction(q, qd, acceleration)
+        reference = CHAIN.constrained_motion(q, qd, torque)
+        size = max(1.0, float(np.abs(reaction).max()))
+        worst_force = max(worst_force, float(np.abs(reaction - reference.multiplier).max()) / size)
+        change = np.abs(acceleration - reference.acceleration[:3]).max() / max(1.0, np.abs(acceleration).max())
+        worst_acceleration = max(worst_acceleration, float(change))
+        worst_newton = max(worst_newton, float(np.abs(reaction - _newton(q, qd, acceleration)).max()) / size)
+    for name, value in (
+        ('reaction by virtual links against the DAE multiplier', worst_force),
+        ('reaction by virtual links against Newton-Euler', worst_newton),
+        ('accelerations of both methods', worst_acceleration),
+    ):
+        s.near(f'{name}, {STATES} states', 'p. 37 to 42', 0.0, value, absolute=1e-10)
+
+
+def _newton(q: Array, qd: Array, acceleration: Array) -> Array:
+    """Force on link 2 at A: mass times acceleration of links 2 and 3, less their weight."""
+    sine, cosine = np.sin(q), np.cos(q)
+    along, across = np.array([cosine, sine]), np.array([-sine, cosine])  # of d(sin, -cos) by the angle, and twice
+
+    def point(lengths: tuple[float, float, float]) -> Array:
+        return np.asarray((along * acceleration + across * qd**2) @ np.array(lengths))
+
+    (l1, l2, _), (_, d2, d3), (_, m2, m3) = CHAIN.length, CHAIN.com, CHAIN.mass
+    weight = np.array([0.0, (m2 + m3) * GRAVITY])
+    return m2 * point((l1, d2, 0.0)) + m3 * point((l1, l2, d3)) + weight
+
+
+def _claim_swings(s: StudyRun, runs: dict[tuple[str, float], Swing]) -> None:
+    fine = runs['virtual_links', 1e-3]
+    s.near('energy of the swing, J', 'spec 6.1', -170.3056, float(fine.energy[0]), relative=1e-6)
+    for k, expected in enumerate((0.6826134631, 0.9263364195, -17.9376415087)):
+        s.near(
+            f'angle {k + 1} after 10 s, step 1 ms, rad', 'spec 6.1', expected, float(fine.angles[-1, k]), absolute=1e-6
+        )
+    s.near('greatest reaction, N', 'spec 6.1', 1034.06, float(fine.reaction.max()), relative=1e-3)
+    error = float(np.abs(fine.energy - fine.energy[0]).max())
+    s.holds('energy error at a step of 1 ms, J', 'spec 6.1: 5.4e-7', error < 1e-6, expected='< 1e-6', value=error)
+    drifts = [float(runs['constrained', step].drift.max()) for step in STEPS]
+    s.holds(
+        'virtual links: the joint never opens',
+        'p. 42',
+        all(not runs['virtual_links', h].drift.any() for h in STEPS),
+        expected=0.0,
+        value=max(float(runs['virtual_links', h].drift.max()) for h in STEPS),
+    )
+    s.holds('constrained form: the joint opens, m', 'p. 42', drifts[0] > 0.0, expected='> 0', value=drifts[0])
+    s.rising('the drift grows with the step (1, 2, 5 ms), m', 'p. 42', drifts)
+    s.near('drift at a step of 1 ms, m', 'spec 6.1', 1.7e-7, drifts[0], relative=0.05)
+    s.near('drift at a step of 5 ms, m', 'spec 6.1', 1.07e-4, drifts[-1], relative=0.05)
