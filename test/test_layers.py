@@ -19,7 +19,13 @@ LAYERS = (
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # rooms beside the layers: which layer is the lowest that may use them; they know none of the layers
-BESIDE = {'share': 0, 'compile': LEVEL['simulation'], 'recording': LEVEL['studies'], 'launching': LEVEL['nodes']}
+BESIDE = {
+    'share': 0,
+    'compile': LEVEL['simulation'],
+    'recording': LEVEL['studies'],
+    'launching': LEVEL['nodes'],
+    'viewer': LEVEL['nodes'],
+}
 MIDDLEWARE_USERS = {'nodes', 'commands', 'cli', 'middleware'}
 ROS = {'rclpy', 'cyclonedds', 'rosbags', 'rosidl_runtime_py', 'rosbag2_py', 'ament_index_python', 'launch_ros'}
 ROS_FREE = {room for room, level in LEVEL.items() if level < LEVEL['nodes']} | {'compile'}
