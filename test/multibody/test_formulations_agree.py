@@ -83,6 +83,21 @@ def test_virtual_links_give_the_same_link_accelerations(rigid, rigid_chain, chai
         assert_close(a_chain[6:], a[6:], 1e-11)
 
 
+def test_planar_base_is_the_chain_with_its_other_links_locked(log_loader, rigid_chain):
+    planar = RigidBodyModel(replace(log_loader, name='log_loader_planar', base=Base('base_link', 'planar')))
+    assert planar.velocity_names[:3] == ('base_x', 'base_z', 'base_pitch')
+    kept = [rigid_chain.velocity_names.index(name) for name in planar.velocity_names]
+    p, rng = rigid_chain.parameters(), np.random.default_rng(22)
+    for _ in range(100):
+        q, v, a = (np.zeros(rigid_chain.nv) for _ in range(3))
+        small = rng.normal(size=(3, planar.nv))
+        q[kept], v[kept], a[kept] = small
+        assert_close(planar.mass_matrix(small[0], p), rigid_chain.mass_matrix(q, p)[np.ix_(kept, kept)], 1e-13)
+        forces = rigid_chain.inverse_dynamics(q, v, a, p)[kept]
+        assert_close(planar.inverse_dynamics(*small, p), forces, 1e-12)
+        assert_close(planar.forward_dynamics(small[0], small[1], forces, p), small[2], 1e-9)
+
+
 # ---------------------------------------------------------------------------- the source's DH chain, table 7.1
 
 UPWARD = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
