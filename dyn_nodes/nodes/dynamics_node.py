@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
@@ -9,24 +10,23 @@ import numpy as np
 
 from dyn_nodes.middleware import (
     DurabilityPolicy,
-    ExternalShutdownException,
     Node,
     QoSProfile,
     SetParametersResult,
     drive_clock,
-    init,
     message,
     service,
     spin,
 )
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher, Health, status_message
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.pacing import Lockstep, RealTime
+from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
 from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, ParameterError, declare
 from dyn_nodes.nodes.reporting import Reporter, joint_state
+from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
@@ -182,6 +182,10 @@ class DynamicsNode(Node):
             self.diagnostics.update(plant.time)
         self.joint_states.publish(joint_state(plant))
 
+    def repeat(self) -> None:
+        """Publish the present joint states once more."""
+        self.joint_states.publish(joint_state(self.plant))
+
     def due(self, period: str) -> bool:
         """Tell whether the present tick is a multiple of a period parameter."""
         ticks = max(1, round(self.values[period] / self.values['exchange_period']))
@@ -220,8 +224,6 @@ class DynamicsNode(Node):
 
     def event(self, level: int, name: str, text: str) -> None:
         """Publish something that happened."""
-        from dyn_nodes.nodes.diagnostics import Health, status_message
-
         values = {'time': f'{self.plant.time:.6f}'}
         self.events.publish(status_message(self, name, Health(level, text, values)))
         (self.get_logger().error if level else self.get_logger().info)(f'{name}: {text}')
@@ -336,22 +338,19 @@ class DynamicsNode(Node):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop or its run is over."""
-    status = 0
-    with init(args=args):
-        try:
-            node = DynamicsNode()
-        except (ValueError, OSError) as error:
-            print(f'dynamics_node: {error}', file=sys.stderr)
-            return 1
-        try:
+    """Run the node until it is told to stop or its run is over; exit status 1 where the simulation failed."""
+    made: list[DynamicsNode] = []
+
+    def make() -> DynamicsNode:
+        made.append(DynamicsNode())
+        return made[0]
+
+    def spin_to_the_end(node: DynamicsNode) -> None:
+        with contextlib.suppress(RunOver):
             spin(node)
-        except (KeyboardInterrupt, ExternalShutdownException, SystemExit):
-            pass
-        finally:
-            status = 1 if node.health.fault else 0
-            node.destroy_node()
-    return status
+
+    status = run_node('dynamics_node', make, args, spin_to_the_end)
+    return 1 if made and made[0].health.fault else status
 
 
 if __name__ == '__main__':

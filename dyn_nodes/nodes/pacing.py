@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 WATCH_PERIOD = 0.05
 FLUSH_TIME = 0.5
 LATE_WINDOW = 5.0
+REPEAT_PERIOD = 1.0
 MOST_CATCH_UP = 0.1
 """Wall time that a late tick makes good, s; what is beyond is lost and counted."""
+
+
+class RunOver(Exception):  # noqa: N818
+    """The run has come to its end: leaves `spin`."""
 
 
 class Pacer:
@@ -90,7 +95,7 @@ class Pacer:
         if self._finished_at is None:
             self._finished_at = time.monotonic()
         elif time.monotonic() - self._finished_at > FLUSH_TIME:
-            raise SystemExit(0)
+            raise RunOver
 
 
 class Lockstep(Pacer):
@@ -102,6 +107,7 @@ class Lockstep(Pacer):
         self.node.create_timer(WATCH_PERIOD, self._watch, clock=self._steady)
         self.patience = max(self.node.values['command_timeout'], LOCKSTEP_PATIENCE)
         self._answered = False
+        self._asked_again = -np.inf
 
     def _watch(self) -> None:
         self.leave_when_finished()
@@ -117,6 +123,10 @@ class Lockstep(Pacer):
             self.node.get_logger().error(
                 f'no command for t = {self.now():.4f} s since {waited:.2f} s: simulated time stands still'
             )
+        if self.silent and not self.paused and time.monotonic() - self._asked_again > REPEAT_PERIOD:
+            # a node that was started again has not heard this instant; the others answer a repeated one alike
+            self._asked_again = time.monotonic()
+            self.node.repeat()
         self.node.health.wall_update()
 
     def _begin(self) -> None:

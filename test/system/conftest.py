@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import itertools
 import os
 
 import pytest
 from harness import Probe, Processes
 
 
+_NUMBERS = itertools.count(os.getpid() * 7)
+
+
 @pytest.fixture
 def domain() -> int:
-    return 1 + (os.getpid() * 7 + 3) % 95
+    """A domain of its own for every test: a killed node is remembered on its domain until its lease runs out."""
+    return 1 + next(_NUMBERS) % 95
 
 
 @pytest.fixture
