@@ -77,6 +77,7 @@ PARAMETERS = (
 )
 SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale')
 DEPTH_REALTIME, DEPTH_LOCKSTEP = 10, 5000
+LONGEST_EXCHANGE = 0.002
 
 
 class DynamicsNode(Node):
@@ -102,6 +103,11 @@ class DynamicsNode(Node):
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
+        if not self.monolithic and self.values['exchange_period'] > LONGEST_EXCHANGE:
+            self.get_logger().warn(
+                f'exchange_period {self.values["exchange_period"]:g} s: a lightly loaded cylinder needs '
+                f'{LONGEST_EXCHANGE:g} s or less; beyond that the split by topics may oscillate'
+            )
         self.get_logger().info(
             f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, {len(self.machine.wheels)} wheels, '
             f'{self.values["mode"]}, {self.values["actuation"]}'

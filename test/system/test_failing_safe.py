@@ -13,7 +13,7 @@ JointState = message('sensor_msgs/msg/JointState')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Float64 = message('std_msgs/msg/Float64')
 OK, WARN, ERROR = 0, 1, 2
-COMMON = {'machine': 'log_loader', 'mode': 'realtime', 'exchange_period': 0.005}
+COMMON = {'machine': 'log_loader', 'mode': 'realtime', 'exchange_period': 0.002}
 
 
 def level(probe, name: str) -> int:
