@@ -48,6 +48,7 @@ PARAMETERS = (
     Declared('idle_timeout', 10.0, 'a deflected lever left alone for so long goes to neutral, s', 0.5, 600.0),
     Declared('warning', 0.4, 'part of the full scale of a margin below which its gauge warns', 0.0, 1.0),
     Declared('danger', 0.2, 'part of the full scale of a margin below which its gauge is red', 0.0, 1.0),
+    Declared('shadows', True, 'false: no shadows, for browsers without a graphics processor'),
     Declared('mesh_directories', [''], 'where package:// meshes are looked for, besides the ROS paths'),
 )
 DISCOVERY_PERIOD, QUIET_DISCOVERY_PERIOD, QUESTION_PERIOD = 0.5, 4.0, 1.0
@@ -72,6 +73,7 @@ class ViewerNode(Node):
         scale = Scale(self.values['warning'], self.values['danger'])
         title = self.machine.name.replace('_', ' ') if self.machine else 'dyn_nodes'
         self.cockpit = Cockpit(self.values['host'], self.values['port'], title, scale)
+        self.cockpit.set_shadows(self.values['shadows'])
         self._description_shown = ''
         self.connection = Connection(self.values['dynamics_node'], self.values['silence'])
         self.inputs = ViewerInputs(self, self.machine, self._on_description, self.connection)

@@ -71,6 +71,8 @@ class Cockpit:
                 client = self.server.get_clients().get(action.client or 0)
                 if client is not None:
                     self.cameras.choose(client, action.value)
+            elif action.name == 'shadows':
+                self.scene.set_shadows(action.value)
             elif action.name == 'clear_trace':
                 self.scene.clear_trace()
             else:
@@ -81,6 +83,11 @@ class Cockpit:
         self.scene.set_robot(robot, implement)
         self.cameras.unit = self.scene.unit
         self.cameras.start()
+
+    def set_shadows(self, cast: bool) -> None:
+        """Let things cast shadows, or not."""
+        self.scene.set_shadows(cast)
+        self.controls.shadows.value = cast
 
     def update(self, snapshot: Snapshot) -> None:
         """Show an instant: the picture now, the gauges ten times a second, the plots four times."""

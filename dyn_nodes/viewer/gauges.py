@@ -137,6 +137,6 @@ def banner(state: str, text: str, details: str = '') -> str:
     colour = {'running': GREEN, 'paused': AMBER, 'waiting': GREY, 'lost': RED}.get(state, DARK)
     second = f'<div style="font-size:11.5px;opacity:.92">{html.escape(details)}</div>' if details else ''
     return (
-        f'<div data-state="{state}" style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;color:#fff;'
+        f'<div data-connection="{state}" style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;color:#fff;'
         f'background:{css(colour)};font-size:13.5px;line-height:1.35"><b>{html.escape(text)}</b>{second}</div>'
     )

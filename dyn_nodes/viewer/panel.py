@@ -24,7 +24,8 @@ class Action:
     """Something that somebody did on the page.
 
     Attributes:
-        name: 'drive', 'lever', 'push', 'neutral', 'run', 'speed', 'payload', 'slope', 'camera', 'clear_trace'.
+        name: 'drive', 'lever', 'push', 'neutral', 'run', 'speed', 'payload', 'slope', 'camera', 'shadows',
+            'clear_trace'.
         value: what goes with it.
         client: number of the page, None where it is not known.
     """
@@ -227,6 +228,8 @@ class Controls:
         gui = self.gui
         with gui.add_folder('View', order=3.0):
             camera = gui.add_button_group('Camera', tuple(PRESETS), order=0.0)
+            self.shadows = gui.add_checkbox('Shadows', True, hint='Off where the picture is slow.', order=0.5)
             clear = gui.add_button('Clear the trace', icon='eraser', color='gray', order=1.0)
         camera.on_click(self._event('camera', lambda event: event.target.value))
+        self.shadows.on_update(self._event('shadows', lambda event: bool(event.target.value)))
         clear.on_click(self._event('clear_trace'))

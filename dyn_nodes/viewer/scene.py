@@ -68,10 +68,10 @@ class Scene:
 
     def _set_up(self) -> None:
         scene = self.scene
+        self.set_shadows(True)
         scene.set_up_direction('+z')
         scene.set_background_image(sky(), format='png')
         scene.configure_environment_map('park', background=False, environment_intensity=0.55)
-        scene.configure_default_lights(enabled=True, cast_shadow=True)
         self._add('ground', scene.add_frame(GROUND, show_axes=False))
         scene.add_grid(
             f'{GROUND}/grid',
@@ -164,6 +164,11 @@ class Scene:
         """Forget the implement's path."""
         self.trace = []
         self._drop('trace')
+
+    def set_shadows(self, cast: bool) -> None:
+        """Let things cast shadows: handsome, and slow where the browser has no graphics processor."""
+        if self._changed('shadows', cast):
+            self.scene.configure_default_lights(enabled=True, cast_shadow=cast)
 
     def set_mist(self, misty: bool) -> None:
         """Veil the scene: what is seen is not what is."""

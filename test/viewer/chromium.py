@@ -70,8 +70,7 @@ class Chromium:
             self.socket = connect(self._page_address(), max_size=None, open_timeout=20, compression=None, proxy=None)
             for domain in ('Page', 'Runtime', 'Network', 'Log'):
                 self.call(f'{domain}.enable')
-            metrics = {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': False}
-            self.call('Emulation.setDeviceMetricsOverride', **metrics)
+            self.resize(width, height)
         except BaseException:
             self.close()
             raise
@@ -120,6 +119,11 @@ class Chromium:
             self.errors.append(str(what['exceptionDetails'].get('exception', what['exceptionDetails']))[:500])
         elif method == 'Log.entryAdded' and what['entry']['level'] == 'error':
             self.errors.append(what['entry']['text'])
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the page so many pixels large."""
+        metrics = {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': False}
+        self.call('Emulation.setDeviceMetricsOverride', **metrics)
 
     def open(self, address: str) -> None:
         """Go to an address."""

@@ -1,0 +1,256 @@
+"""The cockpit as people see it: a headless Chromium, the viewer node, and the real dynamics node in its own process."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromium import Chromium, find_chromium
+
+from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
+
+pytest.importorskip('viser', reason='the viewer needs viser')
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / 'build' / 'screenshots'
+DOMAIN = 1 + (os.getpid() * 13 + 7) % 95
+SMALL, LARGE = (1040, 620), (1440, 860)
+LOCAL = ('http://127.0.0.1:', 'ws://127.0.0.1:', 'blob:http://127.0.0.1:', 'data:')
+
+
+class Page:
+    """Viewer node, dynamics node and browser, turned by the test itself: no thread runs behind its back."""
+
+    def __init__(self, browser: Chromium, port: int):
+        from dyn_nodes.nodes.viewer_node import ViewerNode
+
+        self.browser = browser
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'PYTHONPATH': str(ROOT)}
+        parameters = ('machine:=log_loader', 'mode:=realtime', 'actuation:=monolithic', 'exchange_period:=0.005')
+        arguments = [word for parameter in parameters for word in ('-p', parameter)]
+        command = [sys.executable, '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', *arguments]
+        self.dynamics = subprocess.Popen(command, env=environment, start_new_session=True)
+        init(
+            args=[
+                '--ros-args',
+                '-p',
+                'machine:=log_loader',
+                '-p',
+                f'port:={port}',
+                '-p',
+                'idle_timeout:=60.0',
+                '-p',
+                'shadows:=false',
+                '-p',
+                'rate:=12.0',
+            ]
+        )
+        self.viewer = ViewerNode()
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.viewer)
+
+    @property
+    def cockpit(self):
+        return self.viewer.cockpit
+
+    def turn(self, seconds: float) -> None:
+        """Let everything run for a while."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.viewer.take(self.executor)
+            self.viewer.frame()
+            time.sleep(0.08)
+
+    def until(self, condition, timeout: float = 30.0):
+        """Let everything run until something holds; its value."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = condition()
+            if value:
+                return value
+            assert time.monotonic() < deadline, f'not within {timeout:g} s; page: {self.state()!r}'
+            self.turn(0.1)
+
+    def state(self) -> str:
+        """What the banner says."""
+        return self.browser.evaluate("document.querySelector('[data-connection]')?.textContent") or ''
+
+    def picture(self, name: str = '') -> np.ndarray:
+        """The middle of the page, without panels and labels' neighbourhood: (height, width, 3)."""
+        from PIL import Image
+
+        self.turn(0.3)
+        data = self.browser.screenshot(SCREENSHOTS / f'{name}.png' if name else None)
+        image = np.asarray(Image.open(io.BytesIO(data)).convert('RGB'), dtype=np.int16)
+        height, width, _ = image.shape
+        return image[height // 5 :, width // 4 : 3 * width // 4]
+
+    def portrait(self, name: str) -> np.ndarray:
+        """A large picture with shadows, kept in build/screenshots."""
+        self.browser.resize(*LARGE)
+        self.cockpit.set_shadows(True)
+        self.turn(1.0)
+        picture = self.picture(name)
+        self.cockpit.set_shadows(False)
+        self.browser.resize(*SMALL)
+        return picture
+
+    def joint(self, name: str) -> float:
+        return self.viewer.inputs.snapshot.joints[name]
+
+    def close(self) -> None:
+        self.viewer.destroy_node()
+        shutdown()
+        self.dynamics.kill()
+        self.dynamics.wait(20)
+
+
+@pytest.fixture(scope='module')
+def page():
+    program = find_chromium()
+    if program is None:
+        pytest.skip('no Chromium: install the package chromium, or name one in $CHROMIUM')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+        patch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
+        with Chromium(program, *SMALL) as browser:
+            opened = Page(browser, 0)
+            try:
+                browser.open(opened.cockpit.address)
+                opened.until(lambda: 'real time' in opened.state())
+                opened.until(lambda: browser.evaluate("document.querySelectorAll('[data-margin]').length") >= 6)
+                # in software the page says so; what is tested here is what lies below that note
+                browser.evaluate("document.querySelectorAll('.mantine-Notification-root').forEach(e => e.remove())")
+                yield opened
+            finally:
+                opened.close()
+
+
+def changed(before: np.ndarray, after: np.ndarray) -> float:
+    """Part of the pixels that are clearly different."""
+    return float((np.abs(before - after).max(axis=2) > 40).mean())
+
+
+def centre(box: dict) -> tuple[float, float]:
+    return box['x'] + box['width'] / 2, box['y'] + box['height'] / 2
+
+
+def test_the_page_shows_a_machine_and_its_margins(page):
+    page.until(lambda: page.viewer.inputs.snapshot.polygon is not None)
+    picture = page.portrait('cockpit')
+    colours = np.unique((picture // 16).reshape(-1, 3), axis=0)
+    assert len(colours) > 60, 'a blank page has few colours'
+    red, green, blue = np.moveaxis(picture, 2, 0)
+    assert ((red > 150) & (green > 100) & (blue < 90)).mean() > 0.02, 'the machine is yellow'
+    gauges = page.browser.evaluate("[...document.querySelectorAll('[data-margin]')].map(e => e.dataset.margin)")
+    assert gauges[0] == 'static'
+    assert {'zmp_degree', 'force_angle', 'load_share', 'net_moment'} <= set(gauges)
+
+
+def test_the_pose_on_the_page_is_that_of_the_topics(page):
+    page.turn(0.5)
+    snapshot = page.viewer.inputs.snapshot
+    position, rotation = page.cockpit.scene.link_pose('base_link')
+    assert position == pytest.approx(snapshot.base_position, abs=1e-3)
+    shown = page.viewer.inputs.robot.poses(snapshot.joints)
+    place, turn = shown['payload_link']
+    tip, _ = page.cockpit.scene.link_pose('payload_link')
+    assert tip == pytest.approx(position + rotation.apply(place), abs=5e-3)
+    assert tip[2] == pytest.approx(turn.apply([0, 0, 0])[2] + place[2] + position[2], abs=0.2)
+
+
+def test_a_slider_moves_the_boom_once_the_levers_are_on(page):
+    start, before = page.joint('boom_joint'), page.picture()
+    page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+    page.until(lambda: page.viewer.levers.armed)
+    page.until(lambda: not page.cockpit.controls.sliders['boom'].disabled)
+    page.turn(0.3)
+    slider = page.browser.place('boom', '.mantine-Slider-track')
+    x, y = centre(slider)
+    page.browser.mouse('mousePressed', x, y)
+    for part in (0.1, 0.2, 0.3):
+        page.browser.mouse('mouseMoved', x - part * slider['width'], y)
+    page.browser.mouse('mouseReleased', x - 0.3 * slider['width'], y)
+    page.until(lambda: page.joint('boom_joint') < start - 0.15)
+    assert page.cockpit.controls.sliders['boom'].value == pytest.approx(-4.8, abs=0.5)
+    after = page.picture()
+    assert changed(before, after) > 0.01
+    position, _ = page.cockpit.scene.link_pose('stick_link')
+    assert position[2] < page.viewer.inputs.robot.poses({'boom_joint': start})['stick_link'][0][2] + 1.6
+
+
+def test_neutral_stops_the_boom(page):
+    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
+    page.until(lambda: page.cockpit.controls.sliders['boom'].value == 0.0)
+    page.turn(1.5)
+    rest = page.joint('boom_joint')
+    page.turn(1.0)
+    assert page.joint('boom_joint') == pytest.approx(rest, abs=0.02)
+    assert page.viewer.levers.armed, 'neutral is no reason to switch off'
+
+
+def test_dropping_the_load_takes_it_off_the_page(page):
+    before, picture = page.viewer.inputs.snapshot.margins['load_share'].value, page.picture()
+    page.browser.click(*centre(page.browser.place('Drop the load', 'span')))
+    page.until(lambda: page.viewer.inputs.snapshot.payload == 0.0)
+    page.until(lambda: page.viewer.inputs.snapshot.margins['load_share'].value > before + 0.03)
+    assert changed(picture, page.picture()) > 0.01, 'the logs are gone'
+
+
+def test_pause_is_said_and_step_advances(page):
+    page.browser.click(*centre(page.browser.place('Pause', 'span')))
+    page.until(lambda: 'Paused at' in page.state())
+    paused = page.viewer.inputs.snapshot.time
+    page.browser.click(*centre(page.browser.place('Step', 'span')))
+    page.until(lambda: page.viewer.inputs.snapshot.time > paused)
+    page.browser.click(*centre(page.browser.place('Play', 'span')))
+    page.until(lambda: page.viewer.inputs.snapshot.time > paused + 0.5)
+
+
+def test_the_ground_tilts_with_the_slope_of_the_dynamics_node(page):
+    before = page.picture()
+    page.viewer.dynamics.set({'slope_pitch': 0.12, 'slope_roll': 0.05})
+    page.viewer.dynamics.parameters.clear()  # what comes back is what the node has
+    page.until(lambda: page.viewer.dynamics.parameters.get('slope_pitch') == pytest.approx(0.12))
+    assert changed(before, page.picture()) > 0.05
+    page.viewer.dynamics.set({'slope_pitch': 0.0, 'slope_roll': 0.0})
+
+
+@pytest.mark.parametrize('preset', ['Top', 'Side', 'Front', 'Follow'])
+def test_camera_presets_show_the_machine_from_elsewhere(page, preset):
+    before = page.picture()
+    page.browser.click(*centre(page.browser.place(preset, 'span')))
+    page.turn(0.5)
+    after = page.picture()
+    assert changed(before, after) > 0.05
+
+
+def test_nothing_is_fetched_from_elsewhere(page):
+    assert page.browser.requests
+    assert [address for address in page.browser.requests if not address.startswith(LOCAL)] == []
+    assert page.browser.errors == []
+
+
+def test_the_levers_go_off_when_the_page_that_drives_goes(page):
+    if not page.viewer.levers.armed:
+        page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+        page.until(lambda: page.viewer.levers.armed)
+    page.browser.open('about:blank')
+    page.until(lambda: not page.viewer.levers.armed)
+    assert page.viewer.levers.reason == 'the page that drove has gone'
+    page.browser.open(page.cockpit.address)
+    page.until(lambda: 'real time' in page.state())
+
+
+def test_a_machine_that_has_gone_is_said(page):
+    page.dynamics.kill()
+    page.dynamics.wait(20)
+    page.until(lambda: 'dynamics_node' in page.state() and 'real time' not in page.state())
+    assert page.browser.evaluate("document.querySelector('[data-connection]').dataset.connection") == 'lost'
+    assert 'The picture is of t =' in page.state()
+    page.picture('lost')
