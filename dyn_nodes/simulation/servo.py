@@ -15,8 +15,8 @@ class JointServo:
     """Efforts that move joints to a reference with a chosen bandwidth and damping ratio.
 
     effort = bias force + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), where L is the inertia that the joints feel on
-    a base that gives way freely, (S M^-1 S^T)^-1. On the ground they feel more, never less: the loop is then slower than
-    wn, but never faster than a sampled effort can follow.
+    a base that gives way freely, (S M^-1 S^T)^-1. On the ground they feel more, never less: the loop is then slower
+    than wn, but never faster than a sampled effort can follow.
 
     Args:
         machine: the machine.

@@ -6,7 +6,6 @@ import os
 import pytest
 from harness import Probe, Processes
 
-
 _NUMBERS = itertools.count(os.getpid() * 7)
 
 
