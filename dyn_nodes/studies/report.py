@@ -114,8 +114,6 @@ def _subtitle(summary: Mapping[str, Any]) -> str:
     if summary['payload_kg'] is not None:
         parts.append(f'{summary["payload_kg"]:,.0f} kg payload')
     parts.append(f'{summary["duration_s"]:.2f} s simulated')
-    if summary['speed']:
-        parts.append(f'{summary["speed"]:.1f} times real time')
     if summary.get('made_at'):
         parts.append(summary['made_at'])
     return ' · '.join(parts)
@@ -147,13 +145,14 @@ def _story(summary: Mapping[str, Any]) -> str:
 
 
 def _tiles(summary: Mapping[str, Any]) -> str:
+    error = None if summary['overturned'] else summary['final_wheel_load_sum_error']
     rows = [
         ('Peak rotation of the base', _number(summary['max_base_rotation_deg'], '.2f', '°')),
         ('Time of the peak', _number(summary['max_base_rotation_time_s'], '.2f', ' s')),
         ('First wheel lifts at', _number(summary['lift_off_time_s'], '.2f', ' s', 'never')),
         ('All wheels down from', _number(summary['touch_down_time_s'], '.2f', ' s', '—')),
         ('Rotation at the end', _number(summary['final_base_rotation_deg'], '.2f', '°')),
-        ('Wheel loads against the weight', _number(summary['final_wheel_load_sum_error'], '+.4%', '')),
+        ('Wheel loads against the weight', _number(error, '+.4%', '')),
     ]
     return '\n'.join(f'<div class="tile"><b>{_text(value)}</b><span>{_text(name)}</span></div>' for name, value in rows)
 
@@ -274,7 +273,7 @@ def _making(summary: Mapping[str, Any], command: str) -> str:
     if command:
         rows.insert(0, ('command', command))
     if summary['wall_time_s'] is not None:
-        rows.append(('wall time', f'{summary["wall_time_s"]:.1f} s for {summary["duration_s"]:.2f} s'))
+        rows.append(('wall time', f'{summary["wall_time_s"]:.1f} s for {summary["duration_s"]:.2f} s simulated'))
     rows.append(('made', datetime.now().astimezone().strftime('%Y-%m-%d %H:%M:%S %z')))
     rows.append(('on', f'{platform.system()} {platform.machine()}, Python {platform.python_version()}'))
     versions = ', '.join(f'{name} {version}' for name, version in installed_versions().items())
