@@ -49,11 +49,11 @@ def karnopp(params: Karnopp, slip_speed: Scalar, deflection: Scalar, stick: Scal
     standing = params.stiffness * deflection + params.damping * slip_speed
     size = ca.fabs(standing)
     loaded = normal > 0.0
-    sliding = ca.fmin(size, params.kinetic * normal)
+    greatest = params.kinetic * normal
     # while the foot slips, no more than the kinetic friction; where spring and damper give less, the foot stands
-    carried = ca.if_else(stick > 0.5, size, sliding)
-    force = loaded * carried * ca.sign(standing)
+    sliding = ca.fmin(ca.fmax(standing, -greatest), greatest)
+    force = loaded * ca.if_else(stick > 0.5, standing, sliding)
     foot_speed = (standing - force) / params.damping
     holds = size <= params.static * normal
-    catches = size - params.kinetic * normal < params.stick_speed * params.damping
+    catches = size - greatest < params.stick_speed * params.damping
     return StickSlip(-force, slip_speed - foot_speed, loaded * ca.if_else(stick > 0.5, holds, catches))

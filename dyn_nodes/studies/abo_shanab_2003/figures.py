@@ -52,7 +52,10 @@ def histories(
         if outcome.overturned and name == 'rotation':
             values = np.where(np.abs(values) > OVER, np.nan, values)
             title += ' (overturns)'
-        axes.plot(outcome.time, values, color=colour, label=title)
+        if outcome.case.contact == 'rigid' and len(lines) > 1:
+            axes.plot(outcome.time, values, color=BLACK, linestyle='--', linewidth=1.1, label=title)
+        else:
+            axes.plot(outcome.time, values, color=colour, label=title)
         lowest = min(lowest, float(np.nanmin(values)))
         over_time(axes, outcome, label)
     axes.set_xlabel('time, s')

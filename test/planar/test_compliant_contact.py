@@ -1,0 +1,142 @@
+"""The planar machine on springs that can't slide: spec section 6.6."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dyn_nodes.simulation import System, settle
+from dyn_nodes.simulation.pinned_planar import PinnedPlanarModel
+from dyn_nodes.studies.abo_shanab_2003.planar import P2, Case, friction_system, hybrid_model, simulate
+
+
+@pytest.fixture(scope='module')
+def model() -> PinnedPlanarModel:
+    return hybrid_model('no_skid', 'literal')
+
+
+@pytest.fixture(scope='module')
+def nominal():
+    return simulate(Case(contact='no_skid'))
+
+
+def test_static_start(model):
+    x = model.initial_state(model.parameters())
+    assert x[1] == pytest.approx(0.289962, abs=1e-6)
+    assert -math.degrees(x[2]) == pytest.approx(-0.39683, abs=1e-5)
+    y = model.outputs('rear', x, np.zeros(2), model.parameters())
+    assert y['rear/normal_force'] == pytest.approx(35_134.5, abs=0.1)
+    assert y['front/normal_force'] == pytest.approx(156_337.1, abs=0.1)
+    assert y['rear/normal_force'] + y['front/normal_force'] == pytest.approx(191_471.58, abs=1e-3)
+
+
+def test_static_start_is_that_of_the_machine_with_friction(model):
+    system = friction_system('lugre', 'edge', 'literal')
+    pose, _, _ = settle(system, system.parameters())
+    assert -math.degrees(pose[4]) == pytest.approx(-0.39683, abs=1e-5)
+    assert isinstance(system, System)
+
+
+def test_nominal_run(nominal):
+    assert nominal.onset == pytest.approx(9.05, abs=5e-3)
+    assert nominal.peak == pytest.approx(13.985, rel=5e-4)
+    assert nominal.peak_time == pytest.approx(13.78, abs=0.011)
+    assert nominal.series['rear_height'].max() == pytest.approx(1.453, abs=5e-4)
+    assert nominal.first('touch_down').time == pytest.approx(15.98, abs=0.01)
+    assert nominal.series['front_height'].max() < 0.3
+    working = (nominal.time >= 4.5) & (nominal.time <= 8)
+    assert nominal.series['rotation'][working].min() == pytest.approx(-0.64, abs=5e-3)
+    assert nominal.series['rotation'][working].max() == pytest.approx(-0.03, abs=5e-3)
+    assert nominal.returned
+
+
+def test_the_base_is_continuous_over_a_change_of_the_reference_edge(nominal):
+    for name in ('rear_height', 'front_height', 'rotation'):
+        change = np.abs(np.diff(nominal.series[name]))
+        for event in nominal.events:
+            place = int(event.time / 0.01)
+            assert change[place] < 3.0 * max(change[place - 2], change[place + 2], 1e-4)
+
+
+def test_the_springs_never_pull(nominal):
+    for wheel in ('rear', 'front'):
+        force, height = nominal.series[f'{wheel}_normal'], nominal.series[f'{wheel}_height']
+        assert (force >= 0.0).all()
+        assert (force[height >= 0.3] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ('payload', 'peak'), [(4000, 1.64), (4500, 2.62), (4800, 4.84), (5000, 13.98), (5100, math.inf)]
+)
+def test_payload_sensitivity(payload, peak):
+    assert simulate(Case(contact='no_skid', payload=payload)).peak == pytest.approx(peak, rel=0.01)
+
+
+@pytest.mark.parametrize(('scale', 'peak'), [(0.25, math.inf), (0.5, 15.43), (1.0, 13.98), (2.0, 10.61)])
+def test_bulk_modulus_sensitivity(scale, peak):
+    assert simulate(Case(contact='no_skid', bulk_modulus=scale)).peak == pytest.approx(peak, rel=0.01)
+
+
+def test_second_profile_without_skidding():
+    assert simulate(Case(P2, 'no_skid')).peak == pytest.approx(10.16, rel=2e-3)
+
+
+@pytest.mark.slow
+def test_held_by_the_middle_of_the_base():
+    assert simulate(Case(contact='middle_held')).peak == pytest.approx(13.90, rel=1e-3)
+    assert simulate(Case(P2, 'middle_held')).peak == pytest.approx(10.01, rel=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('stiffness', 'peak'), [(0.5, math.inf), (1, math.inf), (1.5, 16.68), (2, 14.88), (4, 12.17), (10, 10.87)]
+)
+def test_stiffness_with_axis_inertia(stiffness, peak):
+    run = simulate(Case(contact='no_skid', inertia='axis', stiffness=stiffness))
+    assert run.peak == pytest.approx(peak, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ('payload', 'posture', 'modes'),
+    [
+        (0, (0, -45), ((2.401, 0.324), (3.539, 0.477))),
+        (5000, (0, -45), ((1.431, 0.193), (3.501, 0.471))),
+        (5000, (55, -105), ((1.540, 0.209), (3.250, 0.438))),
+    ],
+)
+def test_modes_with_the_arm_locked(model, payload, posture, modes):
+    """Linearized about the level base at its height of rest, gravity's part in the stiffness included."""
+    machine = model.machine
+    p = model.parameters({'payload_mass': payload})
+    x = model.initial_state(p, dict(zip(('boom_joint', 'stick_joint'), np.radians(posture))))
+    x[2] = 0.0
+    rigid = hybrid_model('rigid', 'literal')
+    M = rigid.mass_matrix('rear', x, rigid.parameters({'payload_mass': payload}))[1:3, 1:3]
+    holding, flat = np.empty(model.nv), np.empty(4)
+    model.module.rest(x, p, holding, flat)
+    K = flat.reshape(2, 2, order='F')
+    arms = np.array([[1.0, 0.0], [1.0, -5.0]])  # height of each edge by that of the rear one and pitch
+    C = sum(wheel.damping * np.outer(arm, arm) for wheel, arm in zip(machine.wheels, arms))
+    system = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, K), -np.linalg.solve(M, C)]])
+    roots = np.linalg.eigvals(system)
+    roots = sorted(roots[roots.imag > 0], key=abs)
+    for root, (frequency, ratio) in zip(roots, modes):
+        assert abs(root) / (2 * np.pi) == pytest.approx(frequency, abs=6e-4)
+        assert -root.real / abs(root) == pytest.approx(ratio, abs=6e-4)
+
+
+@pytest.mark.parametrize(('mass', 'frequency', 'ratio'), [(14_518, 3.4947, 0.47053), (19_518, 3.0141, 0.40581)])
+def test_vertical_mode(model, mass, frequency, ratio):
+    stiffness = sum(wheel.stiffness for wheel in model.machine.wheels)
+    damping = sum(wheel.damping for wheel in model.machine.wheels)
+    assert model.machine.total_mass in (mass, mass - 5000)
+    natural = math.sqrt(stiffness / mass)
+    assert natural / (2 * math.pi) == pytest.approx(frequency, abs=5e-5)
+    assert damping / (2 * mass * natural) == pytest.approx(ratio, abs=5e-6)
+
+
+def test_an_unknown_reference_is_named():
+    with pytest.raises(ValueError, match="'edges' or 'middle', found 'top'"):
+        PinnedPlanarModel(hybrid_model('no_skid', 'literal').machine, reference='top')

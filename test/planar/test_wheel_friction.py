@@ -1,0 +1,151 @@
+"""Wheels that slide: spec sections 2.21, 2.23 and 6.7."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyn_nodes.forces import karnopp, lugre
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.machine import Karnopp, LuGre
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System, initial_state
+from dyn_nodes.studies.abo_shanab_2003.friction import TABLE
+from dyn_nodes.studies.abo_shanab_2003.planar import P1, P2, Case, friction_system, simulate
+
+G7 = Karnopp(0.05, 0.03, 3.5e6, 1.5e5, 1e-3)
+numbers = st.floats(-1.0, 1.0)
+
+
+@given(slip=numbers, deflection=st.floats(-0.01, 0.01), stick=st.sampled_from([0.0, 1.0]), normal=st.floats(0, 2e5))
+def test_karnopp_friction_obeys_its_law(slip, deflection, stick, normal):
+    found = karnopp(G7, slip, deflection, stick, normal)
+    standing = G7.stiffness * deflection + G7.damping * slip
+    foot = slip - float(found.deflection_rate)
+    if normal <= 0:
+        assert float(found.force) == 0.0
+    elif stick:
+        assert float(found.force) == pytest.approx(-standing, abs=1e-9)
+        assert foot == pytest.approx(0.0, abs=1e-12)
+        assert bool(found.stick) == (abs(standing) <= G7.static * normal)
+    else:
+        assert abs(float(found.force)) <= G7.kinetic * normal + 1e-9
+        # the foot has no mass: spring and damper carry the friction force
+        carried = G7.stiffness * deflection + G7.damping * (slip - foot)
+        assert carried == pytest.approx(-float(found.force), abs=1e-6)
+        # and friction on the foot is against its motion
+        assert foot * float(found.force) <= 1e-9
+
+
+@pytest.mark.parametrize('key', [(task, 'edge', model) for task in (P1, P2) for model in ('karnopp', 'lugre')])
+def test_friction_table_at_the_edges(key):
+    task, arm, model = key
+    run = simulate(Case(task, 'friction', friction=model, arm=arm))
+    peak, slide, friction = TABLE[key]
+    assert run.peak == pytest.approx(peak, rel=2e-3)
+    assert run.slide == pytest.approx(slide, rel=0.02)
+    assert run.friction == pytest.approx(friction, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('key', [key for key in TABLE if key[1] == 'source'])
+def test_friction_table_with_the_printed_arms(key):
+    task, arm, model = key
+    run = simulate(Case(task, 'friction', friction=model, arm=arm))
+    peak, slide, friction = TABLE[key]
+    assert run.peak == pytest.approx(peak, rel=2e-3)
+    assert run.slide == pytest.approx(slide, rel=0.02)
+    assert run.friction == pytest.approx(friction, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(('task', 'peak', 'slide'), [(P1, 13.82, 0.142), (P2, 9.82, 0.083)])
+def test_lugre_friction_on_the_ground(task, peak, slide):
+    run = simulate(Case(task, 'friction', arm='ground'))
+    assert run.peak == pytest.approx(peak, rel=2e-3)
+    assert run.slide == pytest.approx(slide, rel=0.02)
+
+
+def test_steps_hardly_change_the_karnopp_run():
+    peaks = [simulate(Case(P2, 'friction', friction='karnopp', step=step)).peak for step in (1e-3, 5e-4, 2.5e-4)]
+    assert peaks == pytest.approx([peaks[-1]] * 3, rel=1e-3)
+
+
+@pytest.mark.parametrize(('rate', 'share'), [(1e3, 0.05192), (1e4, 0.05439), (5e4, 0.05755)])
+def test_break_away_force_rises_with_the_rate(rate, share):
+    """LuGre, mu 0.05 / 0.03: force over weight at which a block of 19518 kg under a force ramp passes 0.01 m/s."""
+    weight, friction, step = 19_518.0 * 9.81, LuGre(0.05, 0.03), 1e-4
+    time = speed = bristle = 0.0
+
+    def rates(v, z, t):
+        found = lugre(friction, v, z, weight)
+        return (rate * t + float(found.force)) / 19_518.0, float(found.bristle_rate)
+
+    while speed < 0.01:
+        a, b = rates(speed, bristle, time)
+        a, b = rates(speed + 0.5 * step * a, bristle + 0.5 * step * b, time + 0.5 * step)
+        speed, bristle, time = speed + step * a, bristle + step * b, time + step
+    assert rate * time / weight == pytest.approx(share, rel=1e-3)
+
+
+def test_planar_wheels_have_one_direction():
+    names = friction_system('lugre', 'edge', 'literal').state_names
+    assert [name for name in names if 'bristle' in name] == ['rear/bristle_longitudinal', 'front/bristle_longitudinal']
+    names = friction_system('karnopp', 'edge', 'literal').state_names
+    assert [name for name in names if 'stick_' in name and '/' in name] == [
+        'rear/stick_longitudinal',
+        'front/stick_longitudinal',
+    ]
+
+
+@pytest.mark.parametrize('model', ['lugre', 'karnopp'])
+def test_friction_holds_the_machine_on_a_slope_or_says_that_it_slides(model):
+    system = friction_system(model, 'edge', 'literal')
+    p = system.parameters({'payload_mass': 0.0}, slope=(0.0, math.radians(2.0)))
+    x0 = initial_state(system, p)
+    run = system.run(x0, np.linspace(0, 1, 101), Inputs.constant(), p)
+    assert np.abs(run.states[:, :3] - x0[:3]).max() < 2e-5
+    held = -(run.output('rear/friction_longitudinal') + run.output('front/friction_longitudinal'))[0]
+    assert held == pytest.approx(14_518 * 9.81 * math.sin(math.radians(2.0)), rel=1e-6)
+    with pytest.raises(NoEquilibriumError, match='slides on this slope'):
+        initial_state(system, system.parameters({'payload_mass': 0.0}, slope=(0.0, math.radians(3.5))))
+
+
+def test_karnopp_wants_a_fixed_step():
+    system = friction_system('karnopp', 'edge', 'literal')
+    x0 = initial_state(system)
+    with pytest.raises(ValueError, match='expected method rk4 with Karnopp friction, found dopri5'):
+        system.run(x0, np.linspace(0, 1, 11), Inputs.constant(), settings=Settings(method='dopri5'))
+
+
+@pytest.mark.parametrize('model', ['lugre', pytest.param('karnopp', marks=pytest.mark.slow)])
+def test_friction_at_the_attachment_makes_no_power_of_its_own(model):
+    """Energy of a run: what the actuators give is what is stored and lost, to the integrator's error."""
+    system = System(friction_system(model, 'edge', 'literal').machine, audit=True)
+    knots = [0, 0.5, 0.8, 2.0, 2.3, 3.0]
+    inputs = Inputs(knots, {'boom/voltage': [0, 0, -5.5, -5.5, 0, 0], 'stick/voltage': [0, 0, -6, -6, 0, 0]})
+    run = system.run(initial_state(system), np.linspace(0, 3, 301), inputs, settings=Settings(step=2.5e-4))
+    stored = run.output('kinetic_energy') + run.output('potential_energy')
+    work = sum(run.state(name) for name in ('work_actuators', 'work_suspension', 'work_friction'))
+    assert np.abs(stored - stored[0] - work).max() < 1e-4 * np.ptp(stored)
+
+
+def test_the_spatial_machine_runs_with_karnopp_friction():
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    friction = Karnopp(0.9, 0.5, machine.wheels[0].stiffness, machine.wheels[0].damping)
+    changed = replace(machine, wheels=tuple(replace(wheel, friction=friction) for wheel in machine.wheels))
+    system = System(changed)
+    assert sum('/stick_' in name for name in system.state_names) == 8
+    x0 = initial_state(system)
+    run = system.run(x0, np.linspace(0, 1, 101), Inputs.constant())
+    assert run.status == 'done'
+    assert np.abs(run.states[:, :3] - x0[:3]).max() < 1e-4
+    # sideways on a slope it is held by the sticking feet
+    p = system.parameters(slope=(math.radians(3.0), 0.0))
+    run = system.run(initial_state(system, p), np.linspace(0, 1, 101), Inputs.constant(), p)
+    assert sum(run.state(f'{wheel.name}/stick_lateral')[-1] for wheel in machine.wheels) == 4
