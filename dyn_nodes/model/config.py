@@ -45,6 +45,7 @@ class Config:
     payload: Payload | None = None
     wheels: tuple[Wheel, ...] = ()
     actuators: tuple[Actuator, ...] = ()
+    reactions: tuple[str, ...] = ()
     assumed: dict[str, str] = field(default_factory=dict)
     places: dict[str, Entry] = field(default_factory=dict)
 
@@ -77,6 +78,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     config.payload = _payload(values.get('payload'))
     config.wheels = _wheels(reader, values.get('wheels'), shared, root_link)
     config.actuators = _actuators(reader, values.get('actuators'), shared)
+    config.reactions = tuple(_get(values, 'reactions', ()))
     return config
 
 

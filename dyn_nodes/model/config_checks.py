@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 import numpy as np
 
 from dyn_nodes.model.config import Config
-from dyn_nodes.model.limits import MANY_TURNS, angle_remark, length_remark
+from dyn_nodes.model.limits import MANY_TURNS, NAME, angle_remark, length_remark
 from dyn_nodes.model.linkage_checks import check_linkage
 from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, MotorActuator, Wheel
 from dyn_nodes.model.posture import center_of_mass, link_poses
@@ -30,6 +31,7 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
     movers: dict[str, str] = {}
     for actuator in config.actuators:
         _check_actuator(actuator, joints, movers, config, report)
+    _check_reactions(config, joints, report)
     if not report.failed:
         _check_support(config, urdf, report)
 
@@ -47,6 +49,19 @@ def _check_base(config: Config, urdf: Urdf, report: Report) -> None:
     if config.overturn_angle > math.pi:
         line = config.line('overturn_angle')
         report.add(line, 'overturn_angle', 'at most pi rad', number(config.overturn_angle))
+
+
+def _check_reactions(config: Config, joints: Mapping[str, Joint], report: Report) -> None:
+    for k, name in enumerate(config.reactions):
+        where = f'reactions.{name}'
+        line = config.line(where)
+        if name not in joints:
+            report.add(line, 'reactions', 'joints of the URDF', did_you_mean(name, joints))
+        elif not re.match(NAME, name):
+            expected = 'joints named with letters, digits and underscores (the topic is joint_reactions/<name>)'
+            report.add(line, 'reactions', expected, repr(name))
+        elif name in config.reactions[:k]:
+            report.add(line, 'reactions', 'every joint once', f'{name!r} twice')
 
 
 def _check_initial(config: Config, joints: Mapping[str, Joint], report: Report) -> None:

@@ -89,4 +89,5 @@ def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...])
         urdf=text,
         sources=sources,
         assumed=config.assumed,
+        reactions=config.reactions,
     )

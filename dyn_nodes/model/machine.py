@@ -320,6 +320,7 @@ class Machine:
         urdf: the URDF text as loaded (for `robot_description`).
         sources: paths of the URDF and YAML files, for messages.
         assumed: dotted keys of the YAML whose values are marked as assumed, with the reason.
+        reactions: names of the joints whose reaction is published; the topic is `joint_reactions/<name>`.
     """
 
     name: str
@@ -336,6 +337,7 @@ class Machine:
     urdf: str
     sources: tuple[str, ...]
     assumed: dict[str, str] = field(default_factory=dict)
+    reactions: tuple[str, ...] = ()
 
     @property
     def movable_joints(self) -> tuple[Joint, ...]:

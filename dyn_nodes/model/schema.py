@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal['number', 'vector', 'text', 'choice', 'flag', 'table', 'partial', 'named', 'positions']
+Kind = Literal['number', 'vector', 'text', 'choice', 'flag', 'table', 'partial', 'named', 'positions', 'names']
 Sign = Literal['any', 'positive', 'non-negative']
 
 
@@ -27,7 +27,7 @@ class Key:
     Attributes:
         kind: `table` is a mapping with the keys of `table`, `partial` one that may lack any of them;
             `named` is a mapping from names to such mappings;
-            `positions` a mapping from joint names to numbers.
+            `positions` a mapping from joint names to numbers; `names` a list of texts.
         unit: SI unit; the sizes that look like another unit are refused by it.
         default: value where the key is absent, `REQUIRED` where it must be present.
     """
@@ -175,4 +175,5 @@ MACHINE = (
     Key('defaults', 'partial', 'what wheels and actuators share', default=None, table=DEFAULTS),
     Key('wheels', 'named', 'wheels and feet, by name', default=None, table=WHEEL),
     Key('actuators', 'named', 'hydraulic actuators, by name', default=None),
+    Key('reactions', 'names', 'joints whose reaction is published, on `joint_reactions/<joint>`', default=()),
 )

@@ -27,6 +27,7 @@ KINDS = {
     'partial': 'mapping',
     'named': 'mapping of names',
     'positions': 'mapping of joints',
+    'names': 'list of names',
 }
 
 
@@ -51,7 +52,7 @@ def _value(key: Key) -> str:
 def _default(key: Key) -> str:
     if key.default is REQUIRED:
         return 'required'
-    if key.default in (None, {}):
+    if key.default in (None, {}, ()):
         return ''
     if isinstance(key.default, tuple):
         return f'[{", ".join(f"{value:g}" for value in key.default)}]'

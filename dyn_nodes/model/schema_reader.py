@@ -102,6 +102,9 @@ class SchemaReader:
         if key.kind == 'positions':
             values[key.name] = self._positions(entry, where)
             return
+        if key.kind == 'names':
+            values[key.name] = self._names(entry, where)
+            return
         plain = self._unmarked(entry)
         value = self._value(key, plain) if plain is not None else None
         if value is not None:
@@ -192,6 +195,20 @@ class SchemaReader:
                 positions[name] = value
                 self.places[f'{where}.{name}'] = child
         return positions
+
+    def _names(self, entry: Entry, where: str) -> tuple[str, ...]:
+        """Return the texts of a list."""
+        if entry.kind != 'list':
+            self.report.add(entry.line, entry.path, 'a list of names', entry.describe())
+            return ()
+        names: list[str] = []
+        for item in entry.items:
+            if item.kind not in ('text', 'quoted') or not item.text.strip():
+                self.report.add(item.line, item.path, 'a name', item.describe())
+                continue
+            names.append(item.text)
+            self.places[f'{where}.{item.text}'] = item
+        return tuple(names)
 
     def named(self, entry: Entry | None) -> Mapping[str, Entry]:
         """Return name -> mapping of a `named` key."""

@@ -11,6 +11,7 @@ from dyn_nodes.nodes.markers import marker_array
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.reaction import JointReaction
 
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')
@@ -67,6 +68,10 @@ class Reporter:
         self.tf = create(TFMessage, '/tf', qos)
         wheels = [wheel.name for wheel in plant.machine.wheels]
         self.reactions = {name: create(WrenchStamped, f'ground_reactions/{name}', qos) for name in wheels}
+        joints = plant.machine.reactions
+        self.joint_reaction = JointReaction(plant.system, joints) if joints else None
+        self.child_links = {name: plant.machine.joint(name).child for name in joints}
+        self.joint_reactions = {name: create(WrenchStamped, f'joint_reactions/{name}', qos) for name in joints}
         measures = plant.observer.measures if plant.observer else ()
         self.margins = {name: create(Float64, margin_topic(name), qos) for name in measures}
         self.edges = {name: create(Float64MultiArray, f'{margin_topic(name)}/edges', qos) for name in measures}
@@ -79,6 +84,7 @@ class Reporter:
         """Publish the state of the plant now."""
         stamp = stamp_of(self.plant.time)
         self._publish_pose(stamp)
+        self._publish_joint_reactions(stamp)
         if balance is not None:
             self._publish_reactions(balance, stamp)
             self._publish_stability(balance, stamp)
@@ -106,6 +112,19 @@ class Reporter:
             wrench.header.stamp, wrench.header.frame_id = stamp, contact_frame(name)
             set_vector(wrench.wrench.force, force)
             self.reactions[name].publish(wrench)
+
+    def _publish_joint_reactions(self, stamp: Any) -> None:
+        """Publish force and torque of the parent on the child at the chosen joints, in the child link's frame."""
+        if self.joint_reaction is None:
+            return
+        plant = self.plant
+        values = self.joint_reaction.of_outputs(plant.x, plant.outputs(), plant.p)
+        for name, reaction in zip(self.joint_reaction.joints, values):
+            wrench = WrenchStamped()
+            wrench.header.stamp, wrench.header.frame_id = stamp, self.child_links[name]
+            set_vector(wrench.wrench.force, reaction[:3])
+            set_vector(wrench.wrench.torque, reaction[3:])
+            self.joint_reactions[name].publish(wrench)
 
     def _publish_stability(self, balance: Balance, stamp: Any) -> None:
         for name, margin in balance.margins.items():

@@ -179,3 +179,7 @@ def test_what_the_source_does_not_give_is_marked_with_a_reason(machine):
     for key in ('defaults.wheel.stiffness', 'defaults.supply.bulk_modulus', 'payload.mass'):
         assert key not in machine.assumed
     assert all(reason.strip() for reason in machine.assumed.values())
+
+
+def test_the_reactions_of_swing_bearing_and_boom_foot_are_published(machine):
+    assert machine.reactions == ('swing_joint', 'boom_joint')
