@@ -21,6 +21,7 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
     profile_inputs,
     simulate,
 )
+from dyn_nodes.studies.abo_shanab_2003.rigid import front_energy_level
 
 NOSE_UP = np.array([1.0, 1.0, -1.0, 1.0, 1.0])  # our pitch is nose down
 
@@ -215,6 +216,26 @@ def test_history_of_the_pick_and_place(lift_and_carry, time, rotation, boom, sti
     assert lift_and_carry.at('stick', time) == pytest.approx(stick, abs=0.06)
     lines = ('boom_head', 'boom_rod', 'stick_head', 'stick_rod')
     assert [lift_and_carry.at(line, time) / 1e6 for line in lines] == pytest.approx(pressures, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ('time', 'level', 'moment'),
+    [
+        (0, 81_567, 178_570),
+        (6, 38_196, 115_197),
+        (7, 17_406, 73_659),
+        (8, 5_259, 37_873),
+        (8.5, 3_570, 30_664),
+        (8.9, 3_098, 28_398),
+        (8.97, 243, 7_426),
+        (14.6, 36_103, 111_534),
+    ],
+)
+def test_energy_level_and_moment_of_the_front_edge(lift_and_carry, time, level, moment):
+    front = lift_and_carry.series['moment_front']
+    place = round(time * 100)
+    assert front[place] == pytest.approx(moment, rel=0.005)
+    assert front_energy_level(front)[place] == pytest.approx(level, rel=0.01)
 
 
 def test_smaller_steps_change_nothing():
