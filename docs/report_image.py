@@ -32,8 +32,7 @@ def main(arguments: list[str]) -> int:
         shot = Path(folder) / 'shot.png'
         flags = [*FLAGS, f'--user-data-dir={folder}/profile', f'--screenshot={shot}']
         subprocess.run([browser, *flags, page.as_uri()], check=True, capture_output=True, timeout=120)
-        # a report has few colours: a palette halves the file
-        Image.open(shot).convert('RGB').quantize(255, dither=Image.Dither.NONE).save(picture, optimize=True)
+        Image.open(shot).convert('RGB').save(picture, optimize=True)
     print(f'{picture}: {picture.stat().st_size / 1024:.0f} KiB')
     return 0
 
