@@ -25,9 +25,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.scipy_task import build_peer
 from dyn_nodes.commands.free_domain import choose_domain
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
@@ -35,6 +39,7 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, RigidBodyModel, Settings, System, initial_state
 
 REPORT = Path(__file__).resolve().parents[1] / 'build' / 'bench.json'
+MEASURES = Path(__file__).with_name('measures.py')
 URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')
 TASK = find_resource('config/tasks/pick_and_place_recovery.yaml')
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
@@ -42,9 +47,13 @@ LEAST_RATIO = {
     'forward_dynamics_call': 3.5,
     'forward_dynamics_batch': 6.0,
     'task_realtime_factor': 300.0,
+    'task_against_scipy': 50.0,
     'second_start_s': 1.0,
 }
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
+# both below GREATEST_ERROR and as accurate as each other; of the methods of solve_ivp LSODA is the fastest
+OUR_STEP = 0.1 / 64  # s, classical Runge-Kutta
+PEER_METHOD, PEER_TOLERANCE = 'LSODA', 5e-5
 START_LIMIT = 3.0  # s
 BATCH = 20_000  # states
 SLICE = 4_000  # calls in one measurement: short, so that some fall between what else the machine does
@@ -60,6 +69,7 @@ class Result:
     unit: str
     peer_name: str
     error_rad: float | None = None
+    peer_error_rad: float | None = None
 
     def record(self) -> dict[str, Any]:
         """Return what goes into the file."""
@@ -193,25 +203,76 @@ def task_inputs() -> tuple[Inputs, float]:
     return Inputs(knots, columns), float(profile.duration)
 
 
-def task_realtime_factor(machine: Machine, rounds: int) -> Result:
-    """The whole task with suspension, friction and hydraulics at 1 ms, against the clock."""
-    system = System(machine)
-    inputs, duration = task_inputs()
-    p = system.parameters()
-    start = initial_state(system, p)
-    times = np.linspace(0.0, duration, round(duration / 0.1) + 1)
+class Task:
+    """The whole reference task with suspension, friction and hydraulics as one compiled run, and its solution."""
 
-    def run(step: float) -> Any:
-        return system.run(start, times, inputs, p, Settings(step=step))
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.system = machine, System(machine)
+        self.inputs, self.duration = task_inputs()
+        self.parameters = self.system.parameters()
+        self.start = initial_state(self.system, self.parameters)
+        self.times = np.linspace(0.0, self.duration, round(self.duration / 0.1) + 1)
+        self.converged = self.run(2e-5)
 
-    converged, task = run(2e-5), run(1e-3)
-    if (converged.status, task.status) != ('done', 'done'):
-        raise ValueError(f'the task ended as {task.status}, its converged solution as {converged.status}')
-    turned = slice(3, system.nq)  # quaternion and joint angles
-    error = float(np.abs(task.states[:, turned] - converged.states[:, turned]).max())
-    best = min(timeit.repeat(lambda: run(1e-3), number=1, repeat=rounds))
-    factor = duration / best
+    def run(self, step: float) -> np.ndarray:
+        """Return the states every 0.1 s."""
+        run = self.system.run(self.start, self.times, self.inputs, self.parameters, Settings(step=step))
+        if run.status != 'done':
+            raise ValueError(f'the task with a step of {step:g} s ended as {run.status}')
+        return run.states
+
+    def seconds(self, step: float) -> float:
+        """Return the time of a run, s."""
+        return timeit.timeit(lambda: self.run(step), number=1)
+
+    def error(self, states: np.ndarray) -> float:
+        """Return the greatest difference of quaternion and joint angles from the converged solution, rad."""
+        turned = slice(3, self.system.nq)
+        return float(np.abs(states[:, turned] - self.converged[:, turned]).max())
+
+
+def task_realtime_factor(task: Task, rounds: int) -> Result:
+    """The task at 1 ms, against the clock."""
+    error = task.error(task.run(1e-3))
+    factor = task.duration / min(task.seconds(1e-3) for _ in range(rounds))
     return Result(factor, factor, 1.0, 'simulated s/s', 'real time', error)
+
+
+def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> Result:
+    """The task by us and by Pinocchio, plain Python and `solve_ivp`, at equal accuracy, in turns."""
+    system = task.system
+    knots, table = task.inputs.aligned(system.input_names)
+    peer = build_peer(task.machine, str(URDF), knots, table)
+    atol = PEER_TOLERANCE * system.settings_tolerance(Settings(atol=1.0))
+    volts = np.array([np.interp(7.0, knots, column) for column in table.T])
+    expected = system.rhs(task.start, volts, task.parameters)
+    if np.abs(np.array(peer.rhs(7.0, task.start)) - expected).max() > 1e-9 * np.abs(expected).max():
+        raise ValueError('the peer simulates another machine: nothing to compare')
+    found: list[np.ndarray] = []
+
+    def theirs() -> float:
+        states, seconds = peer.run(task.start, task.times, PEER_METHOD, PEER_TOLERANCE, atol, say)
+        found.append(states)
+        return seconds
+
+    error = task.error(task.run(OUR_STEP))
+    ours, other = interleaved(lambda: min(task.seconds(OUR_STEP) for _ in range(5)), theirs, min(rounds, 3))
+    name = f'pinocchio.aba, elements in plain Python, solve_ivp({PEER_METHOD!r}, rtol={PEER_TOLERANCE:g})'
+    return Result(other / ours, ours, other, 's', name, error, task.error(found[0]))
+
+
+def measures_batch(quick: bool) -> Result:
+    """All stability measures for a million states in one call, on all cores; beside it on one."""
+    environment = {key: value for key, value in os.environ.items() if key not in THREADS}
+    command = [sys.executable, str(MEASURES), '100000' if quick else '1000000']
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise ValueError(f'{MEASURES.name} failed:\n{answer.stderr[-2000:]}')
+    found = json.loads(answer.stdout)
+    name = (
+        f'ours on one core of {found["cores"]}; {len(found["measures"])} measures, {found["states"]} states in one call'
+    )
+    return Result(found['one_core'] / found['value'], found['value'], found['one_core'], found['unit'], name)
 
 
 def first_message(node: str, topic: str, kind: str) -> float:
@@ -275,9 +336,10 @@ def misses(results: dict[str, Result]) -> list[str]:
         for name, bar in LEAST_RATIO.items()
         if not results[name].ratio >= bar
     ]
-    error = results['task_realtime_factor'].error_rad
-    if error is None or not error < GREATEST_ERROR:
-        found.append(f'task_realtime_factor: error {error} rad, promised {GREATEST_ERROR:g} rad')
+    for name, result in results.items():
+        for who, error in (('', result.error_rad), ('the peer: ', result.peer_error_rad)):
+            if error is not None and not error < GREATEST_ERROR:
+                found.append(f'{name}: {who}error {error} rad, promised {GREATEST_ERROR:g} rad')
     return found
 
 
@@ -289,11 +351,20 @@ def show(results: dict[str, Result], console: Console) -> None:
         table.add_column(title, justify='right', no_wrap=True)
     table.add_column('unit', no_wrap=True)
     for name, result in results.items():
-        ratio = f'[{"red" if result.ratio < LEAST_RATIO[name] else "green"}]{result.ratio:.2f}'
-        table.add_row(name, f'{result.ours:.4g}', f'{result.peer:.4g}', ratio, f'{LEAST_RATIO[name]:g}', result.unit)
+        bar = LEAST_RATIO.get(name)  # without one: measured only
+        colour = '' if bar is None else '[red]' if result.ratio < bar else '[green]'
+        row = [
+            f'{result.ours:.4g}',
+            f'{result.peer:.4g}',
+            f'{colour}{result.ratio:.2f}',
+            '' if bar is None else f'{bar:g}',
+        ]
+        table.add_row(name, *row, result.unit)
     console.print(table)
     for name, result in results.items():
         note = f'; error {result.error_rad:.1e} rad against a step of 20 us' if result.error_rad is not None else ''
+        if result.peer_error_rad is not None:
+            note += f', the peer {result.peer_error_rad:.1e}'
         console.print(f'{name}: the peer is {result.peer_name}{note}', soft_wrap=True, highlight=False)
 
 
@@ -313,16 +384,19 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     rounds = 3 if options.quick else 15
     machine = load_machine(URDF, CONFIG)
+    console = Console()
     results: dict[str, Result] = {}
     with one_core():
         loader = Loader(machine)
         results['forward_dynamics_call'] = forward_dynamics_call(loader, rounds)
         results['forward_dynamics_batch'] = forward_dynamics_batch(loader, rounds)
-        results['task_realtime_factor'] = task_realtime_factor(machine, rounds)
+        task = Task(machine)
+        results['task_realtime_factor'] = task_realtime_factor(task, rounds)
+        results['task_against_scipy'] = task_against_scipy(task, rounds, console.print)
+    results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps({name: result.record() for name, result in results.items()}, indent=2) + '\n')
-    console = Console()
     show(results, console)
     console.print(f'written to {options.json}')
     missed = misses(results)
