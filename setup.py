@@ -10,6 +10,8 @@ NODES = (
     'hydraulic_actuator_node',
     'controller_node',
     'recorder_node',
+    'teleop_node',
+    'viewer_node',
 )
 
 setup(
@@ -40,6 +42,7 @@ setup(
         'rosbags>=0.10',
         'matplotlib>=3.5',
         'rich>=12',
+        'viser>=1.1',
     ],
     extras_require={
         'dev': [
@@ -57,7 +60,6 @@ setup(
         'bench': ['pin', 'mujoco'],
         'test': ['pytest'],
         'sweeps': ['dask[distributed]'],
-        'viewer': ['viser'],
     },
     maintainer='the dyn_nodes developers',
     maintainer_email='maintainers@dyn-nodes.invalid',

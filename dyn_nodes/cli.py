@@ -21,6 +21,7 @@ COMMANDS = (
     'demo',
     'report',
     'study',
+    'teleop',
     'loadchart',
     'fit',
     'topic',

@@ -232,8 +232,8 @@ class ViewerInputs:
             if node.rpartition('/')[2] != self.connection.source.rpartition('/')[2]:
                 continue
             level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-            if what == 'simulation':
-                self.connection.paused = status.message == 'paused'
+            if what == 'simulation' and status.message == 'paused':
+                self.connection.pause(time.monotonic())
             if what in ('simulation', 'commands'):
                 self._faults[what] = status.message if level >= WARN else ''
                 self.connection.fault = next((text for text in self._faults.values() if text), '')

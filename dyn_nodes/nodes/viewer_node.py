@@ -232,8 +232,10 @@ class ViewerNode(Node):
         return ', '.join(sorted(names)) or 'Another node'
 
     def _ran(self, what: str) -> None:
-        if what in ('pause', 'play'):
-            self.connection.paused = what == 'pause'
+        if what == 'pause':
+            self.connection.pause(time.monotonic())
+        if what == 'play':
+            self.connection.play()
         if what == 'reset':
             self.cockpit.scene.clear_trace()
             self.connection.event = ''

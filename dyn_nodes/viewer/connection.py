@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 RUNNING, PAUSED, WAITING, LOST = 'running', 'paused', 'waiting', 'lost'
 RATE_WINDOW = 1.0
+RESUMED_AFTER, STEADY = 1.0, 0.2
+"""Messages that still come so long after a pause, s, no further apart than this, s, mean that it is over."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Connection:
         self.fault = self.event = ''
         self.time = 0.0
         self.rate = float('nan')
+        self._paused_at = 0.0
         self._heard: float | None = None
         self._mark: tuple[float, float] | None = None
 
@@ -61,8 +64,19 @@ class Connection:
         elif now - self._mark[1] >= RATE_WINDOW:
             self.rate = (time - self._mark[0]) / (now - self._mark[1])
             self._mark = (time, now)
+        if self.paused and now - self._paused_at > RESUMED_AFTER and now - (self._heard or 0.0) < STEADY:
+            self.paused = False  # somebody else let it go on
         self.time, self._heard = time, now
         return back
+
+    def pause(self, now: float) -> None:
+        """Somebody has paused the machine, or says that it is paused."""
+        if not self.paused:
+            self.paused, self._paused_at = True, now
+
+    def play(self) -> None:
+        """Somebody lets the machine go on."""
+        self.paused = False
 
     def state(self, now: float, publishers: int) -> State:
         """Return how things are.

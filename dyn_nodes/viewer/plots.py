@@ -39,10 +39,19 @@ class History:
         return True
 
     def arrays(self) -> tuple[Array, ...]:
-        """Return the times (n,), then the values (n,) of every name, NaN where there was none."""
+        """Return the times (n,), then the values (n,) of every name; where there was none, the one before or after."""
         times = np.array([time for time, _ in self._rows])
         columns = [np.array([row.get(name, np.nan) for _, row in self._rows]) for name in self.names]
-        return (times, *columns)
+        return (times, *(_without_gaps(column) for column in columns))
+
+
+def _without_gaps(values: Array) -> Array:
+    """A chart has no range where a value isn't finite."""
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) in (0, len(values)):
+        return values if len(known) else np.zeros_like(values)
+    before = known[np.maximum(np.searchsorted(known, np.arange(len(values)), side='right') - 1, 0)]
+    return values[before]
 
 
 class Plot:

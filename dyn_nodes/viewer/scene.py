@@ -69,6 +69,7 @@ class Scene:
     def _set_up(self) -> None:
         scene = self.scene
         self.set_shadows(True)
+        self.set_mist(False)
         scene.set_up_direction('+z')
         scene.set_background_image(sky(), format='png')
         scene.configure_environment_map('park', background=False, environment_intensity=0.55)
@@ -173,8 +174,9 @@ class Scene:
     def set_mist(self, misty: bool) -> None:
         """Veil the scene: what is seen is not what is."""
         if self._changed('mist', misty):
-            near, far = (1.0 * self.unit, 24.0 * self.unit) if misty else (1.0, 1000.0)
-            self.scene.configure_fog(near, far, color=(190, 190, 194), enabled=misty)
+            # never switched off, only moved away: a browser compiles its shaders anew for a fog that comes or goes
+            near, far = (1.0 * self.unit, 24.0 * self.unit) if misty else (1e5, 1e6)
+            self.scene.configure_fog(near, far, color=(190, 190, 194))
 
     def _show_ground(self, snapshot: Snapshot) -> None:
         if self._changed('slope', snapshot.slope):

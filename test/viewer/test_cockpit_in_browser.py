@@ -35,21 +35,8 @@ class Page:
         arguments = [word for parameter in parameters for word in ('-p', parameter)]
         command = [sys.executable, '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', *arguments]
         self.dynamics = subprocess.Popen(command, env=environment, start_new_session=True)
-        init(
-            args=[
-                '--ros-args',
-                '-p',
-                'machine:=log_loader',
-                '-p',
-                f'port:={port}',
-                '-p',
-                'idle_timeout:=60.0',
-                '-p',
-                'shadows:=false',
-                '-p',
-                'rate:=12.0',
-            ]
-        )
+        settings = ('machine:=log_loader', f'port:={port}', 'idle_timeout:=60.0', 'rate:=12.0', 'shadows:=false')
+        init(args=['--ros-args', *(word for setting in settings for word in ('-p', setting))])
         self.viewer = ViewerNode()
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.viewer)
@@ -91,12 +78,10 @@ class Page:
         return image[height // 5 :, width // 4 : 3 * width // 4]
 
     def portrait(self, name: str) -> np.ndarray:
-        """A large picture with shadows, kept in build/screenshots."""
+        """A large picture, kept in build/screenshots."""
         self.browser.resize(*LARGE)
-        self.cockpit.set_shadows(True)
-        self.turn(1.0)
+        self.turn(1.5)
         picture = self.picture(name)
-        self.cockpit.set_shadows(False)
         self.browser.resize(*SMALL)
         return picture
 

@@ -1,0 +1,54 @@
+"""`dyn-nodes teleop`: drives a machine's valves from the keyboard."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        'teleop',
+        'Drive the valves of a running machine from the keyboard.',
+        'dyn-nodes teleop\ndyn-nodes teleop --machine my.urdf --config my.yaml --levers my_levers.yaml',
+    )
+    parser.add_argument(
+        '--machine', default='log_loader', help='a URDF, or a machine of this package; default: %(default)s'
+    )
+    parser.add_argument('--config', default='', help="the machine's YAML; default: the one of that name")
+    parser.add_argument('--levers', default='teleop', help='what the keys do: a YAML file, or its name in config/')
+    parser.add_argument(
+        '--throw', type=float, default=0.5, help='part of the volts that a key gives; default: %(default)s'
+    )
+    parser.add_argument('--namespace', default='', help='of the machine')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Drive until q.
+
+    Raises:
+        CommandError: not in a terminal, or a file is wrong.
+    """
+    if not sys.stdin.isatty():
+        raise CommandError('teleop reads keys: run it in a terminal')
+    if not 0.0 < args.throw <= 1.0:
+        raise CommandError(f'--throw: expected more than 0 and at most 1, found {args.throw:g}')
+    from dyn_nodes.middleware import Parameter, init
+    from dyn_nodes.nodes.keyboard_teleop import KeyboardTeleop, drive
+
+    values = {'machine': args.machine, 'config': args.config, 'levers': args.levers}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    with init(args=[]):
+        try:
+            node = KeyboardTeleop(args.throw, namespace=args.namespace, parameter_overrides=overrides)
+        except (ValueError, OSError) as error:
+            raise CommandError(str(error)) from None
+        try:
+            drive(node)
+        finally:
+            node.destroy_node()
+    return 0

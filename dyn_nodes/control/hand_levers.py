@@ -1,0 +1,149 @@
+"""Driving by hand: from what a gamepad or a keyboard says to valve voltages, safe whatever it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dyn_nodes.control.lever_pattern import Lever, LeverPattern, shape
+
+FAREWELL = 0.5
+"""After the end of driving neutral is still commanded for so long, s."""
+FIRST_PRESS, REPEAT = 0.6, 0.18
+"""A key acts for so long, s: a terminal tells when it is pressed and that it is held, but not that it is released.
+The first time spans the pause before a keyboard begins to repeat."""
+
+
+class Joystick:
+    """A gamepad with a dead-man button.
+
+    A lever acts only while the button is held, only while messages come, and only after it has once been in its middle
+    since the button was pressed: a lever that is already deflected can't set the machine in motion.
+
+    Args:
+        names: of the valves, in the order of the command.
+        pattern: what the levers do.
+
+    Attributes:
+        held: the dead-man button is held and messages come.
+        fault: what is wrong with the last message, or ''.
+    """
+
+    def __init__(self, names: Sequence[str], pattern: LeverPattern) -> None:
+        self.names, self.pattern = tuple(names), pattern
+        self.held = False
+        self.fault = ''
+        self._values = dict.fromkeys(self.names, 0.0)
+        self._blocked: set[str] = set()
+        self._heard = -math.inf
+        self._ended = -math.inf
+
+    def message(self, axes: Sequence[float], buttons: Sequence[int], now: float) -> None:
+        """Take a message at a wall time, s. One that does not make sense ends driving."""
+        self._heard = now
+        self.fault = self._fault_of(axes, buttons)
+        held = not self.fault and bool(buttons[self.pattern.dead_man_button])
+        if not held:
+            self._release(now)
+            return
+        if not self.held:
+            self._blocked = set(self.pattern.levers)
+        self.held = True
+        for name, lever in self.pattern.levers.items():
+            effect = 0.0
+            if lever.axis is not None:
+                effect = shape(float(axes[lever.axis]), self.pattern.dead_band, self.pattern.expo)
+            if effect == 0.0:
+                self._blocked.discard(name)
+            self._values[name] = 0.0 if name in self._blocked else lever.sign * lever.volts * effect
+
+    def _fault_of(self, axes: Sequence[float], buttons: Sequence[int]) -> str:
+        if self.pattern.dead_man_button >= len(buttons):
+            return f'joy: no button {self.pattern.dead_man_button}: it has {len(buttons)}'
+        for name, lever in self.pattern.levers.items():
+            if lever.axis is not None and lever.axis >= len(axes):
+                return f'joy: no axis {lever.axis} for {name}: it has {len(axes)}'
+            if lever.axis is not None and not math.isfinite(axes[lever.axis]):
+                return f'joy: axis {lever.axis} for {name}: expected a finite number, found {axes[lever.axis]}'
+        return ''
+
+    def _release(self, now: float) -> None:
+        if self.held:
+            self._ended = now
+        self.held = False
+        self._values = dict.fromkeys(self.names, 0.0)
+
+    def waiting(self) -> list[str]:
+        """Return the levers that do not act yet, as they have not been in their middle."""
+        return sorted(self._blocked) if self.held else []
+
+    def silent(self, now: float) -> bool:
+        """Tell whether messages have come, and come no more."""
+        return math.isfinite(self._heard) and now - self._heard > self.pattern.timeout
+
+    def command(self, now: float) -> list[float] | None:
+        """Return the voltages to send now, None where nothing is to be sent."""
+        if self.held and self.silent(now):
+            self._release(now)
+        if self.held or now - self._ended <= FAREWELL:
+            return [self._values[name] for name in self.names]
+        return None
+
+
+class Keyboard:
+    """Keys that act as long as they are held, as far as a terminal can tell.
+
+    Args:
+        names: of the valves, in the order of the command.
+        levers: by name; those without keys are left out.
+        throw: part of a lever's volts.
+    """
+
+    def __init__(self, names: Sequence[str], levers: dict[str, Lever], throw: float = 0.5) -> None:
+        self.names, self.levers, self.throw = tuple(names), levers, throw
+        self._keys: dict[str, tuple[str, float]] = {}
+        for name, lever in levers.items():
+            for key, sign in zip(lever.keys, (1.0, -1.0)):
+                self._keys[key] = (name, sign)
+        self._active: dict[str, tuple[float, float]] = {}
+        self._pressed = -math.inf
+
+    def press(self, key: str, now: float) -> bool:
+        """Take a key. Returns False where it means nothing here."""
+        if key == ' ':
+            self._active = {}
+            return True
+        if key.isdecimal():
+            self.throw = 1.0 if key == '0' else int(key) / 10.0
+            return True
+        name, sign = self._keys.get(key.lower(), ('', 0.0))
+        if not name:
+            return False
+        before = self._active.get(name)
+        repeated = before is not None and before[0] == sign and now < before[1]
+        self._active[name] = (sign, now + (REPEAT if repeated else FIRST_PRESS))
+        self._pressed = now
+        return True
+
+    def values(self, now: float) -> dict[str, float]:
+        """Return the voltage of every valve now."""
+        self._active = {name: entry for name, entry in self._active.items() if now < entry[1]}
+        result = dict.fromkeys(self.names, 0.0)
+        for name, (sign, _) in self._active.items():
+            result[name] = sign * self.throw * self.levers[name].volts
+        return result
+
+    def command(self, now: float) -> list[float] | None:
+        """Return the voltages to send now, None where nothing was pressed for a while."""
+        if now - self._pressed > FIRST_PRESS + FAREWELL:
+            return None
+        values = self.values(now)
+        return [values[name] for name in self.names]
+
+    def help(self) -> list[str]:
+        """Return what the keys do, a line each."""
+        lines = []
+        for name, lever in self.levers.items():
+            if lever.keys:
+                lines.append(f'{lever.keys[0]}  {name} {lever.positive}    {lever.keys[1]}  {name} {lever.negative}')
+        return [*lines, '1 to 9, 0  throw 10 to 90, 100 %    blank  neutral    q  quit']

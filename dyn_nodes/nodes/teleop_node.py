@@ -1,0 +1,105 @@
+"""teleop_node: drives the valves from a gamepad: sensor_msgs/Joy to valve_commands.
+
+    ros2 run joy joy_node
+    dyn-nodes run teleop_node --ros-args -p machine:=log_loader
+
+What the levers do is in `config/teleop.yaml`. Nothing is sent unless the dead-man button is held; then neutral for half
+a second. Whoever else commands the valves must be silent meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from dyn_nodes.control.hand_levers import Joystick
+from dyn_nodes.control.lever_pattern import LeverPattern, load_lever_pattern
+from dyn_nodes.middleware import Clock, ClockType, Node, QoSProfile, message
+from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.exchange import valve_order
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.parameters import MACHINE, Declared, ParameterError, declare
+from dyn_nodes.nodes.running import run_node
+from dyn_nodes.share import find_resource
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Joy = message('sensor_msgs/msg/Joy')
+
+LEVERS = (
+    *MACHINE,
+    Declared('joints', [''], 'actuators in the order of valve_commands; empty: all, in the order of the machine'),
+    Declared('levers', 'teleop', 'what the levers do: a YAML file, or its name in config/'),
+    Declared('rate', 50.0, 'rate of valve_commands, Hz', 1.0, 1000.0),
+)
+
+
+def valves_of(values: dict[str, Any]) -> tuple[list[str], LeverPattern]:
+    """Return the names of the valves in the order of the command, and the lever pattern, of a node's parameters.
+
+    Raises:
+        ValueError: the machine, the order or the lever file is wrong.
+    """
+    if not values['machine']:
+        raise ParameterError("parameter 'machine': expected the path of a URDF or a machine's name, found nothing")
+    machine = machine_of(values['machine'], values['config'])
+    names = [machine.actuators[place].name for place in valve_order(machine, values['joints'])]
+    file = values['levers']
+    if '/' in file or file.endswith(('.yaml', '.yml')):
+        return names, load_lever_pattern(Path(file), names)
+    try:
+        return names, load_lever_pattern(find_resource(f'config/{file}.yaml'), names)
+    except FileNotFoundError as error:
+        raise ParameterError(f"parameter 'levers': {error}") from None
+
+
+class TeleopNode(Node):
+    """A gamepad drives the valves."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('teleop_node', **options)
+        self.values = declare(self, LEVERS)
+        self.names, self.pattern = valves_of(self.values)
+        self.joystick = Joystick(self.names, self.pattern)
+        self.valve_commands = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
+        self.create_subscription(Joy, 'joy', self._on_joy, QoSProfile(depth=10))
+        self.health = DiagnosticsPublisher(self, {'gamepad': self._health})
+        self.create_timer(1.0 / self.values['rate'], self._send, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._was_held = False
+        self.get_logger().info(f'hold button {self.pattern.dead_man_button} to drive {", ".join(self.pattern.levers)}')
+
+    def _on_joy(self, msg: Any) -> None:
+        self.joystick.message(msg.axes, msg.buttons, time.monotonic())
+        if self.joystick.fault:
+            self.get_logger().error(self.joystick.fault, throttle_duration_sec=5.0)
+
+    def _send(self) -> None:
+        now = time.monotonic()
+        volts = self.joystick.command(now)
+        if volts is not None:
+            self.valve_commands.publish(Float64MultiArray(data=volts))
+        if self.joystick.held != self._was_held:
+            self._was_held = self.joystick.held
+            self.get_logger().info('driving' if self._was_held else 'neutral')
+        self.health.update(now, self.get_clock().now().nanoseconds / 1e9)
+
+    def _health(self) -> Health:
+        joystick, now = self.joystick, time.monotonic()
+        health = Health(text='driving' if joystick.held else 'dead-man button is not held')
+        if joystick.waiting():
+            health.text = f'waiting for {", ".join(joystick.waiting())} to be in the middle'
+        if joystick.silent(now):
+            health.worse(WARN, f'no joy message for {self.pattern.timeout:g} s: neutral')
+        if joystick.fault:
+            health.worse(WARN, joystick.fault)
+        return health
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    return run_node('teleop_node', TeleopNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyn_nodes.control.hand_levers import FAREWELL, FIRST_PRESS, REPEAT, Joystick, Keyboard
+from dyn_nodes.control.lever_pattern import LeverPatternError, load_lever_pattern, shape
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ('boom', 'stick', 'swing')
+LEFT_X, LEFT_Y, RIGHT_Y = 0, 1, 4
+REST = [0.0] * 6
+BUTTON = 5
+
+
+@pytest.fixture
+def pattern():
+    return load_lever_pattern(ROOT / 'config' / 'teleop.yaml', NAMES)
+
+
+@pytest.fixture
+def joystick(pattern):
+    return Joystick(NAMES, pattern)
+
+
+def axes(**moved: float) -> list[float]:
+    values = list(REST)
+    for name, value in moved.items():
+        values[{'left_x': LEFT_X, 'left_y': LEFT_Y, 'right_y': RIGHT_Y}[name]] = value
+    return values
+
+
+def buttons(held: bool) -> list[int]:
+    return [0] * BUTTON + [int(held)]
+
+
+def pressed(joystick: Joystick, now: float = 0.0, **moved: float) -> list[float]:
+    """The button is pressed with the levers in the middle, then the levers are moved."""
+    joystick.message(REST, buttons(True), now)
+    joystick.message(axes(**moved), buttons(True), now)
+    return joystick.command(now)
+
+
+@pytest.mark.parametrize(
+    ('moved', 'expected'),
+    [
+        ({'right_y': 1.0}, [-6.0, 0.0, 0.0]),  # right lever forward: boom down
+        ({'right_y': -1.0}, [6.0, 0.0, 0.0]),
+        ({'left_y': 1.0}, [0.0, -6.0, 0.0]),  # left lever forward: stick out
+        ({'left_x': 1.0}, [0.0, 0.0, 5.0]),  # left lever to the left: house to the left
+        ({'left_x': -1.0, 'left_y': -1.0, 'right_y': -1.0}, [6.0, 6.0, -5.0]),
+    ],
+)
+def test_the_shipped_pattern_is_that_of_excavators(joystick, moved, expected):
+    assert pressed(joystick, **moved) == pytest.approx(expected)
+
+
+def test_nothing_is_commanded_without_the_dead_man_button(joystick):
+    joystick.message(axes(right_y=1.0), buttons(False), 0.0)
+    assert joystick.command(0.0) is None
+
+
+def test_letting_the_button_go_commands_neutral_for_a_moment_and_then_nothing(joystick):
+    pressed(joystick, right_y=1.0)
+    joystick.message(axes(right_y=1.0), buttons(False), 1.0)
+    assert joystick.command(1.0) == [0.0, 0.0, 0.0]
+    assert joystick.command(1.0 + 0.99 * FAREWELL) == [0.0, 0.0, 0.0]
+    assert joystick.command(1.0 + 1.01 * FAREWELL) is None
+
+
+def test_silence_ends_driving(joystick, pattern):
+    assert pressed(joystick, right_y=1.0)[0] == pytest.approx(-6.0)
+    assert joystick.command(0.9 * pattern.timeout)[0] == pytest.approx(-6.0)
+    assert joystick.command(1.1 * pattern.timeout) == [0.0, 0.0, 0.0]
+    assert joystick.silent(1.1 * pattern.timeout)
+    assert not joystick.held
+
+
+def test_a_lever_deflected_when_the_button_is_pressed_waits_for_its_middle(joystick):
+    joystick.message(axes(right_y=1.0, left_x=0.0), buttons(True), 0.0)
+    joystick.message(axes(right_y=1.0, left_x=1.0), buttons(True), 0.1)
+    assert joystick.command(0.1) == pytest.approx([0.0, 0.0, 5.0])
+    assert joystick.waiting() == ['boom']
+    joystick.message(axes(right_y=0.05), buttons(True), 0.2)
+    joystick.message(axes(right_y=1.0), buttons(True), 0.3)
+    assert joystick.command(0.3) == pytest.approx([-6.0, 0.0, 0.0])
+    assert joystick.waiting() == []
+
+
+def test_after_a_silence_the_levers_have_to_pass_their_middle_again(joystick):
+    pressed(joystick, right_y=1.0)
+    joystick.command(2.0)
+    joystick.message(axes(right_y=1.0), buttons(True), 2.0)
+    assert joystick.command(2.0) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ('bad_axes', 'bad_buttons', 'text'),
+    [
+        ([0.0, 0.0], [0] * 6, 'no axis 4 for boom: it has 2'),
+        (REST, [1, 1], 'no button 5: it has 2'),
+        ([0.0, math.nan, 0.0, 0.0, 0.0, 0.0], [0] * 5 + [1], 'axis 1 for stick'),
+        ([math.inf, 0.0, 0.0, 0.0, 0.0, 0.0], [0] * 5 + [1], 'axis 0 for swing'),
+    ],
+)
+def test_a_message_that_makes_no_sense_ends_driving_and_says_why(joystick, bad_axes, bad_buttons, text):
+    pressed(joystick, right_y=1.0)
+    joystick.message(bad_axes, bad_buttons, 0.1)
+    assert joystick.command(0.1) == [0.0, 0.0, 0.0]
+    assert text in joystick.fault
+
+
+axis = st.floats(-1.5, 1.5)
+part = st.floats(0.0, 0.9)
+
+
+@given(axis, part, st.floats(0.0, 1.0))
+def test_shaping_is_odd_and_bounded(value, dead_band, expo):
+    effect = shape(value, dead_band, expo)
+    assert effect == -shape(-value, dead_band, expo)
+    assert abs(effect) <= 1.0
+    assert (effect == 0.0) or (effect > 0.0) == (value > 0.0)
+
+
+@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), part, st.floats(0.0, 1.0))
+def test_shaping_never_falls_and_does_not_jump_at_the_dead_band(a, b, dead_band, expo):
+    low, high = sorted((a, b))
+    assert shape(low, dead_band, expo) <= shape(high, dead_band, expo)
+    assert shape(dead_band + 1e-9, dead_band, expo) < 1e-6
+    assert shape(1.0, dead_band, expo) == pytest.approx(1.0)
+
+
+def test_expo_makes_the_middle_finer():
+    assert shape(0.3, 0.1, 0.8) < 0.5 * shape(0.3, 0.1, 0.0)
+
+
+@given(st.lists(axis | st.just(math.nan), min_size=0, max_size=8), st.lists(st.integers(0, 1), max_size=8))
+def test_no_message_ever_commands_more_than_the_volts_of_the_file(values, keys):
+    pattern = load_lever_pattern(ROOT / 'config' / 'teleop.yaml', NAMES)
+    joystick = Joystick(NAMES, pattern)
+    for now in (0.0, 0.1):
+        joystick.message(values, keys, now)
+        volts = joystick.command(now)
+        assert volts is None or all(abs(v) <= pattern.levers[n].volts for n, v in zip(NAMES, volts))
+
+
+# -- keyboard ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def keyboard(pattern):
+    return Keyboard(NAMES, dict(pattern.levers), throw=0.5)
+
+
+def test_a_key_moves_its_valve_until_it_is_no_longer_repeated(keyboard):
+    assert keyboard.press('k', 0.0)
+    assert keyboard.command(0.5) == [3.0, 0.0, 0.0]
+    keyboard.press('k', 0.55)
+    assert keyboard.command(0.55 + 0.9 * REPEAT) == [3.0, 0.0, 0.0]
+    assert keyboard.command(0.55 + 1.1 * REPEAT) == [0.0, 0.0, 0.0]
+
+
+def test_the_opposite_key_and_capitals(keyboard):
+    keyboard.press('k', 0.0)
+    keyboard.press('I', 0.1)
+    assert keyboard.command(0.2) == [-3.0, 0.0, 0.0]
+
+
+def test_keys_of_several_valves_act_together(keyboard):
+    keyboard.press('i', 0.0)
+    keyboard.press('w', 0.0)
+    keyboard.press('a', 0.0)
+    assert keyboard.command(0.1) == [-3.0, -3.0, 2.5]
+
+
+def test_blank_is_neutral_and_digits_set_the_throw(keyboard):
+    keyboard.press('k', 0.0)
+    keyboard.press(' ', 0.1)
+    assert keyboard.command(0.2) == [0.0, 0.0, 0.0]
+    keyboard.press('0', 0.2)
+    keyboard.press('k', 0.3)
+    assert keyboard.command(0.3) == [6.0, 0.0, 0.0]
+    keyboard.press('2', 0.4)
+    assert keyboard.command(0.4) == pytest.approx([1.2, 0.0, 0.0])
+
+
+def test_without_keys_nothing_is_sent_after_a_while(keyboard):
+    assert keyboard.command(0.0) is None
+    keyboard.press('k', 0.0)
+    assert keyboard.command(FIRST_PRESS + 0.9 * FAREWELL) == [0.0, 0.0, 0.0]
+    assert keyboard.command(FIRST_PRESS + 1.1 * FAREWELL) is None
+    assert not keyboard.press('x', 5.0)
+
+
+def test_the_help_names_every_key(keyboard):
+    text = '\n'.join(keyboard.help())
+    for key in 'wsadik':
+        assert f'{key}  ' in text
+    assert 'boom up' in text
+    assert 'stick out' in text
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+GOOD = """\
+dead_man_button: 5
+dead_band: 0.1
+expo: 0.5
+timeout: 0.5
+levers:
+  boom: {axis: 1, volts: 6.0, keys: ki}
+"""
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'where', 'expected', 'line'),
+    [
+        ('dead_man_button: 5', 'dead_man_button: five', 'dead_man_button', 'a whole number from 0', 1),
+        ('dead_man_button: 5\n', '', 'dead_man_button', 'a whole number from 0', 0),
+        ('expo: 0.5', 'expo: 2', 'expo', 'a number from 0 to 1', 3),
+        ('expo: 0.5', 'expo: .nan', 'expo', 'a finite number', 3),
+        ('dead_band', 'deadband', 'deadband', 'one of dead_man_button', 2),
+        ('  boom', '  bom', 'levers.bom', 'one of boom, stick, swing', 6),
+        ('axis: 1', 'axis: -1', 'levers.boom.axis', 'a whole number from 0', 6),
+        ('volts: 6.0', 'volts: 6 V', 'levers.boom.volts', 'a number', 6),
+        ('keys: ki', 'keys: kq', 'levers.boom.keys', 'two different keys', 6),
+        ('keys: ki', 'keys: ki}\n  stick: {volts: 1, keys: kj', 'levers.stick.keys', 'keys of its own', 7),
+        ('axis: 1', 'axis: 1, invert: 1', 'levers.boom.invert', 'true or false', 6),
+    ],
+)
+def test_a_fault_of_the_file_is_named_with_its_place(tmp_path, old, new, where, expected, line):
+    file = tmp_path / 'levers.yaml'
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new))
+    with pytest.raises(LeverPatternError) as caught:
+        load_lever_pattern(file, NAMES)
+    matching = [problem for problem in caught.value.problems if problem.where == where]
+    assert matching, str(caught.value)
+    assert expected in matching[0].expected
+    assert not line or matching[0].line == line
+
+
+def test_a_good_file_is_read(tmp_path):
+    file = tmp_path / 'levers.yaml'
+    file.write_text(GOOD)
+    pattern = load_lever_pattern(file, NAMES)
+    assert pattern.dead_man_button == 5
+    assert list(pattern.levers) == ['boom']
+    assert pattern.levers['boom'].sign == 1.0
