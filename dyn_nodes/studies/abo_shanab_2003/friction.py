@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from dyn_nodes.studies.abo_shanab_2003 import figures
-from dyn_nodes.studies.abo_shanab_2003.planar import P1, P2, Case, FrictionModel, Outcome, simulate
+from dyn_nodes.studies.abo_shanab_2003.planar import (
+    P1,
+    P2,
+    Case,
+    FrictionModel,
+    Outcome,
+    random_manoeuvres,
+    rocks_and_returns,
+    simulate,
+)
 from dyn_nodes.studies.framework import StudyRun, study
 
 MODELS: tuple[FrictionModel, FrictionModel] = ('karnopp', 'lugre')
@@ -24,6 +34,7 @@ TABLE = {
     (P2, 'source', 'karnopp'): (10.05, 0.193, 4216.0),
     (P2, 'source', 'lugre'): (9.80, 0.078, 6120.0),
 }
+MANOEUVRES = 24
 NO_SKID = {P1: 13.98, P2: 10.16}
 LEVELS = (0.9, 0.3, 0.2, 0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005)
 LEVEL_PEAKS = {
@@ -58,7 +69,31 @@ def e6(s: StudyRun) -> None:
     for task in (P1, P2):
         for arm in ('edge', 'source'):
             _claim_order(s, task, arm, [by_key[task, arm, model] for model in MODELS], no_skid[task])
+    _claim_unselected(s)
     _draw_e6(s, [by_key[P1, 'edge', model] for model in MODELS], no_skid[P1])
+
+
+def _claim_unselected(s: StudyRun) -> None:
+    """Way and friction in manoeuvres that were not chosen for them (spec 6.11: 100 and 99.6 % of 252)."""
+    cases = random_manoeuvres(MANOEUVRES)
+    kept = [case for case, run in zip(cases, s.map(simulate, cases, 'manoeuvres')) if rocks_and_returns(run)]
+    variants = [replace(case, contact='friction', friction=model) for case in kept for model in MODELS]
+    runs = s.map(simulate, variants, 'friction')
+    pairs = list(zip(runs[0::2], runs[1::2]))
+    for claim, holding in (
+        ('Karnopp slides farther than LuGre', [karnopp.slide > lugre.slide for karnopp, lugre in pairs]),
+        (
+            'friction while sliding is smaller with Karnopp',
+            [karnopp.friction < lugre.friction for karnopp, lugre in pairs],
+        ),
+    ):
+        s.holds(
+            f'random manoeuvres: {claim}, in how many',
+            'spec 6.11',
+            len(pairs) >= 8 and all(holding),
+            expected=len(pairs),
+            value=sum(holding),
+        )
 
 
 def _claim_numbers(s: StudyRun, name: str, expected: tuple[float, float, float], run: Outcome) -> None:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control import VoltageProfile, load_voltage_profile
+from dyn_nodes.control import Segment, VoltageProfile, load_voltage_profile
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Karnopp, Machine, Wheel
 from dyn_nodes.share import find_resource
@@ -61,6 +61,7 @@ class Case:
         slope: degrees, front downhill.
         posture: boom and stick at the start, degrees; None: of the task.
         recovery: False leaves the recovery out.
+        segments: (start, end, ramp, boom, stick), s and V, instead of the task's voltages; 20 s then.
     """
 
     task: str = P1
@@ -77,6 +78,7 @@ class Case:
     drop_tilt: float = math.inf
     posture: tuple[float, float] | None = None
     recovery: bool = True
+    segments: tuple[tuple[float, float, float, float, float], ...] = ()
     step: float = STEP
 
 
@@ -191,6 +193,34 @@ def profile(task: str, recovery: bool = True) -> VoltageProfile:
     return load_voltage_profile(find_resource(f'config/tasks/{task}.yaml'), ('boom', 'stick'), recovery)
 
 
+def own_profile(segments: tuple[tuple[float, float, float, float, float], ...]) -> VoltageProfile:
+    """Return the voltages of a case that brings its own."""
+    parts = tuple(
+        Segment(f'segment {k + 1}', start, end, ramp, {'boom': boom, 'stick': stick})
+        for k, (start, end, ramp, boom, stick) in enumerate(segments)
+    )
+    return VoltageProfile('own', 20.0, parts)
+
+
+def random_manoeuvres(count: int, seed: int = 2003) -> list[Case]:
+    """Return manoeuvres like P1 without selection: start, voltages, stop and recovery drawn at random (spec 6.11)."""
+    generator = np.random.default_rng(seed)
+    cases = []
+    for _ in range(count):
+        draw = generator.uniform
+        stop, ramp = draw(8.0, 9.6), draw(0.15, 0.6)
+        out = (5.0, stop, ramp, -draw(4.5, 6.0), -draw(5.0, 6.5))
+        back = stop + draw(0.8, 2.5)
+        home = (back, back + 3.5, ramp, draw(3.5, 5.0), draw(2.5, 4.0))
+        cases.append(Case(contact='no_skid', posture=(draw(40.0, 60.0), draw(-115.0, -90.0)), segments=(out, home)))
+    return cases
+
+
+def rocks_and_returns(run: Outcome) -> bool:
+    """Tell whether a manoeuvre is of the kind that the specification counts: it rocks by 2.5 to 20 degrees."""
+    return run.returned and 2.5 <= run.peak <= 20.0
+
+
 def profile_inputs(task: VoltageProfile) -> Inputs:
     """Return the inputs of a run."""
     knots = task.knot_times
@@ -200,7 +230,7 @@ def profile_inputs(task: VoltageProfile) -> Inputs:
 
 def simulate(case: Case) -> Outcome:
     """Run a case."""
-    task = profile(case.task, case.recovery)
+    task = own_profile(case.segments) if case.segments else profile(case.task, case.recovery)
     times: Array = np.asarray(np.arange(round(task.duration / SAMPLE) + 1) * SAMPLE, dtype=np.float64)
     boom, stick = case.posture or POSTURES[case.task]
     joints = {'boom_joint': math.radians(boom), 'stick_joint': math.radians(stick)}
