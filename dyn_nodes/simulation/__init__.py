@@ -1,8 +1,26 @@
 """A machine with its elements becomes a system that runs."""
 
+from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import NoEquilibriumError, initial_state, settle
+from dyn_nodes.simulation.pinned_planar import PinnedPlanarModel
 from dyn_nodes.simulation.rigid_body import RigidBodyModel
+from dyn_nodes.simulation.rigid_planar import RigidPlanarModel
 from dyn_nodes.simulation.system import Settings, System
 from dyn_nodes.simulation.trace import Inputs, Run
 
-__all__ = ['Inputs', 'NoEquilibriumError', 'RigidBodyModel', 'Run', 'Settings', 'System', 'initial_state', 'settle']
+__all__ = [
+    'Event',
+    'HybridError',
+    'HybridModel',
+    'HybridRun',
+    'Inputs',
+    'NoEquilibriumError',
+    'PinnedPlanarModel',
+    'RigidBodyModel',
+    'RigidPlanarModel',
+    'Run',
+    'Settings',
+    'System',
+    'initial_state',
+    'settle',
+]

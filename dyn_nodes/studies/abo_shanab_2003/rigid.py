@@ -16,7 +16,18 @@ from dyn_nodes.studies.framework import StudyRun, study
 Array = NDArray[np.float64]
 FRONT_ARM, CENTER_BEHIND, CENTER_HEIGHT = 1.0, -2.0, 0.9
 """The front edge ahead of the boom foot, the base's centre of mass behind it and above the ground, m."""
-LEVELS = {0: 81_567, 6: 38_196, 7: 17_406, 8: 5_259, 8.5: 3_570, 8.9: 3_098, 8.97: 243, 14.6: 36_103, 16: 24_186, 20: 6_767}
+LEVELS = {
+    0: 81_567,
+    6: 38_196,
+    7: 17_406,
+    8: 5_259,
+    8.5: 3_570,
+    8.9: 3_098,
+    8.97: 243,
+    14.6: 36_103,
+    16: 24_186,
+    20: 6_767,
+}
 """Energy stability level of the front edge at times of P1, J (spec 6.6)."""
 HISTORY = {
     # boom and stick, degrees, at times of P1 (spec 6.6)
