@@ -100,6 +100,7 @@ class Scene:
         """
         if self.robot is not None:
             self._handles[f'link/{self.robot.root}'].remove()
+            self._handles = {key: value for key, value in self._handles.items() if not key.startswith('link/')}
         self.robot, self.trace, self._load = robot, [], []
         self._sent = {key: value for key, value in self._sent.items() if not key.startswith('link/')}
         self.unit = robot.size() / 8.0

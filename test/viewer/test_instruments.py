@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from dyn_nodes.viewer.connection import LOST, PAUSED, RUNNING, WAITING, Connection
+from dyn_nodes.viewer.gauges import Scale, banner, gauges, in_order, number, round_up
+from dyn_nodes.viewer.plots import History
+from dyn_nodes.viewer.snapshot import Margin
+
+# -- gauges ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('value', 'band'),
+    [(0.25, 'ok'), (0.11, 'ok'), (0.09, 'warning'), (0.04, 'danger'), (0.0, 'danger'), (-1.0, 'danger')],
+)
+def test_the_least_wheel_load_is_held_against_an_equal_share(value, band):
+    assert Scale().band('load_share', Margin(value, (0.4, 0.3, 0.2, 0.1))) == band
+
+
+@pytest.mark.parametrize('value', [float('nan'), float('-inf')])
+def test_what_is_not_known_is_never_ok(value):
+    assert Scale().band('net_moment', Margin(value)) == 'danger'
+    assert 'not known' in gauges({'net_moment': Margin(value)}, Scale())
+
+
+def test_a_moment_is_held_against_the_greatest_one_seen():
+    scale = Scale(warning=0.4, danger=0.2)
+    assert scale.band('net_moment', Margin(146e3)) == 'ok'
+    assert scale.full('net_moment', Margin(0.0)) == 150e3
+    assert scale.band('net_moment', Margin(50e3)) == 'warning'
+    assert scale.band('net_moment', Margin(20e3)) == 'danger'
+
+
+def test_a_gauge_names_the_critical_edge_and_says_tipping_in_words():
+    page = gauges({'zmp_degree': Margin(-0.1, (0.5, -0.1, 1.0), ('front', 'rear_left', 'right'))}, Scale())
+    assert 'rear left' in page
+    assert 'tipping' in page
+    assert 'data-band="danger"' in page
+
+
+def test_the_bar_ends_where_the_margin_is():
+    page = gauges({'zmp_degree': Margin(0.625)}, Scale())
+    assert re.search(r'width:62\.5%', page)
+    assert re.search(r'width:100\.0%', gauges({'zmp_degree': Margin(1.7)}, Scale()))
+
+
+def test_names_are_made_safe_for_the_page():
+    page = gauges({'<script>': Margin(1.0, (1.0, 2.0), ('<b>', 'x'))}, Scale())
+    assert '<script>' not in page
+    assert '<b>' not in page
+    assert '<b>x' not in banner('lost', 'x', '<b>y')[5:].replace('<b>x</b>', '')
+
+
+def test_measures_are_shown_in_one_order_whatever_order_they_come_in():
+    assert in_order(['mine', 'net_moment', 'static']) == ['static', 'net_moment', 'mine']
+
+
+@pytest.mark.parametrize(
+    ('value', 'unit', 'text'),
+    [
+        (145980.0, 'N m', '146 kN m'),
+        (0.66, 'm', '0.66 m'),
+        (0.1, '%', '10.0 %'),
+        (2.4e6, 'J', '2.4 MJ'),
+        (0.6, '1', '0.60'),
+    ],
+)
+def test_values_read_as_people_write_them(value, unit, text):
+    assert number(value, unit) == text
+
+
+@pytest.mark.parametrize(('value', 'full'), [(0.0, 0.0), (0.66, 0.8), (1.0, 1.0), (146e3, 150e3), (81.0, 100.0)])
+def test_full_scales_are_round(value, full):
+    assert round_up(value) == pytest.approx(full)
+
+
+# -- connection --------------------------------------------------------------------------------------------------------
+
+
+def running(until: float) -> Connection:
+    connection = Connection('dynamics_node')
+    for tick in range(int(until * 20) + 1):
+        connection.message(0.5 * tick / 20, tick / 20)
+    return connection
+
+
+def test_before_the_first_message_it_waits():
+    assert Connection('dynamics_node').state(0.0, 0).kind == WAITING
+    assert 'dynamics_node is not there yet' in Connection('dynamics_node').state(0.0, 0).details
+
+
+def test_a_running_machine_tells_time_and_speed():
+    state = running(3.0).state(3.1, 1)
+    assert state.kind == RUNNING
+    assert 't = 1.5 s' in state.text
+    assert '0.5× real time' in state.text
+
+
+@pytest.mark.parametrize(('publishers', 'text'), [(0, 'dynamics_node has gone'), (1, 'No data from dynamics_node')])
+def test_silence_is_said_with_the_age_of_the_picture(publishers, text):
+    state = running(3.0).state(8.0, publishers)
+    assert (state.kind, state.text) == (LOST, text)
+    assert 'The picture is of t = 1.50 s, 5 s ago.' in state.details
+
+
+def test_a_pause_is_a_pause_and_ends_when_messages_flow_again():
+    connection = running(3.0)
+    connection.pause(3.0)
+    assert connection.state(8.0, 1).kind == PAUSED
+    connection.message(1.55, 9.0)  # a single step
+    assert connection.state(12.0, 1).kind == PAUSED
+    for tick in range(5):
+        connection.message(1.6 + 0.05 * tick, 13.0 + 0.05 * tick)
+    assert connection.state(13.3, 1).kind == RUNNING
+    assert connection.state(20.0, 1).kind == LOST, 'nobody has paused since'
+
+
+def test_a_paused_machine_whose_node_has_gone_is_gone():
+    connection = running(3.0)
+    connection.pause(3.0)
+    assert connection.state(8.0, 0).text == 'dynamics_node has gone'
+
+
+def test_time_that_goes_back_is_noticed():
+    connection = running(3.0)
+    assert not connection.message(1.6, 3.1)
+    assert connection.message(0.0, 3.2)
+
+
+# -- plots -------------------------------------------------------------------------------------------------------------
+
+
+def test_samples_are_taken_no_faster_than_the_period_and_forgotten_after_the_window():
+    history = History(window=2.0, period=0.1)
+    for tick in range(1000):
+        history.add(tick * 0.01, {'a': float(tick)})
+    times, values = history.arrays()
+    assert np.diff(times) == pytest.approx(0.1)
+    assert times[-1] - times[0] == pytest.approx(2.0, abs=0.1)
+    assert values == pytest.approx(times * 100)
+
+
+def test_a_curve_that_begins_late_or_has_gaps_has_no_holes():
+    history = History()
+    history.add(0.0, {'a': 1.0})
+    history.add(0.1, {'a': 2.0, 'b': 5.0})
+    history.add(0.2, {'a': float('nan'), 'b': 6.0})
+    _, a, b = history.arrays()
+    assert a.tolist() == [1.0, 2.0, 2.0]
+    assert b.tolist() == [5.0, 5.0, 6.0]
+
+
+def test_time_that_goes_back_starts_the_curves_anew():
+    history = History()
+    for time in (0.0, 1.0, 2.0, 0.5):
+        history.add(time, {'a': time})
+    assert history.arrays()[0].tolist() == [0.5]
