@@ -45,11 +45,13 @@ class VirtualLink:
     axis: tuple[float, float, float]
 
     def __post_init__(self) -> None:
-        """Refuse what is no direction."""
+        """Take any sequence of 3 numbers as the axis; refuse what is no direction."""
         if self.kind not in ('prismatic', 'revolute'):
             raise ValueError(f'virtual link: expected prismatic or revolute, found {self.kind!r}')
         if np.shape(self.axis) != (3,) or not np.isfinite(self.axis).all() or not np.any(self.axis):
             raise ValueError(f'virtual link: expected a direction of 3 finite numbers, found {self.axis}')
+        x, y, z = (float(component) for component in self.axis)
+        object.__setattr__(self, 'axis', (x, y, z))
 
     @property
     def unit_axis(self) -> np.ndarray:
