@@ -10,6 +10,7 @@ NODES = (
     'hydraulic_actuator_node',
     'controller_node',
     'recorder_node',
+    'viewer_node',
     'teleop_node',
     'viewer_node',
 )

@@ -46,7 +46,12 @@ class DynamicsHealth:
     def simulation(self) -> Health:
         """Time and numerical health."""
         node, pacer = self.node, self.node.pacer
-        values = {'simulated time': f'{node.plant.time:.3f}', 'mode': node.values['mode']}
+        payload = node.plant.p[node.plant.system.index('parameter', 'payload_mass')]
+        values = {
+            'simulated time': f'{node.plant.time:.3f}',
+            'mode': node.values['mode'],
+            'payload': f'{payload:.6g}',
+        }
         if not node.lockstep:
             values['missed deadlines'] = str(pacer.missed)
             values['lost time'] = f'{pacer.lost:.3f}'

@@ -64,7 +64,7 @@ PARAMETERS = (
         'command_period', 0.01, 'lockstep and monolithic: simulated time between two valve_commands, s', 1e-4, 1.0
     ),
     Declared('wait_for', [''], 'names of the nodes to wait for before time starts'),
-    Declared('wait_timeout', 60.0, 'how long to wait for them, s of wall time', 0.1, 3600.0),
+    Declared('wait_timeout', 300.0, 'how long to wait for them, s of wall time', 0.1, 3600.0),
     Declared('speed', 1.0, 'realtime: simulated seconds per second', 0.01, 100.0),
     Declared('measures', list(DEFAULT_MEASURES), 'stability measures to publish'),
     Declared('payload', -1.0, 'kg in the implement at the start; negative: the machine file says', -1.0, 1e6),
