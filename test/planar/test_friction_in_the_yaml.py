@@ -1,0 +1,62 @@
+"""`friction.model` and `friction_point` of a machine YAML."""
+
+from __future__ import annotations
+
+import pytest
+
+from dyn_nodes.model import MachineError, load_machine
+from dyn_nodes.model.machine import Karnopp, LuGre
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+
+URDF = find_resource('urdf/log_loader_planar.urdf')
+TEXT = find_resource('config/log_loader_planar.yaml').read_text(encoding='utf-8')
+MODEL_PLACE = '    friction:\n'
+
+
+@pytest.fixture
+def load(tmp_path):
+    def loaded(text: str):
+        path = tmp_path / 'machine.yaml'
+        path.write_text(text, encoding='utf-8')
+        return load_machine(URDF, path)
+
+    return loaded
+
+
+def test_lugre_is_the_default_and_acts_at_the_attachment_here(load):
+    for wheel in load(TEXT).wheels:
+        assert isinstance(wheel.friction, LuGre)
+        assert wheel.friction_point == 'attachment'
+
+
+def test_karnopp_takes_spring_and_damper_of_the_wheel_where_none_are_given(load):
+    for wheel in load(TEXT.replace(MODEL_PLACE, f'{MODEL_PLACE}      model: karnopp\n')).wheels:
+        assert wheel.friction == Karnopp(0.05, 0.03, 3.5e6, 1.5e5, 1e-3)
+
+
+def test_karnopp_takes_its_own_numbers(load):
+    own = f'{MODEL_PLACE}      model: karnopp\n      stiffness: 1.0e6\n      damping: 2.0e4\n      stick_speed: 0.002\n'
+    for wheel in load(TEXT.replace(MODEL_PLACE, own)).wheels:
+        assert wheel.friction == Karnopp(0.05, 0.03, 1e6, 2e4, 2e-3)
+
+
+def test_every_choice_makes_other_machine_code(load):
+    variants = [
+        TEXT,
+        TEXT.replace(MODEL_PLACE, f'{MODEL_PLACE}      model: karnopp\n'),
+        TEXT.replace('friction_point: attachment', 'friction_point: ground'),
+    ]
+    assert len({machine_fingerprint(load(text)) for text in variants}) == 3
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'message'),
+    [
+        (MODEL_PLACE, f'{MODEL_PLACE}      model: coulomb\n', r"friction\.model: expected one of .*'coulomb'"),
+        ('friction_point: attachment', 'friction_point: axle', r"friction_point: expected one of .*'axle'"),
+    ],
+)
+def test_an_unknown_choice_is_named_with_its_line(load, old, new, message):
+    with pytest.raises(MachineError, match=rf'machine\.yaml:4\d: defaults\.wheel\.{message}'):
+        load(TEXT.replace(old, new))
