@@ -40,6 +40,7 @@ def newton_euler_of_links(chain, angles, rates, accelerations):
     return force[:3], moment[:3], centres
 
 
+@pytest.mark.pins('6.1/mass_matrix', '6.1/accelerations', '6.1/reaction', '6.1/constrained_accelerations')
 def test_three_link_numbers():
     matrix, _ = CHAIN.extended_equations(*STATE)
     upper = (16.3333333333, 6.6316391568, 1.1472632809, 4.9066666667, 0.5443153457, 0.6)
@@ -58,6 +59,7 @@ def test_three_link_numbers():
     np.testing.assert_allclose(constrained.acceleration[3:], centres[1], rtol=1e-11)
 
 
+@pytest.mark.pins('6.1/as_printed')
 def test_three_link_equations_as_printed_are_wrong():
     """The faults of the source in (3.17): they give other accelerations."""
     (t1, t2, t3), (w1, w2, w3) = STATE
@@ -81,6 +83,7 @@ def test_three_link_equations_as_printed_are_wrong():
     assert np.abs(faulty - bias[:3]).max() > 1.0
 
 
+@pytest.mark.pins('6.1/hanging')
 def test_chain_at_rest_hangs_on_the_joint():
     force = CHAIN.reaction(np.zeros(3), np.zeros(3), CHAIN.accelerations(np.zeros(3), np.zeros(3), np.zeros(3)))
     np.testing.assert_allclose(force, (0.0, 127.53), atol=1e-12)
@@ -142,6 +145,7 @@ def test_spherical_joint_by_virtual_links_is_the_closed_form(seed):
     assert np.abs(closed - virtual).max() <= 1e-12 * max(1.0, np.abs(virtual).max())
 
 
+@pytest.mark.pins('6.2/spherical')
 def test_spherical_joint_closed_form_is_that_of_the_lagrangian():
     q, qd, qdd = (ca.SX.sym(name, 3) for name in ('q', 'qd', 'qdd'))
     s2, c2, s3, c3 = ca.sin(q[1]), ca.cos(q[1]), ca.sin(q[2]), ca.cos(q[2])

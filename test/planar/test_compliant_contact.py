@@ -22,6 +22,7 @@ def nominal():
     return simulate(Case(contact='no_skid'))
 
 
+@pytest.mark.pins('6.6/compliant_start')
 def test_static_start(model):
     x = model.initial_state(model.parameters())
     assert x[1] == pytest.approx(0.289962, abs=1e-6)
@@ -39,6 +40,7 @@ def test_static_start_is_that_of_the_machine_with_friction(model):
     assert isinstance(system, System)
 
 
+@pytest.mark.pins('6.6/compliant_course')
 def test_nominal_run(nominal):
     assert nominal.onset == pytest.approx(9.05, abs=5e-3)
     assert nominal.peak == pytest.approx(13.985, rel=5e-4)
@@ -70,20 +72,24 @@ def test_the_springs_never_pull(nominal):
 @pytest.mark.parametrize(
     ('payload', 'peak'), [(4000, 1.64), (4500, 2.62), (4800, 4.84), (5000, 13.98), (5100, math.inf)]
 )
+@pytest.mark.pins('6.6/payload_compliant')
 def test_payload_sensitivity(payload, peak):
     assert simulate(Case(contact='no_skid', payload=payload)).peak == pytest.approx(peak, rel=0.01)
 
 
 @pytest.mark.parametrize(('scale', 'peak'), [(0.25, math.inf), (0.5, 15.43), (1.0, 13.98), (2.0, 10.61)])
+@pytest.mark.pins('6.7/modulus_compliant')
 def test_bulk_modulus_sensitivity(scale, peak):
     assert simulate(Case(contact='no_skid', bulk_modulus=scale)).peak == pytest.approx(peak, rel=0.01)
 
 
+@pytest.mark.pins('6.7/no_skid_p2')
 def test_second_profile_without_skidding():
     assert simulate(Case(P2, 'no_skid')).peak == pytest.approx(10.16, rel=2e-3)
 
 
 @pytest.mark.slow
+@pytest.mark.pins('6.7/middle_held')
 def test_held_by_the_middle_of_the_base():
     assert simulate(Case(contact='middle_held')).peak == pytest.approx(13.90, rel=1e-3)
     assert simulate(Case(P2, 'middle_held')).peak == pytest.approx(10.01, rel=2e-3)
@@ -93,6 +99,7 @@ def test_held_by_the_middle_of_the_base():
 @pytest.mark.parametrize(
     ('stiffness', 'peak'), [(0.5, math.inf), (1, math.inf), (1.5, 16.68), (2, 14.88), (4, 12.17), (10, 10.87)]
 )
+@pytest.mark.pins('6.6/stiffness_axis')
 def test_stiffness_with_axis_inertia(stiffness, peak):
     run = simulate(Case(contact='no_skid', inertia='axis', stiffness=stiffness))
     assert run.peak == pytest.approx(peak, rel=0.03)
@@ -106,6 +113,7 @@ def test_stiffness_with_axis_inertia(stiffness, peak):
         (5000, (55, -105), ((1.540, 0.209), (3.250, 0.438))),
     ],
 )
+@pytest.mark.pins('6.6/modes')
 def test_modes_with_the_arm_locked(model, payload, posture, modes):
     """Linearized about the level base at its height of rest, gravity's part in the stiffness included."""
     machine = model.machine
@@ -128,6 +136,7 @@ def test_modes_with_the_arm_locked(model, payload, posture, modes):
 
 
 @pytest.mark.parametrize(('mass', 'frequency', 'ratio'), [(14_518, 3.4947, 0.47053), (19_518, 3.0141, 0.40581)])
+@pytest.mark.pins('6.6/vertical_mode')
 def test_vertical_mode(model, mass, frequency, ratio):
     stiffness = sum(wheel.stiffness for wheel in model.machine.wheels)
     damping = sum(wheel.damping for wheel in model.machine.wheels)

@@ -65,6 +65,7 @@ def test_mass_matrix_is_that_of_the_sources_chain(reading, edge):
     )
 
 
+@pytest.mark.pins('6.5/mass_matrix')
 def test_mass_matrix_at_the_impact_posture(model):
     p = model.parameters({'payload_mass': 5000.0})
     M = model.mass_matrix(FRONT, state(model, joints=np.radians((20.0, -60.0))), p)
@@ -78,6 +79,7 @@ def test_mass_matrix_at_the_impact_posture(model):
         assert M[i, j] == pytest.approx(value, rel=1e-9)
 
 
+@pytest.mark.pins('6.5/reaction', '6.5/moments')
 def test_net_moments_of_the_moving_arm(effort_model):
     """Spec 6.5: M_f, M_r and their identity, with the torques that give the stated accelerations."""
     p = effort_model.parameters({'payload_mass': 5000.0})
@@ -129,6 +131,7 @@ IMPACTS = [
 
 
 @pytest.mark.parametrize(('reading', 'payload', 'pivot', 'rate', 'after', 'impulse', 'before_J', 'after_J'), IMPACTS)
+@pytest.mark.pins('6.5/impact')
 def test_plastic_impact_numbers(reading, payload, pivot, rate, after, impulse, before_J, after_J):
     model = hybrid_model('rigid', reading)
     p = model.parameters({'payload_mass': payload})
@@ -142,6 +145,7 @@ def test_plastic_impact_numbers(reading, payload, pivot, rate, after, impulse, b
 
 
 @pytest.mark.parametrize(('posture', 'moment'), [((55, -105), 178_569.5), ((0, -45), 28_262.1), ((0, 0), 1_100.7)])
+@pytest.mark.pins('6.4/whole_machine')
 def test_static_moment_about_the_front_edge(model, posture, moment):
     p = model.parameters({'payload_mass': 5000.0})
     x = model.initial_state(p, degrees(*posture))
@@ -156,6 +160,7 @@ def test_static_moment_about_the_front_edge(model, posture, moment):
         ((0, 0), (227.2, 106.5, -14.2, -74.5)),
     ],
 )
+@pytest.mark.pins('6.4/slope_moments')
 def test_static_moment_on_the_slope(effort_model, posture, moments):
     for payload, expected in zip((0, 2000, 4000, 5000), moments):
         p = effort_model.parameters({'payload_mass': payload}, slope=math.radians(20))
@@ -167,6 +172,7 @@ def test_static_moment_on_the_slope(effort_model, posture, moments):
                 effort_model.initial_state(p, degrees(*posture))
 
 
+@pytest.mark.pins('6.6/rigid_start')
 def test_initial_pressures_hold_the_load(model):
     p = model.parameters({'payload_mass': 5000.0})
     x = model.initial_state(p)
@@ -178,6 +184,7 @@ def test_initial_pressures_hold_the_load(model):
     assert y['stick_joint_acceleration'] == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.pins('6.6/rigid_course')
 def test_tipping_course_of_the_pick_and_place(lift_and_carry):
     onset, impact = lift_and_carry.first('lift_off'), lift_and_carry.first('impact')
     assert onset.time == pytest.approx(8.9782, abs=2e-4)
@@ -210,6 +217,7 @@ def test_tipping_course_of_the_pick_and_place(lift_and_carry):
         (20, 0, 0.1, -82.7, (22.88, 0.74, 1.90, 8.13)),
     ],
 )
+@pytest.mark.pins('6.6/rigid_history')
 def test_history_of_the_pick_and_place(lift_and_carry, time, rotation, boom, stick, pressures):
     assert lift_and_carry.at('rotation', time) == pytest.approx(rotation, abs=0.011)
     assert lift_and_carry.at('boom', time) == pytest.approx(boom, abs=0.06)
@@ -231,6 +239,7 @@ def test_history_of_the_pick_and_place(lift_and_carry, time, rotation, boom, sti
         (14.6, 36_103, 111_534),
     ],
 )
+@pytest.mark.pins('6.6/rigid_levels')
 def test_energy_level_and_moment_of_the_front_edge(lift_and_carry, time, level, moment):
     front = lift_and_carry.series['moment_front']
     place = round(time * 100)
@@ -238,11 +247,13 @@ def test_energy_level_and_moment_of_the_front_edge(lift_and_carry, time, level, 
     assert front_energy_level(front)[place] == pytest.approx(level, rel=0.01)
 
 
+@pytest.mark.pins('6.6/rigid_steps')
 def test_smaller_steps_change_nothing():
     peaks = [simulate(Case(step=step)).peak for step in (1e-3, 5e-4, 1e-4)]
     assert peaks == pytest.approx([peaks[-1]] * 3, rel=1e-4)
 
 
+@pytest.mark.pins('6.6/rigid_axis')
 def test_axis_inertia_gives_a_double_impact():
     run = simulate(Case(inertia='axis'))
     impact = run.first('impact')
@@ -267,15 +278,18 @@ def test_a_double_impact_is_an_error_where_that_is_wanted():
 @pytest.mark.parametrize(
     ('payload', 'peak'), [(4000, 0.92), (4500, 1.82), (4800, 3.72), (5000, 8.41), (5100, math.inf)]
 )
+@pytest.mark.pins('6.6/payload_rigid')
 def test_payload_sensitivity(payload, peak):
     assert simulate(Case(payload=payload)).peak == pytest.approx(peak, abs=0.011)
 
 
 @pytest.mark.parametrize(('scale', 'peak'), [(0.25, math.inf), (0.5, 10.55), (1.0, 8.41), (2.0, 7.39)])
+@pytest.mark.pins('6.7/modulus_rigid')
 def test_bulk_modulus_sensitivity(scale, peak):
     assert simulate(Case(bulk_modulus=scale)).peak == pytest.approx(peak, rel=0.01)
 
 
+@pytest.mark.pins('6.6/slope_start')
 def test_slope_with_a_dropped_load():
     run = simulate(Case(S1, payload=4000.0, slope=20.0, drop_tilt=15.0))
     assert run.at('moment_front', 0.0) == pytest.approx(13_080, abs=1)
@@ -287,6 +301,7 @@ def test_slope_with_a_dropped_load():
     assert run.returned
 
 
+@pytest.mark.pins('6.6/slope_short_lift')
 def test_slope_with_a_shorter_lift(model):
     p = model.parameters({'payload_mass': 4000.0, 'drop_tilt': math.radians(15)}, slope=math.radians(20))
     x0 = model.initial_state(p, degrees(10, -55))

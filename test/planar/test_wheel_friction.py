@@ -43,6 +43,7 @@ def test_karnopp_friction_obeys_its_law(slip, deflection, stick, normal):
 
 
 @pytest.mark.parametrize('key', [(task, 'edge', model) for task in (P1, P2) for model in ('karnopp', 'lugre')])
+@pytest.mark.pins('6.7/table_edge')
 def test_friction_table_at_the_edges(key):
     task, arm, model = key
     run = simulate(Case(task, 'friction', friction=model, arm=arm))
@@ -54,6 +55,7 @@ def test_friction_table_at_the_edges(key):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('key', [key for key in TABLE if key[1] == 'source'])
+@pytest.mark.pins('6.7/table_source')
 def test_friction_table_with_the_printed_arms(key):
     task, arm, model = key
     run = simulate(Case(task, 'friction', friction=model, arm=arm))
@@ -64,11 +66,21 @@ def test_friction_table_with_the_printed_arms(key):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(('task', 'peak', 'slide'), [(P1, 13.82, 0.142), (P2, 9.82, 0.083)])
-def test_lugre_friction_on_the_ground(task, peak, slide):
+@pytest.mark.parametrize(('task', 'peak', 'slide', 'force'), [(P1, 13.82, 0.142, 5295.0), (P2, 9.82, 0.083, 6260.0)])
+@pytest.mark.pins('6.7/table_ground_lugre')
+def test_lugre_friction_on_the_ground(task, peak, slide, force):
     run = simulate(Case(task, 'friction', arm='ground'))
     assert run.peak == pytest.approx(peak, rel=2e-3)
     assert run.slide == pytest.approx(slide, rel=0.02)
+    assert run.friction == pytest.approx(force, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.pins('6.7/levels_p1')
+def test_rotation_rises_as_friction_falls_in_the_pick_and_place():
+    peaks = [simulate(Case(P1, 'friction', arm='source', static=level)).peak for level in (0.9, 0.05, 0.005)]
+    assert peaks == pytest.approx([13.58, 13.97, 17.78], rel=0.05)
+    assert peaks[0] < peaks[1] < peaks[2]
 
 
 def test_steps_hardly_change_the_karnopp_run():
@@ -77,6 +89,7 @@ def test_steps_hardly_change_the_karnopp_run():
 
 
 @pytest.mark.parametrize(('rate', 'share'), [(1e3, 0.05192), (1e4, 0.05439), (5e4, 0.05755)])
+@pytest.mark.pins('6.7/break_away')
 def test_break_away_force_rises_with_the_rate(rate, share):
     """LuGre, mu 0.05 / 0.03: force over weight at which a block of 19518 kg under a force ramp passes 0.01 m/s."""
     weight, friction, step = 19_518.0 * 9.81, LuGre(0.05, 0.03), 1e-4

@@ -1,0 +1,39 @@
+"""Claims of the studies of the 3-D machine hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from dyn_nodes.studies.framework import load_studies, run_study
+
+
+def failed(name: str) -> list[str]:
+    result = run_study(load_studies()[f'abo-shanab-2003/{name}'])
+    assert result.claims
+    assert result.error == ''
+    return [f'{claim.claim}: {claim.expected} against {claim.value}' for claim in result.claims if not claim.passed]
+
+
+@pytest.mark.pins('6.8/p3d_peak', '6.8/p3d_history', '6.8/p3d_lift', '6.8/fast')
+@pytest.mark.parametrize('name', ['e9', 'e10'])
+def test_claims_of_reaching_out_hold(name):
+    assert failed(name) == []
+
+
+@pytest.mark.slow
+@pytest.mark.pins('6.8/stiffness', '6.8/damping', '6.8/modulus')
+@pytest.mark.parametrize('name', ['e11', 'e12', 'e13'])
+def test_claims_of_the_sweeps_hold(name):
+    assert failed(name) == []
+
+
+@pytest.mark.slow
+@pytest.mark.pins('6.8/swing_slow', '6.8/swing_order')
+def test_claims_of_the_swing_hold():
+    assert failed('e8') == []
+
+
+@pytest.mark.slow
+@pytest.mark.pins('6.8/coordination')
+def test_claims_of_simultaneous_and_sequential_motion_hold():
+    assert failed('e14') == []
