@@ -1,0 +1,60 @@
+"""What the dynamics node says of the reactions at the joints that the machine YAML names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from node_testing import NodeProcess, Outbox, Tester
+
+from dyn_nodes.nodes.dynamics_node import DynamicsNode
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.simulation.reaction import joint_reaction
+
+WRENCH = 'geometry_msgs/msg/WrenchStamped'
+BEYOND_BOOM_FOOT = 1830.0 + 688.0 + 5100.0  # kg: boom, stick, payload
+
+
+def test_the_node_publishes_the_wrench_of_the_parent_on_the_child(make_node: Callable[..., Any]) -> None:
+    node = make_node(DynamicsNode, actuation='monolithic')
+    boxes = {name: Outbox() for name in node.reporter.joint_reactions}
+    assert set(boxes) == {'swing_joint', 'boom_joint'}
+    node.reporter.joint_reactions = boxes
+    plant = node.plant
+    for _ in range(10):
+        plant.advance()
+    node.reporter.publish(plant.balance(), False)
+    for name, child in (('swing_joint', 'cabin_link'), ('boom_joint', 'boom_link')):
+        message = boxes[name].last
+        assert message.header.frame_id == child
+        assert message.header.stamp == stamp_of(plant.time)
+        expected = joint_reaction(plant.system, plant.x, name, plant.u, plant.p)
+        force, torque = message.wrench.force, message.wrench.torque
+        np.testing.assert_allclose((force.x, force.y, force.z), expected.force, rtol=1e-12)
+        np.testing.assert_allclose((torque.x, torque.y, torque.z), expected.torque, rtol=1e-12, atol=1e-6)
+    # at rest the boom foot carries what hangs on it
+    size = np.linalg.norm(joint_reaction(plant.system, plant.x, 'boom_joint', plant.u, plant.p).force)
+    assert size == pytest.approx(9.81 * BEYOND_BOOM_FOOT, rel=1e-3)
+
+
+def test_a_machine_that_names_no_joint_has_no_such_topic(make_node: Callable[..., Any], tmp_path: Path) -> None:
+    config = Path(__file__).resolve().parents[2] / 'config' / 'log_loader.yaml'
+    quiet = tmp_path / 'quiet.yaml'
+    lines = config.read_text().splitlines(keepends=True)
+    quiet.write_text(''.join(line for line in lines if not line.startswith('reactions:')))
+    node = make_node(DynamicsNode, actuation='monolithic', config=str(quiet))
+    assert node.reporter.joint_reaction is None
+    assert node.reporter.joint_reactions == {}
+    node.reporter.publish(node.plant.balance(), False)
+
+
+def test_the_topics_are_heard_by_others(start_node: Callable[..., NodeProcess], tester: Tester) -> None:
+    swing, boom = (tester.listen(WRENCH, f'joint_reactions/{name}') for name in ('swing_joint', 'boom_joint'))
+    start_node('dynamics_node', machine='log_loader', mode='realtime', actuation='monolithic')
+    tester.until(lambda: len(swing) > 2 and len(boom) > 2, timeout=60.0)
+    assert {message.header.frame_id for message in swing} == {'cabin_link'}
+    # the bearing carries cabin, boom, stick and payload
+    assert swing[-1].wrench.force.z == pytest.approx(9.81 * (17481.0 - 6932.0 + 5100.0), rel=0.02)
