@@ -103,7 +103,9 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     part, band = scale.part(name, margin), scale.band(name, margin)
     colour = css({OK: GREEN, WARNING: AMBER, DANGER: RED}[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
-    word = 'tipping' if margin.value <= 0.0 else band if band != OK else ''
+    word = band if band != OK else ''
+    if margin.value <= 0.0:
+        word = 'lifted' if name == 'load_share' else 'tipping'
     where = margin.critical_name.replace('_', ' ')
     note = ' &middot; '.join(html.escape(text) for text in (where, word) if text)
     low, high = 100 * scale.danger, 100 * scale.warning

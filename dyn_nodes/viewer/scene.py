@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, RED, WHITE, Rgb
+from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, RED, WHITE
+from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 Array = NDArray[np.float64]
 
-GROUND = '/ground'
 MACHINE = f'{GROUND}/machine'
 TRACE_POINTS = 600
-POSITION_STEP, ANGLE_STEP = 2e-4, 1e-4
-"""Movements smaller than this, m and rad, are not worth a message."""
 FORCE_STEP = 0.004
 """Change of a force, as a part of the mean, that is worth a message."""
 SKY_TOP, SKY_BOTTOM = (154, 186, 212), (236, 241, 244)
@@ -39,27 +37,22 @@ def edge_measure(margins: dict[str, Margin], corners: int) -> Margin | None:
     return next((margin for margin in fitting if margin.critical is not None), None)
 
 
-class Scene:
+class Scene(Drawing):
     """What the browser draws.
 
     Args:
         server: viser's server.
 
     Attributes:
-        messages: how many properties were sent so far.
         payload_materials: names of the materials that are the load itself, hidden when it is dropped.
     """
 
     def __init__(self, server: Any, payload_materials: tuple[str, ...] = ('bark', 'wood')) -> None:
-        self.server, self.scene = server, server.scene
+        super().__init__(server)
         self.payload_materials = payload_materials
-        self.messages = 0
         self.robot: Robot | None = None
-        self.unit = 1.0
         self.trace: list[Array] = []
         self.implement: tuple[str, Array] | None = None
-        self._sent: dict[str, Any] = {}
-        self._handles: dict[str, Any] = {}
         self._load: list[Any] = []
         self._newton_to_metre = 0.0
         self._set_up()
@@ -86,10 +79,6 @@ class Scene:
             shadow_opacity=0.35,
             fade_distance=90.0,
         )
-
-    def _add(self, name: str, handle: Any) -> Any:
-        self._handles[name] = handle
-        return handle
 
     def set_robot(self, robot: Robot, implement: tuple[str, Array] | None = None) -> None:
         """Show a machine in place of the one shown.
@@ -182,6 +171,10 @@ class Scene:
     def _show_ground(self, snapshot: Snapshot) -> None:
         if self._changed('slope', snapshot.slope):
             self._handles['ground'].wxyz = wxyz(ground_rotation(*snapshot.slope))
+            roll, pitch = np.degrees(snapshot.slope)
+            if roll or pitch or 'label/slope' in self._handles:
+                text = f'slope: pitch {pitch:.1f}°, roll {roll:.1f}°'
+                self._label('slope', text, np.array((0.0, -3.2 * self.unit, 0.1 * self.unit)))
 
     def _show_machine(self, snapshot: Snapshot) -> None:
         robot = self.robot
@@ -260,8 +253,9 @@ class Scene:
             self._drop('critical')
             return
         colour = RED if not measure.value > 0.0 else AMBER
-        raised = edges[measure.critical][None] + self._up(0.01)
-        self._segments('critical', raised, colour, 0.16)
+        start, end = edges[measure.critical] + self._up(0.01)
+        beyond = 0.8 * self.unit * (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
+        self._segments('critical', np.array([[start - beyond, end + beyond]]), colour, 0.13)
 
     def _show_points(self, snapshot: Snapshot) -> None:
         centre = snapshot.center_of_mass
@@ -307,99 +301,6 @@ class Scene:
         place, turn = self.link_pose(self.implement[0])
         position = place + turn.apply(self.implement[1]) + self._up(0.35)
         self._label('payload', f'{snapshot.payload:,.0f} kg' if carried else 'no load', position)
-
-    # -- sending -----------------------------------------------------------------------------------------------------
-
-    def _up(self, height: float) -> Array:
-        return np.array((0.0, 0.0, height * self.unit))
-
-    def _changed(self, key: str, value: Any) -> bool:
-        if key in self._sent and self._sent[key] == value:
-            return False
-        self._sent[key] = value
-        self.messages += 1
-        return True
-
-    def _moved(self, key: str, values: Array, step: float) -> bool:
-        sent = self._sent.get(key)
-        if sent is not None and sent.shape == values.shape and float(np.abs(sent - values).max()) < step:
-            return False
-        self._sent[key] = np.array(values)
-        self.messages += 1
-        return True
-
-    def _place(self, name: str, position: Array, rotation: Rotation) -> None:
-        handle, quaternion = self._handles[name], wxyz(rotation)
-        if self._moved(f'{name}/position', position, POSITION_STEP):
-            handle.position = position
-        if self._moved(f'{name}/rotation', quaternion, 0.5 * ANGLE_STEP):
-            handle.wxyz = quaternion
-
-    def _drop(self, *names: str) -> None:
-        for name in names:
-            handle = self._handles.pop(name, None)
-            if handle is not None:
-                handle.remove()
-                for key in [key for key in self._sent if key == name or key.startswith(f'{name}/')]:
-                    del self._sent[key]
-
-    def _segments(self, name: str, points: Array, colour: Rgb, thickness: float) -> None:
-        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
-            self._sent[name], self._sent[f'{name}/colour'] = np.array(points), colour
-            self.messages += 1
-            handle = self.scene.add_line_segments(
-                f'{GROUND}/{name}', points, colour, thickness=thickness * self.unit, thickness_units='world'
-            )
-            self._add(name, handle)
-        elif self._moved(name, points, 5 * POSITION_STEP):
-            self._handles[name].points = points.astype(np.float32)
-
-    def _fill(self, corners: Array, colour: Rgb) -> None:
-        """The area within the corners, see-through."""
-        if 'fill' in self._handles and self._sent.get('fill/colour') == colour:
-            if self._moved('fill', corners, 5 * POSITION_STEP):
-                self._handles['fill'].vertices = corners.astype(np.float32)
-            return
-        self._sent['fill'], self._sent['fill/colour'] = np.array(corners), colour
-        self.messages += 1
-        faces = np.array([(0, k, k + 1) for k in range(1, len(corners) - 1)], dtype=np.uint32)
-        handle = self.scene.add_mesh_simple(
-            f'{GROUND}/fill', corners, faces, color=colour, opacity=0.3, side='double', cast_shadow=False
-        )
-        self._add('fill', handle)
-
-    def _ball(self, name: str, position: Array, colour: Rgb, radius: float) -> None:
-        if name not in self._handles:
-            self._add(name, self.scene.add_icosphere(f'{GROUND}/{name}', radius=radius * self.unit, color=colour))
-        if self._moved(name, position, 10 * POSITION_STEP):
-            self._handles[name].position = position
-
-    def _disc(self, name: str, position: Array, colour: Rgb) -> None:
-        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
-            self._sent[f'{name}/colour'] = colour
-            self._sent.pop(name, None)
-            self._add(
-                name,
-                self.scene.add_cylinder(
-                    f'{GROUND}/{name}', radius=0.17 * self.unit, height=0.03 * self.unit, color=colour
-                ),
-            )
-        if self._moved(name, position, 10 * POSITION_STEP):
-            self._handles[name].position = position
-
-    def _label(self, name: str, text: str, position: Array, hidden: bool = False) -> None:
-        """Words in the scene; `hidden`: by what stands in front of them."""
-        key = f'label/{name}'
-        if key not in self._handles:
-            handle = self.scene.add_label(
-                f'{GROUND}/labels/{name}', text, anchor='bottom-center', font_screen_scale=1.0
-            )
-            self._add(key, handle)
-            self._sent[f'{key}/text'] = text
-        if self._changed(f'{key}/text', text):
-            self._handles[key].text = text
-        if self._moved(key, position, 25 * POSITION_STEP):
-            self._handles[key].position = position
 
 
 def _kilonewtons(force: float) -> str:

@@ -42,6 +42,12 @@ def test_a_gauge_names_the_critical_edge_and_says_tipping_in_words():
     assert 'data-band="danger"' in page
 
 
+def test_a_wheel_without_load_is_lifted_which_is_not_tipping_yet():
+    page = gauges({'load_share': Margin(0.0, (0.5, 0.5, 0.0), ('a', 'b', 'c'))}, Scale())
+    assert 'lifted' in page
+    assert 'tipping' not in page
+
+
 def test_the_bar_ends_where_the_margin_is():
     page = gauges({'zmp_degree': Margin(0.625)}, Scale())
     assert re.search(r'width:62\.5%', page)

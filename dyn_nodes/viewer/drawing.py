@@ -1,0 +1,130 @@
+"""Things in the scene by name, and the memory of what was sent of each: what has not changed is not sent again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.viewer.colours import Rgb
+from dyn_nodes.viewer.geometry import wxyz
+
+Array = NDArray[np.float64]
+
+GROUND = '/ground'
+POSITION_STEP, ANGLE_STEP = 2e-4, 1e-4
+"""Movements smaller than this, m and rad, are not worth a message."""
+
+
+class Drawing:
+    """Draws things in the ground's frame.
+
+    Args:
+        server: viser's server.
+
+    Attributes:
+        unit: size of what is drawn, against a machine that reaches 8 m.
+        messages: how many properties were sent so far.
+    """
+
+    def __init__(self, server: Any) -> None:
+        self.server, self.scene = server, server.scene
+        self.unit = 1.0
+        self.messages = 0
+        self._sent: dict[str, Any] = {}
+        self._handles: dict[str, Any] = {}
+
+    def _add(self, name: str, handle: Any) -> Any:
+        self._handles[name] = handle
+        return handle
+
+    def _up(self, height: float) -> Array:
+        return np.array((0.0, 0.0, height * self.unit))
+
+    def _changed(self, key: str, value: Any) -> bool:
+        if key in self._sent and self._sent[key] == value:
+            return False
+        self._sent[key] = value
+        self.messages += 1
+        return True
+
+    def _moved(self, key: str, values: Array, step: float) -> bool:
+        sent = self._sent.get(key)
+        if sent is not None and sent.shape == values.shape and float(np.abs(sent - values).max()) < step:
+            return False
+        self._sent[key] = np.array(values)
+        self.messages += 1
+        return True
+
+    def _place(self, name: str, position: Array, rotation: Rotation) -> None:
+        handle, quaternion = self._handles[name], wxyz(rotation)
+        if self._moved(f'{name}/position', position, POSITION_STEP):
+            handle.position = position
+        if self._moved(f'{name}/rotation', quaternion, 0.5 * ANGLE_STEP):
+            handle.wxyz = quaternion
+
+    def _drop(self, *names: str) -> None:
+        for name in names:
+            handle = self._handles.pop(name, None)
+            if handle is not None:
+                handle.remove()
+                for key in [key for key in self._sent if key == name or key.startswith(f'{name}/')]:
+                    del self._sent[key]
+
+    def _segments(self, name: str, points: Array, colour: Rgb, thickness: float) -> None:
+        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
+            self._sent[name], self._sent[f'{name}/colour'] = np.array(points), colour
+            self.messages += 1
+            handle = self.scene.add_line_segments(
+                f'{GROUND}/{name}', points, colour, thickness=thickness * self.unit, thickness_units='world'
+            )
+            self._add(name, handle)
+        elif self._moved(name, points, 5 * POSITION_STEP):
+            self._handles[name].points = points.astype(np.float32)
+
+    def _fill(self, corners: Array, colour: Rgb) -> None:
+        """The area within the corners, see-through."""
+        if 'fill' in self._handles and self._sent.get('fill/colour') == colour:
+            if self._moved('fill', corners, 5 * POSITION_STEP):
+                self._handles['fill'].vertices = corners.astype(np.float32)
+            return
+        self._sent['fill'], self._sent['fill/colour'] = np.array(corners), colour
+        self.messages += 1
+        faces = np.array([(0, k, k + 1) for k in range(1, len(corners) - 1)], dtype=np.uint32)
+        handle = self.scene.add_mesh_simple(
+            f'{GROUND}/fill', corners, faces, color=colour, opacity=0.3, side='double', cast_shadow=False
+        )
+        self._add('fill', handle)
+
+    def _ball(self, name: str, position: Array, colour: Rgb, radius: float) -> None:
+        if name not in self._handles:
+            self._add(name, self.scene.add_icosphere(f'{GROUND}/{name}', radius=radius * self.unit, color=colour))
+        if self._moved(name, position, 10 * POSITION_STEP):
+            self._handles[name].position = position
+
+    def _disc(self, name: str, position: Array, colour: Rgb) -> None:
+        if name not in self._handles or self._sent.get(f'{name}/colour') != colour:
+            self._sent[f'{name}/colour'] = colour
+            self._sent.pop(name, None)
+            self._add(
+                name,
+                self.scene.add_cylinder(
+                    f'{GROUND}/{name}', radius=0.17 * self.unit, height=0.03 * self.unit, color=colour
+                ),
+            )
+        if self._moved(name, position, 10 * POSITION_STEP):
+            self._handles[name].position = position
+
+    def _label(self, name: str, text: str, position: Array, hidden: bool = False) -> None:
+        """Words in the scene; `hidden`: by what stands in front of them."""
+        key = f'label/{name}'
+        if key not in self._handles:
+            handle = self.scene.add_label(f'{GROUND}/labels/{name}', text, anchor='bottom-center', depth_test=hidden)
+            self._add(key, handle)
+            self._sent[f'{key}/text'] = text
+        if self._changed(f'{key}/text', text):
+            self._handles[key].text = text
+        if self._moved(key, position, 25 * POSITION_STEP):
+            self._handles[key].position = position
