@@ -17,10 +17,10 @@ DECLARED = {
 }
 
 
-def parameters(**arguments: str) -> dict[str, dict[str, Any]]:
+def parameters(file: str = 'log_loader', **arguments: str) -> dict[str, dict[str, Any]]:
     """Return every node's parameters, as the command line gives them."""
     result = {}
-    for child in interpret(find_launch_file('log_loader.launch.xml'), arguments).children:
+    for child in interpret(find_launch_file(f'{file}.launch.xml'), arguments).children:
         words = list(child.command)
         rules = [words[k + 1] for k, word in enumerate(words) if word == '-p']
         result[child.name] = {name: yaml.safe_load(text) for name, _, text in (rule.partition(':=') for rule in rules)}
@@ -56,3 +56,19 @@ def test_all_nodes_agree_on_machine_mode_and_exchange() -> None:
     given = parameters(mode='lockstep', machine='a.urdf', config='a.yaml', exchange_period='0.002')
     for name in ('machine', 'config', 'mode', 'exchange_period'):
         assert len({str(given[node][name]) for node in given}) == 1
+
+
+def test_the_planar_file_starts_the_same_nodes_with_the_planar_machine_and_task() -> None:
+    arguments = {'mode': 'lockstep', 'slope': '0.02', 'payload': '2000', 'record': 'true', 'duration': '3'}
+    spatial, planar = parameters('log_loader', **arguments), parameters('log_loader_planar', **arguments)
+    assert planar.keys() == spatial.keys()
+    for node, given in planar.items():
+        changed = {name: value for name, value in given.items() if value != spatial[node][name]}
+        expected = {'machine': 'log_loader_planar'} if 'machine' in given else {}
+        if node == 'controller_node':
+            expected['task'] = 'planar_pick_and_place'
+        assert changed == expected, node
+    assert planar['dynamics_node']['slope_pitch'] == 0.02
+    other = parameters('log_loader_planar', machine='a.urdf', config='a.yaml', task='')
+    assert other['controller_node']['task'] == ''
+    assert other['dynamics_node']['machine'] == 'a.urdf'
