@@ -1,0 +1,100 @@
+"""The gamepad's node in a process of its own, and the keyboard's in a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+import time
+
+import pytest
+
+from dyn_nodes.middleware import message
+
+Joy = message('sensor_msgs/msg/Joy')
+REST = [0.0] * 6
+
+
+def joy(right_y: float = 0.0, held: bool = True):
+    axes = list(REST)
+    axes[4] = right_y
+    return Joy(axes=axes, buttons=[0, 0, 0, 0, 0, int(held)])
+
+
+def volts(box) -> list[list[float]]:
+    return [list(msg.data) for msg in box]
+
+
+def test_gamepad_to_valves_and_back_to_neutral_when_it_falls_silent(start_node, tester):
+    commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
+    health = tester.listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics')
+    gamepad = tester.speak('sensor_msgs/msg/Joy', 'joy', 10)
+    process = start_node('teleop_node', machine='log_loader')
+    tester.until(lambda: gamepad.get_subscription_count() > 0 and health)
+    assert commands == [], 'nothing is sent before the button is held'
+    gamepad.publish(joy())
+    tester.until(lambda: commands)
+    for _ in range(10):
+        gamepad.publish(joy(right_y=-1.0))
+        tester.for_seconds(0.05)
+    assert volts(commands)[-1] == pytest.approx([6.0, 0.0, 0.0])
+    tester.until(lambda: volts(commands)[-1] == [0.0, 0.0, 0.0], 3.0)
+    tester.for_seconds(0.8)
+    count = len(commands)
+    tester.for_seconds(0.4)
+    assert len(commands) == count, 'after neutral it is silent'
+    tester.until(lambda: any('no joy message' in status.message for array in health for status in array.status))
+    status, errors = process.stop()
+    assert status == 0
+    assert 'Traceback' not in errors
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'text'),
+    [
+        ({}, "parameter 'machine': expected"),
+        ({'machine': 'log_loader', 'levers': 'nothing'}, "parameter 'levers': config/nothing.yaml was not found"),
+        ({'machine': 'log_loader', 'levers': '/nowhere/levers.yaml'}, '/nowhere/levers.yaml'),
+    ],
+)
+def test_a_wrong_parameter_is_one_line(start_node, parameters, text):
+    status, errors = start_node('teleop_node', **parameters).finish()
+    assert status == 1
+    assert text in errors
+    assert 'Traceback' not in errors
+
+
+def test_keys_in_a_terminal_move_a_valve(tester):
+    commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, '-m', 'dyn_nodes.cli', 'teleop', '--throw', '0.5'])
+    try:
+        shown = b''
+        while b'boom' not in shown or b'throw' not in shown or b' V' not in shown:
+            shown += os.read(terminal, 4096)
+        deadline = time.monotonic() + 20.0
+        while not any(values[0] > 0.0 for values in volts(commands)):
+            assert time.monotonic() < deadline, volts(commands)[-3:]
+            os.write(terminal, b'k')
+            tester.for_seconds(0.1)
+        assert max(values[0] for values in volts(commands)) == pytest.approx(3.0)
+        os.write(terminal, b' ')
+        tester.until(lambda: volts(commands)[-1] == [0.0, 0.0, 0.0], 5.0)
+        os.write(terminal, b'q')
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    except BaseException:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        raise
+    finally:
+        os.close(terminal)
+
+
+def test_teleop_without_a_terminal_says_so():
+    import subprocess
+
+    command = [sys.executable, '-m', 'dyn_nodes.cli', 'teleop']
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == 'dyn-nodes: teleop reads keys: run it in a terminal\n'
