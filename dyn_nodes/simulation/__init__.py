@@ -3,6 +3,7 @@
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import NoEquilibriumError, initial_state, settle
 from dyn_nodes.simulation.pinned_planar import PinnedPlanarModel
+from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
 from dyn_nodes.simulation.rigid_body import RigidBodyModel
 from dyn_nodes.simulation.rigid_planar import RigidPlanarModel
 from dyn_nodes.simulation.system import Settings, System
@@ -14,6 +15,7 @@ __all__ = [
     'HybridModel',
     'HybridRun',
     'Inputs',
+    'JointReaction',
     'NoEquilibriumError',
     'PinnedPlanarModel',
     'RigidBodyModel',
@@ -21,6 +23,8 @@ __all__ = [
     'Run',
     'Settings',
     'System',
+    'Wrench',
     'initial_state',
+    'joint_reaction',
     'settle',
 ]

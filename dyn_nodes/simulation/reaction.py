@@ -24,6 +24,7 @@ from dyn_nodes.multibody.virtual_links import (
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.system import ROOMS, System
+from dyn_nodes.simulation.trace import Run
 
 Array = NDArray[np.float64]
 
@@ -108,6 +109,11 @@ class JointReaction:
     def of_outputs(self, x: Array, y: Array, p: Array) -> Array:
         """Return the same from the outputs y of the system at x, which hold the accelerations."""
         return self.evaluate(x, y[self._places], p)
+
+    def of_run(self, run: Run) -> Array:
+        """Return the same (t, joints, directions) at every instant of a run of the system."""
+        y = np.column_stack([run.output(self.system.output_names[place]) for place in self._places])
+        return np.array([self.evaluate(x, a, run.parameters) for x, a in zip(run.states, y)])
 
     def at(self, x: Array, u: Array, p: Array) -> Array:
         """Return the same at a state under inputs u."""
