@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -60,8 +61,13 @@ def parse_launch_arguments(words: Iterable[str]) -> dict[str, str]:
 
 
 def _print(line: str) -> None:
-    sys.stdout.write(line + '\n')
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(line + '\n')
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # what is left in the buffer would fail once more at the interpreter's end, and make its status 120
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def run_launch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -41,6 +42,7 @@ def run_node(
     Returns:
         Exit status: 0 after a stop by a signal, 1 where a parameter or the command line is wrong.
     """
+    faulthandler.enable()  # a crash in a library's machine code then names the line that led there
     try:
         with init(args=args):
             try:

@@ -71,6 +71,11 @@ class Spinner:
 
 
 @pytest.fixture
+def make_spinner() -> type[Spinner]:
+    return Spinner
+
+
+@pytest.fixture
 def spinner(context: Context, node: Node) -> Spinner:
     return Spinner(context, node)
 
