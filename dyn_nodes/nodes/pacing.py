@@ -108,6 +108,7 @@ class Lockstep(Pacer):
         self.patience = max(self.node.values['command_timeout'], LOCKSTEP_PATIENCE)
         self._answered = False
         self._asked_again = -np.inf
+        self._partner_lost = False
 
     def _watch(self) -> None:
         self.leave_when_finished()
@@ -123,11 +124,22 @@ class Lockstep(Pacer):
             self.node.get_logger().error(
                 f'no command for t = {self.now():.4f} s since {waited:.2f} s: simulated time stands still'
             )
-        if self.silent and not self.paused and time.monotonic() - self._asked_again > REPEAT_PERIOD:
-            # a node that was started again has not heard this instant; the others answer a repeated one alike
-            self._asked_again = time.monotonic()
-            self.node.repeat()
+        if self.silent and not self.paused:
+            self._ask_a_restarted_partner()
         self.node.health.wall_update()
+
+    def _ask_a_restarted_partner(self) -> None:
+        """Repeat the instant to a partner that went away and came back: it has not heard it.
+
+        A partner that is merely slow is not asked again: the repetition would stand in the bag of this run only.
+        """
+        if time.monotonic() - self._asked_again < REPEAT_PERIOD:
+            return
+        self._asked_again = time.monotonic()
+        if not self.readiness.complete():
+            self._partner_lost = True
+        elif self._partner_lost:
+            self.node.repeat()
 
     def _begin(self) -> None:
         self.node.announce()
@@ -144,6 +156,7 @@ class Lockstep(Pacer):
     def commanded(self) -> None:
         """Advance to the next instant with this instant's command."""
         super().commanded()
+        self._partner_lost = False
         if not self.started or self.node.finished:
             return
         if self.paused:

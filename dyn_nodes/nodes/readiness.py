@@ -45,6 +45,10 @@ class Readiness:
             self.node.get_logger().info(f'waiting: {self.missing}')
         return False
 
+    def complete(self) -> bool:
+        """Tell whether every node waited for is there and connected now."""
+        return not self._missing()
+
     def _missing(self) -> str:
         there = {name for name, _ in self.node.get_node_names_and_namespaces()}
         absent = [name for name in self.names if name not in there]
