@@ -182,6 +182,11 @@ class Chromium:
         self.mouse('mousePressed', x, y)
         self.mouse('mouseReleased', x, y)
 
+    def style(self, rules: str) -> None:
+        """Add style rules to the page. (Taking elements away would break the page's own bookkeeping.)"""
+        content = json.dumps({'textContent': rules})
+        self.evaluate(f"document.head.append(Object.assign(document.createElement('style'), {content}))")
+
     def screenshot(self, path: Path | None = None) -> bytes:
         """PNG of the page."""
         data = base64.b64decode(self.call('Page.captureScreenshot', format='png')['data'])
