@@ -12,7 +12,6 @@ NODES = (
     'recorder_node',
     'viewer_node',
     'teleop_node',
-    'viewer_node',
 )
 
 setup(
