@@ -1,0 +1,173 @@
+"""Estimates valve areas, bulk modulus and friction of hydraulic actuators from recorded spool, pressures and motion.
+
+Output error by multiple shooting: the oil of the actuator is simulated by the compiled model of the plant, driven by
+the smoothed spool and joint motion, from free initial pressures in every stretch of a few seconds. Gains and bulk
+modulus are those with which the two line pressures and the supply pressure come out as measured, each weighted by its
+own noise. Roots of differences of noisy pressures, which bias any balance of the measurements, do not occur.
+
+Standard errors take every stretch as one observation (sandwich form), so that errors that last, such as those of a
+position, are not counted as many independent ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.hydraulics import linkage
+from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
+from dyn_nodes.studies.oil_shooting import PARAMETERS, ActuatorRecord, FitError, Shooting, Signal
+
+__all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'Signal', 'fit_actuator']
+
+Array = NDArray[np.float64]
+TRUSTED = 0.2  # relative standard error beyond which an estimate says nothing
+TOLERANCES = (1e-3, 1e-4, 1e-7)
+ROUNDS = 40
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number.
+
+    Attributes:
+        name: its key in the machine YAML.
+        value, error: estimate and standard error; NaN where not estimated.
+        before: what the machine file says.
+        identified: the data tell it: the standard error is below a fifth of the value.
+    """
+
+    name: str
+    value: float
+    error: float
+    before: float
+    identified: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorFit:
+    """Result for one actuator.
+
+    Attributes:
+        actuator: name.  estimates: by key of the machine YAML.
+        misfit: root mean square of what is left of each pressure over its sensor noise; near 1 where the model fits.
+        noise: of the two line pressures and of the supply pressure, Pa, read off the samples.
+        seconds: recorded time used.
+        warnings: what to know before using the numbers.
+    """
+
+    actuator: str
+    estimates: dict[str, Estimate]
+    misfit: Array
+    noise: Array
+    seconds: float
+    warnings: tuple[str, ...]
+
+
+def fit_actuator(machine: Machine, actuator: Actuator, record: ActuatorRecord) -> ActuatorFit:
+    """Estimate the parameters of one actuator.
+
+    Args:
+        machine: gives everything that is not estimated, and the first guesses.
+        actuator: one of the machine's.
+        record: at least a few seconds in which the valve opens both ways, pressures at 50 Hz or faster.
+
+    Raises:
+        FitError: too short, or a valve that never opens.
+    """
+    fit = Shooting(machine, actuator, record)
+    start = np.concatenate([np.zeros(len(PARAMETERS)), fit.first_pressures() / fit.pressure_scale])
+    for tolerance in TOLERANCES:
+        start = _minimize(fit, start, tolerance)
+        if tolerance > TOLERANCES[-1]:  # at first by the sensors' noise, then by what is really left
+            fit.pair(start)
+            fit.reweigh(start)
+    solution, covariance = start, fit.covariance(start)
+    estimates = {}
+    for k, name in enumerate(PARAMETERS):
+        before = fit.initial[k]
+        value, error = before * float(np.exp(solution[k])), float(np.sqrt(covariance[k, k]))
+        estimates[name] = Estimate(name, value, value * error, before, error < TRUSTED)
+    estimates['viscous'] = _viscous(actuator, record, fit)
+    left = fit.left_over(solution)
+    return ActuatorFit(
+        actuator.name,
+        estimates,
+        left / fit.noise,
+        fit.noise,
+        fit.end - fit.start,
+        _warnings(estimates, left, fit.noise),
+    )
+
+
+def _minimize(fit: Shooting, unknowns: Array, tolerance: float) -> Array:
+    """Levenberg and Marquardt's method on the normal equations, scaled by their diagonal.
+
+    The matrix has thousands of rows and some dozens of columns: its normal equations cost next to nothing.
+    """
+    residuals = fit.residuals(unknowns)
+    cost, damping = float(residuals @ residuals), 1e-3
+    for _ in range(ROUNDS):
+        matrix = fit.jacobian(unknowns)
+        normal, slope = matrix.T @ matrix, matrix.T @ residuals
+        scale = np.maximum(np.diag(normal), 1e-12 * float(np.diag(normal).max()))
+        while damping < 1e12:
+            moved = unknowns - np.linalg.solve(normal + damping * np.diag(scale), slope)
+            tried = fit.residuals(moved)
+            if float(tried @ tried) < cost:
+                break
+            damping *= 8.0
+        else:
+            return unknowns
+        gained = 1.0 - float(tried @ tried) / cost
+        unknowns, residuals, cost = moved, tried, float(tried @ tried)
+        damping = max(damping / 8.0, 1e-9)
+        if gained < tolerance:
+            break
+    return unknowns
+
+
+def _warnings(estimates: dict[str, Estimate], left: Array, noise: Array) -> tuple[str, ...]:
+    found = []
+    unknown = [name for name, estimate in estimates.items() if not estimate.identified]
+    if unknown:
+        found.append(f'the recorded motion does not tell {", ".join(unknown)}')
+    if (left > 5.0 * noise).any() and (left > 5e5).any():
+        found.append(
+            f'the model leaves {left.max() / 1e6:.2f} MPa of pressure unexplained: another value of the machine file, '
+            'such as an area, the pump flow or dead_zone, may be wrong'
+        )
+    return tuple(found)
+
+
+def _viscous(actuator: Actuator, record: ActuatorRecord, fit: Shooting) -> Estimate:
+    """Friction by linear least squares: what the oil pushes less what the joint gets, against the speed."""
+    before = actuator.viscous
+    if record.effort is None or not np.isfinite(record.effort.values).all():
+        return Estimate('viscous', np.nan, np.nan, before, False)
+    times = record.first.times
+    times = times[(times >= fit.start) & (times <= fit.end)]
+    q, qd = fit.motion.at(times)
+    first, second = (np.interp(times, s.times, s.values) for s in (record.first, record.second))
+    effort = np.interp(times, record.effort.times, record.effort.values)
+    if isinstance(actuator, CylinderActuator):
+        geometry = linkage(actuator.linkage, ca.DM(q))
+        lever = np.asarray(geometry.lever).ravel()
+        speed, lost = lever * qd, first * actuator.head_area - second * actuator.rod_area - effort / lever
+    else:
+        speed, lost = qd, actuator.displacement * (first - second) - effort
+    # a sensor's constant error is no friction
+    matrix = np.column_stack([speed, np.ones_like(speed)])
+    if np.ptp(speed) <= 0.0:
+        return Estimate('viscous', np.nan, np.nan, before, False)
+    solution = np.linalg.lstsq(matrix, lost, rcond=None)[0]
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    rest = lost - matrix @ solution
+    blocks = np.array_split(np.arange(len(rest)), max(2, len(fit.stretches)))
+    scores = np.array([matrix[block].T @ rest[block] for block in blocks])
+    covariance = inverse @ (scores.T @ scores) @ inverse
+    value, error = float(solution[0]), float(np.sqrt(covariance[0, 0]))
+    return Estimate('viscous', value, error, before, error < TRUSTED * abs(value))

@@ -1,0 +1,266 @@
+"""The least-squares problem behind `hydraulic_fit`: the oil of one actuator, in stretches, against its pressures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.model.machine import Actuator, Machine
+from dyn_nodes.simulation.assembly import actuator_terms, pressure_rates, symbolic
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+from dyn_nodes.studies.oil_integrator import run_oil, solve_stage
+from dyn_nodes.studies.signal_smoothing import noise_level, smooth
+
+Array = NDArray[np.float64]
+ROOMS = ('model', 'hydraulics', 'simulation', 'studies')
+PARAMETERS = ('inlet_gain', 'outlet_gain', 'bypass_area', 'bulk_modulus')
+GRID = 5e-3  # s, of the smoothed inputs
+SUBSTEPS = 1
+STRETCH = 2.0  # s
+LEAST_OPENING = 0.02  # part of the time that the valve must be open
+FACTOR_STEP = 1e-4  # relative step of a finite difference
+PRESSURE_STEP = 1e4  # Pa
+PLAIN = -1
+UNRELATED = 1e4  # a residual for a simulation that ran away
+
+
+class FitError(ValueError):
+    """The data do not allow a fit; the message says what they lack."""
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """Samples over time: times (m,) s, values (m,)."""
+
+    times: Array
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorRecord:
+    """What was measured of one actuator.
+
+    Attributes:
+        position, velocity: of the joint, rad and rad/s, on the same times.
+        effort: of the joint, N m, or None where it was not measured.
+        spool: m.  first, second: pressures of the two lines, Pa.  supply: pressure of the pump's gallery, Pa.
+    """
+
+    position: Signal
+    velocity: Signal
+    effort: Signal | None
+    spool: Signal
+    first: Signal
+    second: Signal
+    supply: Signal
+
+
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """Samples (m,) of one pressure.
+
+    Attributes:
+        column: 0 and 1 of the lines, 2 of the supply.
+        values: Pa.
+        stretch, node, share: the grid node before each sample, the stretch it is in, and the way to the next node.
+        lines: (m, 2) pressures measured in the two lines at the same time, Pa.
+        fed: line that the sample is compared with, or `PLAIN`.
+    """
+
+    column: int
+    values: Array
+    stretch: NDArray[np.intp]
+    node: NDArray[np.intp]
+    share: Array
+    lines: Array
+    fed: NDArray[np.int64]
+
+    def difference(self, pressures: Array) -> Array:
+        """Simulated less measured (m,), Pa, of simulated `pressures` (nodes, 3)."""
+        row, weight = self.node + self.stretch, self.share[:, np.newaxis]
+        simulated = (1.0 - weight) * pressures[row] + weight * pressures[row + 1]
+        result = simulated[:, self.column] - self.values
+        paired = self.fed != PLAIN
+        every, line = np.flatnonzero(paired), self.fed[paired]
+        result[paired] -= simulated[every, line] - self.lines[every, line]
+        return np.asarray(result)
+
+
+class Shooting:
+    """The least-squares problem: unknowns are log factors of the parameters, then two pressures a stretch."""
+
+    pressure_scale = 1e6
+
+    def __init__(self, machine: Machine, actuator: Actuator, record: ActuatorRecord) -> None:
+        self.actuator = actuator
+        signals = (record.position, record.spool, record.first, record.second, record.supply)
+        self.start = max(float(signal.times[0]) for signal in signals)
+        self.end = min(float(signal.times[-1]) for signal in signals)
+        if self.end - self.start < 2.0 * STRETCH:
+            raise FitError(
+                f'{actuator.name}: expected {2.0 * STRETCH:g} s or more with all topics, '
+                f'found {max(0.0, self.end - self.start):.2f} s'
+            )
+        self.module = _oil_module(machine, actuator)
+        valve, supply = actuator.valve, actuator.supply
+        self.initial = np.array([valve.inlet_gain, valve.outlet_gain, valve.bypass_area, supply.bulk_modulus])
+        span = (self.start, self.end, GRID)
+        self.motion = smooth(*span, record.position.times, record.position.values, record.velocity.values)
+        spool = smooth(*span, record.spool.times, record.spool.values, order=2)  # it has kinks
+        self._check_opening(spool.values)
+        self.inputs = np.ascontiguousarray(np.column_stack([spool.values, self.motion.values, self.motion.rates]))
+        self._cut(len(self.inputs))
+        self._measurements(record)
+
+    def _check_opening(self, spool: Array) -> None:
+        opening = np.abs(spool) > self.actuator.valve.dead_zone
+        if opening.mean() < LEAST_OPENING:
+            raise FitError(
+                f'{self.actuator.name}: the spool leaves its dead zone of {1e3 * self.actuator.valve.dead_zone:g} mm '
+                f'in {100 * opening.mean():.1f} % of the time; there is nothing to fit'
+            )
+
+    def _cut(self, nodes: int) -> None:
+        """Stretches of the grid: first node and number of intervals of each."""
+        count = max(1, round((nodes - 1) * GRID / STRETCH))
+        edges = np.linspace(0, nodes - 1, count + 1).round().astype(np.intp)
+        self.stretches = list(zip(edges[:-1].tolist(), np.diff(edges).tolist()))
+
+    def _measurements(self, record: ActuatorRecord) -> None:
+        """Samples of every channel with their place on the grid."""
+        self.channels: list[_Channel] = []
+        self.noise = np.empty(3)
+        ends = np.array([first + length for first, length in self.stretches])
+        lines = (record.first, record.second)
+        for k, signal in enumerate((*lines, record.supply)):
+            place = (signal.times - self.start) / GRID
+            inside = (place >= 0.0) & (place < len(self.inputs) - 1)
+            times, place = signal.times[inside], place[inside]
+            node = place.astype(np.intp)
+            beside = np.column_stack([np.interp(times, line.times, line.values) for line in lines])
+            stretch = np.searchsorted(ends, node, side='right')
+            fed = np.full(len(node), PLAIN)
+            self.channels.append(_Channel(k, signal.values[inside], stretch, node, place - node, beside, fed))
+            self.noise[k] = max(noise_level(signal.values), 1e-4 * float(np.ptp(signal.values)), 1.0)
+        self.rows_of = np.concatenate([channel.stretch for channel in self.channels])
+        self.groups = np.repeat(np.arange(3), [len(channel.node) for channel in self.channels])
+        self.weights = 1.0 / np.append(self.noise, np.sqrt(2.0) * self.noise[2])
+
+    def pair(self, unknowns: Array) -> None:
+        """Compare the supply pressure with the line it feeds wherever its check valve is open in the simulation.
+
+        What is wrong with the measured motion moves both pressures alike; their difference, which tells the area of the
+        inlet, is free of it.
+        """
+        supply = self.channels[2]
+        pressures, row = self.simulate(unknowns), supply.node + supply.stretch
+        spool = self.inputs[supply.node, 0]
+        line = np.where(spool >= 0.0, 0, 1)
+        opened = (np.abs(spool) > self.actuator.valve.dead_zone) & (pressures[row, 2] > pressures[row, line])
+        supply.fed[:] = np.where(opened, line, PLAIN)
+        self.groups[-len(opened) :] = np.where(opened, 3, 2)
+
+    def first_pressures(self) -> Array:
+        """Measured pressures (2 s,) at the start of each stretch: means over a tenth of a second."""
+        guess = []
+        for first, _ in self.stretches:
+            for channel in self.channels[:2]:
+                near = np.argsort(np.abs(channel.node - first - 0.05 / GRID), kind='stable')[:5]
+                guess.append(float(channel.values[near].mean()))
+        return np.array(guess)
+
+    def simulate(self, unknowns: Array) -> Array:
+        """Return pressures (nodes, 3) by channel, every stretch from its own start; node k of a stretch is k."""
+        p = self.initial * np.exp(np.clip(unknowns[: len(PARAMETERS)], -4.0, 4.0))
+        starts = unknowns[len(PARAMETERS) :].reshape(-1, 2) * self.pressure_scale
+        nodes = len(self.inputs)
+        states = np.full((nodes + len(self.stretches), 2), np.nan)
+        controls = np.empty((len(states), 3))
+        for s, (first, length) in enumerate(self.stretches):
+            place = slice(first + s, first + s + length + 1)  # the last node of a stretch is the first of the next
+            controls[place] = self.inputs[first : first + length + 1]
+            self.module.run_oil(starts[s].copy(), GRID, SUBSTEPS, controls[place], p, states[place])
+        pressures = np.empty((len(states), 3))
+        self.module.outputs_batch(np.nan_to_num(states), controls, np.tile(p, (len(states), 1)), pressures)
+        pressures[np.isnan(states).any(axis=1)] = np.nan
+        return pressures
+
+    def residuals(self, unknowns: Array) -> Array:
+        """Weighted differences of simulated and measured pressures (m,)."""
+        pressures = self.simulate(unknowns)
+        differences = np.concatenate([channel.difference(pressures) for channel in self.channels])
+        weighted = np.clip(differences * self.weights[self.groups], -UNRELATED, UNRELATED)
+        return np.nan_to_num(weighted, nan=UNRELATED)
+
+    def jacobian(self, unknowns: Array) -> Array:
+        """Finite differences; the pressures of all stretches are moved at once, as no stretch sees another's."""
+        base = self.residuals(unknowns)
+        matrix = np.zeros((len(base), len(unknowns)))
+        count = len(PARAMETERS)
+        for k in range(count):
+            moved = unknowns.copy()
+            moved[k] += FACTOR_STEP
+            matrix[:, k] = (self.residuals(moved) - base) / FACTOR_STEP
+        step = PRESSURE_STEP / self.pressure_scale
+        for line in range(2):
+            moved = unknowns.copy()
+            moved[count + line :: 2] += step
+            change = (self.residuals(moved) - base) / step
+            matrix[np.arange(len(base)), count + 2 * self.rows_of + line] = change
+        return matrix
+
+    def left_over(self, unknowns: Array) -> Array:
+        """Root mean square (3,) of the differences of the pressures themselves, Pa."""
+        pressures = self.simulate(unknowns)
+        plain = (replace(channel, fed=np.full(len(channel.node), PLAIN)) for channel in self.channels)
+        return np.array([float(np.sqrt(np.mean(channel.difference(pressures) ** 2))) for channel in plain])
+
+    def reweigh(self, unknowns: Array) -> None:
+        """Weigh each group of samples by what is left of it."""
+        residuals = self.residuals(unknowns)
+        floors = np.append(self.noise, np.sqrt(2.0) * self.noise[2])
+        for group in np.unique(self.groups):
+            left = float(np.sqrt(np.mean(residuals[self.groups == group] ** 2))) / self.weights[group]
+            self.weights[group] = 1.0 / max(left, 0.5 * floors[group])
+
+    def covariance(self, unknowns: Array) -> Array:
+        """Covariance of the unknowns, each stretch one observation."""
+        matrix, residuals = self.jacobian(unknowns), self.residuals(unknowns)
+        inverse = np.linalg.pinv(matrix.T @ matrix, rcond=1e-14)
+        count = len(self.stretches)
+        scores = np.array([matrix[self.rows_of == s].T @ residuals[self.rows_of == s] for s in range(count)])
+        return np.asarray(inverse @ (scores.T @ scores) @ inverse * count / max(count - 1, 1))
+
+
+def _oil_module(machine: Machine, actuator: Actuator) -> CompiledModule:
+    """Kernels of the oil of one actuator: states two pressures, inputs spool, q, qd, parameters `PARAMETERS`."""
+
+    def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        x, u, p = ca.SX.sym('x', 2), ca.SX.sym('u', 3), ca.SX.sym('p', len(PARAMETERS))
+        free = symbolic(
+            actuator,
+            valve=symbolic(actuator.valve, inlet_gain=p[0], outlet_gain=p[1], bypass_area=p[2]),
+            supply=symbolic(actuator.supply, bulk_modulus=p[3]),
+        )
+        terms = actuator_terms(free, u[0], x[0], x[1], u[1], u[2])
+        rates = ca.densify(ca.vertcat(*pressure_rates(terms)))
+        functions = {
+            'rhs': ca.Function('rhs', [x, u, p], [rates]),
+            'jacobian': ca.Function('jacobian', [x, u, p], [ca.densify(ca.vec(ca.densify(ca.jacobian(rates, x))))]),
+            'outputs': ca.Function('outputs', [x, u, p], [ca.densify(ca.vertcat(x, terms.supply_pressure))]),
+        }
+        return functions, {}
+
+    return build_module(
+        f'{machine.name}_{actuator.name}_oil',
+        [machine_fingerprint(replace(machine, actuators=(actuator,)))],
+        make,
+        ROOMS,
+        drivers=[solve_stage, run_oil],
+        batch=('outputs',),
+    )
