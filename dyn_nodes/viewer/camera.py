@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,51 @@ PRESETS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]
 }
 """Eye and the point it looks at, from the machine's base, x ahead, for a machine that reaches 8 m."""
 FIELD_OF_VIEW = 0.75
-FOLLOW_STEP = 0.01
+FOLLOW_STEP = 0.02
+SETTLING, PATIENCE, HAND = 2.0, 1.0, 0.3
+"""A new page gets this time to find its place; an answer is awaited so long; so long after a movement it is held, s."""
+ECHO = 1e-3
+
+
+class Follower:
+    """An eye that goes along with the machine, but never against the hand that turns it.
+
+    A page tells where its eye is a moment after it was put there, and may still tell of before: an eye is moved only
+    from where its page has said it is, when nothing that was asked of it is outstanding and nobody is moving it.
+
+    Args:
+        anchor: (3,) place of the machine for which the eye is where it is.
+        now: s.
+    """
+
+    def __init__(self, anchor: Array, now: float) -> None:
+        self.anchor, self.since = anchor.copy(), now
+        self.reported: Array | None = None
+        self._reported_at = now
+        self._asked: Array | None = None
+        self._asked_at = now
+
+    def report(self, position: Array, now: float) -> None:
+        """The page says where its eye is."""
+        self.reported = np.array(position)
+        if self._asked is not None and np.linalg.norm(self.reported - self._asked) < ECHO:
+            self._asked = None  # this is what was asked for, nobody's hand
+        else:
+            self._reported_at = now
+
+    def shift(self, place: Array, now: float, step: float) -> Array | None:
+        """Return where the eye has to go now that the machine is at `place` (3,), None where it stays."""
+        if now - self.since < SETTLING or self.reported is None:
+            self.anchor = place.copy()
+            return None
+        if self._asked is not None and now - self._asked_at > PATIENCE:
+            self._asked = None
+        moved = place - self.anchor
+        if self._asked is not None or now - self._reported_at < HAND or np.linalg.norm(moved) < step:
+            return None
+        self.anchor = place.copy()
+        self._asked, self._asked_at = self.reported + moved, now
+        return self._asked
 
 
 class Cameras:
@@ -32,7 +77,7 @@ class Cameras:
         self.unit = 1.0
         self._anchor = np.zeros(3)
         self._heading = 0.0
-        self._followed: dict[int, Array] = {}
+        self._followers: dict[int, Follower] = {}
         self.start()
 
     def start(self) -> None:
@@ -56,13 +101,19 @@ class Cameras:
             client.camera.look_at = target
             client.camera.up_direction = (0.0, 0.0, 1.0)
         if name == 'Follow':
-            self._followed[client.client_id] = self._anchor.copy()
+            self._followers[client.client_id] = Follower(self._anchor, time.monotonic())
         else:
-            self._followed.pop(client.client_id, None)
+            self._followers.pop(client.client_id, None)
 
     def join(self, client: Any) -> None:
         """Someone new looks on, following."""
-        self._followed[client.client_id] = self._anchor.copy()
+        self._followers[client.client_id] = Follower(self._anchor, time.monotonic())
+
+        @client.camera.on_update
+        async def _(camera: Any) -> None:
+            follower = self._followers.get(client.client_id)
+            if follower is not None:
+                follower.report(camera.position, time.monotonic())
 
     def follow(self, position: Array, heading: float) -> None:
         """Take the eyes that follow along.
@@ -71,15 +122,13 @@ class Cameras:
             position: (3,) of the machine's base in the level world, m.
             heading: rad.
         """
-        ground = np.array((position[0], position[1], 0.0))
-        self._anchor, self._heading = ground, heading
+        now = time.monotonic()
+        self._anchor, self._heading = np.array((position[0], position[1], 0.0)), heading
         clients = self.server.get_clients()
-        for number in [number for number in self._followed if number not in clients]:
-            del self._followed[number]
-        for number, client in clients.items():
-            if number not in self._followed:
+        for number, follower in list(self._followers.items()):
+            if number not in clients:
+                del self._followers[number]
                 continue
-            moved = ground - self._followed[number]
-            if np.linalg.norm(moved) > FOLLOW_STEP * self.unit:
-                self._followed[number] = ground.copy()
-                client.camera.position = client.camera.position + moved
+            eye = follower.shift(self._anchor, now, FOLLOW_STEP * self.unit)
+            if eye is not None:
+                clients[number].camera.position = eye
