@@ -65,7 +65,7 @@ PARAMETERS = (
     ),
     Declared('wait_for', [''], 'names of the nodes to wait for before time starts'),
     Declared('wait_timeout', 300.0, 'how long to wait for them, s of wall time', 0.1, 3600.0),
-    Declared('speed', 1.0, 'realtime: simulated seconds per second', 0.01, 100.0),
+    Declared('speed', 1.0, 'realtime: simulated seconds per second', 0.01, 100.0, read_only=False),
     Declared('measures', list(DEFAULT_MEASURES), 'stability measures to publish'),
     Declared('payload', -1.0, 'kg in the implement at the start; negative: the machine file says', -1.0, 1e6),
     Declared('slope_roll', 0.0, 'of the ground about x, rad', -1.5, 1.5, read_only=False),
@@ -166,10 +166,9 @@ class DynamicsNode(Node):
 
     def _publish_description(self) -> None:
         self.description.publish(String(data=self.machine.urdf))
-        if self.reporter.links is not None:
-            fixed = self.reporter.links.fixed(stamp_of(self.plant.time))
-            if fixed:
-                self.tf_static.publish(TFMessage(transforms=fixed))
+        fixed = self.reporter.frames.fixed(stamp_of(self.plant.time)) if self.values['publish_tf'] else []
+        if fixed:
+            self.tf_static.publish(TFMessage(transforms=fixed))
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -308,6 +307,9 @@ class DynamicsNode(Node):
         for parameter in parameters:
             if parameter.name in SCALES:
                 self.plant.set_parameter(parameter.name, float(parameter.value))
+            elif parameter.name == 'speed':
+                self.values['speed'] = float(parameter.value)
+                self.pacer.rebase()
             elif parameter.name in ('slope_roll', 'slope_pitch'):
                 self.values[parameter.name] = float(parameter.value)
                 self.plant.set_slope(self.values['slope_roll'], self.values['slope_pitch'])
@@ -331,6 +333,7 @@ class DynamicsNode(Node):
 
     def _on_pause(self, request: Any, response: Any) -> Any:
         self.pacer.pause(bool(request.data))
+        self.diagnostics.update(self.plant.time + 1e-9)
         response.success, response.message = True, 'paused' if request.data else 'running'
         return response
 

@@ -84,6 +84,9 @@ class Pacer:
         self.node.advance()
         self.node.announce()
 
+    def rebase(self) -> None:
+        """Go on from here with the present speed."""
+
     def restart(self) -> None:
         """Time starts again at 0."""
         self._finished_at = None
@@ -200,7 +203,7 @@ class RealTime(Pacer):
     def _tick(self) -> None:
         self.leave_when_finished()
         if self.paused or self.node.finished:
-            self._origin = time.monotonic() - self.now() / self.node.values['speed']
+            self.rebase()
             return
         self._check_silence()
         speed, period = self.node.values['speed'], self.node.values['exchange_period']
@@ -225,6 +228,10 @@ class RealTime(Pacer):
             if not self.silent:
                 self.node.hold()
             self.silent = True
+
+    def rebase(self) -> None:
+        """Go on from here with the present speed."""
+        self._origin = time.monotonic() - self.now() / self.node.values['speed']
 
     def restart(self) -> None:
         """Start again from the wall clock's present time."""

@@ -56,13 +56,15 @@ class Reporter:
         plant: the machine.
         qos: of the topics.
         world_frame: frame of the ground plane.
-        publish_tf: also the transforms of the links (where no robot_state_publisher runs).
+        publish_tf: also the transforms of the links (where no robot_state_publisher runs). Those of the base and of
+            the contact frames nobody else knows: they are always published.
     """
 
     def __init__(self, node: Any, plant: Plant, qos: Any, world_frame: str, publish_tf: bool) -> None:
         self.plant, self.world = plant, world_frame
         self.base = plant.machine.base.link
-        self.links = LinkFrames(plant) if publish_tf else None
+        self.frames = LinkFrames(plant)
+        self.publish_links = publish_tf
         create = node.create_publisher
         self.odom = create(Odometry, 'odom', qos)
         self.tf = create(TFMessage, '/tf', qos)
@@ -83,7 +85,7 @@ class Reporter:
     def publish(self, balance: Balance | None, with_markers: bool) -> None:
         """Publish the state of the plant now."""
         stamp = stamp_of(self.plant.time)
-        self._publish_pose(stamp)
+        self._publish_pose(stamp, balance)
         self._publish_joint_reactions(stamp)
         if balance is not None:
             self._publish_reactions(balance, stamp)
@@ -91,7 +93,7 @@ class Reporter:
             if with_markers:
                 self.markers.publish(marker_array(balance, self.world, stamp))
 
-    def _publish_pose(self, stamp: Any) -> None:
+    def _publish_pose(self, stamp: Any, balance: Balance | None) -> None:
         position, quaternion = self.plant.base_pose()
         linear, angular = self.plant.base_twist()
         odom = Odometry()
@@ -102,8 +104,10 @@ class Reporter:
         set_vector(odom.twist.twist.angular, angular)
         self.odom.publish(odom)
         transforms = [transform(self.world, self.base, stamp, position, quaternion)]
-        if self.links is not None:
-            transforms += self.links.moving(stamp)
+        if self.publish_links:
+            transforms += self.frames.moving(stamp)
+        if balance is not None:
+            transforms += self.frames.contacts(self.world, balance, stamp)
         self.tf.publish(TFMessage(transforms=transforms))
 
     def _publish_reactions(self, balance: Balance, stamp: Any) -> None:
