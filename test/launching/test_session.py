@@ -187,12 +187,12 @@ def test_a_killed_guard_is_replaced(session):
 # --- the launcher as a process ---------------------------------------------------------------------------------------
 
 # a shell that started the tests with nohup has SIGHUP ignored, and the launcher honours that: begin from the default
-LAUNCHER = '''
+LAUNCHER = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from dyn_nodes.launching import run_launch
 sys.exit(run_launch(sys.argv[1]))
-'''
+"""
 TWO = '<executable cmd="sleep 60"/>' + shell(
     "trap 'echo bye; exit 0' INT; sleep 60 & echo ready $!; wait", output='screen'
 )
