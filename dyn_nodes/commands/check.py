@@ -81,6 +81,8 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
     console.print(_link_table(facts))
     if facts['actuators']:
         console.print(_actuator_table(facts))
+        locked = ', '.join(f'{a["name"]} {a["locked_stiffness"] / 1e6:.4g}' for a in facts['actuators'])
+        console.print(f'stiffness of the locked joints, at the start: {locked} MN m/rad', soft_wrap=True)
     _print_statics(console, facts['static'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
@@ -150,9 +152,14 @@ def _actuator_table(facts: dict[str, Any]) -> Table:
         else:
             travel = f'{actuator["displacement"]:.4g} m3/rad'
         pressures = (actuator['relief_pressure'] / 1e6, actuator['line_relief_pressure'] / 1e6)
-        numbers = (actuator['flow'] * 6e4, *pressures)
+        flow = f'{actuator["flow"] * 6e4:.4g}' + (f' of pump {actuator["pump"]}' if actuator['pump'] else '')
         table.add_row(
-            actuator['name'], actuator['type'], actuator['joint'], travel, *(f'{value:.4g}' for value in numbers)
+            actuator['name'],
+            actuator['type'],
+            actuator['joint'],
+            travel,
+            flow,
+            *(f'{value:.4g}' for value in pressures),
         )
     return table
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.hydraulics import locked_stiffness
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.linkage_checks import piston_position
 from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
@@ -145,18 +146,21 @@ def _joint(machine: Machine, index: int) -> dict[str, Any]:
 
 
 def _actuator(machine: Machine, actuator: Actuator) -> dict[str, Any]:
+    pump = machine.pump_of(actuator.name)
+    start = machine.initial.joint_positions.get(actuator.joint, 0.0)
     facts: dict[str, Any] = {
         'name': actuator.name,
         'type': 'cylinder' if isinstance(actuator, CylinderActuator) else 'motor',
         'joint': actuator.joint,
-        'flow': actuator.supply.flow,
-        'relief_pressure': actuator.supply.relief_pressure,
+        'pump': None if pump is None else pump.name,
+        'flow': actuator.supply.flow if pump is None else pump.flow,
+        'relief_pressure': machine.pump_relief_pressure(actuator.name),
         'line_relief_pressure': actuator.supply.line_relief_pressure,
+        'locked_stiffness': float(locked_stiffness(actuator, start)),
     }
     if isinstance(actuator, CylinderActuator):
         joint = machine.joint(actuator.joint)
         ends = sorted(piston_position(actuator.linkage, position) for position in (joint.lower, joint.upper))
-        start = machine.initial.joint_positions.get(joint.name, 0.0)
         return facts | {
             'stroke': actuator.linkage.stroke,
             'used_stroke': ends,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dyn_nodes.hydraulics.cylinder import CylinderTerms, cylinder, stop_force
 from dyn_nodes.hydraulics.linkage import LinkageTerms, lever, lever_rate, linkage, piston
 from dyn_nodes.hydraulics.motor import MotorTerms, motor
+from dyn_nodes.hydraulics.series import SeriesMember, series_flows
 from dyn_nodes.hydraulics.spool import spool_rate
 from dyn_nodes.hydraulics.statics import initial_pressures, locked_stiffness
 from dyn_nodes.hydraulics.supply import (
@@ -22,6 +23,7 @@ __all__ = [
     'LinkageTerms',
     'MotorTerms',
     'PortFlows',
+    'SeriesMember',
     'SharedFlow',
     'ValveAreas',
     'crossover_relief_flow',
@@ -35,6 +37,7 @@ __all__ = [
     'motor',
     'piston',
     'port_protection_flow',
+    'series_flows',
     'shared_flow',
     'signed_root',
     'spool_rate',

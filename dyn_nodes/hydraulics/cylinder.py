@@ -8,7 +8,7 @@ import casadi as ca
 
 from dyn_nodes.hydraulics.linkage import linkage
 from dyn_nodes.hydraulics.supply import port_protection_flow
-from dyn_nodes.hydraulics.valve import valve_flows
+from dyn_nodes.hydraulics.valve import PortFlows, valve_flows
 from dyn_nodes.model.machine import CylinderActuator
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
@@ -69,6 +69,7 @@ def cylinder(
     spool: Scalar,
     q: Scalar,
     qd: Scalar,
+    ports: PortFlows | None = None,
 ) -> CylinderTerms:
     """Evaluate a cylinder moved by an open-centre valve (abo-shanab-2003, eqs 2.7 to 2.15; spec G2 to G4).
 
@@ -79,11 +80,13 @@ def cylinder(
         spool: displacement, m; positive extends.
         q: joint angle, rad.
         qd: joint speed, rad/s.
+        ports: flows of the valve where its pump is shared (`series_flows`); None: a pump of its own.
     """
     supply = actuator.supply
     piston, lever, _ = linkage(actuator.linkage, q)
     piston_rate = lever * qd
-    ports = valve_flows(actuator.valve, supply, spool, head_pressure, rod_pressure)
+    if ports is None:
+        ports = valve_flows(actuator.valve, supply, spool, head_pressure, rod_pressure)
     head_flow = ports.first + port_protection_flow(supply, head_pressure)
     rod_flow = ports.second + port_protection_flow(supply, rod_pressure)
     head_volume = actuator.head_volume + actuator.head_area * piston

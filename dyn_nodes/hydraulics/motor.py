@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dyn_nodes.hydraulics.supply import crossover_relief_flow, makeup_flow
-from dyn_nodes.hydraulics.valve import valve_flows
+from dyn_nodes.hydraulics.valve import PortFlows, valve_flows
 from dyn_nodes.model.machine import MotorActuator
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
@@ -32,7 +32,12 @@ class MotorTerms(NamedTuple):
 
 
 def motor(
-    actuator: MotorActuator, first_pressure: Scalar, second_pressure: Scalar, spool: Scalar, qd: Scalar
+    actuator: MotorActuator,
+    first_pressure: Scalar,
+    second_pressure: Scalar,
+    spool: Scalar,
+    qd: Scalar,
+    ports: PortFlows | None = None,
 ) -> MotorTerms:
     """Evaluate a motor moved by an open-centre valve (abo-shanab-2003, eq. 2.16; section 2.12 and G6 of the spec).
 
@@ -42,9 +47,11 @@ def motor(
         second_pressure: of the other line, Pa.
         spool: displacement, m; positive feeds the first line.
         qd: joint speed, rad/s.
+        ports: flows of the valve where its pump is shared (`series_flows`); None: a pump of its own.
     """
     supply = actuator.supply
-    ports = valve_flows(actuator.valve, supply, spool, first_pressure, second_pressure)
+    if ports is None:
+        ports = valve_flows(actuator.valve, supply, spool, first_pressure, second_pressure)
     crossover = crossover_relief_flow(supply, first_pressure, second_pressure)
     first_flow = ports.first + makeup_flow(supply, first_pressure) - crossover
     second_flow = ports.second + makeup_flow(supply, second_pressure) + crossover

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from dyn_nodes.hydraulics.supply import shared_flow, signed_root
+from dyn_nodes.hydraulics.supply import SharedFlow, shared_flow, signed_root
 from dyn_nodes.model.machine import Supply, Valve
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
@@ -64,10 +64,27 @@ def valve_flows(
         second_pressure: of the second (rod) line, Pa.
     """
     areas = valve_areas(valve, spool)
+    fed, drained = fed_and_drained(spool, first_pressure, second_pressure)
+    return port_flows(supply, areas, spool, drained, shared_flow(supply, areas.inlet, areas.bypass, fed))
+
+
+def fed_and_drained(spool: Scalar, first_pressure: Scalar, second_pressure: Scalar) -> tuple[Scalar, Scalar]:
+    """Return the pressures of the line that the pump feeds and of the one that drains to tank, Pa."""
+    swap = (spool >= 0.0) * (first_pressure - second_pressure)
+    return second_pressure + swap, first_pressure - swap
+
+
+def port_flows(supply: Supply, areas: ValveAreas, spool: Scalar, drained: Scalar, pump: SharedFlow) -> PortFlows:
+    """Return the flows of a valve whose share of the pump's flow is known.
+
+    Args:
+        supply: oil and tank.
+        areas: m2.
+        spool: displacement, m.
+        drained: pressure of the line that drains to tank, Pa.
+        pump: what goes through inlet and bypass.
+    """
     forward = spool >= 0.0
-    swap = forward * (first_pressure - second_pressure)
-    fed, drained = second_pressure + swap, first_pressure - swap
-    pump = shared_flow(supply, areas.inlet, areas.bypass, fed)
     conductance = supply.orifice_coefficient * areas.outlet
     outlet_flow = conductance * signed_root(drained - supply.tank_pressure, supply.smoothing)
     exchange = forward * (pump.inlet_flow + outlet_flow)

@@ -18,6 +18,7 @@ from dyn_nodes.model.machine import (
     MotorActuator,
     Payload,
     PinTriangle,
+    SharedPump,
     Supply,
     Valve,
     Wheel,
@@ -46,6 +47,7 @@ class Config:
     wheels: tuple[Wheel, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     reactions: tuple[str, ...] = ()
+    pumps: tuple[SharedPump, ...] = ()
     assumed: dict[str, str] = field(default_factory=dict)
     places: dict[str, Entry] = field(default_factory=dict)
 
@@ -79,6 +81,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     config.wheels = _wheels(reader, values.get('wheels'), shared, root_link)
     config.actuators = _actuators(reader, values.get('actuators'), shared)
     config.reactions = tuple(_get(values, 'reactions', ()))
+    config.pumps = _pumps(reader, values.get('pumps'))
     return config
 
 
@@ -186,6 +189,15 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: dict[str, Ent
     if kind == 'motor':
         return MotorActuator(**arguments)
     return CylinderActuator(**{**arguments, 'linkage': PinTriangle(**arguments['linkage'])})
+
+
+def _pumps(reader: SchemaReader, entry: object) -> tuple[SharedPump, ...]:
+    pumps = []
+    for name, own in reader.named(entry if isinstance(entry, Entry) else None).items():
+        values: dict[str, Any] = dict(reader.table(own, schema.PUMP))
+        if _complete(values, schema.PUMP):
+            pumps.append(SharedPump(name=name, **values))
+    return tuple(pumps)
 
 
 def _over(reader: SchemaReader, own: Entry, keys: tuple[schema.Key, ...], *below: Entry | None) -> Values:

@@ -31,6 +31,7 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
     movers: dict[str, str] = {}
     for actuator in config.actuators:
         _check_actuator(actuator, joints, movers, config, report)
+    _check_pumps(config, report)
     _check_reactions(config, joints, report)
     if not report.failed:
         _check_support(config, urdf, report)
@@ -49,6 +50,23 @@ def _check_base(config: Config, urdf: Urdf, report: Report) -> None:
     if config.overturn_angle > math.pi:
         line = config.line('overturn_angle')
         report.add(line, 'overturn_angle', 'at most pi rad', number(config.overturn_angle))
+
+
+def _check_pumps(config: Config, report: Report) -> None:
+    known = [actuator.name for actuator in config.actuators]
+    fed: dict[str, str] = {}
+    for pump in config.pumps:
+        where = f'pumps.{pump.name}.actuators'
+        line = config.line(where)
+        if not pump.actuators:
+            report.add(line, where, 'at least one actuator', 'an empty list')
+        for name in pump.actuators:
+            if name not in known:
+                report.add(line, where, 'actuators of this machine', did_you_mean(name, known))
+            elif name in fed:
+                found = f'{name!r} twice' if fed[name] == pump.name else f'{name!r}, which pump {fed[name]!r} feeds'
+                report.add(line, where, 'every actuator at one pump', found)
+            fed[name] = pump.name
 
 
 def _check_reactions(config: Config, joints: Mapping[str, Joint], report: Report) -> None:

@@ -90,4 +90,5 @@ def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...])
         sources=sources,
         assumed=config.assumed,
         reactions=config.reactions,
+        pumps=config.pumps,
     )

@@ -171,6 +171,7 @@ class Valve:
     Attributes:
         time_constant: of the spool, s.  gain: spool displacement per volt, m/V.
         voltage_limit: |u| is clipped to this, V.  spool_limit: mechanical end stop of the spool, m.
+        dead_time: between a voltage and the moment the spool begins to follow it, s.
     """
 
     inlet_gain: float
@@ -182,6 +183,7 @@ class Valve:
     gain: float
     voltage_limit: float
     spool_limit: float
+    dead_time: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,25 @@ class MotorActuator:
 Actuator = CylinderActuator | MotorActuator
 
 
+@dataclass(frozen=True)
+class SharedPump:
+    """One pump for several functions: the open centre of each valve feeds the next valve, the last one's goes to tank.
+
+    A function that works takes oil from those behind it, which therefore have to wait; all outlets go to tank. The
+    members' own `supply.flow` and `supply.relief_pressure` play no part.
+
+    Attributes:
+        actuators: names, the first one nearest to the pump.
+        flow: constant pump flow, m3/s.
+        relief_pressure: Pa.
+    """
+
+    name: str
+    actuators: tuple[str, ...]
+    flow: float
+    relief_pressure: float
+
+
 @dataclass(frozen=True, eq=False)
 class Payload:
     """A point mass held by a link (spec G1).
@@ -321,6 +342,7 @@ class Machine:
         sources: paths of the URDF and YAML files, for messages.
         assumed: dotted keys of the YAML whose values are marked as assumed, with the reason.
         reactions: names of the joints whose reaction is published; the topic is `joint_reactions/<name>`.
+        pumps: pumps that several actuators share; all others have one of their own.
     """
 
     name: str
@@ -338,6 +360,16 @@ class Machine:
     sources: tuple[str, ...]
     assumed: dict[str, str] = field(default_factory=dict)
     reactions: tuple[str, ...] = ()
+    pumps: tuple[SharedPump, ...] = ()
+
+    def pump_of(self, actuator: str) -> SharedPump | None:
+        """Return the shared pump that feeds an actuator; None where it has one of its own."""
+        return next((pump for pump in self.pumps if actuator in pump.actuators), None)
+
+    def pump_relief_pressure(self, actuator: str) -> float:
+        """Return the relief pressure of the pump that feeds an actuator, Pa."""
+        pump = self.pump_of(actuator)
+        return self.actuator(actuator).supply.relief_pressure if pump is None else pump.relief_pressure
 
     @property
     def movable_joints(self) -> tuple[Joint, ...]:

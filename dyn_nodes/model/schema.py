@@ -92,6 +92,7 @@ VALVE = (
     _number('gain', 'm/V', 'positive', 'spool displacement per volt'),
     _number('voltage_limit', 'V', 'positive', 'greater commands are clipped'),
     _number('spool_limit', 'm', 'positive', 'mechanical stop of the spool'),
+    _number('dead_time', 's', 'non-negative', 'from a voltage to the moment the spool begins to follow it', 0.0),
 )
 SUPPLY = (
     _number('flow', 'm3/s', 'positive', 'constant flow of the pump'),
@@ -130,6 +131,11 @@ MOTOR = (
     Key('valve', 'table', 'the directional valve', table=VALVE),
     Key('supply', 'table', 'pump, oil and protection', table=SUPPLY),
     _number('idle_pressure', 'Pa', 'positive', 'both lines at the start', 5.0e6),
+)
+PUMP = (
+    Key('actuators', 'names', 'that it feeds, the one nearest to the pump first'),
+    _number('flow', 'm3/s', 'positive', "constant flow; takes the place of the members' own"),
+    _number('relief_pressure', 'Pa', 'positive', "takes the place of the members' own"),
 )
 BASE = (
     Key('link', 'text', 'root link of the URDF', default=None),
@@ -175,5 +181,6 @@ MACHINE = (
     Key('defaults', 'partial', 'what wheels and actuators share', default=None, table=DEFAULTS),
     Key('wheels', 'named', 'wheels and feet, by name', default=None, table=WHEEL),
     Key('actuators', 'named', 'hydraulic actuators, by name', default=None),
+    Key('pumps', 'named', 'pumps that feed several actuators in series, by name', default=None, table=PUMP),
     Key('reactions', 'names', 'joints whose reaction is published, on `joint_reactions/<joint>`', default=()),
 )

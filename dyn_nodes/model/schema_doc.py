@@ -18,6 +18,7 @@ SECTIONS = (
     ('`actuators.<name>` of type `motor`', schema.MOTOR),
     ('`actuators.<name>.valve`', schema.VALVE),
     ('`actuators.<name>.supply`', schema.SUPPLY),
+    ('`pumps.<name>`', schema.PUMP),
     ('`defaults`', schema.DEFAULTS),
 )
 KINDS = {

@@ -16,7 +16,8 @@ from dyn_nodes.compile import build_module
 from dyn_nodes.hydraulics import CylinderTerms, initial_pressures, spool_rate
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation import drivers
-from dyn_nodes.simulation.assembly import actuator_states, actuator_terms, line_flows, pressure_rates, scaled_actuator
+from dyn_nodes.simulation.assembly import actuator_states, line_flows, machine_terms, pressure_rates
+from dyn_nodes.simulation.command_delay import CommandDelay, History, input_delays
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
@@ -54,6 +55,10 @@ class ActuatorSystem:
         self.parameters = np.ones(1)
         self.oil = np.zeros(3 * len(self.names))
         self._knots = np.zeros(1)
+        delays = input_delays(machine, [f'{name}/voltage' for name in self.names])
+        # joint accelerations, the other inputs, have no dead time
+        self._delay = None if delays is None else CommandDelay(np.concatenate([delays, np.zeros(len(self.names))]))
+        self._time = 0.0
         self._trace = np.zeros((1, 6 * len(self.names)))
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
@@ -61,13 +66,15 @@ class ActuatorSystem:
         x, u, p = ca.SX.sym('x', 6 * count), ca.SX.sym('u', 2 * count), ca.SX.sym('p', 1)
         rates, motion, outputs = [], [], []
         oil_names, output_names = [], []
+        states = {
+            name: (*ca.vertsplit(x[3 * k : 3 * k + 3]), x[3 * (count + k)], x[3 * (count + k) + 1])
+            for k, name in enumerate(self.names)
+        }
+        every = machine_terms(self.machine, states, p[0])
         for k, actuator in enumerate(self.machine.actuators):
-            spool, first, second = ca.vertsplit(x[3 * k : 3 * k + 3])
-            place = 3 * (count + k)
-            q, qd = x[place], x[place + 1]
-            terms = actuator_terms(scaled_actuator(actuator, p[0]), spool, first, second, q, qd)
-            rates += [spool_rate(actuator.valve, spool, u[k]), *pressure_rates(terms)]
-            motion += [qd, u[count + k], terms.effort]
+            terms = every[actuator.name]
+            rates += [spool_rate(actuator.valve, states[actuator.name][0], u[k]), *pressure_rates(terms)]
+            motion += [states[actuator.name][4], u[count + k], terms.effort]
             oil_names += [f'{actuator.name}/{name}' for name in actuator_states(actuator)]
             outputs += [terms.effort, terms.supply_pressure, terms.bypass_flow, *line_flows(terms)]
             output_names += [
@@ -85,6 +92,9 @@ class ActuatorSystem:
 
     def start(self, positions: Array, efforts: Array) -> None:
         """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""
+        self._time = 0.0
+        if self._delay is not None:
+            self._delay.clear()
         for k, actuator in enumerate(self.machine.actuators):
             self.oil[3 * k] = 0.0
             self.oil[3 * k + 1 : 3 * k + 3] = initial_pressures(actuator, float(positions[k]), float(efforts[k]))
@@ -100,15 +110,32 @@ class ActuatorSystem:
         x = np.zeros(6 * count)
         x[: 3 * count] = self.oil
         x[3 * count :: 3], x[3 * count + 1 :: 3] = positions, velocities
-        table = np.concatenate([volts, accelerations]).reshape(1, -1)
+        knots, table = self._knots, np.concatenate([volts, accelerations]).reshape(1, -1)
+        before = self.snapshot()
+        if self._delay is not None:  # the times of the line are this object's own
+            held = np.concatenate([volts, accelerations])
+            knots, table = self._delay.table(self._time, self._time + interval, held)
+            knots = knots - self._time
         steps = max(1, int(np.ceil(interval / self.step - 1e-9)))
         status, _ = self.module.run_rk4(
-            x, 0.0, interval / steps, steps, self._knots, table, self.parameters, -1.0, 0, self._trace
+            x, 0.0, interval / steps, steps, knots, table, self.parameters, -1.0, 0, self._trace
         )
         if status != drivers.DONE:
+            self.restore(before)
             raise DivergedError(f'{self.machine.name}: the hydraulics diverged at joint positions {positions}')
         self.oil = x[: 3 * count].copy()
+        self._time += interval
         return x[3 * count + 2 :: 3] / interval
+
+    def snapshot(self) -> tuple[Array, float, History]:
+        """Return everything that `advance` changes."""
+        return self.oil, self._time, () if self._delay is None else self._delay.history
+
+    def restore(self, snapshot: tuple[Array, float, History]) -> None:
+        """Go back to a snapshot."""
+        self.oil, self._time, history = snapshot
+        if self._delay is not None:
+            self._delay.history = history
 
     def efforts(self, positions: Array, velocities: Array) -> Array:
         """Return the efforts (n,) at this instant."""

@@ -51,17 +51,17 @@ class ActuatorExchange:
         stays.
         """
         acceleration = self._acceleration(velocities, interval)
-        before = self.system.oil
+        before = self.system.snapshot()
         if interval > 0.0 and self._velocity is not None:
             begin = positions - 0.5 * interval * (self._velocity + velocities)
             self.system.advance(interval, begin, self._velocity, acceleration, volts)
-        now = self.system.oil
+        now = self.system.snapshot()
         try:
             efforts = self.system.advance(self.period, positions, velocities, acceleration, volts)
         except Exception:
-            self.system.oil = before
+            self.system.restore(before)
             raise
-        self.system.oil = now
+        self.system.restore(now)
         self._velocity = velocities
         return efforts
 

@@ -6,6 +6,7 @@ poses and friction are those of the plane.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -14,7 +15,16 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.forces import WheelContact, friction_power, suspension_energy, wheel_contact
-from dyn_nodes.hydraulics import CylinderTerms, MotorTerms, cylinder, motor, spool_rate
+from dyn_nodes.hydraulics import (
+    CylinderTerms,
+    MotorTerms,
+    PortFlows,
+    SeriesMember,
+    cylinder,
+    motor,
+    series_flows,
+    spool_rate,
+)
 from dyn_nodes.model.machine import Actuator, CylinderActuator, Karnopp, Machine, Wheel
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
 from dyn_nodes.multibody.spatial import Expression, Force, cross
@@ -186,16 +196,12 @@ class Assembly:
     @cached_property
     def actuators(self) -> dict[str, CylinderTerms | MotorTerms]:
         """Terms of the hydraulic actuators that are part of this plant."""
-        result = {}
+        states = {}
         for actuator in self.machine.actuators:
             if actuator.name in self.hydraulics:
-                spool, first, second = ca.vertsplit(self.x[self.hydraulics[actuator.name]])
-                q, qd = self.joint(actuator.joint)
-                terms = actuator_terms(
-                    scaled_actuator(actuator, self.parameter('bulk_modulus_scale')), spool, first, second, q, qd
-                )
-                result[actuator.name] = terms
-        return result
+                oil = ca.vertsplit(self.x[self.hydraulics[actuator.name]])
+                states[actuator.name] = (*oil, *self.joint(actuator.joint))
+        return machine_terms(self.machine, states, self.parameter('bulk_modulus_scale'))
 
     def joint(self, name: str) -> tuple[Expression, Expression]:
         """Return position and velocity of a joint."""
@@ -333,13 +339,43 @@ def actuator_states(actuator: Actuator) -> tuple[str, str, str]:
     return ('spool', *lines)
 
 
+def machine_terms(
+    machine: Machine, states: Mapping[str, Sequence[Expression]], bulk_modulus_scale: Expression
+) -> dict[str, CylinderTerms | MotorTerms]:
+    """Evaluate the actuators of a machine; those on one pump together.
+
+    Args:
+        machine: the machine.
+        states: by name of the actuator: spool, the two line pressures, position and velocity of the joint.
+        bulk_modulus_scale: times the oil's bulk modulus.
+    """
+    ports: dict[str, PortFlows] = {}
+    for pump in machine.pumps:
+        fed = [machine.actuator(name) for name in pump.actuators if name in states]
+        row = [SeriesMember(actuator.valve, actuator.supply, *states[actuator.name][:3]) for actuator in fed]
+        if row:
+            flows = series_flows(row, pump.flow, pump.relief_pressure)
+            ports |= {actuator.name: flow for actuator, flow in zip(fed, flows)}
+    terms = {}
+    for name, (spool, first, second, q, qd) in states.items():
+        actuator = scaled_actuator(machine.actuator(name), bulk_modulus_scale)
+        terms[name] = actuator_terms(actuator, spool, first, second, q, qd, ports.get(name))
+    return terms
+
+
 def actuator_terms(
-    actuator: Actuator, spool: Expression, first: Expression, second: Expression, q: Expression, qd: Expression
+    actuator: Actuator,
+    spool: Expression,
+    first: Expression,
+    second: Expression,
+    q: Expression,
+    qd: Expression,
+    ports: PortFlows | None = None,
 ) -> CylinderTerms | MotorTerms:
-    """Evaluate an actuator of either kind."""
+    """Evaluate an actuator of either kind; `ports` are the flows of its valve where its pump is shared."""
     if isinstance(actuator, CylinderActuator):
-        return cylinder(actuator, first, second, spool, q, qd)
-    return motor(actuator, first, second, spool, qd)
+        return cylinder(actuator, first, second, spool, q, qd, ports)
+    return motor(actuator, first, second, spool, qd, ports)
 
 
 def pressure_rates(terms: CylinderTerms | MotorTerms) -> tuple[Expression, Expression]:

@@ -22,6 +22,7 @@ from dyn_nodes.compile import CompiledModule
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation import drivers, hybrid_drivers
 from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.system import UnknownNameError
 from dyn_nodes.simulation.trace import Inputs
 
@@ -225,7 +226,8 @@ class _Runner:
     ) -> None:
         self.model, self.times, self.inputs, self.stride, self.step = model, times, inputs, stride, step
         self.x, self.sets = x, [p]
-        self.knots, self.table = inputs.aligned(model.input_names)
+        delays = input_delays(model.machine, model.input_names)
+        self.knots, self.table = inputs.aligned(model.input_names, delays)
         count = len(times)
         self.trace = np.full((count, len(x)), np.nan)
         self.mode_trace, self.set_trace = np.zeros(count, np.int64), np.zeros(count, np.int64)

@@ -11,6 +11,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, BalanceObserver
+from dyn_nodes.simulation.command_delay import CommandDelay
 from dyn_nodes.simulation.initial import initial_state
 from dyn_nodes.simulation.servo import JointServo
 from dyn_nodes.simulation.system import System
@@ -51,6 +52,7 @@ class Plant:
         self._limit = float(np.cos(machine.overturn_angle)) if machine.wheels else -2.0
         self._knots, self._trace = np.zeros(1), np.zeros((1, len(self.system.state_names)))
         self._servo: JointServo | None = None
+        self._delay = None if self.system.delays is None else CommandDelay(self.system.delays)
         self.u = np.zeros(len(self.system.input_names))
         self.reset()
 
@@ -59,6 +61,8 @@ class Plant:
         self.x = initial_state(self.system, self.p)
         self.ticks = 0
         self.overturned = False
+        if self._delay is not None:
+            self._delay.clear()
         self.u[:] = 0.0
         self._outputs: Array | None = None
         if self.system.actuation == 'effort':
@@ -121,19 +125,25 @@ class Plant:
         Raises PlantDivergedError and stays at the state before, if the numbers run away.
         """
         x = self.x.copy()
+        knots, table, history = self._knots, self.u.reshape(1, -1), None
+        if self._delay is not None:
+            history = self._delay.history
+            knots, table = self._delay.table(self.time, self.time + self.period, self.u)
         status, _ = self.system.module.run_rk4(
             x,
             self.time,
             self.period / self.substeps,
             self.substeps,
-            self._knots,
-            self.u.reshape(1, -1),
+            knots,
+            table,
             self.p,
             self._limit,
             0,
             self._trace,
         )
         if status == drivers.DIVERGED:
+            if self._delay is not None and history is not None:
+                self._delay.history = history
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {self.time:.4f} s')
         self.overturned = self.overturned or status == drivers.GUARDED
         self.x = x

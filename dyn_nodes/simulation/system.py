@@ -16,6 +16,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
+from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
@@ -96,6 +97,7 @@ class System:
         self.output_names: tuple[str, ...] = tuple(meta['outputs'])
         self.nq, self.nv = int(meta['nq']), int(meta['nv'])
         self.free: bool = bool(meta['free'])
+        self.delays = input_delays(machine, self.input_names)
         self._defaults = np.array(meta['defaults'])
         self._index = {
             'state': {name: k for k, name in enumerate(self.state_names)},
@@ -239,7 +241,7 @@ class System:
         trace = np.full((len(times), len(x)), np.nan)
         trace[0] = x
         limit = float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else _NO_GUARD
-        knots, table = inputs.aligned(self.input_names)
+        knots, table = inputs.aligned(self.input_names, self.delays)
         if settings.method == 'rk4':
             status, reached, end = self._run_rk4(x, times, knots, table, p, limit, settings.step, trace)
             counts = {}

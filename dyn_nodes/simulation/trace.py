@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,16 @@ class Inputs:
         """Return inputs that never change."""
         return cls([0.0], {name: [value] for name, value in (values or {}).items()})
 
-    def aligned(self, names: Sequence[str]) -> tuple[Array, Array]:
-        """Return knots and the (k, n) table in the order of `names`. Raises KeyError for an input not among them."""
+    def aligned(self, names: Sequence[str], delays: Array | None = None) -> tuple[Array, Array]:
+        """Return knots (k,) and the table (k, n) in the order of `names`.
+
+        Args:
+            names: of all inputs.
+            delays: (n,) dead times, s: column k is input k at the time before, u(t - delay); None for none.
+
+        Raises:
+            KeyError: an input that is not among the names.
+        """
         for name in self.values:
             if name not in names:
                 raise KeyError(f'unknown input {name!r}; known: {", ".join(names)}')
@@ -56,13 +64,38 @@ class Inputs:
         for k, name in enumerate(names):
             if name in self.values:
                 table[:, k] = self.values[name]
-        return self.knots, table
+        return (self.knots, table) if delays is None else _shifted(self.knots, table, delays)
 
     def at(self, times: Array, names: Sequence[str]) -> Array:
         """Return the (t, n) values at given times."""
         knots, table = self.aligned(names)
         columns = [np.interp(times, knots, table[:, k]) for k in range(len(names))]
         return np.column_stack(columns) if columns else np.zeros((len(times), 0))
+
+
+def _shifted(knots: Array, table: Array, delays: Array) -> tuple[Array, Array]:
+    """Return the knots of all columns together, each twice, with the limits of every column from both sides."""
+    own = [knots + delay for delay in delays]
+    every = np.unique(np.concatenate(own))
+    sides = [
+        np.column_stack([_limit(times, column, every, side) for times, column in zip(own, table.T)])
+        for side in ('left', 'right')
+    ]
+    return np.repeat(every, 2), np.stack(sides, axis=1).reshape(-1, table.shape[1])
+
+
+def _limit(knots: Array, values: Array, times: Array, side: Literal['left', 'right']) -> Array:
+    """Return a piecewise-linear function, which jumps where knots are equal, at times, from one side."""
+    after = np.searchsorted(knots, times, side=side)
+    if side == 'left':  # the first of equal knots
+        exact = np.minimum(after, len(knots) - 1)
+    else:  # the last of them
+        exact = np.maximum(after - 1, 0)
+    before, behind = np.maximum(after - 1, 0), np.minimum(after, len(knots) - 1)
+    width = knots[behind] - knots[before]
+    share = np.divide(times - knots[before], width, out=np.zeros_like(times), where=width > 0.0)
+    between = values[before] + share * (values[behind] - values[before])
+    return np.asarray(np.where(knots[exact] == times, values[exact], between))
 
 
 @dataclass(eq=False)

@@ -78,6 +78,8 @@ def fit_actuator(machine: Machine, actuator: Actuator, record: ActuatorRecord) -
     Raises:
         FitError: too short, or a valve that never opens.
     """
+    if machine.pump_of(actuator.name) is not None:
+        raise FitError(f'{actuator.name}: fed by a shared pump, whose flow to this valve is not measured')
     fit = Shooting(machine, actuator, record)
     start = np.concatenate([np.zeros(len(PARAMETERS)), fit.first_pressures() / fit.pressure_scale])
     for tolerance in TOLERANCES:

@@ -178,7 +178,7 @@ class LoadStatics:
         for k, joint in enumerate(self.chain):
             actuator = actuators.get(joint.name)
             if isinstance(actuator, CylinderActuator):
-                lift = min(actuator.supply.relief_pressure, actuator.supply.line_relief_pressure)
+                lift = min(self.machine.pump_relief_pressure(actuator.name), actuator.supply.line_relief_pressure)
                 pressure = actuator.supply.line_relief_pressure if holding else lift
                 tank, lever = actuator.supply.tank_pressure, _lever(actuator.linkage, q[:, k])
                 push = lever * (pressure * actuator.head_area - tank * actuator.rod_area)
@@ -188,7 +188,8 @@ class LoadStatics:
                 supply = actuator.supply
                 pressure = supply.line_relief_pressure
                 if not holding:
-                    pressure = min(pressure, supply.relief_pressure - supply.tank_pressure)
+                    relief = self.machine.pump_relief_pressure(actuator.name)
+                    pressure = min(pressure, relief - supply.tank_pressure)
                 high[:, k] = pressure * actuator.displacement
                 low[:, k] = -high[:, k]
             else:
