@@ -194,6 +194,7 @@ def test_the_function_next_to_the_pump_comes_first(machine, shared):
     assert travel['both'] < 0.5 * travel['alone']  # the boom takes the pump's flow
 
 
+@pytest.mark.slow
 def test_the_implicit_integrator_agrees_on_a_shared_pump(shared):
     from dyn_nodes.simulation import Settings
 

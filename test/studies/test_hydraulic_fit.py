@@ -49,10 +49,17 @@ def wrong_guess(actuator):
     )
 
 
+@pytest.fixture(scope='module')
+def fits(run):
+    return {
+        name: fit_actuator(run.machine, wrong_guess(run.machine.actuator(name)), run.record(name, noise=0.01, seed=0))
+        for name in NAMES
+    }
+
+
 @pytest.mark.parametrize('name', NAMES)
-def test_parameters_are_recovered_at_one_percent_noise(run, name):
-    actuator = run.machine.actuator(name)
-    result = fit_actuator(run.machine, wrong_guess(actuator), run.record(name, noise=0.01, seed=0))
+def test_parameters_are_recovered_at_one_percent_noise(run, fits, name):
+    actuator, result = run.machine.actuator(name), fits[name]
     true = truth(actuator)
     for key in GAINS:
         assert result.estimates[key].value == pytest.approx(true[key], rel=0.03), key
@@ -82,6 +89,7 @@ def test_the_simulated_oil_is_that_of_the_plant(run):
     assert (shooting.left_over(settled) < 1e5).all()
 
 
+@pytest.mark.slow
 def test_a_wrong_machine_file_is_noticed(run):
     actuator = run.machine.actuator('boom')
     wrong = replace(actuator, head_area=0.8 * actuator.head_area)
@@ -165,13 +173,15 @@ def test_the_command_fits_what_a_bag_holds(bag, capsys):
     assert estimates['bulk_modulus']['value'] == pytest.approx(true['bulk_modulus'], rel=0.05)
 
 
-def test_the_command_prints_lines_for_the_machine_file(bag, capsys):
-    assert command(bag, *FILES, '--actuator', 'swing') == 0
+def test_the_table_and_the_lines_for_the_machine_file(fits, capsys):
+    fit._print(list(fits.values()))
     shown = capsys.readouterr().out
     assert 'standard error' in shown
-    lines = yaml.safe_load(shown[shown.index('actuators:') :])
-    assert lines['actuators']['swing']['supply']['bulk_modulus'] == pytest.approx(827.37e6, rel=0.05)
-    assert set(lines['actuators']['swing']['valve']) == set(GAINS)
+    lines = yaml.safe_load(shown[shown.index('actuators:') :])['actuators']
+    assert list(lines) == list(NAMES)
+    assert lines['swing']['supply']['bulk_modulus'] == pytest.approx(827.37e6, rel=0.05)
+    assert set(lines['swing']['valve']) == set(GAINS)
+    assert lines['boom']['viscous'] == pytest.approx(4e4, rel=0.15)
 
 
 def test_what_the_bag_lacks_is_named(bag, capsys):
