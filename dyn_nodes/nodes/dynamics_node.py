@@ -22,6 +22,7 @@ from dyn_nodes.model import Machine
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher, Health, status_message
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
+from dyn_nodes.nodes.exchange import command_qos, data_qos
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
 from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, ParameterError, declare
@@ -76,7 +77,6 @@ PARAMETERS = (
     Declared('bulk_modulus_scale', 1.0, 'monolithic: times the bulk modulus of the oil', 0.01, 100.0, read_only=False),
 )
 SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale')
-DEPTH_REALTIME, DEPTH_LOCKSTEP = 10, 5000
 LONGEST_EXCHANGE = 0.002
 
 
@@ -142,9 +142,8 @@ class DynamicsNode(Node):
         return mass
 
     def _create_topics(self) -> None:
-        qos = QoSProfile(depth=DEPTH_LOCKSTEP if self.lockstep else DEPTH_REALTIME)
+        qos = data_qos(self.lockstep)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        command_qos = latched if self.lockstep else QoSProfile(depth=DEPTH_REALTIME)
         self.joint_states = self.create_publisher(JointState, 'joint_states', qos)
         self.clock_publisher = self.create_publisher(Clock, '/clock', qos) if self.values['publish_clock'] else None
         self.events = self.create_publisher(DiagnosticStatus, 'events', qos)
@@ -153,11 +152,13 @@ class DynamicsNode(Node):
         self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
         if self.monolithic:
-            self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos)
+            self.create_subscription(
+                Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos(self.lockstep)
+            )
             self._voltage_limits = np.array([a.valve.voltage_limit for a in self.machine.actuators])
             self._voltage_names = [f'{a.name}/voltage' for a in self.machine.actuators]
         else:
-            self.create_subscription(JointState, 'joint_command', self._on_joint_command, command_qos)
+            self.create_subscription(JointState, 'joint_command', self._on_joint_command, command_qos(self.lockstep))
 
     def _create_services(self) -> None:
         self.create_service(Trigger, '~/reset', self._on_reset)
