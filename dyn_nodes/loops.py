@@ -1,0 +1,86 @@
+"""The decorator of hand-written array loops: machine code, cached on disk, that never outlives its source text.
+
+Numba compares a cached kernel with the time of the kernel's own file only. A kernel may call helpers in other files of
+its room, so each state of a room's text gets a directory of its own: a change in any file makes all its kernels anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba import njit
+
+Function = TypeVar('Function', bound=Callable[..., Any])
+KEPT = 4
+"""Texts of a room whose kernels stay on disk; those used longest ago are deleted."""
+
+
+def text_digest(room: Path) -> str:
+    """Hash of every source file of a room."""
+    state = hashlib.sha256()
+    for path in sorted(room.glob('*.py')):
+        text = path.read_bytes()
+        state.update(f'{path.name} {len(text)}\n'.encode())
+        state.update(text)
+    return state.hexdigest()[:32]
+
+
+@cache
+def kernel_directory(room: Path) -> Path | None:
+    """Return where the kernels of a room's present text live, or None where nothing can be written.
+
+    `DYN_NODES_CACHE` names the cache directory; the default is `dyn_nodes` in the user's.
+    """
+    chosen = os.environ.get('DYN_NODES_CACHE')
+    user = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
+    parent = (Path(chosen) if chosen else user / 'dyn_nodes') / room.name
+    directory = parent / text_digest(room)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+        os.utime(directory)
+        _prune(parent)
+    except OSError:
+        return None
+    return directory
+
+
+def _prune(parent: Path) -> None:
+    used = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for stale in used[KEPT:]:
+        shutil.rmtree(stale, ignore_errors=True)
+
+
+def kernels_of(room_file: str) -> Callable[[Function], Function]:
+    """Return the decorator of a room's kernels.
+
+        kernel = kernels_of(__file__)
+
+    A kernel is compiled at its first call and runs without the interpreter lock. A division by zero gives inf or NaN,
+    never an exception.
+
+    Args:
+        room_file: any file of the room.
+    """
+    room = Path(room_file).resolve().parent
+
+    def kernel(function: Function) -> Function:
+        directory = kernel_directory(room)
+        before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+        try:
+            # read by Numba while it decorates, not later
+            numba.config.CACHE_DIR = str(directory) if directory else before  # type: ignore[attr-defined]
+            return cast(Function, njit(cache=directory is not None, error_model='numpy', nogil=True)(function))
+        finally:
+            numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+
+    return kernel
