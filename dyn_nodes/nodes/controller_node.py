@@ -26,7 +26,7 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp, valve_order
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, ParameterError, declare
+from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
@@ -39,33 +39,12 @@ MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
 String = message('std_msgs/msg/String')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
-PARAMETERS = (
-    *MACHINE,
-    *TIMING,
-    Declared('command_period', 0.01, 'simulated time between two commands, s', 1e-4, 1.0),
-    Declared('joints', [''], 'order of valve_commands: names of actuators or of their joints; none: all actuators'),
-    Declared(
-        'output',
-        'valve_commands',
-        'valve_commands: volts; joint_command: positions and velocities',
-        choices=('valve_commands', 'joint_command'),
-    ),
-    Declared('task', '', 'voltages to play from time 0 on: a YAML file, or its name in config/tasks; empty: none'),
-    Declared('recovery', True, 'play also what the task marks as recovery'),
-    Declared('stamped_cmd_vel', True, 'cmd_vel is a TwistStamped; false: a Twist'),
-    Declared('dead_band', 0.002, 'error up to which a joint at its goal is left locked, rad', 0.0, 0.1, False),
-    Declared('load_filter', 0.3, 'time constant of the low pass on measured efforts, s', 0.001, 10.0, False),
-    Declared('least_speed', 0.005, 'speed below which the spool is led over its dead zone, rad/s', 1e-5, 0.1, False),
-)
+PARAMETERS = node_parameters('controller_node')
 
 
 def gain_parameters(joint: str) -> tuple[Declared, ...]:
     """Return the parameters of a joint's gains, named as joint_trajectory_controller's."""
-    return (
-        Declared(f'gains.{joint}.p', 1.5, 'speed per position error, 1/s', 0.0, 50.0, False),
-        Declared(f'gains.{joint}.i', 0.4, 'speed per integral of the error, 1/s2', 0.0, 50.0, False),
-        Declared(f'gains.{joint}.ff_velocity_scale', 1.0, "times the trajectory's speed", 0.0, 2.0, False),
-    )
+    return mapped_parameters('controller_node', 'joints', joint)
 
 
 class ControllerNode(Node):

@@ -25,13 +25,12 @@ from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.exchange import command_qos, data_qos
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
-from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, ParameterError, declare
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.reporting import Reporter, joint_state
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 
 Clock = message('rosgraph_msgs/msg/Clock')
@@ -44,38 +43,7 @@ DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
 Trigger = service('std_srvs/srv/Trigger')
 SetBool = service('std_srvs/srv/SetBool')
 
-PARAMETERS = (
-    *MACHINE,
-    *TIMING,
-    Declared(
-        'actuation',
-        'topics',
-        'topics: efforts come on joint_command; monolithic: hydraulics inside, volts come on valve_commands',
-        choices=('topics', 'monolithic'),
-    ),
-    Declared('integration_step', 0.0005, 'greatest step of the integrator, s', 1e-6, 0.01),
-    Declared('report_period', 0.02, 'simulated time between two reports (reactions, margins, odometry), s', 1e-4, 10.0),
-    Declared('marker_period', 0.1, 'simulated time between two marker arrays, s', 1e-3, 10.0),
-    Declared('clock_period', 0.01, 'simulated time between two messages on /clock, s', 1e-4, 1.0),
-    Declared('publish_clock', True, 'this node is the clock'),
-    Declared('publish_tf', True, 'publish the links on /tf; switch off where robot_state_publisher runs'),
-    Declared('world_frame', 'odom', 'name of the frame of the ground plane'),
-    Declared('duration', 0.0, 'simulated time after which the node stops by itself, s; 0: never', 0.0, 1e6),
-    Declared(
-        'command_period', 0.01, 'lockstep and monolithic: simulated time between two valve_commands, s', 1e-4, 1.0
-    ),
-    Declared('wait_for', [''], 'names of the nodes to wait for before time starts'),
-    Declared('wait_timeout', 300.0, 'how long to wait for them, s of wall time', 0.1, 3600.0),
-    Declared('speed', 1.0, 'realtime: simulated seconds per second', 0.01, 100.0, read_only=False),
-    Declared('measures', list(DEFAULT_MEASURES), 'stability measures to publish'),
-    Declared('payload', -1.0, 'kg in the implement at the start; negative: the machine file says', -1.0, 1e6),
-    Declared('slope_roll', 0.0, 'of the ground about x, rad', -1.5, 1.5, read_only=False),
-    Declared('slope_pitch', 0.0, 'of the ground about y, rad; positive: front downhill', -1.5, 1.5, read_only=False),
-    Declared('friction_scale', 1.0, 'times both friction coefficients of all wheels', 0.0, 10.0, read_only=False),
-    Declared('wheel_stiffness_scale', 1.0, 'times the stiffness of all wheels', 0.01, 100.0, read_only=False),
-    Declared('wheel_damping_scale', 1.0, 'times the damping of all wheels', 0.0, 100.0, read_only=False),
-    Declared('bulk_modulus_scale', 1.0, 'monolithic: times the bulk modulus of the oil', 0.01, 100.0, read_only=False),
-)
+PARAMETERS = node_parameters('dynamics_node')
 SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale')
 LONGEST_EXCHANGE = 0.002
 

@@ -25,7 +25,7 @@ from dyn_nodes.nodes.hydraulic_health import HydraulicHealth
 from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.parameters import MACHINE, TIMING, Declared, declare
+from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.simulation.actuation import ActuatorSystem, DivergedError
@@ -35,15 +35,7 @@ JointState = message('sensor_msgs/msg/JointState')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Trigger = service('std_srvs/srv/Trigger')
 
-PARAMETERS = (
-    *MACHINE,
-    *TIMING,
-    Declared('command_period', 0.01, 'lockstep: simulated time between two valve_commands, s', 1e-4, 1.0),
-    Declared('report_period', 0.02, 'simulated time between two reports (pressures, flows, forces), s', 1e-4, 10.0),
-    Declared('joints', [''], 'order of valve_commands: names of actuators or of their joints; none: all actuators'),
-    Declared('integration_step', 0.0005, 'greatest step of the integrator, s', 1e-6, 0.01),
-    Declared('bulk_modulus_scale', 1.0, 'times the bulk modulus of the oil', 0.01, 100.0, read_only=False),
-)
+PARAMETERS = node_parameters('hydraulic_actuator_node')
 MOST_AT_ONCE = 0.1
 """Longest gap between joint states that is integrated over, s; after a longer one the oil starts again."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from dyn_nodes.control.hand_levers import Keyboard
 from dyn_nodes.middleware import Node, QoSProfile, message
 from dyn_nodes.nodes.parameters import declare
-from dyn_nodes.nodes.teleop_node import LEVERS, valves_of
+from dyn_nodes.nodes.teleop_node import PARAMETERS, valves_of
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 QUIT = ('q', '\x03', '\x04')
@@ -28,7 +28,7 @@ class KeyboardTeleop(Node):
 
     def __init__(self, throw: float = 0.5, **options: Any) -> None:
         super().__init__('keyboard_teleop', **options)
-        self.values = declare(self, LEVERS)
+        self.values = declare(self, PARAMETERS)
         self.names, pattern = valves_of(self.values)
         self.keyboard = Keyboard(self.names, dict(pattern.levers), throw)
         self.valve_commands = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))

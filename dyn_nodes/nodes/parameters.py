@@ -1,12 +1,50 @@
-"""Declaring a node's parameters from one table."""
+"""The nodes' parameters, read from one YAML each in `parameter_files/`.
+
+The files are in the manner of generate_parameter_library: `type`, `default_value`, `description`, `read_only`,
+`validation` (`bounds<>`, `gt_eq<>`, `one_of<>`); and `unit`. `include` takes groups of `shared.yaml`. A group named
+`__map_<parameter>` is declared once for every name that the node makes of that parameter.
+
+    PARAMETERS = node_parameters('teleop_node')
+    values = declare(node, PARAMETERS)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from dyn_nodes.middleware import FloatingPointRange, IntegerRange, ParameterDescriptor
+import yaml
+
+from dyn_nodes.middleware import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+
+FOLDER = Path(__file__).resolve().parent / 'parameter_files'
+SHARED = 'shared'
+MAP = '__map_'
+TYPES: dict[str, type] = {
+    'bool': bool,
+    'int': int,
+    'double': float,
+    'string': str,
+    'bool_array': bool,
+    'int_array': int,
+    'double_array': float,
+    'string_array': str,
+}
+KEYS = ('type', 'default_value', 'description', 'unit', 'read_only', 'validation')
+VALIDATORS = ('bounds<>', 'gt_eq<>', 'one_of<>')
+GREATEST = {int: 2**63 - 1, float: math.inf}
+
+
+class ParameterError(ValueError):
+    """A parameter value that the node cannot start with."""
+
+
+class ParameterFileError(ValueError):
+    """A file of parameters that says something impossible; the message names file, parameter and key."""
 
 
 @dataclass(frozen=True)
@@ -14,10 +52,12 @@ class Declared:
     """A parameter.
 
     Attributes:
-        name, default, description: the unit is part of the description.
+        name, default, description: as declared.
         low, high: inclusive range of a number, or None.
         read_only: fixed after the start.
         choices: the texts accepted, or empty for any.
+        unit: SI, or empty.
+        type: as in the file; empty: that of the default.
     """
 
     name: str
@@ -27,10 +67,13 @@ class Declared:
     high: float | None = None
     read_only: bool = True
     choices: tuple[str, ...] = ()
+    unit: str = ''
+    type: str = ''
 
     def descriptor(self) -> Any:
-        """Return the ROS descriptor."""
-        descriptor = ParameterDescriptor(description=self.description, read_only=self.read_only)
+        """Return the ROS descriptor; the unit follows the description in brackets."""
+        text = f'{self.description} [{self.unit}]' if self.unit else self.description
+        descriptor = ParameterDescriptor(description=text, read_only=self.read_only)
         if self.choices:
             descriptor.additional_constraints = f'one of: {", ".join(self.choices)}'
         if self.low is not None and self.high is not None:
@@ -42,32 +85,140 @@ class Declared:
                 descriptor.floating_point_range = [span]
         return descriptor
 
-
-class ParameterError(ValueError):
-    """A parameter value that the node cannot start with."""
+    def problem(self, value: Any) -> str:
+        """Return why a value is none of the choices, or ''. Types and ranges are ROS's to check."""
+        if not self.choices or value in self.choices:
+            return ''
+        return f'parameter {self.name!r}: expected one of {", ".join(self.choices)}; found {value!r}'
 
 
 def declare(node: Any, table: Iterable[Declared]) -> dict[str, Any]:
     """Declare the parameters and return their values. Raises ParameterError for a text that is none of its choices."""
-    values = {}
+    values, chosen = {}, {}
     for declared in table:
         value = node.declare_parameter(declared.name, declared.default, declared.descriptor()).value
-        if declared.choices and value not in declared.choices:
-            raise ParameterError(
-                f'parameter {declared.name!r}: expected one of {", ".join(declared.choices)}; found {value!r}'
-            )
+        if problem := declared.problem(value):
+            raise ParameterError(problem)
+        if declared.choices and not declared.read_only:
+            chosen[declared.name] = declared
         values[declared.name] = value
+    if chosen:  # ROS knows ranges of numbers only
+
+        def refuse(parameters: list[Any]) -> Any:
+            problems = [chosen[item.name].problem(item.value) for item in parameters if item.name in chosen]
+            reason = '; '.join(problem for problem in problems if problem)
+            return SetParametersResult(successful=not reason, reason=reason)
+
+        node.add_on_set_parameters_callback(refuse)
     return values
 
 
-MACHINE = (
-    Declared('machine', '', 'path of the URDF, or the name of a machine of this package (log_loader)'),
-    Declared('config', '', 'path of the machine YAML; empty: the one of that name, or none'),
-)
-TIMING = (
-    Declared(
-        'mode', 'realtime', 'realtime: wall clock; lockstep: as fast as it goes', choices=('realtime', 'lockstep')
-    ),
-    Declared('exchange_period', 0.001, 'simulated time between two exchanges with the actuators, s', 1e-5, 0.1),
-    Declared('command_timeout', 0.2, 'silence after which the safe state is taken, s', 0.001, 60.0),
-)
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def node_parameters(node: str) -> tuple[Declared, ...]:
+    """Return a node's parameters, without those of `__map_` groups.
+
+    Raises:
+        ParameterFileError: there is no such file, or it is wrong.
+    """
+    return tuple(declared for declared in _read(node) if MAP not in declared.name)
+
+
+def mapped_parameters(node: str, source: str, name: str) -> tuple[Declared, ...]:
+    """Return a node's parameters of the groups `__map_<source>`, for one name of the map."""
+    key = f'{MAP}{source}.'
+    return tuple(replace(d, name=d.name.replace(key, f'{name}.')) for d in _read(node) if key in d.name)
+
+
+def all_parameters(node: str) -> tuple[Declared, ...]:
+    """Return a node's parameters, with `__map_<source>` in the names of those of a map."""
+    return _read(node)
+
+
+def nodes_with_parameters() -> list[str]:
+    """Return the nodes that have a file."""
+    return sorted(path.stem for path in FOLDER.glob('*.yaml') if path.stem != SHARED)
+
+
+@cache
+def _load(name: str) -> dict[str, Any]:
+    path = FOLDER / f'{name}.yaml'
+    try:
+        return yaml.safe_load(path.read_text())
+    except FileNotFoundError:
+        raise ParameterFileError(f'no parameters of {name}: expected {path}') from None
+
+
+@cache
+def _read(node: str) -> tuple[Declared, ...]:
+    document = _load(node)
+    extra = set(document) - {'include', node}
+    if extra or not isinstance(document.get(node, {}), dict):
+        raise ParameterFileError(f'{node}.yaml: expected the keys include and {node}, found {", ".join(document)}')
+    found: list[Declared] = []
+    for group in document.get('include', ()):
+        if group not in _load(SHARED):
+            raise ParameterFileError(f'{node}.yaml: include: no group {group!r} in {SHARED}.yaml')
+        found += _parse(f'{SHARED}.yaml', '', _load(SHARED)[group])
+    found += _parse(f'{node}.yaml', '', document.get(node) or {})
+    return tuple(found)
+
+
+def _parse(file: str, prefix: str, table: dict[str, Any]) -> Iterator[Declared]:
+    for key, value in table.items():
+        if not isinstance(value, dict):
+            raise ParameterFileError(f'{file}: {prefix}{key}: expected a parameter or a group, found {value!r}')
+        if isinstance(value.get('type'), str):
+            yield _declared(file, f'{prefix}{key}', value)
+        else:
+            yield from _parse(file, f'{prefix}{key}.', value)
+
+
+def _declared(file: str, name: str, entry: dict[str, Any]) -> Declared:
+    place = f'{file}: {name}'
+    for key in entry:
+        if key not in KEYS:
+            raise ParameterFileError(f'{place}: unknown key {key!r}; expected {", ".join(KEYS)}')
+    kind = entry['type']
+    if kind not in TYPES:
+        raise ParameterFileError(f'{place}: type: expected one of {", ".join(TYPES)}; found {kind!r}')
+    for key in ('default_value', 'description'):
+        if key not in entry:
+            raise ParameterFileError(f'{place}: {key} is missing')
+    default = entry['default_value']
+    items = default if kind.endswith('_array') else [default]
+    if not isinstance(items, list) or not items or any(type(item) is not TYPES[kind] for item in items):
+        raise ParameterFileError(f'{place}: default_value: expected {kind}, not empty; found {default!r}')
+    low, high, choices = _validation(place, TYPES[kind], entry.get('validation', {}))
+    declared = Declared(
+        name, default, entry['description'], low, high, entry.get('read_only', False), choices, entry.get('unit', ''),
+        kind,
+    )  # fmt: skip
+    if problem := declared.problem(default):
+        raise ParameterFileError(f'{file}: default_value: {problem}')
+    if low is not None and high is not None and not low <= default <= high:
+        raise ParameterFileError(f'{place}: default_value {default} is outside of [{low}, {high}]')
+    return declared
+
+
+def _validation(place: str, kind: type, rules: dict[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return low, high and choices."""
+    low = high = None
+    choices: tuple[str, ...] = ()
+    for rule, arguments in rules.items():
+        place_of_rule = f'{place}: validation: {rule}'
+        if rule not in VALIDATORS:
+            raise ParameterFileError(f'{place_of_rule}: expected one of {", ".join(VALIDATORS)}')
+        if rule == 'one_of<>':
+            ((*values,),) = arguments
+            choices = tuple(values)
+            continue
+        count = 2 if rule == 'bounds<>' else 1
+        if kind not in GREATEST or len(arguments) != count or any(type(value) is not kind for value in arguments):
+            raise ParameterFileError(f'{place_of_rule}: expected {count} of {kind.__name__}, found {arguments!r}')
+        low, high = arguments if count == 2 else (arguments[0], GREATEST[kind])
+    return low, high, choices
+
+
+MACHINE, TIMING = (tuple(_parse(f'{SHARED}.yaml', '', group)) for group in _load(SHARED).values())

@@ -2,13 +2,7 @@
 
     dyn-nodes run recorder_node --ros-args -p directory:=runs/bag -p exclude:="['/rosout']"
 
-Parameters (all read-only)
-    directory     The bag's directory; it must not exist. Empty (default): `rosbag2_<date>` in the working directory.
-    topics        Topics to record, by name or pattern (`ground_reactions/*`); none: all, as they appear.
-    exclude       Topics, by name or pattern, that are left out.
-    storage       `mcap` (default) or `sqlite3`.
-    max_duration  Seconds after which the recorder stops by itself, in the bag's time; 0 (default): never.
-    use_sim_time  Log times are simulated time.
+Its parameters are in `parameter_files/recorder_node.yaml`; with `use_sim_time` log times are simulated time.
 
 Twice and more a second everything received is written and the bag on the disk is complete (see
 `recording/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair
@@ -41,8 +35,6 @@ from dyn_nodes.middleware import (
     InvalidParameterTypeException,
     InvalidParameterValueException,
     Node,
-    Parameter,
-    ParameterDescriptor,
     QoSProfile,
     RCLInvalidROSArgsError,
     ReliabilityPolicy,
@@ -54,6 +46,7 @@ from dyn_nodes.middleware import (
     try_shutdown,
     type_hash,
 )
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.recording import BagError, BagWriter, QosRecord, Topic
 from dyn_nodes.recording.metadata import INFINITE
 from dyn_nodes.recording.ordering import HoldBack
@@ -70,7 +63,13 @@ LINGER = 0.3
 LONGEST_LINGER = 1.0
 CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
 DAY = 86_400 * 10**9
-PARAMETER_ERRORS = (InvalidParameterTypeException, InvalidParameterValueException, RCLInvalidROSArgsError)
+PARAMETERS = node_parameters('recorder_node')
+PARAMETER_ERRORS = (
+    ParameterError,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    RCLInvalidROSArgsError,
+)
 
 
 class Channel:
@@ -138,20 +137,12 @@ class RecorderNode(Node):
         self.get_logger().info(f'recording to {self.bag.directory}')
 
     def _read_parameters(self) -> None:
-        def declare(name: str, default: Any, text: str) -> Any:
-            descriptor = ParameterDescriptor(name=name, description=text, read_only=True)
-            self.declare_parameter(name, default, descriptor)
-            return self.get_parameter_or(name, None).value
-
-        default = f'rosbag2_{datetime.now():%Y_%m_%d-%H_%M_%S}'
-        self.directory: str = declare('directory', default, 'The bag directory; it must not exist.') or default
-        strings = Parameter.Type.STRING_ARRAY
-        topics = declare('topics', strings, 'Topics to record, by name or pattern; none: all.') or []
-        exclude = declare('exclude', strings, 'Topics that are left out, by name or pattern.') or []
-        self.storage: str = declare('storage', 'mcap', 'mcap or sqlite3.')
-        self.max_duration: float = declare('max_duration', 0.0, 'Seconds after which to stop; 0: never.')
-        self.topics = [self._absolute(name) for name in topics if name]
-        self.exclude = [self._absolute(name) for name in exclude if name]
+        values = declare(self, PARAMETERS)
+        self.directory: str = values['directory'] or f'rosbag2_{datetime.now():%Y_%m_%d-%H_%M_%S}'
+        self.storage: str = values['storage']
+        self.max_duration: float = values['max_duration']
+        self.topics = [self._absolute(name) for name in values['topics'] if name]
+        self.exclude = [self._absolute(name) for name in values['exclude'] if name]
         self.in_sim_time: bool = bool(self.get_parameter('use_sim_time').value)
 
     def _absolute(self, pattern: str) -> str:

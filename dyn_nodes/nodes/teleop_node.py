@@ -20,19 +20,14 @@ from dyn_nodes.middleware import Clock, ClockType, Node, QoSProfile, message
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.parameters import MACHINE, Declared, ParameterError, declare
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.share import find_resource
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Joy = message('sensor_msgs/msg/Joy')
 
-LEVERS = (
-    *MACHINE,
-    Declared('joints', [''], 'actuators in the order of valve_commands; empty: all, in the order of the machine'),
-    Declared('levers', 'teleop', 'what the levers do: a YAML file, or its name in config/'),
-    Declared('rate', 50.0, 'rate of valve_commands, Hz', 1.0, 1000.0),
-)
+PARAMETERS = node_parameters('teleop_node')
 
 
 def valves_of(values: dict[str, Any]) -> tuple[list[str], LeverPattern]:
@@ -59,7 +54,7 @@ class TeleopNode(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__('teleop_node', **options)
-        self.values = declare(self, LEVERS)
+        self.values = declare(self, PARAMETERS)
         self.names, self.pattern = valves_of(self.values)
         self.joystick = Joystick(self.names, self.pattern)
         self.valve_commands = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))

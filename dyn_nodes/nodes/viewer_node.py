@@ -20,7 +20,7 @@ from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.parameters import MACHINE, Declared, declare
+from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
 from dyn_nodes.viewer.cockpit import Cockpit
@@ -33,24 +33,7 @@ from dyn_nodes.viewer.robot import RobotError, load_robot
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
-PARAMETERS = (
-    *MACHINE,
-    Declared('host', '127.0.0.1', 'address that the page listens on; 0.0.0.0: every network this computer is on'),
-    Declared('port', 8080, 'TCP port of the page; 0: a free one', 0, 65535),
-    Declared('rate', 30.0, 'greatest rate of pictures, Hz', 1.0, 120.0),
-    Declared('dynamics_node', 'dynamics_node', 'name of the node that is asked to pause, step and reset'),
-    Declared('silence', 1.0, 'wall time without joint_states after which the connection counts as lost, s', 0.1, 60.0),
-    Declared('drive', True, 'offer levers that publish valve_commands'),
-    Declared('joints', [''], 'names of the valves in the order of valve_commands; empty: the actuators of the machine'),
-    Declared(
-        'voltage_limit', 8.0, 'greatest voltage of a valve that the machine file does not describe, V', 0.1, 100.0
-    ),
-    Declared('idle_timeout', 10.0, 'a deflected lever left alone for so long goes to neutral, s', 0.5, 600.0),
-    Declared('warning', 0.4, 'part of the full scale of a margin below which its gauge warns', 0.0, 1.0),
-    Declared('danger', 0.2, 'part of the full scale of a margin below which its gauge is red', 0.0, 1.0),
-    Declared('shadows', True, 'false: no shadows, for browsers without a graphics processor'),
-    Declared('mesh_directories', [''], 'where package:// meshes are looked for, besides the ROS paths'),
-)
+PARAMETERS = node_parameters('viewer_node')
 DISCOVERY_PERIOD, QUIET_DISCOVERY_PERIOD, QUESTION_PERIOD = 0.5, 4.0, 1.0
 QUIET_AFTER = 6.0
 """Looking for new topics costs time: less often once nothing has come for so long, s."""
