@@ -48,6 +48,7 @@ class Config:
     actuators: tuple[Actuator, ...] = ()
     reactions: tuple[str, ...] = ()
     pumps: tuple[SharedPump, ...] = ()
+    locked: tuple[str, ...] = ()
     assumed: dict[str, str] = field(default_factory=dict)
     places: dict[str, Entry] = field(default_factory=dict)
 
@@ -81,6 +82,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     config.wheels = _wheels(reader, values.get('wheels'), shared, root_link)
     config.actuators = _actuators(reader, values.get('actuators'), shared)
     config.reactions = tuple(_get(values, 'reactions', ()))
+    config.locked = tuple(_get(values, 'locked', ()))
     config.pumps = _pumps(reader, values.get('pumps'))
     return config
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from dyn_nodes.model.config import Config, read_config
 from dyn_nodes.model.config_checks import check_config
 from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.inertia_checks import check_moved_inertia
+from dyn_nodes.model.locking import check_locked, lock_in_text, lock_joints, locked_positions
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.urdf import Urdf, read_urdf
@@ -48,8 +51,12 @@ def load_machine_report(urdf: str | Path, config: str | Path | None = None) -> L
     elif parsed is not None:
         check_config(settings, parsed, report)
     machine = None
+    if parsed is not None and not (report.failed and settings.locked):
+        parsed = lock_joints(parsed, locked_positions(settings, parsed))
+        check_moved_inertia(parsed.links, parsed.joints, parsed.outline.joints, report)
     if not report.failed and parsed is not None and text is not None:
-        machine = _assemble(parsed, settings, text, (str(urdf), *([] if config is None else [str(config)])))
+        sources = (str(urdf), *([] if config is None else [str(config)]))
+        machine = _assemble(parsed, settings, lock_in_text(parsed.text, parsed, settings.locked), sources)
         _check_stance(machine, settings, report if config is None else report.for_file(str(config)))
     return LoadReport(machine, report.sorted_problems(), report.sorted_warnings())
 
@@ -62,6 +69,7 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> C
     settings = read_config(root, parsed.links[0].name if parsed is not None else '', yaml_report)
     if parsed is not None:
         check_config(settings, parsed, yaml_report)
+        check_locked(settings, parsed, yaml_report)
     return settings
 
 
@@ -74,6 +82,7 @@ def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
 
 
 def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...]) -> Machine:
+    positions = {name: value for name, value in config.initial.joint_positions.items() if name not in config.locked}
     return Machine(
         name=config.name or parsed.name,
         links=parsed.links,
@@ -82,7 +91,7 @@ def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...])
         wheels=config.wheels,
         actuators=config.actuators,
         payload=config.payload,
-        initial=config.initial,
+        initial=replace(config.initial, joint_positions=positions),
         gravity=config.gravity,
         slope=config.slope,
         overturn_angle=config.overturn_angle,

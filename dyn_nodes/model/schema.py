@@ -182,5 +182,6 @@ MACHINE = (
     Key('wheels', 'named', 'wheels and feet, by name', default=None, table=WHEEL),
     Key('actuators', 'named', 'hydraulic actuators, by name', default=None),
     Key('pumps', 'named', 'pumps that feed several actuators in series, by name', default=None, table=PUMP),
+    Key('locked', 'names', 'joints held for good where they start: they cost no time and need no inertia', default=()),
     Key('reactions', 'names', 'joints whose reaction is published, on `joint_reactions/<joint>`', default=()),
 )

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from dyn_nodes.model.inertia_checks import check_moved_inertia
 from dyn_nodes.model.machine import Array, Joint, Link, frozen_array
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.tree import order_tree
-from dyn_nodes.model.urdf_checks import Outline, check_elements
+from dyn_nodes.model.urdf_checks import Outline, check_elements, leave_out_free_root
 from dyn_nodes.model.xml_source import parse_xml
 
 
 @dataclass(frozen=True)
 class Urdf:
-    """What a URDF says of a machine: links root first, joint i moves links[i + 1]."""
+    """What a URDF says of a machine: links root first, joint i moves links[i + 1]; `text` is the URDF itself."""
 
     name: str
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
     outline: Outline
+    text: str
 
 
 def read_urdf(text: str, report: Report) -> Urdf | None:
@@ -33,6 +33,8 @@ def read_urdf(text: str, report: Report) -> Urdf | None:
     root = parse_xml(text, report)
     if root is None:
         return None
+    if leave_out_free_root(root, report):
+        text = str(etree.tostring(root, encoding='unicode'))
     outline = check_elements(root, report)
     order = order_tree(outline, report)
     if report.failed or order is None:
@@ -46,8 +48,7 @@ def read_urdf(text: str, report: Report) -> Urdf | None:
         return None
     links = tuple(links_by_name[name] for name in order[0])
     joints = tuple(joints_by_name[name] for name in order[1])
-    check_moved_inertia(links, joints, outline.joints, report)
-    return None if report.failed else Urdf(outline.name, links, joints, outline)
+    return None if report.failed else Urdf(outline.name, links, joints, outline, text)
 
 
 def _read_with_yourdfpy(root: etree._Element) -> Any:

@@ -33,6 +33,7 @@ class Outline:
         links, joints: line of each.
         parent, child: link names of each joint.
         fixed_to_another: links that a fixed joint holds.
+        mimic: joint that each mimic joint follows, multiplier and offset.
         torn: a link or joint could not be entered, so that what is missing in the tree is no fault of its own.
     """
 
@@ -41,6 +42,7 @@ class Outline:
     parent: dict[str, str] = field(default_factory=dict)
     child: dict[str, str] = field(default_factory=dict)
     fixed_to_another: set[str] = field(default_factory=set)
+    mimic: dict[str, tuple[str, float, float]] = field(default_factory=dict)
     torn: bool = False
     name: str = ''
 
@@ -72,6 +74,31 @@ def check_elements(root: Element, report: Report) -> Outline:
         if target not in outline.joints:
             report.add(line, f'joint {joint}, mimic', 'a joint of this URDF', did_you_mean(target, outline.joints))
     return outline
+
+
+def leave_out_free_root(root: Element, report: Report) -> bool:
+    """Remove a massless `world` link that a floating or planar joint ties the machine to.
+
+    It says what `base.attachment` of the machine YAML says; elsewhere in the tree such a joint is a fault.
+    Returns True where there was one.
+    """
+    joints = root.findall('joint')
+    held = {(child.get('link') or '').strip() for joint in joints for child in joint.findall('child')}
+    for joint in joints:
+        parents = [(parent.get('link') or '').strip() for parent in joint.findall('parent')]
+        if joint.get('type') not in UNSUPPORTED or len(parents) != 1 or parents[0] in held:
+            continue
+        world = [link for link in root.findall('link') if (link.get('name') or '').strip() == parents[0]]
+        others = [o for o in joints if o is not joint and any(p.get('link') == parents[0] for p in o.findall('parent'))]
+        if len(world) == 1 and not others and len(world[0]) == 0:
+            expected = '`base: {attachment: ...}` of the machine YAML to say how the base moves'
+            report.warn(
+                joint.sourceline, f'joint {joint.get("name")}, type', expected, f'{joint.get("type")}: left out'
+            )
+            root.remove(joint)
+            root.remove(world[0])
+            return True
+    return False
 
 
 def _check_xacro(root: Element, outline: Outline, report: Report) -> None:
@@ -180,8 +207,16 @@ def _check_joint(element: Element, outline: Outline, report: Report) -> None:
         _check_dynamics(element, where, report)
     mimic = element.find('mimic')
     if mimic is not None:
-        expected = 'a joint of its own'
-        report.warn(mimic.sourceline, where, expected, f'mimic of {mimic.get("joint")!r}, which is not enforced')
+        _check_mimic(mimic, name, where, outline, report)
+
+
+def _check_mimic(mimic: Element, name: str, where: str, outline: Outline, report: Report) -> None:
+    multiplier = read_number(mimic, 'multiplier', f'{where}, mimic', report)
+    offset = read_number(mimic, 'offset', f'{where}, mimic', report)
+    leader = (mimic.get('joint') or '').strip()
+    outline.mimic[name] = (leader, 1.0 if multiplier is None else multiplier, offset or 0.0)
+    expected = 'a joint of its own, or one that is listed under `locked` in the machine YAML'
+    report.warn(mimic.sourceline, where, expected, f'mimic of {leader!r}, which is not enforced')
 
 
 def _check_axis(element: Element, where: str, report: Report) -> None:

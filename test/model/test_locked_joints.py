@@ -1,0 +1,124 @@
+"""`locked` in the machine YAML, and URDFs as published: mimic joints, links without inertia, a floating root."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.model import load_machine, load_machine_report
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+
+CORPUS = Path(__file__).resolve().parents[1] / 'corpus'
+CRANE = CORPUS / 'crane.urdf'
+CONFIG = CORPUS / 'crane.yaml'
+GRIPPER = """<robot name="gripper">
+  <link name="base"><inertial><mass value="5"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="left"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="right"/>
+  <joint name="leader" type="revolute"><parent link="base"/><child link="left"/><origin xyz="0 1 0"/>
+    <axis xyz="0 0 1"/><limit lower="-2" upper="2" effort="1" velocity="1"/></joint>
+  <joint name="follower" type="revolute"><parent link="base"/><child link="right"/><origin xyz="0 -1 0" rpy="0 0 0.2"/>
+    <axis xyz="0 0 1"/><limit lower="-2" upper="2" effort="1" velocity="1"/>
+    <mimic joint="leader" multiplier="-0.5" offset="0.1"/></joint>
+</robot>
+"""
+
+
+def gripper(folder: Path, config: str, urdf: str = GRIPPER):
+    (folder / 'gripper.urdf').write_text(urdf)
+    (folder / 'gripper.yaml').write_text(config)
+    return load_machine_report(folder / 'gripper.urdf', folder / 'gripper.yaml')
+
+
+def test_a_locked_joint_is_fixed_where_it_starts(tmp_path):
+    folder = tmp_path / 'crane.yaml'
+    posture = 'initial: {joint_positions: {slew: 0.3, luff: 0.5, extend: 0.2}}\n'
+    folder.write_text(posture)
+    free = load_machine(CRANE, folder)
+    folder.write_text(posture + 'locked: [luff]\n')
+    held = load_machine(CRANE, folder)
+    assert [joint.name for joint in held.movable_joints] == ['slew', 'extend']
+    assert set(held.initial.joint_positions) == {'slew', 'extend'}
+    where = [link_poses(machine.links, machine.joints, initial_positions(machine)) for machine in (free, held)]
+    for link in free.links:
+        np.testing.assert_allclose(where[1][link.name], where[0][link.name], atol=1e-15)
+    masses = [center_of_mass(machine.links, poses, None) for machine, poses in zip((free, held), where)]
+    np.testing.assert_allclose(masses[1][1], masses[0][1], atol=1e-15)
+
+
+def test_the_robot_description_holds_a_locked_joint_as_a_fixed_one(tmp_path):
+    config = tmp_path / 'crane.yaml'
+    config.write_text('initial: {joint_positions: {luff: 0.5}}\nlocked: [luff]\n')
+    machine = load_machine(CRANE, config)
+    path = tmp_path / 'described.urdf'
+    path.write_text(machine.urdf)
+    again = load_machine(path)
+    assert [joint.name for joint in again.movable_joints] == ['slew', 'extend']
+    np.testing.assert_allclose(again.joint('luff').origin, machine.joint('luff').origin, atol=1e-12)
+    kept = {joint.get('name') for joint in ElementTree.fromstring(machine.urdf).findall('joint')}
+    assert kept == {joint.name for joint in machine.joints}
+
+
+def test_a_locked_mimic_joint_stands_where_its_leader_puts_it(tmp_path):
+    machine = gripper(tmp_path, 'initial: {joint_positions: {leader: 0.8}}\nlocked: [follower]\n').machine
+    angle = 0.2 - 0.5 * 0.8 + 0.1
+    np.testing.assert_allclose(machine.joint('follower').origin[:2, 0], [np.cos(angle), np.sin(angle)], atol=1e-15)
+
+
+def test_a_joint_that_moves_no_inertia_has_to_be_locked(tmp_path):
+    machine, problems, _ = gripper(tmp_path, 'name: gripper\n')
+    assert machine is None
+    assert 'a missing <inertial>?' in str(problems[0])
+    assert problems[0].line == 9
+    assert gripper(tmp_path, 'locked: [follower]\n').machine is not None
+
+
+@pytest.mark.parametrize(
+    ('config', 'message'),
+    [
+        ('locked: [bom]\n', "expected movable joints of the URDF, found 'bom' (known: slew, luff, extend)"),
+        ('locked: [slew, slew]\n', "expected every joint once, found 'slew' twice"),
+        ('locked: slew\n', 'expected a list of names'),
+    ],
+)
+def test_a_list_of_locked_joints_that_is_none_is_refused(tmp_path, config, message):
+    path = tmp_path / 'crane.yaml'
+    path.write_text(config)
+    machine, problems, _ = load_machine_report(CRANE, path)
+    assert machine is None
+    assert any(message in str(problem) and problem.line == 1 for problem in problems), problems
+
+
+def test_a_joint_with_an_actuator_can_not_be_locked(tmp_path):
+    path = tmp_path / 'crane.yaml'
+    path.write_text(CONFIG.read_text() + '\nlocked: [luff]\n')
+    machine, problems, _ = load_machine_report(CRANE, path)
+    assert machine is None
+    assert any('joints without actuator' in str(problem) for problem in problems)
+
+
+@pytest.mark.parametrize('kind', ['floating', 'planar'])
+def test_a_world_link_with_a_floating_joint_is_left_out_and_said(tmp_path, kind):
+    world = f'<link name="world"/><joint name="root" type="{kind}"><parent link="world"/><child link="base"/></joint>'
+    machine, problems, warnings = gripper(
+        tmp_path, 'base: {attachment: free}\nlocked: [follower]\n', GRIPPER.replace('</robot>', world + '</robot>')
+    )
+    assert machine is not None, problems
+    assert machine.links[0].name == 'base'
+    assert 'world' not in machine.urdf
+    assert any(f'found {kind}: left out' in str(warning) for warning in warnings)
+
+
+def test_a_floating_joint_further_out_is_refused_still(tmp_path):
+    loose = GRIPPER.replace(
+        'type="revolute"><parent link="base"/><child link="right"/>',
+        'type="floating"><parent link="base"/><child link="right"/>',
+    )
+    machine, problems, _ = gripper(tmp_path, 'name: x\n', loose)
+    assert machine is None
+    assert any('no floating joint' in str(problem) for problem in problems)
