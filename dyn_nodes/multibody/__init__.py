@@ -8,11 +8,12 @@ from dyn_nodes.multibody.dynamics import (
     mass_matrix,
 )
 from dyn_nodes.multibody.kinematics import TreeState
-from dyn_nodes.multibody.tree import Frame, Tree, build_tree
+from dyn_nodes.multibody.tree import Frame, Tree, TreeBuilder, build_tree
 
 __all__ = [
     'Frame',
     'Tree',
+    'TreeBuilder',
     'TreeState',
     'bias_force',
     'build_tree',

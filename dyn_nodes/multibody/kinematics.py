@@ -84,10 +84,15 @@ class TreeState:
     @property
     def position_rate(self) -> Expression:
         """(nq,) rate of the generalized positions."""
-        if not self.tree.free:
-            return self.v
-        omega, linear = self.v[0:3], self.v[3:6]
-        return ca.vertcat(ca.mtimes(self.poses[0].R, linear), quaternion_rate(self.q[3:7], omega), self.v[6:])
+        parts: list[Expression] = []
+        for body, pose in zip(self.tree.bodies, self.poses):
+            if body.kind != 'free':
+                parts.append(self.v[body.v])
+                continue
+            omega, linear = self.v[body.v : body.v + 3], self.v[body.v + 3 : body.v + 6]
+            parts.append(ca.mtimes(pose.R, linear))
+            parts.append(quaternion_rate(self.q[body.q + 3 : body.q + 7], omega))
+        return ca.vertcat(*parts)
 
     def frame_pose(self, frame: Frame) -> Pose:
         """Return the pose of a frame in the world."""

@@ -3,15 +3,20 @@
 Links joined by fixed joints are one body. A base that is not fixed is either a quaternion body (`free`, in the running
 machine) or a chain of massless virtual links with one prismatic or revolute joint each (abo-shanab-2003, sections 3.2
 and 7.1), which turns any machine into a fixed-base serial chain. Both forms must and do agree.
+
+A tree may have several roots: a load that several arms hold is a free body of its own (yesiloglu-2007, C6), held to
+them by constraints. `build_tree` makes the tree of a machine, `TreeBuilder` one by hand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.multibody.spatial import Expression, Inertia, Pose, Turn, rotation_about, rotation_of_quaternion, snapped
@@ -32,6 +37,14 @@ VIRTUAL_CHAIN = (
     ('base_yaw', 'revolute', Z),
 )
 PLANAR_CHAIN = (('base_x', 'prismatic', X), ('base_z', 'prismatic', Z), ('base_pitch', 'revolute', Y))
+PLANE_XY: tuple[tuple[str, JointKind, np.ndarray], ...] = (
+    ('x', 'prismatic', X),
+    ('y', 'prismatic', Y),
+    ('angle', 'revolute', Z),
+)
+NOWHERE = (0.0, 0.0, 0.0)
+AXES = np.eye(3)
+NO_INERTIA = np.zeros((3, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +132,22 @@ class Tree:
 
     @property
     def free(self) -> bool:
-        """True where the base is a quaternion body."""
+        """True where the base, the first body, is a quaternion body."""
         return bool(self.bodies) and self.bodies[0].kind == 'free'
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """Indices of the bodies that the world carries."""
+        return tuple(k for k, body in enumerate(self.bodies) if body.parent < 0)
+
+    @property
+    def neutral(self) -> np.ndarray:
+        """(nq,) positions with every joint at zero and every free body in the origin, unturned."""
+        q = np.zeros(self.nq)
+        for body in self.bodies:
+            if body.kind == 'free':
+                q[body.q + 6] = 1.0
+        return q
 
     @property
     def base_dofs(self) -> int:
@@ -132,6 +159,23 @@ class Tree:
         if link not in self.frames:
             raise KeyError(f'unknown link {link!r}; known: {", ".join(self.frames)}')
         return self.frames[link]
+
+    def body(self, name: str) -> int:
+        """Return the index of the body that the joint (or free body) of that name moves.
+
+        Raises:
+            KeyError: an unknown name; lists the known ones.
+        """
+        for index, body in enumerate(self.bodies):
+            if body.name == name:
+                return index
+        raise KeyError(f'unknown joint {name!r}; known: {", ".join(body.name for body in self.bodies)}')
+
+    def velocity_index(self, name: str) -> int:
+        """Return the place of a generalized velocity. Raises KeyError that lists the known ones."""
+        if name not in self.velocity_names:
+            raise KeyError(f'unknown velocity {name!r}; known: {", ".join(self.velocity_names)}')
+        return self.velocity_names.index(name)
 
 
 class _Lump:
@@ -162,25 +206,166 @@ def build_tree(machine: Machine, base: BaseForm = 'quaternion') -> Tree:
         machine: any machine.
         base: how a `free` base is written: one quaternion body, or six virtual links with one joint each.
     """
-    return _TreeBuilder(machine, base).build()
+    return _MachineTree(machine, base).build()
 
 
-class _TreeBuilder:
-    def __init__(self, machine: Machine, base: BaseForm) -> None:
-        self.machine = machine
-        self.base = base
+class TreeBuilder:
+    """Makes a tree body by body; every body is named after the joint that moves it, and is a link of that name.
+
+    tree = TreeBuilder()
+    base = tree.add_free('base', mass=40.0, inertia=np.diag([3.0, 4.0, 5.0]))
+    arm = tree.add_joint('shoulder', base, 'revolute', Z, p=[0.1, 0, 0.3], mass=6.0, com=[0, 0, 0.1])
+    tree.add_frame('tip', arm, p=[0, 0, 0.4])
+    tree = tree.build()
+    """
+
+    def __init__(self) -> None:
         self.specs: list[tuple[str, int, JointKind, np.ndarray, np.ndarray, np.ndarray]] = []
         self.lumps: list[_Lump] = []
         self.frames: dict[str, Frame] = {}
 
-    def build(self) -> Tree:
+    def add_free(self, name: str, mass: float = 0.0, com: ArrayLike = NOWHERE, inertia: ArrayLike = NO_INERTIA) -> int:
+        """Add a body without a joint: positions `<name>_x` ... `<name>_qw`, velocities in its axes. Return its index.
+
+        Args:
+            name: of the body and its frame.
+            mass: kg.
+            com: (3,) centre of mass in the body frame, m.
+            inertia: (3, 3) about the centre of mass in the axes of the body frame, kg m2.
+        """
+        return self._add(name, -1, 'free', Z, np.eye(3), np.zeros(3), mass, com, inertia)
+
+    def add_planar(
+        self,
+        name: str,
+        mass: float = 0.0,
+        com: ArrayLike = NOWHERE,
+        inertia: ArrayLike = NO_INERTIA,
+        axes: Sequence[tuple[str, JointKind, np.ndarray]] = PLANE_XY,
+    ) -> int:
+        """Add a body that moves in a plane, as two sliders and a hinge `<name>_x`, `<name>_y`, `<name>_angle`.
+
+        The sliders' links are massless. Returns the index of the body; its link is called `name`.
+        """
+        carrier = -1
+        for suffix, kind, axis in axes:
+            carrier = self.add_joint(f'{name}_{suffix}', carrier, kind, axis)
+        self.add_mass(carrier, mass, com, inertia)
+        self.add_frame(name, carrier)
+        return carrier
+
+    def add_joint(
+        self,
+        name: str,
+        parent: int,
+        kind: JointKind,
+        axis: ArrayLike,
+        R: ArrayLike = AXES,
+        p: ArrayLike = NOWHERE,
+        mass: float = 0.0,
+        com: ArrayLike = NOWHERE,
+        inertia: ArrayLike = NO_INERTIA,
+    ) -> int:
+        """Add a body on a revolute or prismatic joint; return its index.
+
+        Args:
+            name: of the joint, the body and its frame.
+            parent: index of the carrying body, -1 for the world.
+            kind: `revolute` or `prismatic`.
+            axis: (3,) unit vector in the body frame.
+            R: (3, 3) axes of the body frame in the parent's at joint position 0.
+            p: (3,) origin of the body frame in the parent's at joint position 0, m.
+            mass: kg.
+            com: (3,) centre of mass in the body frame, m.
+            inertia: (3, 3) about the centre of mass in the axes of the body frame, kg m2.
+
+        Raises:
+            ValueError: a name that is taken, a parent that isn't there, an axis that is no unit vector.
+        """
+        if not -1 <= parent < len(self.specs):
+            raise ValueError(f'{name}: expected a parent from -1 to {len(self.specs) - 1}, found {parent}')
+        unit = np.asarray(axis, dtype=float)
+        if unit.shape != (3,) or abs(float(np.linalg.norm(unit)) - 1) > 1e-9:
+            raise ValueError(f'{name}: expected a unit axis of 3 numbers, found {unit.tolist()}')
+        return self._add(name, parent, kind, unit, np.asarray(R, float), np.asarray(p, float), mass, com, inertia)
+
+    def add_mass(
+        self,
+        body: int,
+        mass: float,
+        com: ArrayLike = NOWHERE,
+        inertia: ArrayLike = NO_INERTIA,
+        R: ArrayLike = AXES,
+        p: ArrayLike = NOWHERE,
+    ) -> None:
+        """Fix a mass to a body: kg; (3,) m and (3, 3) kg m2 about `com`, in axes placed at (R, p) in the body frame."""
+        self.lumps[body].add(
+            mass, np.asarray(com, float), np.asarray(inertia, float), np.asarray(R, float), np.asarray(p, float)
+        )
+
+    def add_frame(self, name: str, body: int, R: ArrayLike = AXES, p: ArrayLike = NOWHERE) -> Frame:
+        """Name a frame that is fixed in a body (-1: in the world) at (R, p). Raises ValueError if the name is taken."""
+        if name in self.frames:
+            raise ValueError(f'{name}: there is a frame of this name already')
+        self.frames[name] = Frame(body, snapped(np.asarray(R, float)), np.array(p, dtype=float))
+        return self.frames[name]
+
+    def build(self, payload: Frame | None = None) -> Tree:
+        """Return the tree."""
+        bodies, names_q, names_v = self._number()
+        return Tree(bodies, dict(self.frames), tuple(names_q), tuple(names_v), payload)
+
+    def _add(
+        self,
+        name: str,
+        parent: int,
+        kind: JointKind,
+        axis: np.ndarray,
+        R: np.ndarray,
+        p: np.ndarray,
+        mass: float,
+        com: ArrayLike,
+        inertia: ArrayLike,
+    ) -> int:
+        if any(name == known for known, *_ in self.specs):
+            raise ValueError(f'{name}: there is a body of this name already')
+        index = self._add_body(name, parent, kind, axis, R, p)
+        self.add_frame(name, index)
+        self.add_mass(index, mass, com, inertia)
+        return index
+
+    def _add_body(self, name: str, parent: int, kind: JointKind, axis: np.ndarray, R: np.ndarray, p: np.ndarray) -> int:
+        self.specs.append((name, parent, kind, snapped(axis), snapped(R), np.array(p, dtype=float)))
+        self.lumps.append(_Lump())
+        return len(self.specs) - 1
+
+    def _number(self) -> tuple[tuple[Body, ...], list[str], list[str]]:
+        bodies: list[Body] = []
+        names_q: list[str] = []
+        names_v: list[str] = []
+        for (name, parent, kind, axis, R, p), lump in zip(self.specs, self.lumps):
+            mass, com, inertia = lump.finish()
+            bodies.append(Body(name, parent, kind, axis, R, p, mass, com, inertia, len(names_q), len(names_v)))
+            names_q.extend(f'{name}_{n}' for n in FREE_POSITION_NAMES) if kind == 'free' else names_q.append(name)
+            names_v.extend(f'{name}_{n}' for n in FREE_VELOCITY_NAMES) if kind == 'free' else names_v.append(name)
+        return tuple(bodies), names_q, names_v
+
+
+class _MachineTree(TreeBuilder):
+    """The tree of a machine: links are placed in bodies, and their names are not those of the joints."""
+
+    def __init__(self, machine: Machine, base: BaseForm) -> None:
+        super().__init__()
+        self.machine = machine
+        self.base = base
+
+    def build(self, payload: Frame | None = None) -> Tree:
         root = self.machine.links[0]
         self._attach_base()
         self._place(root.name, Frame(len(self.specs) - 1, np.eye(3), np.zeros(3)))
         for joint in self.machine.joints:
-            self._add_joint(joint)
-        bodies, names_q, names_v = self._number()
-        return Tree(bodies, self.frames, tuple(names_q), tuple(names_v), self._payload_frame())
+            self._carry(joint)
+        return super().build(payload or self._payload_frame())
 
     def _attach_base(self) -> None:
         attachment = self.machine.base.attachment
@@ -190,19 +375,13 @@ class _TreeBuilder:
             for name, kind, axis in VIRTUAL_CHAIN if attachment == 'free' else PLANAR_CHAIN:
                 self._add_body(name, len(self.specs) - 1, kind, axis, np.eye(3), np.zeros(3))  # type: ignore[arg-type]
 
-    def _add_body(
-        self, name: str, parent: int, kind: JointKind, axis: np.ndarray, R: np.ndarray, p: np.ndarray
-    ) -> None:
-        self.specs.append((name, parent, kind, snapped(axis), snapped(R), np.array(p, dtype=float)))
-        self.lumps.append(_Lump())
-
     def _place(self, link_name: str, frame: Frame) -> None:
         self.frames[link_name] = frame
         if frame.body >= 0:
             link = self.machine.link(link_name)
             self.lumps[frame.body].add(link.mass, link.com, link.inertia, frame.R, frame.p)
 
-    def _add_joint(self, joint: Joint) -> None:
+    def _carry(self, joint: Joint) -> None:
         carrier = self.frames[joint.parent]
         R = carrier.R @ joint.origin[:3, :3]
         p = carrier.p + carrier.R @ joint.origin[:3, 3]
@@ -212,17 +391,6 @@ class _TreeBuilder:
             self._place(joint.child, Frame(len(self.specs) - 1, np.eye(3), np.zeros(3)))
         else:
             self._place(joint.child, Frame(carrier.body, snapped(R), p))
-
-    def _number(self) -> tuple[tuple[Body, ...], list[str], list[str]]:
-        bodies: list[Body] = []
-        names_q: list[str] = []
-        names_v: list[str] = []
-        for (name, parent, kind, axis, R, p), lump in zip(self.specs, self.lumps):
-            mass, com, inertia = lump.finish()
-            bodies.append(Body(name, parent, kind, axis, R, p, mass, com, inertia, len(names_q), len(names_v)))
-            names_q.extend(f'base_{n}' for n in FREE_POSITION_NAMES) if kind == 'free' else names_q.append(name)
-            names_v.extend(f'base_{n}' for n in FREE_VELOCITY_NAMES) if kind == 'free' else names_v.append(name)
-        return tuple(bodies), names_q, names_v
 
     def _payload_frame(self) -> Frame | None:
         payload = self.machine.payload
