@@ -1,8 +1,9 @@
-"""Valve voltages: open-loop profiles, position control, tracking of joint trajectories."""
+"""Valve voltages: open-loop profiles, position control, tracking of joint trajectories, torques of redundant drives."""
 
 from __future__ import annotations
 
 from dyn_nodes.control.motion import PositionMotion, ValveMotion
+from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.trajectory_tracker import TrackerGains, TrajectoryTracker
 from dyn_nodes.control.valve_inverse import spool_for_speed
@@ -10,11 +11,13 @@ from dyn_nodes.control.valve_law import ValvePositionLaw
 from dyn_nodes.control.voltage_profile import Segment, TaskError, VoltageProfile, load_voltage_profile, trapezoid
 
 __all__ = [
+    'InfeasibleDemandError',
     'JointReference',
     'JointTrajectory',
     'PositionMotion',
     'Segment',
     'TaskError',
+    'TorqueDistribution',
     'TrackerGains',
     'TrajectoryPoint',
     'TrajectoryTracker',

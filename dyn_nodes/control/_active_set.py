@@ -1,0 +1,204 @@
+"""The dual active-set method for torques between limits, as a kernel without memory of its own.
+
+    min 1/2 t' W t   subject to   A t = b,   lower <= t <= upper
+
+W is symmetric positive definite (n, n), A (m, n) has full row rank. Goldfarb and Idnani (1983): begin at the optimum
+that knows no limits, then take in violated limits one after another; every step raises the dual value, so that the
+method ends after finitely many. A limit whose two ends coincide (a feathered motor) is an ordinary one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dyn_nodes.control._kernels import kernel
+
+DONE, INFEASIBLE, RANK_DEFICIENT, TOO_LONG = 0, 1, 2, 3
+ROUNDS = 50
+"""Greatest number of steps per unknown."""
+INDEPENDENT = 1e-9
+"""Part of a limit's normal that must be free of the equations and of the other active limits, squared."""
+
+
+@kernel
+def factorize(S, size):
+    """Replace the lower triangle of S by its Cholesky factor; False where S is not safely positive definite."""
+    for j in range(size):
+        before = S[j, j]
+        for k in range(j):
+            S[j, j] -= S[j, k] * S[j, k]
+        if not S[j, j] > 1e-13 * before:
+            return False
+        S[j, j] = np.sqrt(S[j, j])
+        for i in range(j + 1, size):
+            for k in range(j):
+                S[i, j] -= S[i, k] * S[j, k]
+            S[i, j] /= S[j, j]
+    return True
+
+
+@kernel
+def substitute(S, size, x):
+    """Solve S S' x = x in place, for the factor in the lower triangle of S."""
+    for i in range(size):
+        for k in range(i):
+            x[i] -= S[i, k] * x[k]
+        x[i] /= S[i, i]
+    for i in range(size - 1, -1, -1):
+        for k in range(i + 1, size):
+            x[i] -= S[k, i] * x[k]
+        x[i] /= S[i, i]
+
+
+@kernel
+def project(W, A, side, free, WF, Y, S):
+    """Factor W on the free torques (WF), Y = W^-1 A' there (n, m), and the Schur complement S = A Y (m, m)."""
+    n, m = W.shape[0], A.shape[0]
+    n_free = 0
+    for i in range(n):
+        if side[i] == 0:
+            free[n_free] = i
+            n_free += 1
+    for a in range(n_free):
+        for c in range(a + 1):
+            WF[a, c] = W[free[a], free[c]]
+    if not factorize(WF, n_free):
+        return n_free, False
+    for j in range(m):
+        column = Y[j]
+        for a in range(n_free):
+            column[a] = A[j, free[a]]
+        substitute(WF, n_free, column)
+    for j in range(m):
+        for k in range(j + 1):
+            total = 0.0
+            for a in range(n_free):
+                total += A[j, free[a]] * Y[k, a]
+            S[j, k] = total
+    return n_free, factorize(S, m)
+
+
+def workspace(n, m):
+    """Return how many numbers `data` of `active_set` holds."""
+    return 2 * n * n + 2 * n * m + m * m + 5 * n + m
+
+
+@kernel
+def active_set(data, b, torque, side):
+    """Fill torque (n,) and the side (n,) of each: -1 at its lower limit, 0 free, 1 at its upper limit.
+
+    Args:
+        data: W (n, n), A (m, n), lower (n,), upper (n,), the limits' multipliers (n,), then scratch: one array, since
+            every array costs a call from Python about 0.2 us.
+        b: (m,).
+
+    Returns DONE, INFEASIBLE, RANK_DEFICIENT or TOO_LONG.
+    """
+    n, m = torque.shape[0], b.shape[0]
+    place = n * n
+    W = data[:place].reshape(n, n)
+    A = data[place : place + n * m].reshape(m, n)
+    place += n * m
+    lower, upper = data[place : place + n], data[place + n : place + 2 * n]
+    multiplier = data[place + 2 * n : place + 3 * n]
+    place += 3 * n
+    WF = data[place : place + n * n].reshape(n, n)
+    place += n * n
+    Y = data[place : place + n * m].reshape(m, n)
+    place += n * m
+    S = data[place : place + m * m].reshape(m, m)
+    place += m * m
+    step, y, size = data[place : place + n], data[place + n : place + n + m], data[place + n + m : place + 2 * n + m]
+    free = np.empty(n, np.int64)
+    for i in range(n):
+        side[i], multiplier[i] = 0, 0.0
+    n_free, regular = project(W, A, side, free, WF, Y, S)
+    if not regular:
+        return RANK_DEFICIENT
+    for j in range(m):
+        y[j] = b[j]
+    substitute(S, m, y)
+    scale = 0.0
+    for i in range(n):
+        torque[i] = 0.0
+        for j in range(m):
+            torque[i] += Y[j, i] * y[j]
+        scale = max(scale, abs(torque[i]))
+    tolerance = 1e-12 * max(scale, 1e-300)
+    for _ in range(ROUNDS * n):
+        worst, gap, end = -1, tolerance, 0
+        for i in range(n):
+            if side[i] == 0:
+                if lower[i] - torque[i] > gap:
+                    worst, gap, end = i, lower[i] - torque[i], -1
+                if torque[i] - upper[i] > gap:
+                    worst, gap, end = i, torque[i] - upper[i], 1
+        if worst < 0:
+            return DONE
+        status = take_in(worst, end, W, A, lower, upper, torque, multiplier, side, free, WF, Y, S, step, y, size)
+        if status != DONE:
+            return status
+    return TOO_LONG
+
+
+@kernel
+def take_in(p, end, W, A, lower, upper, torque, multiplier, side, free, WF, Y, S, step, y, size):
+    """Make the violated limit of torque p active, dropping active ones that turn against it."""
+    n, m = W.shape[0], A.shape[0]
+    bound = lower[p] if end < 0 else upper[p]
+    own = 0.0  # multiplier of the limit that comes in
+    for _ in range(ROUNDS * n):
+        n_free, regular = project(W, A, side, free, WF, Y, S)
+        if not regular:
+            return INFEASIBLE  # what is left free can not balance the wrench
+        # direction of the torques, at unit rate of the new multiplier: along the inward normal -end, balanced by A
+        for a in range(n_free):
+            size[a] = -float(end) if free[a] == p else 0.0
+        substitute(WF, n_free, size)
+        for j in range(m):
+            y[j] = 0.0
+            for a in range(n_free):
+                y[j] += A[j, free[a]] * size[a]
+        substitute(S, m, y)
+        slope, whole = 0.0, 0.0
+        for a in range(n_free):
+            step[a] = size[a]
+            for j in range(m):
+                step[a] -= Y[j, a] * y[j]
+            if free[a] == p:
+                slope, whole = -end * step[a], -end * size[a]
+        full = np.inf
+        if slope > INDEPENDENT * whole:
+            full = -end * (bound - torque[p]) / slope
+        partial, dropped = np.inf, -1
+        for i in range(n):
+            if side[i] != 0:
+                rate = limit_rate(i, W, A, side, free, n_free, step, y, m)
+                if rate < 0.0 and -multiplier[i] / rate < partial:
+                    partial, dropped = -multiplier[i] / rate, i
+        length = min(partial, full)
+        if length == np.inf:
+            return INFEASIBLE
+        for i in range(n):
+            if side[i] != 0:
+                multiplier[i] += length * limit_rate(i, W, A, side, free, n_free, step, y, m)
+        own += length
+        if full < np.inf:
+            for a in range(n_free):
+                torque[free[a]] += length * step[a]
+        if full <= partial:
+            side[p], multiplier[p], torque[p] = end, own, bound
+            return DONE
+        side[dropped], multiplier[dropped] = 0, 0.0
+    return TOO_LONG
+
+
+@kernel
+def limit_rate(i, W, A, side, free, n_free, step, y, m):
+    """Rate of the multiplier of an active limit: what W t - A' lambda demands of it along the step."""
+    total = 0.0
+    for a in range(n_free):
+        total += W[i, free[a]] * step[a]
+    for j in range(m):
+        total += A[j, i] * y[j]
+    return -side[i] * total
