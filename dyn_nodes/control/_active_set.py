@@ -91,6 +91,8 @@ def active_set(data, b, torque, side):
         data: W (n, n), A (m, n), lower (n,), upper (n,), the limits' multipliers (n,), then scratch: one array, since
             every array costs a call from Python about 0.2 us.
         b: (m,).
+        torque: filled.
+        side: filled.
 
     Returns DONE, INFEASIBLE, RANK_DEFICIENT or TOO_LONG.
     """
@@ -112,8 +114,7 @@ def active_set(data, b, torque, side):
     free = np.empty(n, np.int64)
     for i in range(n):
         side[i], multiplier[i] = 0, 0.0
-    n_free, regular = project(W, A, side, free, WF, Y, S)
-    if not regular:
+    if not project(W, A, side, free, WF, Y, S)[1]:
         return RANK_DEFICIENT
     for j in range(m):
         y[j] = b[j]
