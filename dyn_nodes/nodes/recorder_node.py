@@ -20,6 +20,8 @@ disk keeps up. `/diagnostics` tells messages, rate, queue and losses every secon
 
 from __future__ import annotations
 
+import faulthandler
+import signal
 import struct
 import sys
 import time
@@ -31,17 +33,16 @@ from dyn_nodes.middleware import (
     Clock,
     ClockType,
     DurabilityPolicy,
-    ExternalShutdownException,
     InvalidParameterTypeException,
     InvalidParameterValueException,
     Node,
     QoSProfile,
     RCLInvalidROSArgsError,
     ReliabilityPolicy,
+    SignalHandlerOptions,
     init,
     message,
     message_definition,
-    ok,
     spin_once,
     try_shutdown,
     type_hash,
@@ -61,6 +62,7 @@ BATCH = 1000
 FLUSH_BYTES = 8 * 1024 * 1024
 LINGER = 0.3
 LONGEST_LINGER = 1.0
+LONGEST_WAIT = 0.1
 CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
 DAY = 86_400 * 10**9
 PARAMETERS = node_parameters('recorder_node')
@@ -89,18 +91,13 @@ class Channel:
         The executor delivers one message per turn. On the embedded runtime the rest is taken here in one go, which is
         what makes thousands of messages a second cheap; rclpy's own executor is left to do its work.
         """
-        reader = getattr(self.subscription, '_reader', None)
-        if reader is None or not hasattr(reader, 'take'):
-            return []
-        samples = reader.take(BATCH)
-        return [(s.cdr, s.sample_info.source_timestamp) for s in samples if hasattr(s, 'cdr')]
+        take_raw = getattr(self.subscription, 'take_raw', None)
+        return take_raw(BATCH) if take_raw is not None else []
 
     def lost(self) -> int:
         """Messages that the middleware dropped."""
-        reader = getattr(self.subscription, '_reader', None)
-        if reader is None or not hasattr(reader, 'get_sample_lost_status'):
-            return self.gone_lost
-        return self.gone_lost + int(reader.get_sample_lost_status().total_count)
+        count = getattr(self.subscription, 'get_lost_count', None)
+        return self.gone_lost + (count() if count is not None else 0)
 
 
 class RecorderNode(Node):
@@ -356,22 +353,24 @@ def _qos_record(profile: Any) -> QosRecord:
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or `max_duration`.
 
+    The signals only ask it to stop: an exception in the middle of a callback would lose the messages in its hands, and
+    a context that has been shut down could not give out those that are still on their way.
+
     Returns:
         Exit status: 0, or 1 when the bag could not be made or written.
     """
+    faulthandler.enable()
     node: RecorderNode | None = None
+    signals: list[int] = []  # no Event: a second signal, in the middle of setting it, would wait for the first for ever
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: signals.append(number))
     try:
-        init(args=args)
+        init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = RecorderNode()
-        while not node.finished and not node.failure:
-            spin_once(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        while not (node.finished or node.failure or signals):
+            spin_once(node, timeout_sec=LONGEST_WAIT)
     except (BagError, *PARAMETER_ERRORS) as error:
         print(f'recorder_node: {error}', file=sys.stderr)
-    except Exception:
-        if ok():
-            raise  # else: a signal came in the middle of a callback
     finally:
         if node is not None:
             node.finish()

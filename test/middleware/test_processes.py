@@ -153,3 +153,20 @@ def test_a_publisher_that_keeps_all_waits_for_a_stopped_reader_and_loses_nothing
     assert child.wait_for_line('counted') == 'counted 5000 True\n'
     timer.join()
     assert finished > resumed[0]  # it had to wait, and the timer's thread could run meanwhile
+
+
+def test_interrupts_do_no_harm_in_the_machine_code_of_dds(start):
+    child = start('interrupted.py', '2.0')
+    line = child.wait_for_line('finished after')
+    assert child.wait(timeout=10.0) == 0
+    assert int(line.split()[2]) > 50, line
+
+
+def test_a_handler_of_before_is_back_after_the_last_context(make_context):
+    before = signal.getsignal(signal.SIGINT)
+    first, second = make_context(), make_context()
+    assert signal.getsignal(signal.SIGINT) is not before
+    first.try_shutdown()
+    assert signal.getsignal(signal.SIGINT) is not before
+    second.try_shutdown()
+    assert signal.getsignal(signal.SIGINT) is before

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
 import threading
 from collections.abc import Callable, Sequence
-from enum import IntEnum
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -19,21 +17,20 @@ from . import dds, logging
 from .arguments import Arguments, parse_arguments
 from .exceptions import NotInitializedException
 from .qos import DurabilityPolicy, QoSProfile, to_dds
+from .signals import (
+    SignalHandlerOptions,
+    install_signal_handlers,
+    on_stop,
+    release,
+    shield,
+    uninstall_signal_handlers,
+)
 from .types import codec, message
 
 DISCOVERY_TOPIC = 'ros_discovery_info'
 DISCOVERY_TYPE = 'rmw_dds_common/msg/ParticipantEntitiesInfo'
 #: Domain ids beyond this have ports in the range that the system hands out to others.
 MAX_DOMAIN_ID = 232
-
-
-class SignalHandlerOptions(IntEnum):
-    """Which signals `init` handles."""
-
-    NO = 0
-    SIGINT = 1
-    SIGTERM = 2
-    ALL = 3
 
 
 class Context:
@@ -79,6 +76,7 @@ class Context:
             self._open_discovery()
             self._initialized = self._ok = True
             _contexts.append(self)
+            shield()
 
     def _open_discovery(self) -> None:
         profile = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -210,6 +208,7 @@ class Context:
             dds.delete_entity(participant)
             if self in _contexts:
                 _contexts.remove(self)
+            release(shields=not _contexts)
 
     def get_domain_id(self) -> int:
         """Return the DDS domain."""
@@ -219,7 +218,6 @@ class Context:
 _contexts: list[Context] = []
 _default = Context()
 _default_lock = threading.RLock()
-_old_handlers: dict[int, Any] = {}
 
 
 def _domain_id() -> int:
@@ -241,32 +239,13 @@ def _renew_default() -> None:
         _default = Context()
 
 
-def _on_signal(number: int, frame: FrameType | None) -> None:
+def _stop_all(number: int) -> None:
     for context in list(_contexts):
         if context.ok():
             context.stop(number)
-    old = _old_handlers.get(number)
-    if callable(old):
-        old(number, frame)
 
 
-def install_signal_handlers(options: SignalHandlerOptions = SignalHandlerOptions.ALL) -> None:
-    """Let SIGINT and SIGTERM stop the contexts; SIGINT still raises KeyboardInterrupt. Only in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number, bit in ((signal.SIGINT, SignalHandlerOptions.SIGINT), (signal.SIGTERM, SignalHandlerOptions.SIGTERM)):
-        if options & bit and number not in _old_handlers:
-            _old_handlers[number] = signal.signal(number, _on_signal)
-
-
-def uninstall_signal_handlers() -> None:
-    """Put the handlers of before back."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in list(_old_handlers):
-        old = _old_handlers.pop(number)
-        if signal.getsignal(number) is _on_signal:
-            signal.signal(number, signal.SIG_DFL if old is None else old)
+on_stop(_stop_all)
 
 
 class InitContextManager:

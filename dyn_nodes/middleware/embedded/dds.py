@@ -16,10 +16,13 @@ from cyclonedds.core import DDSException, Entity
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.idl import IdlStruct, make_idl_struct
 from cyclonedds.idl import types as _types
-from cyclonedds.internal import DDS
+from cyclonedds.internal import DDS, InvalidSample
+from cyclonedds.pub import DataWriter
+from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
 from rosbags.interfaces import Nodetype
 
+from .signals import shielded
 from .types import PLACEHOLDER, message, typestore
 
 #: Participants (processes) that can share a domain on one machine; the port plan of DDS has room for 119.
@@ -31,6 +34,8 @@ LINGER_MILLISECONDS = 100
 #: Longest time between two calls of a writer to readers that owe an answer. Cyclone's own 8 s let a lockstep exchange
 #: stand still for seconds when a first sample came before the reader knew its writer.
 HEARTBEAT_MILLISECONDS = 200
+
+_MANY = 100_000
 
 idl_types: Any = _types  # its classes are generic at run time only
 
@@ -233,7 +238,34 @@ def make_sample(data_type: Any, cdr: bytes) -> Any:
 
 def create_topic(participant: DomainParticipant, name: str, type_name: str) -> Topic:
     """Create a DDS topic for a ROS type."""
-    return Topic(participant, name, wire_type(type_name))
+    return shielded(Topic, participant, name, wire_type(type_name))
+
+
+def take(reader: DataReader, count: int) -> list[Any]:
+    """Take up to `count` samples that hold data; a reader also gets some without, as when a writer goes away."""
+    return [sample for sample in shielded(reader.take, count) if not isinstance(sample, InvalidSample)]
+
+
+def read_discovered(reader: Any, condition: Any) -> list[Any]:
+    """Return all that a reader of discovery knows under a condition."""
+    samples = shielded(reader.read, _MANY, condition)
+    return [sample for sample in samples if not isinstance(sample, InvalidSample)]
+
+
+def matched_subscription(writer: DataWriter, handle: int) -> Any:
+    """Return a reader that hears a writer, as discovered; None if it has gone."""
+    try:
+        return shielded(writer.get_matched_subscription_data, handle)
+    except DDSException:
+        return None
+
+
+def matched_publication(reader: DataReader, handle: int) -> Any:
+    """Return a writer that a reader hears, as discovered; None if it has gone."""
+    try:
+        return shielded(reader.get_matched_publication_data, handle)
+    except DDSException:
+        return None
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:

@@ -14,7 +14,6 @@ from cyclonedds.builtin import (
     BuiltinTopicDcpsSubscription,
 )
 from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState
-from cyclonedds.internal import InvalidSample
 from cyclonedds.qos import Policy
 from cyclonedds.sub import DataReader
 
@@ -91,8 +90,7 @@ class Graph:
             dds.delete_entity(entity)
 
     def _alive(self, what: str) -> list[Any]:
-        samples = self._readers[what].read(_MANY, condition=self._conditions[what])
-        return [sample for sample in samples if not isinstance(sample, InvalidSample)]
+        return dds.read_discovered(self._readers[what], self._conditions[what])
 
     def _endpoints(self, what: str) -> list[_Endpoint]:
         return [
@@ -111,9 +109,7 @@ class Graph:
 
     def nodes(self) -> list[_NodeEntry]:
         """Return all nodes of participants that are alive."""
-        for sample in self._discovery.take(_MANY):
-            if isinstance(sample, InvalidSample):
-                continue
+        for sample in dds.take(self._discovery, _MANY):
             try:
                 info = self._codec.decode(sample.cdr)
             except DecodeError:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from cyclonedds.core import DDSException, ReadCondition
+from cyclonedds.core import ReadCondition
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy
 from cyclonedds.sub import DataReader
@@ -155,9 +155,9 @@ class Service(_Endpoint):
         if publication in self._known:
             return
         deadline = time.monotonic() + _MATCH_TIMEOUT
-        client = _user_data_value(_matched_publication(self._reader, publication), 'clientid')
+        client = _user_data_value(dds.matched_publication(self._reader, publication), 'clientid')
         while time.monotonic() < deadline:
-            readers = [_matched_subscription(self._writer, handle) for handle in _subscriptions(self._writer)]
+            readers = [dds.matched_subscription(self._writer, handle) for handle in _subscriptions(self._writer)]
             if client is None or any(_user_data_value(reader, 'clientid') == client for reader in readers):
                 self._known.add(publication)
                 return
@@ -176,11 +176,11 @@ class Client(_Endpoint):
     def service_is_ready(self) -> bool:
         """Tell whether a server hears requests and its responses come back."""
         servers = {
-            _user_data_value(_matched_subscription(self._writer, handle), 'serviceid')
+            _user_data_value(dds.matched_subscription(self._writer, handle), 'serviceid')
             for handle in _subscriptions(self._writer)
         }
         return any(
-            _user_data_value(_matched_publication(self._reader, handle), 'serviceid') in servers
+            _user_data_value(dds.matched_publication(self._reader, handle), 'serviceid') in servers
             for handle in _publications(self._reader)
         )
 
@@ -244,17 +244,3 @@ def _subscriptions(writer: DataWriter) -> list[int]:
 
 def _publications(reader: DataReader) -> list[int]:
     return reader.get_matched_publications()
-
-
-def _matched_subscription(writer: DataWriter, handle: int) -> Any:
-    try:
-        return writer.get_matched_subscription_data(handle)
-    except DDSException:
-        return None  # gone in the meantime
-
-
-def _matched_publication(reader: DataReader, handle: int) -> Any:
-    try:
-        return reader.get_matched_publication_data(handle)
-    except DDSException:
-        return None  # gone in the meantime

@@ -16,6 +16,7 @@ from .codec import DecodeError
 from .context import Context
 from .publisher import policy_name
 from .qos import QoSProfile, to_dds
+from .signals import shielded
 from .types import codec, type_hash
 
 ANY_STATE = SampleState.Any | ViewState.Any | InstanceState.Any
@@ -43,13 +44,12 @@ def takes_two(callback: Callable[..., Any]) -> bool:
 def take_one(reader: DataReader) -> Any:
     """Take the next valid sample of a reader; None if there is none."""
     while True:
-        samples = reader.take(1)
+        samples = shielded(reader.take, 1)
         if not samples:
             return None
-        sample = samples[0]
         # A reader also gets samples without data, such as when a writer goes away.
-        if not isinstance(sample, InvalidSample):
-            return sample
+        if not isinstance(samples[0], InvalidSample):
+            return samples[0]
 
 
 class Subscription:
@@ -124,6 +124,16 @@ class Subscription:
             'reception_sequence_number': None,
         }
         return content, info
+
+    def take_raw(self, count: int) -> list[tuple[bytes, int]]:
+        """Take up to `count` messages as (CDR, DDS source timestamp), past the callback."""
+        if self._destroyed:
+            return []
+        return [(sample.cdr, sample.sample_info.source_timestamp) for sample in dds.take(self._reader, count)]
+
+    def get_lost_count(self) -> int:
+        """Return the number of messages that were dropped on their way."""
+        return 0 if self._destroyed else int(self._reader.get_sample_lost_status().total_count)
 
     def run(self) -> Any:
         """Take a message and call back; returns what the callback returned."""
