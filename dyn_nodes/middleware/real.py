@@ -6,9 +6,13 @@ Differences between rclpy's releases are evened out here and nowhere else.
 from __future__ import annotations
 
 import importlib
+import inspect
+import time
+from collections.abc import Callable
 from typing import Any
 
 import rclpy
+import yaml
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy import exceptions as _exceptions
 from rclpy import ok, shutdown, spin, spin_once, spin_until_future_complete, try_shutdown
@@ -25,7 +29,7 @@ from rclpy.exceptions import (
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.logging import LoggingSeverity, get_logger
-from rclpy.node import Node
+from rclpy.node import Node as _Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import (
     DurabilityPolicy,
@@ -40,15 +44,15 @@ from rclpy.qos import (
 )
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription as _Subscription
 from rclpy.task import Future
 from rclpy.time import Time
 from rclpy.utilities import get_default_context, remove_ros_args
 
-from .embedded.types import known_messages, known_services, message_definition, type_hash, typestore
-
 InvalidParameterTypeException = getattr(_exceptions, 'InvalidParameterTypeException', TypeError)
 InvalidParameterValueException = getattr(_exceptions, 'InvalidParameterValueException', ValueError)
 ParameterUninitializedException = getattr(_exceptions, 'ParameterUninitializedException', RuntimeError)
+RCLError = getattr(_rclpy, 'RCLError', RuntimeError)
 RCLInvalidROSArgsError = getattr(_rclpy, 'RCLInvalidROSArgsError', RuntimeError)
 
 
@@ -69,6 +73,35 @@ def init(*, context: Any = None, **options: Any) -> Any:
     """Call rclpy.init; the result is a context manager on every release."""
     result = rclpy.init(context=context, **options)
     return _Shutdown(context) if result is None else result
+
+
+class _NodeWithInfo(_Node):
+    """A node whose subscriptions call back with (msg, info), where the release calls back with the message alone."""
+
+    def create_subscription(self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any) -> Any:
+        """Create a subscription; the callback takes (msg) or (msg, info). Here info knows the time of receipt only."""
+        called = _with_time_of_receipt(callback) if _takes_info(callback) else callback
+        return super().create_subscription(msg_type, topic, called, qos_profile, **options)
+
+
+def _takes_info(callback: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(callback).bind(object())
+    except TypeError:
+        return True
+    return False
+
+
+def _with_time_of_receipt(callback: Callable[..., Any]) -> Callable[[Any], Any]:
+    def called(msg: Any) -> Any:
+        now = time.time_ns()
+        return callback(msg, {'source_timestamp': now, 'received_timestamp': now})
+
+    return called
+
+
+#: Humble's subscriptions know no MessageInfo.
+Node = _Node if hasattr(_Subscription, 'CallbackType') else _NodeWithInfo
 
 
 def _find(name: str, folder: str) -> Any:
@@ -108,7 +141,49 @@ def type_name(cls: Any) -> str:
 
 def get_parameter_value(string_value: str) -> Any:
     """Return the rcl_interfaces/ParameterValue of a text, read as YAML."""
-    return _parameter.get_parameter_value(string_value=string_value)
+    if hasattr(_parameter, 'get_parameter_value'):
+        return _parameter.get_parameter_value(string_value=string_value)
+    try:  # Humble: rclpy has no such function yet
+        value = yaml.safe_load(string_value)
+        return Parameter('', value=value).get_parameter_value()
+    except (
+        yaml.YAMLError,
+        TypeError,
+    ):  # no YAML, or of no type that a parameter can have: a text, as in later releases
+        return Parameter('', value=string_value).get_parameter_value()
+
+
+# What ROS does not tell a Python node (the text and hash of a message definition, for bags) comes from rosbags; it is
+# imported where it is asked for, so that nodes that do not record start without that package.
+
+
+def _definitions() -> Any:
+    return importlib.import_module('dyn_nodes.middleware.embedded.types')
+
+
+def known_messages() -> list[str]:
+    """Return the names of all message types that have a known definition."""
+    return _definitions().known_messages()
+
+
+def known_services() -> list[str]:
+    """Return the names of all service types that have a known definition."""
+    return _definitions().known_services()
+
+
+def message_definition(name: str) -> str:
+    """Return the definition text of a message type with the types it needs, as bags carry it."""
+    return _definitions().message_definition(name)
+
+
+def type_hash(name: str) -> str:
+    """Return the RIHS01 hash of a message type, a service or one of a service's halves."""
+    return _definitions().type_hash(name)
+
+
+def typestore() -> Any:
+    """Return rosbags' type store, for writing and reading bags."""
+    return _definitions().typestore()
 
 
 def drive_clock(node: Node, nanoseconds: int) -> None:
@@ -143,6 +218,7 @@ __all__ = [
     'ParameterNotDeclaredException',
     'ParameterUninitializedException',
     'QoSProfile',
+    'RCLError',
     'RCLInvalidROSArgsError',
     'ROSClock',
     'ReentrantCallbackGroup',

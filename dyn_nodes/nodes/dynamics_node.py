@@ -200,7 +200,10 @@ class DynamicsNode(Node):
         """Publish something that happened."""
         values = {'time': f'{self.plant.time:.6f}'}
         self.events.publish(status_message(self, name, Health(level, text, values)))
-        (self.get_logger().error if level else self.get_logger().info)(f'{name}: {text}')
+        if level:  # two lines: a logger of rclpy refuses another severity from the same place in the code
+            self.get_logger().error(f'{name}: {text}')
+        else:
+            self.get_logger().info(f'{name}: {text}')
 
     def _watch_wheels(self, balance: Any) -> None:
         if balance is None:

@@ -46,22 +46,28 @@ def run_node(
     try:
         with init(args=args):
             try:
-                node = make()
-            except REFUSED as error:
-                return _refuse(name, error)
-            try:
-                loop(node)
-            except ExternalShutdownException:
-                pass
-            finally:
-                node.destroy_node()
+                return _live(name, make, loop)
+            except (NotInitializedException, RuntimeError):
+                if ok():  # otherwise a signal has come: rcl neither makes nor publishes anything after it
+                    raise
     except KeyboardInterrupt:
         pass
-    except NotInitializedException:
-        if ok():  # otherwise the signal came while the node was being made
-            raise
     except RCLInvalidROSArgsError as error:
         return _refuse(name, error)
+    return 0
+
+
+def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None]) -> int:
+    try:
+        node = make()
+    except REFUSED as error:
+        return _refuse(name, error)
+    try:
+        loop(node)
+    except ExternalShutdownException:
+        pass
+    finally:
+        node.destroy_node()
     return 0
 
 

@@ -23,6 +23,7 @@ from .exceptions import (
     ParameterAlreadyDeclaredException,
     ParameterNotDeclaredException,
     ParameterUninitializedException,
+    RCLError,
     RCLInvalidROSArgsError,
 )
 from .executor import (
@@ -128,6 +129,7 @@ __all__ = [
     'ParameterNotDeclaredException',
     'ParameterUninitializedException',
     'QoSProfile',
+    'RCLError',
     'RCLInvalidROSArgsError',
     'ROSClock',
     'ReentrantCallbackGroup',

@@ -1,0 +1,79 @@
+"""A stand-in for rclpy: its documented names, in its modules; see strict_rclpy.py."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import strict_messages
+import strict_rclpy as strict
+
+strict_messages.install()
+
+# underscores: setting a module as its parent's attribute would hide these
+from dyn_nodes.middleware.embedded import api as _api  # noqa: E402
+from dyn_nodes.middleware.embedded import context as _contexts  # noqa: E402
+from dyn_nodes.middleware.embedded import exceptions as _exceptions  # noqa: E402
+from dyn_nodes.middleware.embedded import executor as _executor  # noqa: E402
+from dyn_nodes.middleware.embedded import qos as _qos  # noqa: E402
+from dyn_nodes.middleware.embedded import task as _task  # noqa: E402
+from dyn_nodes.middleware.embedded import time as _time  # noqa: E402
+
+_PLACES = {
+    '': (strict, 'init shutdown try_shutdown spin spin_once spin_until_future_complete'),
+    'callback_groups': (_executor, 'CallbackGroup MutuallyExclusiveCallbackGroup ReentrantCallbackGroup'),
+    'clock': (strict, 'Clock ROSClock Time Duration'),
+    'context': (_contexts, 'Context'),
+    'duration': (strict, 'Duration'),
+    'exceptions': (
+        _exceptions,
+        'NotInitializedException ParameterException ParameterNotDeclaredException ParameterAlreadyDeclaredException '
+        'InvalidParameterException InvalidParameterTypeException InvalidParameterValueException '
+        'ParameterImmutableException ParameterUninitializedException',
+    ),
+    'executors': (strict, 'SingleThreadedExecutor'),
+    'logging': (strict, 'get_logger'),
+    'node': (strict, 'Node'),
+    'parameter': (strict, 'Parameter parameter_value_to_python'),
+    'qos': (
+        _qos,
+        'QoSProfile HistoryPolicy ReliabilityPolicy DurabilityPolicy LivelinessPolicy qos_profile_parameters '
+        'qos_profile_sensor_data qos_profile_services_default qos_profile_system_default',
+    ),
+    'serialization': (strict, 'serialize_message deserialize_message'),
+    'subscription': (strict, 'Subscription'),
+    'signals': (_contexts, 'SignalHandlerOptions'),
+    'task': (_task, 'Future Task'),
+    'time': (strict, 'Time'),
+    'utilities': (_contexts, 'get_default_context ok'),
+    'impl': (strict, ''),
+    'impl.implementation_singleton': (strict, ''),
+}
+
+
+def _module(place: str) -> types.ModuleType:
+    name = f'rclpy.{place}' if place else 'rclpy'
+    if name not in sys.modules:
+        sys.modules[name] = types.ModuleType(name)
+        parent, _, child = name.rpartition('.')
+        setattr(sys.modules[parent], child, sys.modules[name])
+    return sys.modules[name]
+
+
+for _place, (_source, _names) in _PLACES.items():
+    for _name in _names.split():
+        setattr(_module(_place), _name, getattr(_source, _name))
+    _module(_place)
+
+_module('').ok = _contexts.ok  # type: ignore[attr-defined]
+_module('').__path__ = []  # type: ignore[attr-defined]
+_module('clock').ClockType = _time.ClockType  # type: ignore[attr-defined]
+_module('executors').ExternalShutdownException = _exceptions.ExternalShutdownException  # type: ignore[attr-defined]
+_module('executors').MultiThreadedExecutor = strict.SingleThreadedExecutor  # type: ignore[attr-defined]
+_module('logging').LoggingSeverity = _api.LoggingSeverity  # type: ignore[attr-defined]
+_module('utilities').remove_ros_args = _api.remove_ros_args  # type: ignore[attr-defined]
+_module('impl.implementation_singleton').rclpy_implementation = types.SimpleNamespace(  # type: ignore[attr-defined]
+    RCLError=strict.RCLError, RCLInvalidROSArgsError=strict.RCLInvalidROSArgsError
+)
+if not strict.HUMBLE:
+    _module('parameter').get_parameter_value = strict.get_parameter_value  # type: ignore[attr-defined]

@@ -1,0 +1,150 @@
+"""Every node on a stand-in for rclpy, as strict as the real one: wrong types and calls fail here, not on a robot."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dyn_nodes.middleware  # noqa: F401  # chosen before the stand-in is on the path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+EXERCISED = {
+    'dynamics_node',
+    'hydraulic_actuator_node',
+    'controller_node',
+    'recorder_node',
+    'viewer_node',
+    'teleop_node',
+}
+SPOKEN = (
+    '/joint_states',
+    '/clock',
+    '/odom',
+    '/tf',
+    '/robot_description',
+    '/events',
+    '/markers',
+    '/diagnostics',
+    '/joint_command',
+    '/valve_commands',
+    '/task_phase',
+    '/ground_reactions/front_left',
+    '/joint_reactions/boom_joint',
+    '/stability/force_angle',
+    '/stability/force_angle/edges',
+    '/stability/support_polygon',
+    '/stability/zmp',
+    '/hydraulics/boom/head_pressure',
+    '/hydraulics/swing/spool',
+)
+
+
+def console_nodes() -> set[str]:
+    """Return the nodes that setup.py installs."""
+    text = (ROOT / 'setup.py').read_text()
+    names = text.partition('NODES = (')[2].partition(')')[0]
+    return {name.strip(" ',\n") for name in names.split(',')} - {''}
+
+
+def wait(process: subprocess.Popen, log: Path, timeout: float = 240.0) -> str:
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f'still runs after {timeout:g} s:\n{log.read_text()}')
+    return log.read_text()
+
+
+@pytest.mark.parametrize('release', ['jazzy', 'humble'])
+def test_every_node_speaks_and_listens(release: str, start_strict: Callable, tmp_path: Path) -> None:
+    others = ','.join(sorted(console_nodes() - EXERCISED))
+    process = start_strict('nodes', str(HERE / 'exercise_nodes.py'), str(tmp_path), others, release=release)
+    text = wait(process, tmp_path / 'nodes.log')
+    assert process.returncode == 0, text
+    result = json.loads(text.rpartition('result ')[2])
+    assert result['runtime'] == 'rclpy'
+    assert result['node'] == 'strict_rclpy'
+    assert all(result['heard'].get(topic) for topic in SPOKEN if not topic.startswith('/robot_desc')), result['heard']
+    assert set(others.split(',')) - {''} == set(result['others'])
+    steps = ['pause', 'step', 'reset', 'pause']
+    assert result['answers'][:4] == [f'dynamics_node/{step}: True' for step in steps]
+    assert result['answers'][4:] == ['set: True', 'set: True', 'read-only: False']
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_node_in_the_middle_of_its_work(number: int, start_strict: Callable, tmp_path: Path) -> None:
+    """After a signal rcl refuses to publish; a node that is busy all the time meets that in a callback."""
+    words = '-m dyn_nodes.nodes.dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic'
+    process = start_strict('dynamics', *words.split(), '-p', 'exchange_period:=0.002')
+    log = tmp_path / 'dynamics.log'
+    deadline = time.monotonic() + 120.0
+    while 'degrees of freedom' not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(number)
+    assert process.wait(20.0) == 0, log.read_text()
+    assert 'Traceback' not in log.read_text()
+
+
+# -- the stand-in itself ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def strict() -> object:
+    sys.path.insert(0, str(HERE / 'strict_ros'))
+    try:
+        yield importlib.import_module('strict_messages')
+    finally:
+        sys.path.remove(str(HERE / 'strict_ros'))
+
+
+@pytest.mark.parametrize(
+    ('kind', 'field', 'good', 'bad'),
+    [
+        ('std_msgs/msg/Float64', 'data', [1.0, np.float64(1.0), float('nan'), float('inf')], [1, np.float32(1.0), '1']),
+        ('std_msgs/msg/Float32', 'data', [1.0], [1e39, 1]),
+        ('std_msgs/msg/Bool', 'data', [True], [np.bool_(True), 1]),
+        ('std_msgs/msg/String', 'data', ['a'], [b'a', None]),
+        ('builtin_interfaces/msg/Time', 'sec', [-1, 2**31 - 1], [2**31, 1.0, np.int64(1)]),
+        ('builtin_interfaces/msg/Time', 'nanosec', [0], [-1, 2**32]),
+        ('sensor_msgs/msg/JointState', 'position', [[1.0], (1.0,)], [[1], np.zeros(1), [np.float32(1)], 'a']),
+        ('sensor_msgs/msg/JointState', 'name', [['a']], ['a', [1], np.array(['a'])]),
+        ('sensor_msgs/msg/JointState', 'header', [], [None, {}]),
+        ('nav_msgs/msg/Odometry', 'child_frame_id', ['a'], [1]),
+        ('geometry_msgs/msg/PoseWithCovariance', 'covariance', [np.zeros(36), [0.0] * 36], [np.zeros(35), [0] * 36]),
+        ('diagnostic_msgs/msg/DiagnosticStatus', 'level', [b'\x01'], [1, b'', b'ab']),
+    ],
+)
+def test_a_strict_field_takes_what_rosidl_takes(strict: object, kind: str, field: str, good: list, bad: list) -> None:
+    made = strict.message(kind)()
+    for value in good:
+        setattr(made, field, value)
+    for value in bad:
+        with pytest.raises((AssertionError, TypeError)):
+            setattr(made, field, value)
+
+
+def test_strict_messages_survive_the_way_through_the_runtime(strict: object) -> None:
+    status = strict.message('diagnostic_msgs/msg/DiagnosticStatus')
+    array = strict.message('diagnostic_msgs/msg/DiagnosticArray')(status=[status(level=status.WARN, name='a')])
+    array.header.stamp.nanosec = 5
+    back = strict.from_runtime(strict.to_runtime(array))
+    assert back == array
+    assert back.status[0].level == b'\x01'
+    state = strict.message('sensor_msgs/msg/JointState')(name=['a'], position=[0.5])
+    back = strict.from_runtime(strict.to_runtime(state))
+    assert back.position.typecode == 'd'
+    assert back == state
+    with pytest.raises(AssertionError):
+        strict.message('sensor_msgs/msg/JointState')(positions=[])
