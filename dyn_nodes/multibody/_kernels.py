@@ -1,0 +1,7 @@
+"""The decorator of this room's kernels."""
+
+from __future__ import annotations
+
+from dyn_nodes.loops import kernels_of
+
+kernel = kernels_of(__file__)

@@ -1,0 +1,155 @@
+"""The rolling disk: steady states, energies, twelve schemes and an outside model (saha-1991, spec 6.7 and 6.8)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.multibody.rolling_disk import SCHEMES, RollingDisk
+
+DISK = RollingDisk(radius=0.05, mass=0.02, gravity=9.81)
+CASES = {'A': (1.0, -0.5), 'B': (1.8, -1.3), 'C': (4.2, -3.7), 'D': (9.6, -9.1)}
+GENERAL = [0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ('case', 'degrees', 'energy', 'growth'),
+    [
+        ('A', 0.217632970, 0.0098254122, 12.464517),
+        ('B', 1.004185861, 0.0098890737, 12.237431),
+        ('C', 6.099777948, 0.0102604623, 10.497568),
+        ('D', 23.465158310, 0.0105278041, 0.0),
+    ],
+)
+def test_steady_circles_have_the_tilt_energy_and_growth_of_the_specification(case, degrees, energy, growth):
+    state = DISK.steady_state(*CASES[case])
+    assert np.degrees(state[0]) == pytest.approx(degrees, abs=1e-6)
+    assert DISK.run('F1', state, 0.001, 0).energy[0] == pytest.approx(energy, abs=5e-11)
+    assert DISK.growth_rates(*CASES[case]).real.max() == pytest.approx(growth, abs=1e-6)
+
+
+def test_the_stable_circle_swings_at_the_printed_frequency():
+    assert np.abs(DISK.growth_rates(*CASES['D']).imag).max() == pytest.approx(7.037289, abs=1e-6)
+
+
+def test_a_disk_that_does_not_turn_stands_upright():
+    assert DISK.steady_state(0.0, 3.0)[0] == pytest.approx(0.0, abs=1e-15)
+
+
+@pytest.mark.parametrize('scheme', SCHEMES)
+def test_every_scheme_gives_the_general_motion_of_the_specification(scheme):
+    run = DISK.run(scheme, GENERAL, 0.001, 2000)
+    assert run.energy[0] == pytest.approx(0.0097435025159, abs=1e-13)
+    assert run.tilt[1000] == pytest.approx(0.5941674515, abs=8e-10)
+    assert run.position[1000] == pytest.approx([-0.0198975168, 0.0163125764], abs=1e-10)
+    assert np.abs(run.energy[:1001] - run.energy[0]).max() < 6e-13
+    assert run.tilt[2000] == pytest.approx(1.0328724308, abs=2e-9)
+    assert run.position[2000] == pytest.approx([-0.0710449623, 0.0410362779], abs=1e-9)
+
+
+def test_the_euler_scheme_has_the_angles_and_rates_of_the_specification():
+    run = DISK.run('F1', GENERAL, 0.001, 2000)
+    expected = [0.4191957804, 6.7154091063, -6.3788255248, 2.2097847001, 6.8187536022, -5.9913470135]
+    assert run.states[500, :6] == pytest.approx(expected, abs=2e-9)
+    expected = [1.0328724308, 28.474123484, -28.262081576, -0.9855315199, 38.399645424, -40.753064716]
+    assert run.states[2000, :6] == pytest.approx(expected, abs=1e-7)
+
+
+def test_accelerations_equal_those_of_a_multiplier_model():
+    theta, phi, psi, dt, dp, ds = 0.3, 0.4, -0.7, 0.5, 2.0, -3.0
+    step = 1e-6
+    run = DISK.run('F1', [theta, phi, psi, dt, dp, ds, 0.0, 0.0], step, 1)
+    back = DISK.run('F1', [theta, phi, psi, dt, dp, ds, 0.0, 0.0], -step, 1)
+    found = (run.states[1, 3:6] - back.states[1, 3:6]) / (2 * step)
+    # spec 6.7: a Lagrange-multiplier model in five coordinates
+    assert found == pytest.approx([40.63571386, 3.1402548, -2.52023623], abs=1e-6)
+
+
+def lagrange_accelerations(theta, phi, dt, dp, ds) -> np.ndarray:
+    """Unreduced model: five coordinates, two rolling equations with multipliers, from the disk's Lagrangian."""
+    m, r, g = DISK.mass, DISK.radius, DISK.gravity
+    s, c = np.sin(theta), np.cos(theta)
+    sp, cp = np.sin(phi), np.cos(phi)
+    q = m * r * r / 4
+    M = np.zeros((5, 5))
+    M[0, 0] = q + m * r * r * s * s
+    M[1, 1] = q * (c * c + 2 * s * s)
+    M[1, 2] = M[2, 1] = 2 * q * s
+    M[2, 2] = 2 * q
+    M[3, 3] = M[4, 4] = m
+    bias = np.array(
+        [
+            m * r * r * s * c * dt * dt - q * (2 * s * c) * dp * dp / 2 - 2 * q * c * dp * ds - m * g * r * s,
+            q * 2 * s * c * dt * dp + 2 * q * c * dt * ds,
+            2 * q * c * dt * dp,
+            0.0,
+            0.0,
+        ]
+    )
+    J = np.array([[r * c * sp, r * s * cp, r * cp, 1, 0], [-r * c * cp, r * s * sp, r * sp, 0, 1]])
+    J_rate = np.array(
+        [
+            [-r * s * dt * sp + r * c * dp * cp, r * c * dt * cp - r * s * dp * sp, -r * dp * sp, 0, 0],
+            [r * s * dt * cp + r * c * dp * sp, r * c * dt * sp + r * s * dp * cp, r * dp * cp, 0, 0],
+        ]
+    )
+    speed = -J[:, :3] @ [dt, dp, ds]
+    velocity = np.r_[dt, dp, ds, speed]
+    saddle = np.block([[M, J.T], [J, np.zeros((2, 2))]])
+    return np.linalg.solve(saddle, np.r_[-bias, -J_rate @ velocity])[:3]
+
+
+def test_the_equations_of_motion_are_those_of_lagrange_with_multipliers():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        theta, phi, dt, dp, ds = rng.uniform(-1, 1), *rng.uniform(-3, 3, 4)
+        ahead, back = (DISK.run('F1', [theta, phi, 0, dt, dp, ds, 0, 0], h, 1).states[1, 3:6] for h in (1e-6, -1e-6))
+        assert (ahead - back) / 2e-6 == pytest.approx(lagrange_accelerations(theta, phi, dt, dp, ds), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ('scheme', 'seconds'), [('F2', 2.128), ('F3', 2.121), ('D2', 2.485), ('D3', 2.275), ('D4', 2.422), ('I1', 2.289)]
+)
+def test_an_unstable_circle_is_left_when_the_truncation_error_of_the_scheme_has_grown(scheme, seconds):
+    start = DISK.steady_state(*CASES['A'])
+    run = DISK.run(scheme, start, 0.007, 500)
+    off = np.abs(run.tilt - start[0]) > 1e-3
+    assert run.times[np.argmax(off)] == pytest.approx(seconds, abs=0.05)
+
+
+def test_the_stable_circle_is_kept_by_all_schemes_and_the_energy_by_matrices_in_the_following_frame():
+    start = DISK.steady_state(*CASES['D'])
+    for scheme in SCHEMES:
+        run = DISK.run(scheme, start, 0.007, 500)
+        assert np.abs(run.tilt - start[0]).max() < 1e-3, scheme
+        if scheme in ('F1', 'F4', 'F5'):
+            assert np.abs(run.energy / run.energy[0] - 1).max() < 1e-14
+    run = DISK.run('F1', start, 0.007, 10000)
+    assert np.abs(run.tilt - start[0]).max() < 1e-10
+
+
+def test_the_drift_of_quaternions_has_the_printed_digits():
+    run = DISK.run('F2', DISK.steady_state(*CASES['D']), 0.007, 379)
+    # p. 148 prints 7.60834e-9 J, ten times this disk's (spec F35)
+    assert run.energy[-1] - run.energy[0] == pytest.approx(-7.60832e-10, rel=1e-4)
+    run = DISK.run('F2', DISK.steady_state(*CASES['A']), 0.007, 379)
+    assert run.energy[-1] - run.energy[0] == pytest.approx(-1.31710e-12, rel=0.02)
+
+
+def test_the_energy_error_of_a_scheme_falls_with_the_sixth_power_of_the_step():
+    start = DISK.steady_state(*CASES['D'])
+    errors = []
+    for halvings in range(4):
+        run = DISK.run('F2', start, 0.014 / 2**halvings, 150 * 2**halvings)
+        errors.append(run.energy[-1] - run.energy[0])
+    assert errors == pytest.approx([-3.548e-8, -4.476e-10, -6.153e-12, -8.80e-14], rel=0.02)
+
+
+def test_a_scheme_that_breaks_down_ends_with_unknown_numbers_and_no_exception():
+    run = DISK.run('I1', DISK.steady_state(*CASES['A']), 0.007, 3000)
+    assert np.isfinite(run.tilt[:300]).all()
+
+
+def test_an_unknown_scheme_is_refused():
+    with pytest.raises(ValueError, match="unknown scheme 'G1'; known: F1, F2"):
+        DISK.run('G1', GENERAL, 0.01, 1)
