@@ -1,1 +1,49 @@
-"""What holds bodies: rolling wheels, closed loops, grasps. Empty until the constraint engine comes."""
+"""What holds bodies: loops, grasps, locks, couplings, prescribed motion, impact; and how such systems are solved.
+
+A constraint gives its rows (`Rows`), `ConstraintBlocks` traces a tree with its constraints and forces,
+`constrained_dynamics` solves it, `analyse` counts it, `assemble` and `projected_velocity` make initial states.
+"""
+
+from dyn_nodes.constraints.analysis import Analysis, analyse
+from dyn_nodes.constraints.assembly import assemble, moved, projected_velocity
+from dyn_nodes.constraints.blocks import Blocks, ConstraintBlocks
+from dyn_nodes.constraints.errors import (
+    AssemblyError,
+    ConstraintError,
+    ContradictoryConstraintsError,
+    MethodError,
+    SingularMotionError,
+)
+from dyn_nodes.constraints.joints import Coupling, Lock, Prescribed
+from dyn_nodes.constraints.loops import Distance, Loop, axes_along, world_frame
+from dyn_nodes.constraints.rows import Constraint, Rows
+from dyn_nodes.constraints.solve import METHODS, Method, Solution, constrained_dynamics, free_acceleration
+
+__all__ = [
+    'METHODS',
+    'Analysis',
+    'AssemblyError',
+    'Blocks',
+    'Constraint',
+    'ConstraintBlocks',
+    'ConstraintError',
+    'ContradictoryConstraintsError',
+    'Coupling',
+    'Distance',
+    'Lock',
+    'Loop',
+    'Method',
+    'MethodError',
+    'Prescribed',
+    'Rows',
+    'SingularMotionError',
+    'Solution',
+    'analyse',
+    'assemble',
+    'axes_along',
+    'constrained_dynamics',
+    'free_acceleration',
+    'moved',
+    'projected_velocity',
+    'world_frame',
+]

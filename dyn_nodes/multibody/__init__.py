@@ -8,10 +8,12 @@ from dyn_nodes.multibody.dynamics import (
     mass_matrix,
 )
 from dyn_nodes.multibody.kinematics import TreeState
+from dyn_nodes.multibody.parameters import Parameters
 from dyn_nodes.multibody.tree import Frame, Tree, TreeBuilder, build_tree
 
 __all__ = [
     'Frame',
+    'Parameters',
     'Tree',
     'TreeBuilder',
     'TreeState',

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import casadi as ca
 
-from dyn_nodes.multibody.spatial import Expression, Force, Inertia, Motion, Pose, cross, dot, quaternion_rate
+from dyn_nodes.multibody.spatial import Expression, Force, Inertia, Motion, Pose, cross, dot, quaternion_rate, skew
 from dyn_nodes.multibody.tree import Body, Frame, Tree
 
 
@@ -108,6 +108,14 @@ class TreeState:
         """Return the world angular velocity (3,) of a body."""
         return ca.mtimes(self.poses[body].R, self.velocities[body].w)
 
+    def frame_velocity(self, frame: Frame) -> Motion:
+        """Return the velocity of a frame in world axes: angular, and that of its origin."""
+        if frame.body < 0:
+            return Motion(ca.SX(3, 1), ca.SX(3, 1))
+        velocity, R = self.velocities[frame.body], self.poses[frame.body].R
+        at_point = velocity.v + cross(velocity.w, ca.SX(frame.p))
+        return Motion(ca.mtimes(R, velocity.w), ca.mtimes(R, at_point))
+
     def supports(self, body: int) -> list[int]:
         """Return the bodies from the root to `body`, itself included."""
         chain: list[int] = []
@@ -115,6 +123,11 @@ class TreeState:
             chain.append(body)
             body = self.tree.bodies[body].parent
         return chain[::-1]
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a Jacobian: nv. What traces rows or forces asks for it here, see `ExplodedState`."""
+        return self.tree.nv
 
     def jacobian(self, frame: Frame) -> Expression:
         """Return the (6, nv) Jacobian of a frame: [angular; linear] velocity of its origin in world axes."""
@@ -189,3 +202,28 @@ class TreeState:
         for inertia, velocity, pose in zip(self.inertias, self.velocities, self.poses):
             total = total + (inertia @ velocity).to_parent(pose)
         return Force(total.n - cross(self.center_of_mass, total.f), total.f)
+
+
+class ExplodedState(TreeState):
+    """The same tree with its joints cut in the Jacobians, which tells on which body a force acts.
+
+    A Jacobian has nv + 6 nb columns: those of the joints, which only locks, couplings and joint springs use, and the
+    velocity [angular; linear] of every body's origin in world axes. So J^T lambda of a constraint is the effort that
+    it puts on joints, followed by the wrench [moment; force] that it puts on every body, at its origin in world axes.
+    """
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a Jacobian."""
+        return self.tree.nv + 6 * len(self.tree.bodies)
+
+    def jacobian(self, frame: Frame) -> Expression:
+        """Return the (6, nv + 6 nb) Jacobian of a frame: [angular; linear] velocity of its origin in world axes."""
+        result = ca.SX(6, self.width)
+        if frame.body >= 0:
+            arm = self.frame_pose(frame).p - self.poses[frame.body].p
+            start = self.tree.nv + 6 * frame.body
+            result[0:3, start : start + 3] = ca.SX.eye(3)
+            result[3:6, start : start + 3] = -skew(arm)
+            result[3:6, start + 3 : start + 6] = ca.SX.eye(3)
+        return ca.densify(result)

@@ -1,0 +1,186 @@
+"""What a set of constraints does at a position: rank, mobility, underactuation, redundancy (yesiloglu-2007, C1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.linear import Subspaces, rank_of
+from dyn_nodes.constraints.solve import UNIQUE, definite
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Counts of a constrained system at one position.
+
+    Attributes:
+        velocities: nv. rows: m. rank: of J.
+        mobility: nv - rank, instantaneous degrees of freedom.
+        mass_rank: of M; below nv where bodies without mass end a branch.
+        actuators: that are independent, given the constraints.
+        underactuation: mobility - actuators.
+        redundant: rows that can go without a change of the motion, by name; only their number is fixed.
+        dependencies: each a combination of rows that vanishes, coefficients by row name, greatest is 1.
+        forces_unique: per row name, whether its multiplier is determined.
+        condition: of the independent rows of J.
+        topology: `serial`, `tree`, `closed` or `complex`.
+    """
+
+    velocities: int
+    rows: int
+    rank: int
+    mobility: int
+    mass_rank: int
+    actuators: int
+    underactuation: int
+    redundant: tuple[str, ...]
+    dependencies: tuple[dict[str, float], ...]
+    forces_unique: dict[str, bool]
+    condition: float
+    topology: str
+
+    def text(self) -> str:
+        """Return the counts for people, a line each."""
+        lines = [
+            f'topology         {self.topology}',
+            f'velocities       {self.velocities}',
+            f'constraint rows  {self.rows}, of which {self.rank} independent (condition number {self.condition:.4g})',
+            f'mobility         {self.mobility}',
+            f'actuators        {self.actuators} independent',
+            f'underactuation   {self.underactuation}',
+        ]
+        if self.mass_rank < self.velocities:
+            lines.append(f'mass matrix      rank {self.mass_rank} of {self.velocities}: some velocities move no mass')
+        if self.redundant:
+            lines.append(f'redundant rows   {len(self.redundant)}, for example {", ".join(self.redundant)}')
+            open_rows = [name for name, unique in self.forces_unique.items() if not unique]
+            lines.append(f'forces not unique (least norm is reported): {", ".join(open_rows)}')
+        return '\n'.join(lines)
+
+
+def analyse(
+    system: ConstraintBlocks,
+    q: ArrayLike,
+    p: ArrayLike | Mapping[str, float] | None = None,
+    actuated: Sequence[str] = (),
+) -> Analysis:
+    """Return the counts at a position.
+
+    Args:
+        system: of the tree and its constraints.
+        q: (nq,) positions.
+        p: parameters, see `ConstraintBlocks.numbers`.
+        actuated: names of the velocities with an actuator each.
+
+    Raises:
+        KeyError: an actuated velocity that the tree does not have.
+    """
+    blocks = system.at(q, None, p)
+    nv = system.tree.nv
+    subspaces = Subspaces(blocks.J)
+    selection = np.zeros((nv, len(actuated)))
+    for column, name in enumerate(actuated):
+        selection[system.tree.velocity_index(name), column] = 1.0
+    actuators = rank_of(subspaces.motions.T @ selection)
+    mobility = nv - subspaces.rank
+    null = subspaces.dependencies
+    unique = np.abs(null).max(axis=1, initial=0.0) < UNIQUE
+    return Analysis(
+        velocities=nv,
+        rows=system.m,
+        rank=subspaces.rank,
+        mobility=mobility,
+        mass_rank=nv if definite(blocks.M) else rank_of(blocks.M),
+        actuators=actuators,
+        underactuation=mobility - actuators,
+        redundant=tuple(system.row_names[k] for k in _removable(null)),
+        dependencies=tuple(_relations(null, system.row_names)),
+        forces_unique=dict(zip(system.row_names, (bool(flag) for flag in unique))),
+        condition=subspaces.condition,
+        topology=topology(system),
+    )
+
+
+def topology(system: ConstraintBlocks) -> str:
+    """Return how bodies and loops are connected (yesiloglu-2007, pp. 1 and 2).
+
+    `serial`: one branch; `tree`: several; `closed`: every body is part of one group of loops; `complex`: loops and
+    bodies outside of them, or groups of loops that share no body.
+    """
+    groups = _loop_groups(system)
+    bodies = system.tree.bodies
+    if not groups:
+        children = [body.parent for body in bodies]
+        return 'serial' if len(set(children)) == len(children) else 'tree'
+    inside = set().union(*groups)
+    return 'closed' if len(groups) == 1 and inside >= set(range(len(bodies))) else 'complex'
+
+
+def _loop_groups(system: ConstraintBlocks) -> list[set[int]]:
+    """Bodies of every group of loops: those between the ends of a loop, groups that share a body joined."""
+    bodies = system.tree.bodies
+    groups: list[set[int]] = []
+    for constraint in system.constraints:
+        part = getattr(constraint, 'of', constraint)
+        if not hasattr(part, 'first') or not hasattr(part, 'second'):
+            continue
+        chains = []
+        for index in (part.first.body, part.second.body):
+            chain = set()
+            while index >= 0:
+                chain.add(index)
+                index = bodies[index].parent
+            chains.append(chain)
+        common = chains[0] & chains[1]
+        loop = (chains[0] | chains[1]) - common
+        if common:
+            loop.add(max(common))
+        joined = [group for group in groups if group & loop]
+        groups = [group for group in groups if not group & loop] + [loop.union(*joined)]
+    return groups
+
+
+def _removable(null: Array) -> list[int]:
+    """Rows that can go together: one for every dependency, those with the greatest part in it first."""
+    rest = null.copy()
+    chosen: list[int] = []
+    while rest.shape[1]:
+        row = int(np.argmax(np.linalg.norm(rest, axis=1)))
+        chosen.append(row)
+        # drop the direction that this row takes up, keep an orthonormal basis of what is left
+        direction = rest[row] / np.linalg.norm(rest[row])
+        basis = np.linalg.svd(direction[None, :])[2][1:]
+        rest = rest @ basis.T
+    return sorted(chosen)
+
+
+def _relations(null: Array, names: Sequence[str]) -> list[dict[str, float]]:
+    """Dependencies in reduced echelon form, which shows few rows each."""
+    rest = null.copy()
+    for column, row in enumerate(_pivots(rest)):
+        rest[:, column] /= rest[row, column]
+        for other in range(rest.shape[1]):
+            if other != column:
+                rest[:, other] -= rest[row, other] * rest[:, column]
+    relations = []
+    for column in rest.T:
+        scaled = column / column[int(np.argmax(np.abs(column)))]
+        relations.append({names[k]: float(scaled[k]) for k in range(len(names)) if abs(scaled[k]) > UNIQUE})
+    return relations
+
+
+def _pivots(matrix: Array) -> list[int]:
+    """Eliminate the columns of a matrix in place, by Gauss; return the pivot row of each."""
+    rows: list[int] = []
+    for column in range(matrix.shape[1]):
+        row = int(np.argmax(np.abs(matrix[:, column])))
+        rows.append(row)
+        for later in range(column + 1, matrix.shape[1]):
+            matrix[:, later] -= matrix[row, later] / matrix[row, column] * matrix[:, column]
+    return rows

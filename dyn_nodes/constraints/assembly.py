@@ -1,0 +1,127 @@
+"""Initial states: loops closed from a rough guess, velocities projected onto what the constraints allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.errors import AssemblyError, ContradictoryConstraintsError
+from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.constraints.solve import motion_mass
+from dyn_nodes.multibody import Tree
+
+Array = NDArray[np.float64]
+CLOSED = 1e-12
+"""Residual at which a loop counts as closed, m or rad, relative to 1 plus the size of the position."""
+
+
+def moved(tree: Tree, q: ArrayLike, step: ArrayLike) -> Array:
+    """Return the position after a displacement (nv,) along the generalized velocities; quaternions stay unit."""
+    result = np.array(q, dtype=np.float64)
+    change = np.asarray(step, dtype=np.float64)
+    for body in tree.bodies:
+        if body.kind != 'free':
+            result[body.q] += change[body.v]
+            continue
+        turn = Rotation.from_quat(result[body.q + 3 : body.q + 7])
+        result[body.q : body.q + 3] += turn.apply(change[body.v + 3 : body.v + 6])
+        result[body.q + 3 : body.q + 7] = (turn * Rotation.from_rotvec(change[body.v : body.v + 3])).as_quat()
+    return result
+
+
+def gaps(system: ConstraintBlocks, residual: Array) -> dict[str, float]:
+    """Return the greatest residual of every constraint by name, m or rad."""
+    return {name: float(np.abs(residual[rows]).max(initial=0.0)) for name, rows in system.slices.items()}
+
+
+def assemble(
+    system: ConstraintBlocks,
+    guess: ArrayLike,
+    p: ArrayLike | Mapping[str, float] | None = None,
+    held: Sequence[str] = (),
+    iterations: int = 200,
+) -> Array:
+    """Return a position (nq,) near a guess that closes every loop.
+
+    Levenberg-Marquardt on the residuals of the holonomic rows; the step is the least one, so what need not move stays.
+
+    Args:
+        system: of the tree and its constraints.
+        guess: (nq,) rough position.
+        p: parameters, see `ConstraintBlocks.numbers`.
+        held: names of velocities whose coordinates stay as they are.
+        iterations: at most.
+
+    Raises:
+        AssemblyError: loops stay open; says which, and how far apart.
+    """
+    q = np.array(guess, dtype=np.float64)
+    movable = np.array([name not in held for name in system.tree.velocity_names])
+    for name in held:
+        system.tree.velocity_index(name)
+    holonomic = system.holonomic
+    blocks = system.at(q, None, p)
+    error = blocks.residual[holonomic]
+    damping = 1e-3
+    for _ in range(iterations):
+        if np.abs(error).max(initial=0.0) <= CLOSED * (1 + np.abs(q).max(initial=0.0)):
+            return q
+        J = blocks.J[np.ix_(holonomic, movable)]
+        step = np.zeros(system.tree.nv)
+        # least-norm step of the damped problem: it stays defined where rows depend on each other
+        step[movable] = -J.T @ np.linalg.solve(J @ J.T + damping * np.linalg.norm(error) * np.eye(len(error)), error)
+        trial = moved(system.tree, q, step)
+        tried = system.at(trial, None, p)
+        new = tried.residual[holonomic]
+        if np.all(np.isfinite(new)) and new @ new < error @ error:
+            q, blocks, error, damping = trial, tried, new, max(damping * 0.1, 1e-12)
+        else:
+            damping *= 10
+            if damping > 1e12:
+                break
+    open_loops = {name: gap for name, gap in gaps(system, blocks.residual).items() if gap > 1e-9}
+    if not open_loops:
+        return q
+    listed = ', '.join(f'{name} by {gap:.4g}' for name, gap in sorted(open_loops.items(), key=lambda item: -item[1]))
+    raise AssemblyError(f'can not be closed from the given position; still open (m or rad): {listed}', open_loops)
+
+
+def projected_velocity(
+    system: ConstraintBlocks,
+    q: ArrayLike,
+    v: ArrayLike,
+    p: ArrayLike | Mapping[str, float] | None = None,
+    held: Sequence[str] = (),
+) -> Array:
+    """Return the velocity (nv,) that meets J v = sigma and is nearest to `v` in kinetic energy.
+
+    It is what is left of a motion after the constraints have acted at once, without restitution.
+
+    Args:
+        system: of the tree and its constraints.
+        q: (nq,) positions.
+        v: (nv,) wanted velocities.
+        p: parameters, see `ConstraintBlocks.numbers`.
+        held: names of velocities to be met exactly.
+
+    Raises:
+        ContradictoryConstraintsError: no velocity meets the rows (and the held ones).
+        SingularMotionError: a motion that moves no mass.
+    """
+    wanted = np.asarray(v, dtype=np.float64)
+    blocks = system.at(q, wanted, p)
+    fixed = np.eye(system.tree.nv)[[system.tree.velocity_index(name) for name in held]]
+    J, sigma = np.vstack([blocks.J, fixed]), np.concatenate([blocks.sigma, fixed @ wanted])
+    subspaces = Subspaces(J)
+    N = subspaces.motions
+    particular = subspaces.pseudo_inverse @ sigma
+    missed = np.abs(J @ particular - sigma).max(initial=0.0)
+    if missed > 1e-9 * max(1.0, float(np.abs(sigma).max(initial=0.0))):
+        worst = (*system.row_names, *held)[int(np.argmax(np.abs(J @ particular - sigma)))]
+        raise ContradictoryConstraintsError(f'no velocity meets the constraints: {worst} is missed by {missed:.3g}')
+    inertia = motion_mass(system, blocks.M, N)
+    return np.asarray(particular + N @ np.linalg.solve(inertia, N.T @ blocks.M @ (wanted - particular)))

@@ -1,0 +1,171 @@
+"""The blocks of a constrained system, traced once: M a + h = tau + J^T lambda, J a = gamma, J v = sigma.
+
+`ConstraintBlocks` is what every solver, the analysis, the assembly and the compiled simulation work on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.constraints.rows import Constraint, Rows
+from dyn_nodes.multibody import Parameters, Tree, TreeState, bias_force, forward_dynamics, mass_matrix
+from dyn_nodes.multibody.elements import ForceElement
+from dyn_nodes.multibody.spatial import Expression
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks at one state, as numbers.
+
+    Attributes:
+        M: (nv, nv) mass matrix.
+        h: (nv,) velocity, gravity and element forces on the left-hand side: M a + h = tau + J^T lambda.
+        J, gamma, sigma, residual: (m, nv), (m,), (m,), (m,) of the rows.
+    """
+
+    M: Array
+    h: Array
+    J: Array
+    gamma: Array
+    sigma: Array
+    residual: Array
+
+
+class ConstraintBlocks:
+    """A tree, what holds it and what pushes it.
+
+    Args:
+        tree: bodies.
+        constraints: with names of their own each.
+        forces: springs, dampers, tyres.
+        gravity: (3,) in the world, m/s2; parameters `gravity_x`, `gravity_y`, `gravity_z`.
+        payload: mass at the tree's payload point, kg; parameter `payload_mass`.
+
+    Attributes:
+        row_names, holonomic: of all rows.
+        slices: rows of a constraint by its name.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        constraints: Sequence[Constraint],
+        forces: Sequence[ForceElement] = (),
+        gravity: Sequence[float] = (0.0, 0.0, 0.0),
+        payload: float = 0.0,
+    ) -> None:
+        names = [part.name for part in constraints]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f'expected a name of its own for every constraint, found twice: {", ".join(twice)}')
+        x, y, z = (float(part) for part in gravity)
+        self.tree, self.constraints, self.forces = tree, tuple(constraints), tuple(forces)
+        self.parameters = Parameters((x, y, z))
+        self.q, self.v = ca.SX.sym('q', tree.nq), ca.SX.sym('v', tree.nv)
+        point = self.parameters.add('payload_mass', payload) if tree.payload is not None else 0.0
+        self.state = TreeState(tree, self.q, self.v, point)
+        parts = [constraint.rows(self.state, self.parameters) for constraint in constraints]
+        self.rows = Rows.stacked(parts, tree.nv)
+        self.row_names, self.holonomic = self.rows.names, np.array(self.rows.holonomic, dtype=bool)
+        ends = np.cumsum([0, *(len(part.names) for part in parts)])
+        self.slices = {name: slice(int(a), int(b)) for name, a, b in zip(names, ends[:-1], ends[1:])}
+        self.applied = ca.densify(
+            sum((force.generalized_force(self.state, self.parameters) for force in forces), ca.SX(tree.nv, 1))
+        )
+
+    @property
+    def m(self) -> int:
+        """Number of rows."""
+        return len(self.row_names)
+
+    @cached_property
+    def mass_matrix(self) -> Expression:
+        """(nv, nv)."""
+        return mass_matrix(self.state)
+
+    @cached_property
+    def bias(self) -> Expression:
+        """(nv,) h: velocity terms and gravity less the forces of the elements."""
+        return ca.densify(bias_force(self.state, self.parameters.gravity) - self.applied)
+
+    @cached_property
+    def potential_energy(self) -> Expression:
+        """Of gravity and of the elements, J."""
+        own = (force.potential_energy(self.state, self.parameters) for force in self.forces)
+        return sum(own, self.state.potential_energy(self.parameters.gravity))
+
+    @cached_property
+    def dissipated_power(self) -> Expression:
+        """Of the elements, W."""
+        return sum((force.dissipated_power(self.state, self.parameters) for force in self.forces), ca.SX(0))
+
+    @cached_property
+    def _evaluate(self) -> ca.Function:
+        rows = self.rows
+        outputs = [self.mass_matrix, self.bias, rows.jacobian, rows.gamma, rows.sigma, rows.residual]
+        return ca.Function('blocks', [self.q, self.v, self.parameters.vector], outputs)
+
+    @cached_property
+    def _response(self) -> ca.Function:
+        """M^-1 f by articulated bodies at rest: order n."""
+        force = ca.SX.sym('force', self.tree.nv)
+        still = TreeState(self.tree, self.q, ca.SX(self.tree.nv, 1), self.state.payload_mass)
+        outputs = [forward_dynamics(still, force, ca.SX(3, 1))]
+        return ca.Function('response', [self.q, force, self.parameters.vector], outputs)
+
+    def responses(self, q: Array, load: Array, J: Array, p: Array | None = None) -> tuple[Array, Array]:
+        """Return M^-1 load (nv,) and M^-1 J^T (nv, m) by recursion along the tree."""
+        numbers = self.numbers(p)
+        columns = [np.array(self._response(q, column, numbers)).ravel() for column in (load, *J)]
+        return columns[0], np.column_stack([np.zeros((self.tree.nv, 0)), *columns[1:]])
+
+    @cached_property
+    def _energies(self) -> ca.Function:
+        outputs = [self.state.kinetic_energy, self.potential_energy]
+        return ca.Function('energies', [self.q, self.v, self.parameters.vector], outputs)
+
+    def at(self, q: ArrayLike, v: ArrayLike | None = None, p: ArrayLike | Mapping[str, float] | None = None) -> Blocks:
+        """Return the blocks at a state.
+
+        Args:
+            q: (nq,) positions.
+            v: (nv,) velocities; None: zero.
+            p: (n,) parameters, or those that differ from their default by name.
+
+        Raises:
+            ValueError: a vector of another length.
+        """
+        nv, m = self.tree.nv, self.m
+        position, velocity = self._vector('q', q, self.tree.nq), self._vector('v', np.zeros(nv) if v is None else v, nv)
+        M, h, J, gamma, sigma, residual = (
+            np.array(part) for part in self._evaluate(position, velocity, self.numbers(p))
+        )
+        return Blocks(M, h.ravel(), J.reshape(m, nv), gamma.ravel(), sigma.ravel(), residual.ravel())
+
+    def energies(
+        self, q: ArrayLike, v: ArrayLike, p: ArrayLike | Mapping[str, float] | None = None
+    ) -> tuple[float, float]:
+        """Return kinetic and potential energy, J."""
+        kinetic, potential = self._energies(np.asarray(q, float), np.asarray(v, float), self.numbers(p))
+        return float(kinetic), float(potential)
+
+    def numbers(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+        """Return the parameter vector: as given, or the defaults with some changed by name."""
+        if p is None or isinstance(p, Mapping):
+            return self.parameters.values(p)
+        return self._vector('p', p, len(self.parameters.names))
+
+    @staticmethod
+    def _vector(what: str, values: ArrayLike, size: int) -> Array:
+        vector = np.asarray(values, dtype=np.float64)
+        if vector.shape != (size,):
+            raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+        return vector

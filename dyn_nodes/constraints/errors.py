@@ -1,0 +1,31 @@
+"""What can be wrong with constraints, each with the reason in words."""
+
+from __future__ import annotations
+
+
+class ConstraintError(ValueError):
+    """A constraint, or a set of them, that can't be met."""
+
+
+class AssemblyError(ConstraintError):
+    """Loops that no position closes, or none near the guess.
+
+    Attributes:
+        gaps: greatest residual of each constraint that stays open, by name; m or rad.
+    """
+
+    def __init__(self, message: str, gaps: dict[str, float]) -> None:
+        super().__init__(message)
+        self.gaps = gaps
+
+
+class ContradictoryConstraintsError(ConstraintError):
+    """Dependent rows that ask for different motions."""
+
+
+class SingularMotionError(ConstraintError):
+    """A motion that the constraints allow and that moves no mass: its acceleration is undefined."""
+
+
+class MethodError(ConstraintError):
+    """A method of solution that does not apply to this system."""

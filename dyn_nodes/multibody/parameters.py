@@ -1,0 +1,58 @@
+"""Quantities that may change while a compiled model runs, gathered while the model is traced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.multibody.spatial import Expression
+
+TIME = 'time'
+GRAVITY = ('gravity_x', 'gravity_y', 'gravity_z')
+
+
+class Parameters:
+    """Named scalars with a default each; the first is always the time, s.
+
+    Whoever traces a part of a model asks for what it needs: `p.add('front_left/height', 0.0)` gives the symbol.
+    Prescribed motions may depend on `p.time` and are differentiated exactly.
+    """
+
+    def __init__(self, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
+        self._symbols: dict[str, Expression] = {}
+        self.defaults: dict[str, float] = {}
+        self.time = self.add(TIME, 0.0)
+        self.gravity = ca.vertcat(*(self.add(name, value) for name, value in zip(GRAVITY, gravity)))
+
+    def add(self, name: str, default: float) -> Expression:
+        """Return the symbol of a parameter; one that is known keeps its default.
+
+        Raises:
+            ValueError: the name is known with another default.
+        """
+        known = self.defaults.setdefault(name, float(default))
+        if known != float(default):
+            raise ValueError(f'parameter {name!r}: expected the default {known:g} that it has, found {default:g}')
+        return self._symbols.setdefault(name, ca.SX.sym(name))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names in the order of the vector."""
+        return tuple(self._symbols)
+
+    @property
+    def vector(self) -> Expression:
+        """(n,) all symbols; complete once everything is traced."""
+        return ca.vertcat(*self._symbols.values())
+
+    def values(self, changed: Mapping[str, float] | None = None) -> NDArray[np.float64]:
+        """Return (n,) numbers: the defaults, some changed by name. Raises KeyError that lists the known names."""
+        numbers = dict(self.defaults)
+        for name, value in (changed or {}).items():
+            if name not in numbers:
+                raise KeyError(f'unknown parameter {name!r}; known: {", ".join(numbers)}')
+            numbers[name] = float(value)
+        return np.array(list(numbers.values()))

@@ -1,0 +1,1 @@
+"""The experiments of yesiloglu-2007: dynamics of complex topologies."""
