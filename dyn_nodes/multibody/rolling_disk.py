@@ -108,7 +108,7 @@ class RollingDisk:
         for k, row in enumerate(states):
             tilt[k] = disk_tilt(code, row)
             energy[k] = disk_energy(code, self._numbers, row)
-        return DiskRun(step * np.arange(steps + 1), states, tilt, states[:, -2:], energy)
+        return DiskRun(np.arange(steps + 1.0) * step, states, tilt, states[:, -2:], energy)
 
     def steady_state(self, phi_rate: float, psi_rate: float) -> Array:
         """Return the Euler state (8,) of steady rolling on a circle at these rates (eq. A.26), rad/s.
