@@ -18,6 +18,8 @@ COMMANDS = (
     'launch',
     'run',
     'check',
+    'init',
+    'attach',
     'demo',
     'report',
     'study',

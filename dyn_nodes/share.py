@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 PACKAGE = 'dyn_nodes'
@@ -73,3 +74,31 @@ def find_resource(name: str | Path) -> Path:
     siblings = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
     known = ', '.join(siblings) or 'nothing'
     raise FileNotFoundError(f'{name} was not found in {share}; {path.parent.name}/ holds {known}')
+
+
+def find_mesh(reference: str, directories: Sequence[str | Path] = ()) -> Path | None:
+    """The file of a mesh in a URDF; None when there is none.
+
+    Args:
+        reference: `package://<package>/...`, `file://...`, or a path.
+        directories: Where packages and relative paths are looked for, besides the entries of `AMENT_PREFIX_PATH` and
+            `ROS_PACKAGE_PATH`: a folder that holds the package, or the package itself.
+    """
+    folders = [Path(entry) for entry in directories]
+    if reference.startswith('package://'):
+        relative = reference.removeprefix('package://').lstrip('/')
+        package, _, rest = relative.partition('/')
+        prefixes = [Path(entry) for entry in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if entry]
+        sources = [Path(entry) for entry in os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep) if entry]
+        places = [prefix / 'share' / relative for prefix in prefixes]
+        for folder in (*folders, *sources):
+            places += [folder / relative, *([folder / rest] if folder.name == package else [])]
+    else:
+        name = reference.removeprefix('file://')
+        places = [Path(name), *(folder / name for folder in folders)]
+    return next((place for place in places if place.is_file()), None)
+
+
+def folders_above(file: str | Path) -> list[Path]:
+    """The folders that a file lies in, the nearest first: where the package of a URDF's meshes most likely is."""
+    return list(Path(file).resolve().parents)

@@ -40,8 +40,13 @@ def load_machine(urdf: str | Path, config: str | Path | None = None) -> Machine:
     return machine
 
 
-def load_machine_report(urdf: str | Path, config: str | Path | None = None) -> LoadReport:
-    """Return the machine or None, every problem, and every warning. Raises nothing for a faulty file."""
+def load_machine_report(
+    urdf: str | Path, config: str | Path | None = None, massless_joints: bool = False
+) -> LoadReport:
+    """Return the machine or None, every problem, and every warning. Raises nothing for a faulty file.
+
+    Joints that move no inertia are a problem unless `massless_joints`: nothing can be simulated with them.
+    """
     report = Report(str(urdf))
     text = read_urdf_text(Path(urdf), report)
     parsed = read_urdf(text, report) if text is not None else None
@@ -53,7 +58,8 @@ def load_machine_report(urdf: str | Path, config: str | Path | None = None) -> L
     machine = None
     if parsed is not None and not (report.failed and settings.locked):
         parsed = lock_joints(parsed, locked_positions(settings, parsed))
-        check_moved_inertia(parsed.links, parsed.joints, parsed.outline.joints, report)
+        if not massless_joints:
+            check_moved_inertia(parsed.links, parsed.joints, parsed.outline.joints, report)
     if not report.failed and parsed is not None and text is not None:
         sources = (str(urdf), *([] if config is None else [str(config)]))
         machine = _assemble(parsed, settings, lock_in_text(parsed.text, parsed, settings.locked), sources)

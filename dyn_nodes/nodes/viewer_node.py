@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
+from dyn_nodes.share import folders_above
 from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.connection import Connection
 from dyn_nodes.viewer.gauges import Scale
@@ -92,7 +94,7 @@ class ViewerNode(Node):
             return
         self._description_shown = text
         try:
-            robot = load_robot(text, [entry for entry in self.values['mesh_directories'] if entry])
+            robot = load_robot(text, self._mesh_directories())
         except RobotError as error:
             self.get_logger().error(str(error))
             return
@@ -103,6 +105,10 @@ class ViewerNode(Node):
             implement = (self.machine.payload.link, np.array(self.machine.payload.position))
         self.inputs.robot = robot
         self.cockpit.set_robot(robot, implement if implement and implement[0] in robot.links else None)
+
+    def _mesh_directories(self) -> list[str | Path]:
+        given: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]
+        return given + (list(folders_above(self.machine.sources[0])) if self.machine is not None else [])
 
     def _say(self, text: str) -> None:
         self.get_logger().warn(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import casadi as ca
@@ -12,7 +12,9 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.hydraulics import initial_pressures
+from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import link_poses
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Assembly, friction_states, stick_flags
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
@@ -107,20 +109,21 @@ def settle(
         return pose, bristles, holding
     weight = (machine.total_mass + p[system.index('parameter', 'payload_mass')]) * np.linalg.norm(p[:3])
     free = np.r_[[2, 3, 4] if machine.base.attachment == 'free' else [2, 4], np.arange(6, 6 + len(bristles))]
-    pose[2:5] = _standing_guess(machine, p, system)
     residual = np.inf
-    for _ in range(ITERATIONS):
-        module.statics(pose, q_joints, bristles, p, holding, flat, used)
-        residual = float(np.abs(holding[:base_dofs]).max() / weight)
-        if residual < CONVERGED:
-            _check_friction(machine, names, used)
-            return pose, bristles, holding
-        jacobian = flat.reshape(base_dofs, -1, order='F')[:, free]
-        step = -np.linalg.lstsq(jacobian, holding[:base_dofs], rcond=1e-12)[0]
-        change = np.zeros(6 + len(bristles))
-        change[free] = step * min(1.0, 0.05 / max(float(np.abs(step).max()), 1e-12))
-        pose += change[:6]
-        bristles += change[6:]
+    for guess in _standing_guesses(machine, p, system, q_joints):
+        pose[2:5], bristles[:] = guess, 0.0
+        for _ in range(ITERATIONS):
+            module.statics(pose, q_joints, bristles, p, holding, flat, used)
+            residual = float(np.abs(holding[:base_dofs]).max() / weight)
+            if residual < CONVERGED:
+                _check_friction(machine, names, used)
+                return pose, bristles, holding
+            jacobian = flat.reshape(base_dofs, -1, order='F')[:, free]
+            step = -np.linalg.lstsq(jacobian, holding[:base_dofs], rcond=1e-12)[0]
+            change = np.zeros(6 + len(bristles))
+            change[free] = step * min(1.0, 0.05 / max(float(np.abs(step).max()), 1e-12))
+            pose += change[:6]
+            bristles += change[6:]
     raise NoEquilibriumError(
         f'{machine.name}: no resting pose on the wheels in this posture (unbalanced force {residual:.2e} of the '
         'weight); the machine tips or slides'
@@ -134,13 +137,19 @@ def _check_friction(machine: Machine, names: list[str], used: Array) -> None:
             raise NoEquilibriumError(f'{machine.name}: wheel {name.split("/")[0]!r} slides on this slope')
 
 
-def _standing_guess(machine: Machine, p: Array, system: System) -> Array:
-    """Height that carries the weight on equal springs, level."""
+def _standing_guesses(machine: Machine, p: Array, system: System, q_joints: Array) -> Iterator[Array]:
+    """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values."""
     scale = p[system.index('parameter', 'wheel_stiffness_scale')]
     weight = machine.total_mass * abs(p[2])
     stiffness = sum(wheel.stiffness for wheel in machine.wheels) * scale
-    heights = [wheel.free_length - wheel.position[2] for wheel in machine.wheels]
-    return np.array([max(heights) - weight / stiffness, 0.0, 0.0])
+    positions = {joint.name: float(q) for joint, q in zip(machine.movable_joints, q_joints)}
+    poses = link_poses(machine.links, machine.joints, positions)
+    places = [poses[wheel.link][2, :3] @ wheel.position + poses[wheel.link][2, 3] for wheel in machine.wheels]
+    heights = [wheel.free_length - place for wheel, place in zip(machine.wheels, places)]
+    yield np.array([max(heights) - weight / stiffness, 0.0, 0.0])
+    stance = static_stance(machine)
+    if stance is not None:
+        yield np.array([stance.height, stance.roll, stance.pitch])
 
 
 def joint_vector(machine: Machine, joints: Mapping[str, float] | None) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
+
+from dyn_nodes.share import find_mesh
 
 Array = NDArray[np.float64]
 GREY = (0.6, 0.6, 0.62, 1.0)
@@ -245,7 +246,7 @@ class _ShapeReader:
     def _read_mesh(self, link: str, mesh: Any) -> list[tuple[Any, Any]]:
         import trimesh
 
-        path = self._find(mesh.filename)
+        path = find_mesh(mesh.filename, self.directories)
         if path is None:
             self.warnings.append(f'link {link!r}: mesh not found: {mesh.filename}')
             return []
@@ -262,21 +263,6 @@ class _ShapeReader:
                 part.apply_scale(scale)
                 result.append((_edged(part), _main_colour(part)))
         return result
-
-    def _find(self, name: str) -> Path | None:
-        if name.startswith('file://'):
-            name = name.removeprefix('file://')
-        if name.startswith('package://'):
-            relative = name.removeprefix('package://')
-            package, _, rest = relative.partition('/')
-            prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-            sources = [Path(p) for p in os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep) if p]
-            places = [prefix / 'share' / relative for prefix in prefixes]
-            for entry in (*self.directories, *sources):
-                places += [entry / relative, *([entry / rest] if entry.name == package else [])]
-        else:
-            places = [Path(name), *(entry / name for entry in self.directories)]
-        return next((place for place in places if place.is_file()), None)
 
 
 def _edged(mesh: Any) -> Any:

@@ -1,0 +1,126 @@
+"""`dyn-nodes init`: a first machine YAML for any URDF, its guesses marked as guesses."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from dyn_nodes.commands.init_guess import Guess
+    from dyn_nodes.model import LoadReport, Machine
+
+SHOWN = 3
+"""Warnings of one kind that are printed."""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        'init',
+        'Write a first machine YAML for a URDF: contacts with the ground, stiffness, payload, guessed and marked so.',
+        'dyn-nodes init my_machine.urdf -o my_machine.yaml\ndyn-nodes check my_machine.urdf --config my_machine.yaml',
+    )
+    parser.add_argument('urdf', metavar='URDF', type=Path, help='URDF or xacro file')
+    parser.add_argument(
+        '-o', '--output', metavar='YAML', help="file to write; - for standard output (default: the URDF's name, .yaml)"
+    )
+    parser.add_argument('--force', action='store_true', help='write over a file that is there')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the YAML; 0 where it loads, 1 where the URDF has faults, which are printed.
+
+    Raises:
+        CommandError: the output can't be written, or is there already.
+    """
+    from dyn_nodes.model import load_machine_report
+
+    output = args.output or f'{args.urdf.stem}.yaml'
+    if output != '-' and os.path.exists(output) and not args.force:
+        raise CommandError(f'{output} is there already; --force writes over it')
+    report = load_machine_report(args.urdf, massless_joints=True)
+    if report.machine is None:
+        for problem in report.problems:
+            print(problem, file=sys.stderr)
+        print('no YAML was written: the URDF has faults', file=sys.stderr)
+        return 1
+    if report.machine.total_mass <= 0.0:
+        raise CommandError(f'{args.urdf}: expected at least one link with a mass, found none')
+    text, guess, checked, reason = _write_and_check(report.machine, args.urdf)
+    if output == '-':
+        print(text, end='')
+        return 0
+    try:
+        Path(output).write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise CommandError(f'{output} cannot be written: {error.strerror}') from None
+    _tell(output, guess, checked, reason)
+    print(f'{text.count("guess:") - 2} guesses, each marked "guess:" in the file; look through them, then')
+    print(f'  dyn-nodes check {args.urdf} --config {output}')
+    print(f'  dyn-nodes launch machine machine:={args.urdf} config:={output}')
+    return 0
+
+
+def _write_and_check(machine: Machine, urdf: Path) -> tuple[str, Guess, LoadReport, str]:
+    """Return the text, the guesses, what loading it says, and why the base is fixed ('' where it is free)."""
+    from dyn_nodes.commands.init_guess import guess_machine
+    from dyn_nodes.commands.init_yaml import machine_yaml
+    from dyn_nodes.model.equilibrium import static_stance
+    from dyn_nodes.model.shapes import Shapes
+    from dyn_nodes.share import folders_above
+
+    shapes = Shapes(machine.urdf, folders_above(urdf))
+    guess = guess_machine(machine, shapes, _mimics(machine.urdf))
+    for warning in shapes.warnings[:SHOWN]:
+        print(f'warning: {warning}', file=sys.stderr)
+    if len(shapes.warnings) > SHOWN:
+        print(f'warning: and {len(shapes.warnings) - SHOWN} more', file=sys.stderr)
+    attachment, reason = ('free', '') if guess.contacts else ('fixed', guess.how_contacts)
+    text = machine_yaml(machine, urdf.name, guess, attachment, reason)
+    checked = _load(urdf, text)
+    if attachment == 'free' and checked.machine is not None and static_stance(checked.machine) is None:
+        reason = 'it tips over its contacts in the initial posture'
+        text = machine_yaml(machine, urdf.name, guess, 'fixed', reason)
+        checked = _load(urdf, text)
+    if checked.machine is None:
+        raise CommandError('; '.join(str(problem) for problem in checked.problems))
+    return text, guess, checked, reason
+
+
+def _mimics(urdf: str) -> set[str]:
+    from lxml import etree
+
+    joints = etree.fromstring(urdf.encode('utf-8')).findall('joint')
+    return {(joint.get('name') or '').strip() for joint in joints if joint.find('mimic') is not None}
+
+
+def _load(urdf: Path, text: str) -> LoadReport:
+    from dyn_nodes.model import load_machine_report
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / 'machine.yaml'
+        path.write_text(text, encoding='utf-8')
+        return load_machine_report(urdf, path)
+
+
+def _tell(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
+    machine = checked.machine
+    assert machine is not None
+    print(f'{output}: {machine.name}, {machine.total_mass:.4g} kg, {len(machine.movable_joints)} joints that move')
+    if guess.contacts:
+        print(f'  contacts: {guess.how_contacts}')
+    for contact in guess.contacts:
+        print(f'    {contact.name}: {contact.how}')
+    if guess.locked:
+        print(f'  held joints: {len(guess.locked)}')
+    if guess.payload:
+        print(f'  payload: {guess.payload}, {guess.how_payload}')
+    if reason:
+        print(f'  no margins: the base is fixed, because {reason}')

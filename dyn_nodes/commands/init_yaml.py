@@ -1,0 +1,155 @@
+"""A first machine YAML as text: every guess says that it is one, and how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dyn_nodes.commands.init_contacts import Contact
+from dyn_nodes.commands.init_guess import DAMPING_RATIO, SAG, Guess
+from dyn_nodes.model.machine import Machine
+
+HEAD = """\
+# {name}: what {urdf} can not say. A first version, written by `dyn-nodes init`.
+#
+# Wherever it says "guess:", a value was guessed from the URDF, and how. Put in what you know, or your own reason in
+# place of "guess: ...". `dyn-nodes check {urdf} --config THIS_FILE --assumed` lists what is left.
+# SI units, radians, frames after REP 103. All keys are explained in docs/machine_yaml.md.
+
+name: {name}
+"""
+FREE = """\
+base:
+  link: {root}
+  attachment: free  # guess: it stands on its contacts
+"""
+FIXED = """\
+base:
+  link: {root}
+  attachment: fixed  # guess: {reason}; there are no ground reactions and margins until this is `free`
+"""
+NO_ACTUATORS = """\
+# guess: no hydraulics, a URDF knows none. The joints take efforts, or positions and velocities, on joint_command; until
+# something comes they are held where they are. Cylinders and motors go here: see `actuators` in the documentation.
+"""
+
+
+def machine_yaml(machine: Machine, urdf: str, guess: Guess, attachment: str, reason: str = '') -> str:
+    """Return the YAML's text.
+
+    Args:
+        machine: read from the URDF alone.
+        urdf: name of its file, as it shall stand in the comments.
+        guess: what was guessed.
+        attachment: `free` or `fixed`.
+        reason: why it is fixed.
+    """
+    parts = [HEAD.format(name=_text(machine.name), urdf=urdf)]
+    base = FREE if attachment == 'free' else FIXED
+    parts.append(base.format(root=_text(machine.links[0].name), reason=reason))
+    parts += [_initial(machine, guess), _locked(guess), _payload(guess), _reactions(guess)]
+    parts += [_wheels(guess), NO_ACTUATORS]
+    return '\n'.join(part for part in parts if part)
+
+
+def _initial(machine: Machine, guess: Guess) -> str:
+    lines = ['initial:']
+    movable = [joint for joint in machine.movable_joints if joint.name not in guess.locked]
+    named = [name for name in guess.positions if name in guess.locked]
+    if movable or named:
+        lines.append('  joint_positions:  # guess: all joints at 0, or just inside their limits where 0 is outside')
+        for name in [joint.name for joint in movable] + named:
+            lines.append(f'    {_text(name)}: {_number(guess.positions.get(name, 0.0))}')
+    lines.append('  settle: true')
+    return '\n'.join(lines) + '\n'
+
+
+def _locked(guess: Guess) -> str:
+    if not guess.locked:
+        return ''
+    lines = ['# Joints held for good where they start; the fewer joints move, the faster the machine runs.', 'locked:']
+    before = ''
+    for name, reason in guess.locked.items():
+        if reason != before:
+            lines.append(f'  # guess: {reason}')
+        before = reason
+        lines.append(f'  - {_text(name)}')
+    return '\n'.join(lines) + '\n'
+
+
+def _payload(guess: Guess) -> str:
+    if not guess.payload:
+        return ''
+    limit = _assumed(_number(guess.payload_limit), "a tenth of the machine's mass; put the rated load")
+    return (
+        f'payload:\n'
+        f'  link: {_assumed(_text(guess.payload), guess.how_payload)}\n'
+        f'  position: {_assumed("[0.0, 0.0, 0.0]", "at the origin of the link")}\n'
+        f'  mass: 0.0\n'
+        f'  limit: {limit}\n'
+    )
+
+
+def _reactions(guess: Guess) -> str:
+    if not guess.reactions:
+        return ''
+    return (
+        '# guess: the first joint of the arm; its bearing carries all the rest\n'
+        f'reactions: [{", ".join(_text(name) for name in guess.reactions)}]\n'
+    )
+
+
+def _wheels(guess: Guess) -> str:
+    if not guess.contacts:
+        return ''
+    sag = f'{1e3 * guess.sag:.3g} mm of static sag, {SAG:.1%} of the greatest distance of two contacts'
+    count = len(guess.contacts)
+    lines = [
+        'defaults:',
+        '  wheel:',
+        f'    stiffness: {_assumed(_number(guess.stiffness), f"{guess.mass:.4g} kg on {count} contacts with {sag}")}',
+        f'    damping: {_assumed(_number(guess.damping), f"damping ratio {DAMPING_RATIO:g} of its share of the mass")}',
+        '    friction:',
+        f'      static: {_assumed("0.9", "rubber on dry ground")}',
+        f'      kinetic: {_assumed("0.5", "rubber on dry ground")}',
+        '',
+        f'# guess: {guess.how_contacts};',
+        '# all are taken to touch one plane. `position`: where the strut begins; `free_length`: its height there.',
+        'wheels:',
+    ]
+    for contact in guess.contacts:
+        lines += _wheel(contact)
+    return '\n'.join(lines) + '\n'
+
+
+def _wheel(contact: Contact) -> list[str]:
+    return [
+        f'  {contact.name}:',
+        f'    link: {_text(contact.link)}',
+        f'    position: {_assumed(_vector(contact.position), contact.how)}',
+        f'    free_length: {_assumed(_number(contact.free_length), "its height above the lowest contact")}',
+    ]
+
+
+def _assumed(value: str, how: str) -> str:
+    quoted = how.replace("'", "''")
+    return f"{{value: {value}, assumed: 'guess: {quoted}'}}"
+
+
+def _vector(values: Sequence[float] | np.ndarray) -> str:
+    return f'[{", ".join(_number(float(value)) for value in values)}]'
+
+
+def _number(value: float) -> str:
+    text = f'{round(value, 6) + 0.0:.6g}'
+    return text if any(mark in text for mark in '.e') else f'{text}.0'
+
+
+def _text(name: str) -> str:
+    """Return a name as YAML takes it: quoted where it might be something else."""
+    plain = name.replace('_', 'a').isalnum() and not name[:1].isdigit() and name.lower() not in _WORDS
+    return name if plain and name.isascii() else "'" + name.replace("'", "''") + "'"
+
+
+_WORDS = {'yes', 'no', 'on', 'off', 'true', 'false', 'null', 'y', 'n'}

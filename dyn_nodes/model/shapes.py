@@ -1,0 +1,109 @@
+"""Where the shapes of links reach: corner points of their collision (or visual) geometry, meshes included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+from scipy.spatial import ConvexHull, QhullError
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.model.machine import Array
+from dyn_nodes.share import find_mesh
+
+RIM = 24
+"""Points on each end of a cylinder."""
+
+
+class Shapes:
+    """Points of every link, read when they are first asked for: meshes are slow.
+
+    Attributes:
+        warnings: meshes that were not found or can't be read.
+    """
+
+    def __init__(self, urdf: str, directories: Sequence[str | Path] = ()) -> None:
+        root = etree.fromstring(urdf.encode('utf-8'))
+        self._links = {(link.get('name') or '').strip(): link for link in root.findall('link')}
+        self._directories = directories
+        self._known: dict[str, tuple[Array, Array]] = {}
+        self.warnings: list[str] = []
+
+    def points(self, link: str) -> tuple[Array, Array]:
+        """Return points (n, 3), m, in the frame of a link and the radius (n,) of the ball around each, m.
+
+        The convex hull of the balls is that of the shapes: the radii are those of spheres, 0 elsewhere.
+        """
+        if link not in self._known:
+            element = self._links[link]
+            found = [self._points(shape, link) for shape in element.findall('collision')]
+            found = [pair for pair in found if len(pair[0])]
+            if not found:
+                found = [self._points(shape, link) for shape in element.findall('visual')]
+            none = (np.zeros((0, 3)), np.zeros(0))
+            points, radii = zip(*found) if found else ((none[0],), (none[1],))
+            self._known[link] = (np.concatenate(points), np.concatenate(radii))
+        return self._known[link]
+
+    def _points(self, element: Any, link: str) -> tuple[Array, Array]:
+        points, radii = self._own_points(element.find('geometry'), link)
+        origin = element.find('origin')
+        if origin is not None and len(points):
+            turn = Rotation.from_euler('xyz', _numbers(origin.get('rpy')))
+            points = turn.apply(points) + _numbers(origin.get('xyz'))
+        return points, radii
+
+    def _own_points(self, geometry: Any, link: str) -> tuple[Array, Array]:
+        for shape in geometry if geometry is not None else ():
+            if shape.tag == 'box':
+                signs = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3, -1).T
+                return signs * _numbers(shape.get('size')), np.zeros(8)
+            if shape.tag in ('cylinder', 'capsule'):
+                return _cylinder(float(shape.get('radius')), float(shape.get('length')))
+            if shape.tag == 'sphere':
+                return np.zeros((1, 3)), np.array([float(shape.get('radius'))])
+            if shape.tag == 'mesh':
+                points = self._mesh(shape, link)
+                return points, np.zeros(len(points))
+        return np.zeros((0, 3)), np.zeros(0)
+
+    def _mesh(self, shape: Any, link: str) -> Array:
+        import trimesh  # takes 0.3 s: not paid by those who load machines only
+
+        name = shape.get('filename') or ''
+        path = find_mesh(name, self._directories)
+        if path is None:
+            self.warnings.append(f'link {link}: mesh not found: {name}')
+            return np.zeros((0, 3))
+        try:
+            parts = trimesh.load_scene(path).dump()
+            points = np.concatenate(
+                [np.asarray(getattr(part, 'vertices', []), np.float64).reshape(-1, 3) for part in parts]
+            )
+        except Exception as error:  # a mesh is anybody's file
+            self.warnings.append(f'link {link}: {path.name}: {type(error).__name__}: {error}')
+            return np.zeros((0, 3))
+        scale = shape.get('scale')
+        return _corners(points * (_numbers(scale) if scale else 1.0))
+
+
+def _cylinder(radius: float, length: float) -> tuple[Array, Array]:
+    angle = np.arange(RIM) * 2.0 * np.pi / RIM
+    ring = np.column_stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros(RIM)])
+    half = np.array([0.0, 0.0, 0.5 * length])
+    return np.concatenate([ring - half, ring + half]), np.zeros(2 * RIM)
+
+
+def _corners(points: Array) -> Array:
+    """Return the corners of the convex hull; all points where they are flat."""
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):
+        return points
+
+
+def _numbers(text: str | None) -> Array:
+    return np.array([float(word) for word in text.split()]) if text else np.zeros(3)

@@ -1,0 +1,238 @@
+"""`dyn-nodes init` and `dyn-nodes attach`: a first machine YAML for URDFs as they are published."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from dyn_nodes.cli import main
+from dyn_nodes.model import load_machine, load_machine_report
+from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.posture import center_of_mass, link_poses
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = ROOT / 'test' / 'corpus'
+PLATFORM = ROOT / 'urdf' / 'tutorial_platform.urdf'
+
+
+def robots() -> Path | None:
+    try:
+        files = importlib.metadata.files('example-robot-data') or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(f.locate())).resolve().parents[2] for f in files if f.name == 'tiago.urdf'), None)
+
+
+ROBOTS = robots()
+needs_robots = pytest.mark.skipif(ROBOTS is None, reason='needs the package example-robot-data')
+
+
+def init(urdf: Path, folder: Path):
+    output = folder / f'{urdf.stem}.yaml'
+    assert main(['init', str(urdf), '-o', str(output)]) == 0
+    report = load_machine_report(urdf, output)
+    assert report.machine is not None, report.problems
+    return report.machine, output.read_text()
+
+
+@needs_robots
+def test_tiago_stands_on_its_wheels_and_castors(tmp_path, capsys):
+    machine, _ = init(ROBOTS / 'tiago_description' / 'robots' / 'tiago.urdf', tmp_path)
+    assert machine.base.attachment == 'free'
+    assert {wheel.name for wheel in machine.wheels} == {
+        'wheel_right',
+        'wheel_left',
+        *(f'caster_{end}_{side}_2' for end in ('front', 'back') for side in ('right', 'left')),
+    }
+    wheel = next(wheel for wheel in machine.wheels if wheel.name == 'wheel_left')
+    np.testing.assert_allclose([wheel.position[1], wheel.free_length], [0.2022, 0.0985], atol=2e-3)
+    moving = [joint.name for joint in machine.movable_joints]
+    assert moving == ['torso_lift_joint', 'head_1_joint', 'head_2_joint', *(f'arm_{k}_joint' for k in range(1, 8))]
+    assert machine.payload.link == 'hand_grasping_frame'
+    stance = static_stance(machine)
+    assert stance.loads.sum() == pytest.approx(machine.total_mass * 9.81, rel=1e-9)
+    assert np.all(stance.loads > 0.0)
+    assert 'caster_front_left_2: the name of caster_front_left_2_link' in capsys.readouterr().out
+
+
+@needs_robots
+def test_locking_and_standing_leave_the_mass_where_the_urdf_has_it(tmp_path):
+    urdf = ROBOTS / 'tiago_description' / 'robots' / 'tiago.urdf'
+    machine, _ = init(urdf, tmp_path)
+    alone = load_machine(urdf)
+    assert machine.total_mass == alone.total_mass
+    np.testing.assert_allclose(
+        center_of_mass(machine.links, link_poses(machine.links, machine.joints, {}), None)[1],
+        center_of_mass(alone.links, link_poses(alone.links, alone.joints, {}), None)[1],
+        atol=1e-12,
+    )
+
+
+def test_every_guess_is_marked_as_one_and_says_how(tmp_path):
+    machine, text = init(PLATFORM, tmp_path)
+    values = yaml.safe_load(text)
+    for wheel in values['wheels'].values():
+        for key in ('position', 'free_length'):
+            assert wheel[key]['assumed'].startswith('guess: ')
+    shared = values['defaults']['wheel']
+    for value in (shared['stiffness'], shared['damping'], *shared['friction'].values()):
+        assert value['assumed'].startswith('guess: ')
+    assert 'attachment: free  # guess: ' in text
+    assert '  # guess: a wheel, or what steers it' in text
+    assert set(values) == {'name', 'base', 'initial', 'locked', 'defaults', 'wheels'}
+    assert len(machine.assumed) == 4 + 2 * 4
+    assert all(reason.startswith('guess: ') for reason in machine.assumed.values())
+
+
+def test_stiffness_and_damping_are_what_their_reasons_say(tmp_path):
+    machine, _ = init(PLATFORM, tmp_path)
+    sag = 0.008 * np.hypot(0.7, 0.66)
+    wheel = machine.wheels[0]
+    assert wheel.stiffness == pytest.approx(150.0 * 9.81 / 4 / sag, rel=1e-5)
+    assert wheel.damping == pytest.approx(2 * 0.3 * np.sqrt(wheel.stiffness * 150.0 / 4), rel=1e-5)
+    stance = static_stance(machine)
+    np.testing.assert_allclose(stance.loads / wheel.stiffness, sag, rtol=1e-5)
+    np.testing.assert_allclose(stance.contacts, [[0.35, -0.33], [0.35, 0.33], [-0.35, -0.33], [-0.35, 0.33]], atol=1e-9)
+
+
+def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
+    round_base = (
+        (CORPUS / 'crane.urdf').read_text().replace('<box size="3 2 0.5"/>', '<cylinder radius="1.5" length="0.5"/>')
+    )
+    assert 'cylinder' in round_base
+    path = tmp_path / 'crane.urdf'
+    path.write_text(round_base)
+    for urdf in (path, ROOT / 'urdf' / 'log_loader.urdf'):
+        machine, text = init(urdf, tmp_path)
+        assert [wheel.name for wheel in machine.wheels] == ['front_right', 'front_left', 'rear_right', 'rear_left']
+        assert 'four corners of the lowest part of the base body' in text
+    places = np.array([wheel.position[:2] for wheel in load_machine(path, tmp_path / 'crane.yaml').wheels])
+    np.testing.assert_allclose(np.linalg.norm(places, axis=1), 1.5, rtol=1e-6)
+
+
+@needs_robots
+@pytest.mark.parametrize(
+    ('name', 'reason'),
+    [
+        ('panda_description/urdf/panda.urdf', 'it tips over its contacts in the initial posture'),
+        ('g1_description/urdf/g1_29dof_rev_1_0.urdf', 'the base body ends 0.64 m above the lowest link'),
+    ],
+)
+def test_what_does_not_stand_gets_a_fixed_base_and_the_reason(tmp_path, capsys, name, reason):
+    machine, text = init(ROBOTS / name, tmp_path)
+    assert machine.base.attachment == 'fixed'
+    assert reason in text
+    assert f'no margins: the base is fixed, because {reason}' in capsys.readouterr().out.replace(
+        'no three wheels or feet were found, and ', ''
+    )
+
+
+@needs_robots
+@pytest.mark.parametrize(
+    ('name', 'contacts'),
+    [
+        ('hyq_description/robots/hyq_no_sensors.urdf', 4),
+        ('anymal_c_simple_description/urdf/anymal.urdf', 4),
+        ('pr2_description/urdf/pr2.urdf', 8),
+        ('baxter_description/urdf/baxter.urdf', 4),
+    ],
+)
+def test_published_robots_stand(tmp_path, name, contacts):
+    machine, _ = init(ROBOTS / name, tmp_path)
+    assert machine.base.attachment == 'free'
+    assert len(machine.wheels) == contacts
+    assert static_stance(machine).loads.sum() == pytest.approx(machine.total_mass * 9.81, rel=1e-9)
+
+
+@needs_robots
+def test_joints_without_inertia_are_held_so_that_the_machine_loads(tmp_path):
+    urdf = ROBOTS / 'romeo_description' / 'urdf' / 'romeo.urdf'
+    assert load_machine_report(urdf).machine is None
+    machine, text = init(urdf, tmp_path)
+    assert '# guess: moves no inertia' in text
+    assert len(machine.movable_joints) == 29
+
+
+def test_a_joint_whose_range_is_beyond_zero_starts_inside_it(tmp_path):
+    path = tmp_path / 'crane.urdf'
+    path.write_text((CORPUS / 'crane.urdf').read_text().replace('lower="-0.2" upper="1.2"', 'lower="0.2" upper="1.2"'))
+    machine, text = init(path, tmp_path)
+    assert machine.initial.joint_positions['luff'] == pytest.approx(0.21)
+    assert 'where 0 is outside' in text
+
+
+def test_a_broken_urdf_is_refused_with_its_lines(tmp_path, capsys):
+    assert main(['init', str(CORPUS / 'mass_negative.urdf'), '-o', str(tmp_path / 'x.yaml')]) == 1
+    error = capsys.readouterr().err
+    assert 'mass_negative.urdf:' in error
+    assert 'link boom_link, mass: expected a mass >= 0 kg, found -80' in error
+    assert not (tmp_path / 'x.yaml').exists()
+
+
+def test_a_xacro_file_is_expanded_or_the_way_to_expand_it_said(tmp_path, capsys):
+    path = tmp_path / 'a.urdf.xacro'
+    path.write_text('<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="b"/></robot>')
+    assert main(['init', str(path), '-o', str(tmp_path / 'x.yaml')]) == 1
+    assert 'xacro' in capsys.readouterr().err
+
+
+def test_a_file_that_is_there_is_kept(tmp_path, capsys):
+    output = tmp_path / 'mine.yaml'
+    output.write_text('name: mine\n')
+    assert main(['init', str(PLATFORM), '-o', str(output)]) == 1
+    assert '--force writes over it' in capsys.readouterr().err
+    assert output.read_text() == 'name: mine\n'
+    assert main(['init', str(PLATFORM), '-o', str(output), '--force']) == 0
+    assert 'guess:' in output.read_text()
+
+
+# --- attach --------------------------------------------------------------------------------------------------------
+
+
+@needs_robots
+def test_a_ur10_on_the_platform_weighs_both_and_finds_its_meshes(tmp_path):
+    arm = ROBOTS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
+    output = tmp_path / 'both.urdf'
+    words = ['attach', str(PLATFORM), str(arm), '--to', 'mount', '--prefix', 'ur10_', '-o', str(output)]
+    assert main(words) == 0
+    machine = load_machine(output)
+    assert machine.name == 'tutorial_platform_with_ur10'
+    assert machine.total_mass == pytest.approx(150.0 + load_machine(arm).total_mass)
+    poses = link_poses(machine.links, machine.joints, {})
+    alone = link_poses(load_machine(arm).links, load_machine(arm).joints, {})
+    np.testing.assert_allclose(poses['ur10_tool0'][:3, 3] - [0.2, 0, 0.4], alone['tool0'][:3, 3], atol=1e-12)
+    standing, _ = init(output, tmp_path)
+    assert standing.base.attachment == 'free'
+    assert len(standing.wheels) == 4
+    assert 'package://' not in output.read_text()
+
+
+def test_an_arm_can_be_turned_and_moved(tmp_path):
+    output = tmp_path / 'both.urdf'
+    words = ['attach', str(PLATFORM), str(CORPUS / 'crane.urdf'), '--to', 'chassis', '-o', str(output)]
+    assert main([*words, '--xyz', '0', '0', '1', '--rpy', '0', '0', '1.5707963267948966', '--name', 'both']) == 0
+    machine = load_machine(output)
+    pose = link_poses(machine.links, machine.joints, {})['base_link']
+    np.testing.assert_allclose(pose, [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]], atol=1e-12)
+
+
+def test_names_that_both_have_are_refused_and_a_prefix_proposed(tmp_path, capsys):
+    other = tmp_path / 'other.urdf'
+    shutil.copy(PLATFORM, other)
+    words = ['attach', str(PLATFORM), str(other), '--to', 'mount', '-o', str(tmp_path / 'both.urdf')]
+    assert main(words) == 1
+    error = capsys.readouterr().err
+    assert 'both have chassis, ' in error
+    assert '--prefix tutorial_platform_' in error
+    assert main([*words, '--prefix', 'upper_']) == 0
+
+
+def test_an_unknown_link_is_refused(tmp_path, capsys):
+    words = ['attach', str(PLATFORM), str(CORPUS / 'crane.urdf'), '--to', 'mound', '-o', str(tmp_path / 'both.urdf')]
+    assert main(words) == 1
+    assert "'mound' (did you mean 'mount'?)" in capsys.readouterr().err
