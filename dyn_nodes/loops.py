@@ -60,7 +60,7 @@ def _prune(parent: Path) -> None:
         shutil.rmtree(stale, ignore_errors=True)
 
 
-def kernels_of(room_file: str) -> Callable[[Function], Function]:
+def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]:
     """Return the decorator of a room's kernels.
 
         kernel = kernels_of(__file__)
@@ -70,6 +70,7 @@ def kernels_of(room_file: str) -> Callable[[Function], Function]:
 
     Args:
         room_file: any file of the room.
+        options: further ones of `numba.njit`, such as `fastmath`.
     """
     room = Path(room_file).resolve().parent
 
@@ -79,7 +80,9 @@ def kernels_of(room_file: str) -> Callable[[Function], Function]:
         try:
             # read by Numba while it decorates, not later
             numba.config.CACHE_DIR = str(directory) if directory else before  # type: ignore[attr-defined]
-            return cast(Function, njit(cache=directory is not None, error_model='numpy', nogil=True)(function))
+            return cast(
+                Function, njit(cache=directory is not None, error_model='numpy', nogil=True, **options)(function)
+            )
         finally:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
