@@ -28,7 +28,7 @@ def test_claims_of_the_sweeps_hold(name):
 
 
 @pytest.mark.slow
-@pytest.mark.pins('6.8/swing_slow', '6.8/swing_order')
+@pytest.mark.pins('6.8/swing_slow', '6.8/swing_order', '6.8/swing_fast', '6.8/swing_other_posture')
 def test_claims_of_the_swing_hold():
     assert failed('e8') == []
 

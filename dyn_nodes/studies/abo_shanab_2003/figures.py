@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dyn_nodes.studies.abo_shanab_2003.planar import Outcome, profile
-from dyn_nodes.studies.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, WIDTH
+from dyn_nodes.studies.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY, WIDTH
 
-__all__ = ['AMBER', 'BLACK', 'BLUE', 'GREEN', 'GREY', 'LINES', 'ORANGE']
+__all__ = ['AMBER', 'BLACK', 'BLUE', 'GREEN', 'GREY', 'LINES', 'ORANGE', 'SKY']
 
 HALF_BASE, FOOT, BOOM, STICK = 2.5, (1.5, 1.5), 5.2, 1.8  # m, of urdf/log_loader_planar.urdf
 HOUSE = ((-2.5, 0.25), (2.5, 0.25), (2.5, 0.7), (1.9, 0.9), (1.5, 1.7), (0.7, 2.3), (-1.6, 2.0), (-2.4, 1.7))
@@ -45,7 +45,7 @@ def histories(
 ) -> Figure:
     """Return one panel with a history of several runs; a rotation that overturns is cut."""
     figure, (axes,) = panels(1, height)
-    palette = _shades(len(lines))
+    palette = shades(len(lines))
     lowest = 0.0
     for (title, outcome), colour in zip(lines.items(), palette):
         values = scale * outcome.series[name]
@@ -63,7 +63,8 @@ def histories(
     return figure
 
 
-def _shades(count: int) -> Sequence[Any]:
+def shades(count: int) -> Sequence[Any]:
+    """Return colours for a number of lines: the house's, or from dark to light where those run out."""
     if count <= len(LINES):
         return LINES[:count]
     from matplotlib import colormaps

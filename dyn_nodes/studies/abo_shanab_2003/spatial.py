@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyn_nodes.control import ValvePositionLaw
+from dyn_nodes.studies.abo_shanab_2003 import spatial_figures as draw
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import (
     FAST_REACH,
     FAST_RECOVERY,
@@ -20,12 +22,16 @@ from dyn_nodes.studies.abo_shanab_2003.spatial_runs import (
 )
 from dyn_nodes.studies.framework import StudyRun, study
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+Array = NDArray[np.float64]
 SPEEDS = (0.4, 0.6, 0.8, 1.0, 1.1, 1.2, 1.3, 1.4, 1.6)
 ACCELERATIONS = (0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.45, 0.5, 0.6)
-SWING_PEAKS = (0.82, 1.00, 1.13, 1.61, 2.20, 4.53, 4.88)
+SWING_POSTURES = ((45.0, -45.0), (30.0, -60.0))
+SWING_PEAKS = (
+    (0.82, 1.00, 1.13, 1.61, 2.20, 4.53, 4.88, np.inf, np.inf),
+    (0.94, 1.06, 1.14, 1.51, 1.87, 2.79, 4.78, 5.06, np.inf),
+)
+REACHED = (0.43, 0.63, 0.82, 1.02, 1.12, 1.25, 1.42, 1.58, 1.85)
+LEAST_LOADS = (14_065.0, 7_712.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 STIFFNESSES, STIFFNESS_PEAKS = (0.8, 1.0, 1.5, 2.0, 4.0, 10.0), (9.26, 8.55, 6.52, 5.37, 4.26, 3.66)
 DAMPINGS = (5.25e4, 7e4, 7.5e4, 10.5e4, 14e4, 21e4, 28e4)
 DAMPING_PEAKS = (9.07, 8.65, 8.55, 8.12, 7.84, 7.60, 7.50)
@@ -34,77 +40,73 @@ NOMINAL_DAMPING = 7.5e4
 FAR_AND_BACK = (REACH, RECOVERY)
 
 
-def _draw(title: str, runs: Mapping[str, SpatialRun], what: str = 'tilt') -> Figure:
-    from matplotlib.figure import Figure
+class SwingCase(NamedTuple):
+    """One revolution of the cabin with 2000 kg.
 
-    figure = Figure(figsize=(8.0, 4.5), layout='constrained')
-    axes = figure.add_subplot()
-    for label, run in runs.items():
-        values = run.tilt if what == 'tilt' else run.joints[what]
-        axes.plot(run.times, values, label=label + (' (overturns)' if run.overturned else ''))
-    axes.set(title=title, xlabel='time, s', ylabel='base rotation, deg' if what == 'tilt' else f'{what}, deg')
-    if what == 'tilt' and any(run.overturned for run in runs.values()):
-        axes.set_ylim(0.0, 20.0)
-    axes.legend(loc='upper left', fontsize='small')
-    axes.grid(alpha=0.3)
-    return figure
+    Attributes:
+        speed, acceleration: of the reference, rad/s, rad/s2.  posture: boom and stick, degrees.
+        variant: of the machine (`spatial_runs.system`).
+        pieces: straight pieces of the angle's reference in each ramp of the speed; the specification does not print it,
+            its reached speeds and peaks come out with 4.
+    """
 
-
-def _draw_motion(title: str, run: SpatialRun) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 6.0), layout='constrained')
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    for name in ('boom_joint', 'stick_joint'):
-        upper.plot(run.times, run.joints[name], label=name.replace('_joint', ''))
-    upper.set(title=title, ylabel='joint angle, deg')
-    upper.legend(fontsize='small')
-    lower.plot(run.times, run.tilt, color='tab:red')
-    lower.set(xlabel='time, s', ylabel='base rotation, deg')
-    for axes in (upper, lower):
-        axes.grid(alpha=0.3)
-    return figure
+    speed: float
+    acceleration: float
+    posture: tuple[float, float] = SWING_POSTURES[0]
+    variant: str = 'fast_swing'
+    pieces: int = 4
 
 
-def swing_case(case: tuple[float, float]) -> SpatialRun:
-    """One revolution of the cabin with 2000 kg at a reference speed and acceleration (rad/s, rad/s2)."""
-    speed, acceleration = case
-    turn = 2.0 * np.pi
-    ramp, cruise = speed / acceleration, turn / speed - speed / acceleration
-    grid = np.linspace(0.0, 2 * ramp + cruise, 801)
-    rate = np.minimum(np.minimum(acceleration * grid, speed), acceleration * np.maximum(grid[-1] - grid, 0.0))
-    angle = np.concatenate([[0.0], np.cumsum(0.5 * np.diff(grid) * (rate[1:] + rate[:-1]))])
+def swing_reference(case: SwingCase) -> tuple[Array, Array]:
+    """Return knots of the swing angle, s and rad: a trapezoid of speed over one revolution, from 1 s on."""
+    speed, turn, ramp = case.speed, 2.0 * np.pi, case.speed / case.acceleration
+    part = np.linspace(0.0, 1.0, case.pieces + 1)
+    length = turn / speed + ramp
+    rising = 0.5 * speed * ramp * part**2
+    times = np.concatenate([[0.0], 1.0 + ramp * part, 1.0 + length - ramp * part[::-1]])
+    return times, np.concatenate([[0.0], rising, turn - rising[::-1]])
+
+
+def swing_case(case: tuple[float, float] | SwingCase) -> SpatialRun:
+    """Run a revolution of the cabin; see :class:`SwingCase`."""
+    case = SwingCase(*case)
+    times, angles = swing_reference(case)
     law = ValvePositionLaw(gain=25.0, dead_band=0.002)
-    led = Led('swing_joint', 'swing', law, tuple(1.0 + grid), tuple(angle))
-    posture = {'swing_joint': 0.0, 'boom_joint': np.radians(45.0), 'stick_joint': np.radians(-45.0)}
-    return led_run('fast_swing', posture, 2000.0, [led], 1.0 + grid[-1] + 4.0)
+    led = Led('swing_joint', 'swing', law, tuple(times), tuple(angles))
+    boom, stick = np.radians(case.posture)
+    posture = {'swing_joint': 0.0, 'boom_joint': boom, 'stick_joint': stick}
+    return led_run(case.variant, posture, 2000.0, [led], float(times[-1]) + 4.0)
 
 
 @study('abo-shanab-2003/e8', '3-D: one revolution of the cabin at several speeds, 2000 kg')
 def e8(s: StudyRun) -> None:
     """Example 1, Figs 7.5 and 7.6."""
-    runs = s.map(swing_case, list(zip(SPEEDS, ACCELERATIONS)), 'swing speeds')
-    peaks = [run.peak for run in runs]
-    s.rising('the faster the swing, the greater the base rotation', 'p. 99 to 102', peaks)
-    s.holds('all wheels stay down at the lowest speed', 'Fig. 7.6', runs[0].least_load > 0.0)
-    s.holds('a wheel lifts at a medium speed', 'Fig. 7.6', runs[3].least_load <= 0.0 and not runs[3].overturned)
-    s.holds('it overturns at the highest speed', 'Fig. 7.6', runs[-1].overturned)
-    s.near('peak at 0.4 rad/s, deg', 'section 6.8', SWING_PEAKS[0], peaks[0], relative=0.03)
-    s.near('least wheel load at 0.4 rad/s, N', 'section 6.8', 14065.0, runs[0].least_load, relative=0.03)
-    found = ', '.join(f'{peak:.2f}' for peak in peaks)
-    asked = ', '.join(f'{peak:.2f}' for peak in SWING_PEAKS)
-    s.note(
-        f'Peaks found: {found} deg; the specification computed {asked} and two overturns, with reached speeds that '
-        'differ by up to 0.08 rad/s from ours: the sampling of its reference and controller is not printed. Its '
-        'tolerance for this experiment is the order, and that one speed overturns.'
-    )
-    for speed, run in zip(SPEEDS, runs):
-        if not run.overturned:
-            angle = float(run.joints['swing_joint'][-1])
-            s.near(f'final swing angle at {speed:g} rad/s, deg', 'section 6.8', 360.0, angle, absolute=1.0)
-    named = {f'{speed:g} rad/s': run for speed, run in zip(SPEEDS, runs)}
-    s.figure('fig_7_5', 'Fig. 7.5: swing angle', lambda: _draw('Swing angle', named, 'swing_joint'))
-    s.figure('fig_7_6', 'Fig. 7.6: base rotation', lambda: _draw('Base rotation', named))
+    cases = [SwingCase(*pair, posture) for posture in SWING_POSTURES for pair in zip(SPEEDS, ACCELERATIONS)]
+    runs = s.map(swing_case, cases, 'swing speeds')
+    first, second = runs[: len(SPEEDS)], runs[len(SPEEDS) :]
+    for posture, own, expected in zip(SWING_POSTURES, (first, second), SWING_PEAKS):
+        name = f'boom and stick at ({posture[0]:g}, {posture[1]:g}) deg'
+        peaks = [run.peak for run in own]
+        s.rising(f'{name}: the faster the swing, the greater the base rotation', 'p. 99 to 102', peaks)
+        s.holds(f'{name}: it overturns at the highest speed', 'Fig. 7.6', own[-1].overturned)
+        for speed, value, run in zip(SPEEDS, expected, own):
+            if np.isinf(value):
+                s.holds(f'{name}: it overturns at {speed:g} rad/s', 'section 6.8', run.overturned)
+            else:
+                s.near(f'{name}: peak at {speed:g} rad/s, deg', 'section 6.8', value, run.peak, relative=0.03)
+                angle = float(run.joints['swing_joint'][-1])
+                s.near(f'{name}: final swing angle at {speed:g} rad/s, deg', 'section 6.8', 360.0, angle, absolute=1.0)
+    s.holds('all wheels stay down at the lowest speed', 'Fig. 7.6', first[0].least_load > 0.0)
+    s.holds('a wheel lifts at a medium speed', 'Fig. 7.6', first[3].least_load <= 0.0 and not first[3].overturned)
+    for speed, reached, load, run in zip(SPEEDS, REACHED, LEAST_LOADS, first):
+        # the specification prints two decimals; 3 % would be wider
+        s.near(
+            f'speed reached at {speed:g} rad/s', 'section 6.8', reached, run.rates['swing_joint'].max(), absolute=0.006
+        )
+        s.near(f'least wheel load at {speed:g} rad/s, N', 'section 6.8', load, run.least_load, relative=0.03)
+    named = {f'{speed:g} rad/s': run for speed, run in zip(SPEEDS, first)}
+    s.figure('fig_7_5', 'Fig. 7.5: swing angle for several speeds', lambda: draw.histories(named, ('swing_joint',), 5))
+    s.figure('fig_7_6', 'Fig. 7.6: rotation of the base for these', lambda: draw.histories(named, columns=5))
 
 
 @study('abo-shanab-2003/e9', '3-D: reaching out with 5100 kg, no recovery')
@@ -115,7 +117,11 @@ def e9(s: StudyRun) -> None:
     s.near('time at which 75 deg are reached, s', 'section 6.8', 13.0, run.end_time, absolute=0.05)
     fast = profile_run([FAST_REACH], 20.0)
     s.near('the same for the fast profile, s', 'section 6.8', 11.0, fast.end_time, absolute=0.05)
-    s.figure('fig_7_7', 'Fig. 7.7: no recovery', lambda: _draw_motion('Reaching out without recovery', run))
+    s.figure(
+        'fig_7_7',
+        'Fig. 7.7: motion of the joints and rotation of the base, no recovery',
+        lambda: draw.motion(run, {'arm out': (5.0, 8.8)}),
+    )
 
 
 @study('abo-shanab-2003/e10', '3-D: reaching out with 5100 kg, recovered by pulling the arm back')
@@ -151,7 +157,11 @@ def e10(s: StudyRun) -> None:
     fast = profile_run([FAST_REACH, FAST_RECOVERY], 20.0)
     s.near('peak of the fast profile, deg', 'section 6.8', 13.09, fast.peak, relative=0.03)
     s.near('its time, s', 'section 6.8', 9.38, fast.peak_time, absolute=0.03)
-    s.figure('fig_7_8', 'Fig. 7.8: recovery', lambda: _draw_motion('Reaching out, then pulling the arm back', run))
+    s.figure(
+        'fig_7_8',
+        'Fig. 7.8: motion of the joints and rotation of the base, the arm pulled back',
+        lambda: draw.motion(run, {'arm out': (5.0, 8.8), 'arm back': (8.8, 11.8)}),
+    )
 
 
 def stiffness_case(factor: float) -> SpatialRun:
@@ -176,8 +186,10 @@ def e11(s: StudyRun) -> None:
     s.falling('the stiffer the contact, the smaller the base rotation', 'p. 103, 105', [run.peak for run in runs])
     for factor, expected, run in zip(STIFFNESSES, STIFFNESS_PEAKS, runs):
         s.near(f'peak at k x {factor:g}, deg', 'E11', expected, run.peak, relative=0.03)
-    named = {f'k x {factor:g}': run for factor, run in zip(STIFFNESSES, runs)}
-    s.figure('fig_7_9', 'Fig. 7.9: stiffness', lambda: _draw('Contact stiffness', named))
+    named = {f'k × {factor:g}': run for factor, run in zip(STIFFNESSES, runs)}
+    s.figure(
+        'fig_7_9', 'Fig. 7.9: rotation of the base for several stiffnesses', lambda: draw.histories(named, columns=6)
+    )
 
 
 @study('abo-shanab-2003/e12', '3-D: contact damping')
@@ -197,8 +209,8 @@ def e12(s: StudyRun) -> None:
         expected='effect of k x 4 above that of c x 4',
         value=[base - four_k, base - four_c],
     )
-    named = {f'{damping:g} N s/m': run for damping, run in zip(DAMPINGS, runs)}
-    s.figure('fig_7_10', 'Fig. 7.10: damping', lambda: _draw('Contact damping', named))
+    named = {f'{1e-3 * damping:g} kN s/m': run for damping, run in zip(DAMPINGS, runs)}
+    s.figure('fig_7_10', 'Fig. 7.10: rotation of the base for several dampings', lambda: draw.histories(named))
 
 
 @study('abo-shanab-2003/e13', '3-D: bulk modulus of the oil')
@@ -216,8 +228,8 @@ def e13(s: StudyRun) -> None:
         'The claim holds between half and the whole of the bulk modulus for this manoeuvre. It is not general: a '
         'quarter overturns, and beyond the nominal value the rotation falls again (section 6.11 of the specification).'
     )
-    named = {f'bulk modulus x {factor:g}': run for factor, run in sorted(zip(wide, runs), key=lambda item: item[0])}
-    s.figure('fig_7_11', 'Fig. 7.11: bulk modulus', lambda: _draw('Bulk modulus of the oil', named))
+    named = {f'β × {factor:g}': run for factor, run in sorted(zip(wide, runs), key=lambda item: item[0])}
+    s.figure('fig_7_11', 'Fig. 7.11: rotation of the base for several bulk moduli β', lambda: draw.histories(named))
 
 
 def smooth_reference(start: float, end: float, a: float, b: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -274,6 +286,8 @@ def e14(s: StudyRun) -> None:
         else:
             s.near(f'{what}: peak, deg', 'section 6.8', value, run.peak, relative=0.03)
     named = {order: run for (order, *_), run in zip(cases[:3], runs)}
-    s.figure('fig_7_12a', 'Fig. 7.12: boom angle', lambda: _draw('Boom angle', named, 'boom_joint'))
-    s.figure('fig_7_12b', 'Fig. 7.12: stick angle', lambda: _draw('Stick angle', named, 'stick_joint'))
-    s.figure('fig_7_12c', 'Fig. 7.12: base rotation', lambda: _draw('Base rotation', named))
+    s.figure(
+        'fig_7_12',
+        'Fig. 7.12: joints and rotation of the base, simultaneous and sequential movement',
+        lambda: draw.histories(named, ('boom_joint', 'stick_joint', 'tilt')),
+    )

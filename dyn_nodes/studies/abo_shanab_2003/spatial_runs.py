@@ -16,6 +16,7 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation import drivers as status_codes
 from dyn_nodes.simulation.assembly import symbolic
+from dyn_nodes.studies.abo_shanab_2003.line_relief import LineReliefSystem
 
 Array = NDArray[np.float64]
 STEP = 1e-3
@@ -33,7 +34,7 @@ class SpatialRun:
     """What a study needs of a run.
 
     Attributes:
-        times: s.  tilt, pitch: of the base, deg.  joints: by name, deg.  loads: by wheel, N.
+        times: s.  tilt, pitch: of the base, deg.  joints: by name, deg.  rates: by joint, rad/s.  loads: by wheel, N.
         overturned: beyond the machine's limit.  end_time: s.
     """
 
@@ -41,6 +42,7 @@ class SpatialRun:
     tilt: Array
     pitch: Array
     joints: dict[str, Array]
+    rates: dict[str, Array]
     loads: dict[str, Array]
     overturned: bool
     end_time: float
@@ -85,17 +87,22 @@ def log_loader() -> Machine:
     return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def system(variant: str = 'standard') -> System:
-    """Return the compiled machine: `standard`, `fast_swing` (spec G6) or `fast_valves` (spec G15)."""
+    """Return the compiled machine: `standard`, `fast_swing` (spec G6) or `fast_valves` (spec G15).
+
+    `fast_swing` has the reliefs of the reference runs, `fast_swing_crossover` those of the product (`line_relief`).
+    """
     machine = log_loader()
     changes: dict[str, Callable[[Actuator], Any]] = {
         'standard': lambda actuator: actuator,
         'fast_swing': _fast_swing,
+        'fast_swing_crossover': _fast_swing,
         'fast_valves': _fast_valves,
     }
     actuators = tuple(changes[variant](actuator) for actuator in machine.actuators)
-    return System(replace(machine, actuators=actuators, name=f'{machine.name}_{variant}'))
+    made = LineReliefSystem if variant == 'fast_swing' else System
+    return made(replace(machine, actuators=actuators, name=f'{machine.name}_{variant}'))
 
 
 def _fast_swing(actuator: Actuator) -> Actuator:
@@ -203,6 +210,7 @@ def _spatial(
         np.degrees(column('tilt')),
         np.degrees(column('pitch')),
         {j.name: np.degrees(states[:, plant.index('state', j.name)]) for j in plant.machine.movable_joints},
+        {j.name: states[:, plant.index('state', f'{j.name}_rate')] for j in plant.machine.movable_joints},
         {w.name: column(f'{w.name}/normal_force') for w in plant.machine.wheels},
         overturned,
         end_time,

@@ -1,0 +1,89 @@
+"""Drawings of runs of the 3-D machine, in the style of the planar ones (`figures`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dyn_nodes.studies.abo_shanab_2003 import figures
+from dyn_nodes.studies.abo_shanab_2003.spatial_runs import SpatialRun
+
+HIGHEST = 10.0  # degrees; tilts of a machine that overturns are cut here, or above those of the others
+LABELS = {
+    'tilt': 'rotation of the base, °',
+    'swing_joint': 'swing angle, °',
+    'boom_joint': 'boom, °',
+    'stick_joint': 'stick, °',
+}
+Runs = Mapping[str, SpatialRun]
+
+
+def values_of(run: SpatialRun, what: str) -> np.ndarray:
+    """Return the tilt of the base or the angle of a joint, degrees."""
+    return run.tilt if what == 'tilt' else run.joints[what]
+
+
+def histories(runs: Runs, quantities: Sequence[str] = ('tilt',), columns: int = 4, start: float = 0.0) -> Figure:
+    """Return one panel a quantity with its history in several runs, from `start` on, s."""
+    figure, axes = figures.panels(len(quantities), 3.6 if len(quantities) == 1 else 1.2 + 1.7 * len(quantities))
+    colours = figures.shades(len(runs))
+    for panel, what in zip(axes, quantities):
+        for (title, run), colour in zip(runs.items(), colours):
+            label = title + (' (overturns)' if run.overturned else '')
+            panel.plot(run.times, values_of(run, what), color=colour, label=label)
+        panel.set_ylabel(LABELS[what])
+        panel.set_xlim(start, max(float(run.times[-1]) for run in runs.values()))
+        if what == 'tilt':
+            _limit_tilt(panel, runs.values())
+    figures.legend(axes[0], columns)
+    axes[-1].set_xlabel('time, s')
+    return figure
+
+
+def _limit_tilt(panel: Any, runs: Any) -> None:
+    over = any(run.overturned for run in runs)
+    standing = max((run.peak for run in runs if not run.overturned), default=0.0)
+    panel.set_ylim(0.0, max(HIGHEST, 1.6 * standing) if over else 1.08 * standing)
+
+
+def motion(run: SpatialRun, spans: Mapping[str, tuple[float, float]]) -> Figure:
+    """Return boom, stick and tilt of one run; `spans` are shaded and named: what the valves are told, s."""
+    figure, axes = figures.panels(3, 5.6)
+    for panel, what, colour in zip(
+        axes, ('boom_joint', 'stick_joint', 'tilt'), (figures.BLUE, figures.ORANGE, figures.GREEN)
+    ):
+        panel.plot(run.times, values_of(run, what), color=colour)
+        panel.set_ylabel(LABELS[what])
+        panel.set_xlim(0.0, float(run.times[-1]))
+        for (name, (begin, end)), shade in zip(spans.items(), (figures.SKY, figures.AMBER)):
+            panel.axvspan(begin, end, color=shade, alpha=0.13, linewidth=0, zorder=0)
+            if panel is axes[0]:
+                panel.text(
+                    0.5 * (begin + end),
+                    1.02,
+                    name,
+                    transform=panel.get_xaxis_transform(),
+                    ha='center',
+                    va='bottom',
+                    fontsize=8.5,
+                    color='#555555',
+                )
+    off = np.min(list(run.loads.values()), axis=0) <= 0.0
+    axes[-1].fill_between(
+        run.times,
+        0.0,
+        0.03,
+        where=off,
+        transform=axes[-1].get_xaxis_transform(),
+        color=figures.ORANGE,
+        linewidth=0,
+        zorder=3,
+        label='a wheel in the air',
+    )
+    axes[-1].set_ylim(bottom=-0.04 * float(run.tilt.max()))
+    axes[-1].legend(loc='upper left')
+    axes[-1].set_xlabel('time, s')
+    return figure
