@@ -49,6 +49,8 @@ _rate_group _services _subscriptions _time_source _timers _type_description_serv
 """
 #: What rclpy.node.Node (Humble to Rolling) calls its own; a subclass that takes such a name breaks the node.
 NODE_NAMES = frozenset(NAMES_OF_NODE.split())
+#: Methods that are overridden on purpose and hand on to rclpy's own.
+MEANT = {'OverridableNode': {'create_publisher', 'create_subscription'}}
 
 
 class RCLError(RuntimeError):
@@ -375,7 +377,7 @@ class Node:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__.partition('.')[0] == 'dyn_nodes' and '.middleware' not in cls.__module__:
-            taken = sorted(NODE_NAMES & set(vars(cls)))
+            taken = sorted((NODE_NAMES & set(vars(cls))) - MEANT.get(cls.__name__, set()))
             assert not taken, f'{cls.__name__} overrides what rclpy.node.Node needs: {", ".join(taken)}'
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -536,7 +538,9 @@ class Node:
         qos_overriding_options: Any = None,
         publisher_class: Any = Publisher,
     ) -> Publisher:
-        inner = self._inner_node.create_publisher(api.message(msg_type._ros_type_name), topic, qos_profile)
+        inner = self._inner_node.create_publisher(
+            api.message(msg_type._ros_type_name), topic, qos_profile, qos_overriding_options=qos_overriding_options
+        )
         return publisher_class(inner, msg_type, self.context)
 
     def create_subscription(
@@ -558,7 +562,8 @@ class Node:
             return callback(content, info) if with_info else callback(content)
 
         kind = api.message(msg_type._ros_type_name)
-        return Subscription(self._inner_node.create_subscription(kind, topic, heard, qos_profile, raw=raw), msg_type)
+        options = {'raw': raw, 'qos_overriding_options': qos_overriding_options}
+        return Subscription(self._inner_node.create_subscription(kind, topic, heard, qos_profile, **options), msg_type)
 
     def create_service(
         self,

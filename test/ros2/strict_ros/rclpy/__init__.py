@@ -16,6 +16,7 @@ from dyn_nodes.middleware.embedded import context as _contexts  # noqa: E402
 from dyn_nodes.middleware.embedded import exceptions as _exceptions  # noqa: E402
 from dyn_nodes.middleware.embedded import executor as _executor  # noqa: E402
 from dyn_nodes.middleware.embedded import qos as _qos  # noqa: E402
+from dyn_nodes.middleware.embedded import qos_overriding as _overriding  # noqa: E402
 from dyn_nodes.middleware.embedded import task as _task  # noqa: E402
 from dyn_nodes.middleware.embedded import time as _time  # noqa: E402
 
@@ -37,9 +38,10 @@ _PLACES = {
     'parameter': (strict, 'Parameter parameter_value_to_python'),
     'qos': (
         _qos,
-        'QoSProfile HistoryPolicy ReliabilityPolicy DurabilityPolicy LivelinessPolicy qos_profile_parameters '
-        'qos_profile_sensor_data qos_profile_services_default qos_profile_system_default',
+        'QoSPolicyKind QoSProfile HistoryPolicy ReliabilityPolicy DurabilityPolicy LivelinessPolicy '
+        'qos_profile_parameters qos_profile_sensor_data qos_profile_services_default qos_profile_system_default',
     ),
+    'qos_overriding_options': (_overriding, 'InvalidQosOverridesError QoSOverridingOptions'),
     'serialization': (strict, 'serialize_message deserialize_message'),
     'subscription': (strict, 'Subscription'),
     'signals': (_contexts, 'SignalHandlerOptions'),

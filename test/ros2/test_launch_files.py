@@ -1,0 +1,206 @@
+"""Every launch file against the front end of ROS 2 and on the embedded launcher; what its arguments do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from front_end import HUMBLE, JAZZY, problems
+
+from dyn_nodes.launching.interpreter import declared_arguments, interpret
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / 'launch').glob('*.launch.xml'))
+NAMES = [path.name for path in FILES]
+MACHINES = [path for path in FILES if path.name in ('log_loader.launch.xml', 'log_loader_planar.launch.xml')]
+PROMISED = {'rviz', 'record', 'viewer', 'payload', 'slope', 'machine', 'use_sim_time', 'namespace'}
+
+
+def children(path: Path, **arguments: str) -> dict[str, Any]:
+    """Return the processes that the embedded launcher would start, by name."""
+    return {child.name: child for child in interpret(path, arguments).children}
+
+
+@pytest.fixture
+def with_rviz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ament prefix that holds rviz2."""
+    (tmp_path / 'share/ament_index/resource_index/packages').mkdir(parents=True)
+    (tmp_path / 'share/ament_index/resource_index/packages/rviz2').touch()
+    program = tmp_path / 'lib/rviz2/rviz2'
+    program.parent.mkdir(parents=True)
+    program.touch(0o755)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+
+
+def parameters(child: Any) -> dict[str, Any]:
+    words = list(child.command)
+    rules = [words[k + 1] for k, word in enumerate(words) if word == '-p']
+    return {name: yaml.safe_load(text) for name, _, text in (rule.partition(':=') for rule in rules)}
+
+
+@pytest.mark.parametrize('path', FILES, ids=NAMES)
+@pytest.mark.parametrize('release', [HUMBLE, JAZZY])
+def test_the_front_end_of_ros_takes_the_file(path: Path, release: str) -> None:
+    assert problems(path, release) == []
+
+
+@pytest.mark.parametrize('path', FILES, ids=NAMES)
+def test_the_embedded_launcher_takes_the_file(path: Path) -> None:
+    assert interpret(path, {}).children
+
+
+def test_programs_of_the_file_are_installed() -> None:
+    from test_nodes_on_strict_rclpy import console_nodes
+
+    started = {
+        element.attrib['exec']
+        for path in FILES
+        for element in ElementTree.parse(path).getroot().iter('node')
+        if element.attrib.get('pkg') == 'dyn_nodes'
+    }
+    assert started <= console_nodes() | {'dyn-nodes'}
+
+
+@pytest.mark.parametrize(
+    ('text', 'problem'),
+    [
+        ('<launch><nod exec="a"/></launch>', 'unexpected <nod>'),
+        ('<launch><node pkg="a"/></launch>', "'exec' is missing"),
+        ('<launch><node pkg="a" exec="b" type="c"/></launch>', "unexpected attribute 'type'"),
+        ('<launch><node pkg="a" exec="b" on_exit="shutdown"/></launch>', "unexpected attribute 'on_exit'"),
+        ('<launch><node pkg="a" exec="b"><param name="p"/></node></launch>', 'nested parameters'),
+        ('<launch><node pkg="a" exec="b"><param name="p" value="1" type="double"/></node></launch>', "type 'double'"),
+        ('<launch><node pkg="a" exec="b"><param name="p" value="x" type="int"/></node></launch>', "'x' is no int"),
+        ('<launch><arg name="a" value="1"/></launch>', "unexpected attribute 'value'"),
+        ('<launch><let name="a" value="$(arg b)"/></launch>', 'unknown substitution $(arg'),
+        ('<launch><let name="a" value="$(equals 1 2)"/></launch>', 'unknown substitution $(equals'),
+        ('<launch><let name="a" value="$(var b"/></launch>', 'not closed'),
+        ('<launch><group if="true" unless="true"/></launch>', 'exclude'),
+        ('<robot/>', 'expected <launch>'),
+    ],
+)
+def test_what_humble_would_refuse_is_found(text: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / 'a.launch.xml'
+    path.write_text(text)
+    assert any(problem in found for found in problems(path)), problems(path)
+
+
+# -- arguments ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('path', FILES, ids=NAMES)
+def test_every_argument_is_described(path: Path) -> None:
+    for argument in declared_arguments(path):
+        assert argument.description, argument.name
+
+
+@pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
+def test_show_args_tells_the_promised_arguments(path: Path) -> None:
+    words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', str(path), '--show-args']
+    run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env={**os.environ})
+    assert run.returncode == 0, run.stderr
+    for argument in declared_arguments(path):
+        assert argument.name in run.stdout
+    assert {argument.name for argument in declared_arguments(path)} >= PROMISED
+
+
+@pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
+def test_ros_shows_the_promised_arguments_without_following_includes(path: Path) -> None:
+    """`ros2 launch --show-args` cannot follow an include whose file name is a substitution."""
+    own = {element.attrib['name']: element.attrib for element in ElementTree.parse(path).getroot().findall('arg')}
+    assert set(own) >= PROMISED
+    spatial = {argument.name: argument.default for argument in declared_arguments(MACHINES[0])}
+    changed = {name for name, attributes in own.items() if attributes.get('default') != spatial[name]}
+    assert changed <= {'machine', 'task', 'layout'}
+
+
+@pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
+@pytest.mark.parametrize(
+    ('argument', 'node', 'program'),
+    [
+        ('rviz', 'rviz2', 'rviz2'),
+        ('record', 'recorder_node', 'recorder_node'),
+        ('viewer', 'viewer_node', 'viewer_node'),
+    ],
+)
+def test_a_program_is_started_on_request(path: Path, argument: str, node: str, program: str, with_rviz: None) -> None:
+    assert node not in children(path)
+    started = children(path, **{argument: 'true'})
+    assert node in started
+    assert any(program in word for word in started[node].command)
+    layouts = [Path(word) for word in started[node].command if word.endswith('.rviz')]
+    assert [layout.stem for layout in layouts] == ([path.name.partition('.')[0]] if argument == 'rviz' else [])
+    assert all(layout.is_file() for layout in layouts)
+
+
+@pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
+def test_payload_slope_and_machine_reach_the_nodes(path: Path) -> None:
+    started = children(path, payload='1500', slope='0.02', cross_slope='-0.01', machine='a.urdf', config='a.yaml')
+    given = parameters(started['dynamics_node'])
+    assert (given['payload'], given['slope_pitch'], given['slope_roll']) == (1500.0, 0.02, -0.01)
+    for node in ('dynamics_node', 'hydraulic_actuator_node', 'controller_node'):
+        assert (parameters(started[node])['machine'], parameters(started[node])['config']) == ('a.urdf', 'a.yaml')
+
+
+@pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
+def test_use_sim_time_reaches_all_but_the_clock(path: Path) -> None:
+    for value in (True, False):
+        started = children(path, record='true', use_sim_time=str(value).lower())
+        for node in ('recorder_node', 'hydraulic_actuator_node', 'controller_node'):
+            assert parameters(started[node])['use_sim_time'] is value
+        assert 'use_sim_time' not in parameters(started['dynamics_node'])
+
+
+@pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
+def test_the_namespace_is_that_of_every_node(path: Path) -> None:
+    started = children(path, namespace='left', record='true', viewer='true')
+    for name, child in started.items():
+        words = set(child.command)
+        assert words & {'__ns:=/left', '__ns:=left'}, f'{name}: {child.command}'
+        assert {'/tf:=tf', '/tf_static:=tf_static', '/clock:=clock'} <= words, f'{name}: {child.command}'
+
+
+def test_frames_and_clock_of_a_namespace_are_its_own(domain: int) -> None:
+    from dyn_nodes.middleware import Context, Node, init
+
+    rules = [word for name in ('tf', 'tf_static', 'clock') for word in ('-r', f'/{name}:={name}')]
+    context = Context()
+    init(args=['test', '--ros-args', *rules], context=context)
+    try:
+        left, plain = Node('a', namespace='left', context=context), Node('b', context=context)
+        assert [left.resolve_topic_name(name) for name in ('/tf', '/clock')] == ['/left/tf', '/left/clock']
+        assert [plain.resolve_topic_name(name) for name in ('/tf', '/clock')] == ['/tf', '/clock']
+    finally:
+        context.try_shutdown()
+
+
+def test_a_bad_choice_is_refused_with_the_choices() -> None:
+    words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', 'mode:=fast']
+    run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode != 0
+    assert 'realtime' in run.stderr
+    assert 'Traceback' not in run.stderr
+
+
+@pytest.mark.parametrize('machine', ['log_loader', 'log_loader_planar'])
+def test_the_layout_of_rviz_shows_the_wheels_of_its_machine(machine: str) -> None:
+    from dyn_nodes.nodes.machines import machine_of
+
+    layout = yaml.safe_load((ROOT / 'config' / f'{machine}.rviz').read_text())
+
+    def displays(entries: list[dict[str, Any]]) -> Any:
+        for entry in entries:
+            yield entry
+            yield from displays(entry.get('Displays', []))
+
+    found = list(displays(layout['Visualization Manager']['Displays']))
+    wrenches = {entry['Topic']['Value'] for entry in found if entry['Class'].endswith('/Wrench')}
+    assert wrenches == {f'ground_reactions/{wheel.name}' for wheel in machine_of(machine, '').wheels}
+    kinds = {entry['Class'].rpartition('/')[2] for entry in found}
+    assert kinds >= {'RobotModel', 'TF', 'MarkerArray', 'Wrench', 'Polygon'}
