@@ -1,0 +1,102 @@
+"""Derivatives of noisy measurements, causal and at any rate: a Kalman filter on a chain of integrators.
+
+A quantity y and its derivatives are the states; the highest one is driven by white noise of a given density. With
+three states (position, velocity, acceleration) that is the constant-jerk tracker whose steady state is the
+alpha-beta-gamma filter. Against that filter and against a Savitzky-Golay filter it has three advantages for joint
+states from the field: periods may vary and messages may be lost, measured velocities are taken with the weight that
+their noise deserves, and one number, the density, trades noise against lag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import factorial, isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class DerivativeFilter:
+    """Filter of n quantities with the same noise, which share one covariance.
+
+    Args:
+        states: number of states of each quantity, its value included.
+        density: of the white noise that drives the last state, units of the quantity squared over s^(2 states - 1).
+        deviations: standard deviation of the measured value, of its measured derivative, ...; as many as can be
+            measured.
+        start: standard deviation of each state before the first measurement; states that are measured at the start
+            take the measurement.
+        gap: s; after a longer one, and where time does not rise, the filter starts again.
+
+    Attributes:
+        x: (states, n) estimates, of the time of the last update; None before the first.
+        time: s.
+        covariance: (states, states).
+    """
+
+    def __init__(
+        self,
+        states: int,
+        density: float,
+        deviations: Sequence[float],
+        start: Sequence[float],
+        gap: float = 0.2,
+    ) -> None:
+        if states < 1 or len(start) != states or not 1 <= len(deviations) <= states:
+            raise ValueError(f'expected {states} start deviations and 1 to {states} of measurements')
+        if not all(isfinite(value) and value > 0.0 for value in (density, gap, *deviations, *start)):
+            raise ValueError('density, gap and deviations: expected finite numbers above 0')
+        self.states, self.density, self.gap = states, density, gap
+        self.variances = np.square(np.asarray(deviations, dtype=np.float64))
+        self._start = np.diag(np.square(np.asarray(start, dtype=np.float64)))
+        order = np.arange(states)
+        rise = order[None, :] - order[:, None]
+        self._powers = np.maximum(rise, 0)
+        self._transition = np.where(rise >= 0, [[1.0 / factorial(max(p, 0)) for p in row] for row in rise], 0.0)
+        up = states - 1 - order
+        self._noise_powers = up[:, None] + up[None, :] + 1
+        scale = np.array([factorial(int(k)) for k in up], dtype=np.float64)
+        self._noise = density / (self._noise_powers * scale[:, None] * scale[None, :])
+        self.x: Array | None = None
+        self.time = 0.0
+        self.covariance = self._start.copy()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.x = None
+
+    def update(self, time: float, *measured: Array | None) -> Array:
+        """Take measurements at a time; return the estimates (states, n).
+
+        Args:
+            time: s.
+            measured: (n,) value, derivative, ... or None where this message does not hold it.
+        """
+        rows = [k for k, values in enumerate(measured) if values is not None]
+        values = np.array([measured[k] for k in rows])
+        step = time - self.time
+        if self.x is None or not 0.0 < step <= self.gap:
+            return self._begin(time, rows, values)
+        F = self._transition * step**self._powers
+        x = F @ self.x
+        P = F @ self.covariance @ F.T + self._noise * step**self._noise_powers
+        noise = np.diag(self.variances[rows])
+        gain = np.linalg.solve(P[np.ix_(rows, rows)] + noise, P[rows]).T
+        # Joseph's form: stays positive definite
+        keep = np.eye(self.states)
+        keep[:, rows] -= gain
+        self.covariance = keep @ P @ keep.T + gain @ noise @ gain.T
+        self.x = x + gain @ (values - x[rows])
+        self.time = time
+        return self.x
+
+    def _begin(self, time: float, rows: list[int], values: Array) -> Array:
+        self.x = np.zeros((self.states, values.shape[1]))
+        self.x[rows] = values
+        self.covariance = self._start.copy()
+        for k in rows:
+            self.covariance[k, k] = self.variances[k]
+        self.time = time
+        return self.x

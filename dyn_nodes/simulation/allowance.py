@@ -1,0 +1,264 @@
+"""How much more is safe: payload, reach and swing speed in the direction in which the machine works now.
+
+Safe is a stability degree (see `standing`) of at least `reserve`. A negative allowance says how much there is too much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Joint, Machine
+from dyn_nodes.model.posture import link_poses
+from dyn_nodes.simulation.load_model import Load
+from dyn_nodes.simulation.standing import STILL, StandingGround
+from dyn_nodes.stability import zmp_degree
+
+Array = NDArray[np.float64]
+HALVINGS = 24
+PROBES = 8
+REACH_STEP, FINEST_STEP = 0.1, 0.01
+LONGEST_REACH = 30.0
+SLACK = 0.03
+"""Height, m, that the payload may gain or lose on the way outwards before the arm counts as at its end."""
+UPRIGHT = 0.9
+
+
+class Allowance(NamedTuple):
+    """What is left; NaN where the machine has nothing of the kind.
+
+    Attributes:
+        payload: kg that may be added to the payload, in this posture: at rest, and in the motion of now.
+        reach: m that the payload may be moved outwards at its height by the arm, and be at rest there.
+        swing_speed: rad/s by which the swing may be faster, with the arm held, braking included.
+    """
+
+    payload: float
+    reach: float
+    swing_speed: float
+
+
+@dataclass(frozen=True)
+class AllowanceSettings:
+    """What counts as safe.
+
+    Attributes:
+        reserve: least stability degree.
+        swing_braking: acceleration with which a swing is stopped, rad/s2.
+        swing_joint: name; '' takes the first joint between base and payload that turns about the base's z axis.
+    """
+
+    reserve: float = 0.15
+    swing_braking: float = 0.5
+    swing_joint: str = ''
+
+
+class Allowances:
+    """Solves for the allowances of a machine.
+
+    Args:
+        machine: with a free base on three wheels or more.
+        ground: where it stands; shared with who keeps it up to date.
+        settings: what is safe.
+
+    Raises:
+        KeyError: no such swing joint.
+        ValueError: the joint does not turn.
+    """
+
+    def __init__(self, machine: Machine, ground: StandingGround, settings: AllowanceSettings | None = None) -> None:
+        self.machine, self.ground = machine, ground
+        self.settings = settings or AllowanceSettings()
+        joints = machine.movable_joints
+        self._names = [joint.name for joint in joints]
+        self._lower = np.array([joint.lower for joint in joints])
+        self._upper = np.array([joint.upper for joint in joints])
+        self.swing = self._find_swing()
+        self._center = self._swing_center()
+        self._limit = machine.payload.limit if machine.payload else 0.0
+
+    def _find_swing(self) -> int | None:
+        wanted = self.settings.swing_joint
+        if wanted:
+            if self.machine.joint(wanted).type not in ('revolute', 'continuous'):
+                raise ValueError(f'swing joint {wanted!r}: expected a joint that turns')
+            return self._names.index(wanted)
+        chain = {joint.child: joint for joint in self.machine.joints}
+        link = self.machine.payload.link if self.machine.payload else None
+        found = None
+        while link in chain:
+            joint = chain[link]
+            if joint.type in ('revolute', 'continuous') and self._is_upright(joint):
+                found = self._names.index(joint.name)
+            link = joint.parent
+        return found
+
+    def _is_upright(self, joint: Joint) -> bool:
+        pose = link_poses(self.machine.links, self.machine.joints, {})[joint.child]
+        return abs(float(pose[2, :3] @ joint.axis)) > UPRIGHT
+
+    def _swing_center(self) -> Array:
+        """Point of the base from which reach is measured: the swing joint's, or its origin."""
+        if self.swing is None:
+            return np.zeros(3)
+        joint = self.machine.joint(self._names[self.swing])
+        pose = link_poses(self.machine.links, self.machine.joints, {})[joint.child]
+        return np.asarray(pose[:3, 3])
+
+    def evaluate(self, q: Array, v: Array, payload: float, load: Load | None = None) -> Allowance:
+        """Return the allowances.
+
+        Args:
+            q: (n,) positions of the joints.
+            v: (n,) their velocities.
+            payload: kg.
+            load: of now, with its motion; None where only rest counts.
+        """
+        if self.machine.payload is None:
+            return Allowance(np.nan, np.nan, self._swing_speed(q, v, payload))
+        mass = self._payload(q, payload)
+        if load is not None:
+            mass = min(mass, self._payload_in_motion(load, payload))
+        return Allowance(mass, self._reach(q, payload), self._swing_speed(q, v, payload))
+
+    # -- payload -----------------------------------------------------------------------------------------------------
+
+    def _safe(self, q: Array, payload: float) -> bool:
+        return self.ground.standing_degree(q, payload) >= self.settings.reserve
+
+    def _payload(self, q: Array, payload: float) -> float:
+        """Loads that are safe at rest are an interval: every edge holds up to, or from, some mass."""
+        if self._safe(q, payload):
+            if self._safe(q, self._limit):
+                return self._limit - payload
+            return self._halve(lambda mass: self._safe(q, mass), payload, self._limit) - payload
+        for mass in np.linspace(payload, 0.0, PROBES + 1)[1:]:
+            if self._safe(q, mass):
+                return self._halve(lambda m: self._safe(q, m), mass, payload) - payload
+        return -payload
+
+    @staticmethod
+    def _halve(safe, good: float, bad: float) -> float:  # type: ignore[no-untyped-def]
+        for _ in range(HALVINGS):
+            middle = 0.5 * (good + bad)
+            good, bad = (middle, bad) if safe(middle) else (good, middle)
+        return good
+
+    def _payload_in_motion(self, load: Load, payload: float) -> float:
+        """Closed form: moment and normal force of every edge are linear in the mass that moves with the implement."""
+        corners = self.ground.feet(load.attachments)
+        normal = self.ground.plane[:3]
+        stable, press, radius = _edges(corners, normal, load.force, load.moment)
+        added = np.cross(load.payload_point, load.payload_load)
+        gain, weight, _ = _edges(corners, normal, load.payload_load, added)
+        needed = self.settings.reserve * radius
+        have, slope = stable - needed * press, gain - needed * weight
+        # have + mass slope >= 0 at every edge: an interval
+        slope = np.where(np.abs(slope) < 1e-12, np.copysign(1e-12, slope), slope)
+        lower = float(np.where(slope > 0.0, -have / slope, -np.inf).max())
+        upper = float(np.where(slope < 0.0, -have / slope, np.inf).min())
+        if lower > min(upper, 0.0) or not press > 0.0:
+            return -payload
+        return float(np.clip(upper, -payload, self._limit - payload))
+
+    # -- reach -------------------------------------------------------------------------------------------------------
+
+    def _point(self, q: Array) -> Array:
+        zeros = np.zeros(len(q))
+        load = self.ground.model.evaluate(q, zeros, zeros, STILL, STILL, STILL, 0.0)
+        return np.asarray(load.payload_point)
+
+    def _outwards(self, point: Array) -> Array:
+        normal = self.ground.plane[:3]
+        arm = point - self._center
+        arm = arm - (arm @ normal) * normal
+        length = float(np.linalg.norm(arm))
+        return arm / length if length > 1e-6 else np.zeros(3)
+
+    def _jacobian(self, q: Array) -> Array:
+        step = 1e-5
+        rows = np.repeat(q[None], 2 * len(q), axis=0)
+        for k in range(len(q)):
+            rows[2 * k, k] += step
+            rows[2 * k + 1, k] -= step
+        points = self.ground.moving_loads(rows, 0.0 * rows, 0.0 * rows, 0.0).payload_point
+        return np.asarray((points[0::2] - points[1::2]).T / (2.0 * step))
+
+    def _step(self, q: Array, outwards: Array, target: Array) -> Array | None:
+        """Move the payload to a point by the arm; None where the arm cannot."""
+        new = q.copy()
+        for _ in range(4):
+            error = target - self._point(new)
+            if float(np.linalg.norm(error)) < 1e-5:
+                break
+            J = self._jacobian(new)
+            if self.swing is not None:
+                J[:, self.swing] = 0.0
+            new = np.clip(new + J.T @ np.linalg.solve(J @ J.T + 1e-6 * np.eye(3), error), self._lower, self._upper)
+        error = target - self._point(new)
+        normal = self.ground.plane[:3]
+        reached = abs(error @ outwards) < 0.02 * REACH_STEP and abs(error @ normal) < SLACK
+        return new if reached else None
+
+    def _reach(self, q: Array, payload: float) -> float:
+        """Along the path at constant height: safe postures first end, or unsafe ones first end, somewhere on it."""
+        start = self._point(q)
+        outwards = self._outwards(start)
+        if not outwards.any():
+            return 0.0
+        safe_now = self._safe(q, payload)
+        sign = 1.0 if safe_now else -1.0
+        here, way, step = q, 0.0, REACH_STEP
+        while way < LONGEST_REACH and step >= FINEST_STEP:
+            there = self._step(here, outwards, start + sign * (way + step) * outwards)
+            if there is None:
+                step *= 0.5
+            elif self._safe(there, payload) != safe_now:
+                return sign * (way + self._crossing(here, there, payload, safe_now) * step)
+            else:
+                here, way = there, way + step
+        return sign * way
+
+    def _crossing(self, here: Array, there: Array, payload: float, safe_here: bool) -> float:
+        """Part of the way between two postures up to which it is safe, or from which on."""
+        part = self._halve(lambda s: self._safe(here + s * (there - here), payload) == safe_here, 0.0, 1.0)
+        return part if safe_here else min(1.0, part + 0.5**HALVINGS)
+
+    # -- swing -------------------------------------------------------------------------------------------------------
+
+    def _swing_speed(self, q: Array, v: Array, payload: float) -> float:
+        """Closed form: the load is linear in the square of the speed and in the acceleration."""
+        if self.swing is None:
+            return float('nan')
+        now = abs(float(v[self.swing]))
+        postures = np.repeat(q[None], 3, axis=0)
+        speeds, rates = np.zeros_like(postures), np.zeros_like(postures)
+        speeds[1, self.swing] = rates[2, self.swing] = 1.0
+        load = self.ground.moving_loads(postures, speeds, rates, payload)
+        corners, normal = self.ground.feet(load.attachments[0]), self.ground.plane[:3]
+        parts = []
+        for k in range(3):
+            force, moment = load.force[k], load.moment[k]
+            if k:
+                force, moment = force - load.force[0], moment - load.moment[0]
+            stable, press, radius = _edges(corners, normal, force, moment)
+            parts.append(stable - self.settings.reserve * radius * press)
+        rest, square, rate = parts
+        have = rest - self.settings.swing_braking * np.abs(rate)
+        if have.min() <= 0.0:
+            return -now
+        squares = np.where(square < 0.0, have / np.maximum(-square, 1e-300), np.inf)
+        most = min(float(np.sqrt(squares.min())), self.machine.movable_joints[self.swing].velocity_limit)
+        return most - now
+
+
+def _edges(corners: Array, normal: Array, force: Array, moment: Array) -> tuple[Array, float, float]:
+    """Moments (n,) with which a load holds the machine down about the edges; its press; the polygon's inradius."""
+    along = np.roll(corners, -1, axis=0) - corners
+    along = along / np.linalg.norm(along, axis=1)[:, None]
+    about = moment - np.cross(corners, force)
+    radius = float(zmp_degree(corners, np.asarray(corners.mean(axis=0)), -normal, up=normal).inradius)
+    return -(about * along).sum(axis=1), float(-force @ normal), radius

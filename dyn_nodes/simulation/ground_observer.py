@@ -1,0 +1,181 @@
+"""How a machine stands on its suspension, from the load by Newton-Euler and from a gyroscope, each where it is good.
+
+Differentiating noisy encoders twice gives the load well at low frequencies only: the machine's rocking on its wheels (1
+to 3 Hz) comes late or drowned in noise. A gyroscope sees that rocking at once, and the suspension turns it into loads:
+stiffness times rotation. So the direction of the ground is carried along by the gyroscope and drawn slowly towards
+the one at which the suspension balances the Newton-Euler load (a complementary filter): loads below the crossover come
+from the load, above it from the suspension. A wrong stiffness then spoils only the rocking part, and a wrong gyroscope
+bias nothing that lasts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.load_model import Load
+from dyn_nodes.stability import support_order, zmp_degree
+from dyn_nodes.stability.wheel_loads import WheelLoads, loads_on_plane, wheel_loads
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ObserverSettings:
+    """How the two sources are joined.
+
+    Attributes:
+        time_constant: of the complementary filter, s.
+        bias_time: in which the gyroscope's bias is learnt, s.
+        disagreement: of the two centres of pressure, over the polygon's inradius; where it lasts longer than `patience`
+            the gyroscope's direction is dropped for that of the load: after a slip, or where the ground has changed.
+        patience: s; in a shock the load comes late, and the gyroscope is right.
+        lifted: share of the normal force below which a wheel counts as off the ground in the load; the direction is
+            not drawn while a wheel is off in both, as nothing but the gyroscope then sees it.
+    """
+
+    time_constant: float = 0.8
+    bias_time: float = 20.0
+    disagreement: float = 0.35
+    patience: float = 0.4
+    lifted: float = 0.01
+
+
+class Footing(NamedTuple):
+    """Result of :class:`GroundObserver`, base axes.
+
+    Attributes:
+        normal: (w,) push of the ground on each wheel, N.
+        plane: (4,) of the ground, unit normal and distance, m.
+        feet: (w, 3) ground points below the wheels, m.
+        force, moment: (3,) load and its moment about the base link's origin that these loads balance, N, N m.
+        balanced, pressed: as in :class:`WheelLoads`.
+    """
+
+    normal: Array
+    plane: Array
+    feet: Array
+    force: Array
+    moment: Array
+    balanced: bool
+    pressed: bool
+
+
+class GroundObserver:
+    """Follows the ground below a machine.
+
+    Args:
+        machine: on three wheels or more, in a polygon.
+        settings: of the filter.
+
+    Attributes:
+        bias: (3,) of the gyroscope, as learnt, rad/s.
+        polygon: indices of the wheels, counter-clockwise.
+        resets: how often the two sources disagreed.
+    """
+
+    def __init__(self, machine: Machine, settings: ObserverSettings | None = None) -> None:
+        self.settings = settings or ObserverSettings()
+        wheels = machine.wheels
+        self.stiffness = np.array([wheel.stiffness for wheel in wheels])
+        self.damping = np.array([wheel.damping for wheel in wheels])
+        self.free_length = np.array([wheel.free_length for wheel in wheels])
+        self.polygon: NDArray[np.intp] | None = None
+        self._radius = 1.0
+        self.resets = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget where the ground is."""
+        self.bias = np.zeros(3)
+        self._age = self._apart = 0.0
+        self._plane: Array | None = None
+        self._normal: Array | None = None
+
+    def statics(self, load: Load) -> WheelLoads:
+        """Return the wheel loads that balance a load, without the gyroscope."""
+        if self.polygon is None:
+            self.learn_polygon(load.attachments)
+        assert self.polygon is not None
+        result = wheel_loads(
+            load.attachments, self.stiffness, self.free_length, self.polygon, load.force, load.moment, self._plane
+        )
+        if result.pressed and result.balanced:
+            self._plane = result.plane
+        return result
+
+    def learn_polygon(self, attachments: Array) -> None:
+        """Take the support polygon of the wheels' attachments (w, 3), base axes."""
+        self.polygon = support_order(attachments)
+        corners = attachments[self.polygon]
+        degree = zmp_degree(corners, corners.mean(axis=0), np.array([0.0, 0.0, -1.0]))
+        self._radius = float(degree.inradius)
+
+    def without_gyroscope(self, load: Load) -> Footing:
+        """Return the footing that balances a load."""
+        found = self.statics(load)
+        return Footing(found.normal, found.plane, found.feet, load.force, load.moment, found.balanced, found.pressed)
+
+    def follow(self, load: Load, omega: Array, smooth: Array, step: float) -> Footing:
+        """Return the footing from load and gyroscope.
+
+        Args:
+            load: by Newton-Euler.
+            omega: (3,) mean angular velocity of the base over the step, as measured, rad/s.
+            smooth: (3,) the same now, filtered, rad/s.
+            step: time since the call before, s.
+        """
+        found = self.statics(load)
+        if not found.pressed:
+            self._normal = None
+            return self._footing(load, found)
+        target = found.plane[:3]
+        if self._normal is None:
+            self._normal, self._age = target.copy(), 0.0
+        self._age += step
+        normal = self._normal - step * np.cross(omega - self.bias, self._normal)
+        normal /= np.linalg.norm(normal)
+        rate = -np.cross(smooth - self.bias, normal)
+        press = float(-load.force @ target)
+        loads, distance = loads_on_plane(
+            load.attachments, self.stiffness, self.damping, self.free_length, normal, rate, press
+        )
+        feet = load.attachments - np.outer(load.attachments @ normal - distance, normal)
+        shift = loads @ feet / press - found.center_of_pressure
+        shift -= (shift @ normal) * normal
+        # the dampers hold a part of the load's moment: the direction that they and the springs balance together
+        error = target - (normal + self.damping.sum() / self.stiffness.sum() * rate)
+        apart = np.linalg.norm(shift) > self.settings.disagreement * self._radius
+        self._apart = self._apart + step if apart else 0.0
+        if self._apart > self.settings.patience:
+            self.resets += 1
+            self._apart = 0.0
+            self._normal, self._age = target.copy(), 0.0
+            return self._footing(load, found)
+        off = loads.min() <= 0.0 and found.normal.min() < self.settings.lifted * press
+        if not off:
+            # at first as a mean over all that was seen, later with the time constant
+            gain = step / min(max(self._age, 1e-6), self.settings.time_constant)
+            normal = normal + gain * error
+            slow = step / (self.settings.time_constant * self.settings.bias_time)
+            self.bias = self.bias + slow * np.cross(normal, error)
+        self._normal = normal / np.linalg.norm(normal)
+        moment = load.moment + np.cross(shift, -press * normal)
+        plane = np.append(normal, distance)
+        return Footing(loads, plane, feet, load.force, moment, found.balanced or loads.min() > 0.0, True)
+
+    @staticmethod
+    def _footing(load: Load, found: WheelLoads) -> Footing:
+        return Footing(found.normal, found.plane, found.feet, load.force, load.moment, found.balanced, found.pressed)
+
+
+def ground_axes(plane: Array) -> Array:
+    """Return (3, 3): columns are heading, left and normal of a plane (4,), in the axes that the plane is given in."""
+    normal = plane[:3]
+    ahead = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
+    ahead = ahead / np.linalg.norm(ahead)
+    return np.column_stack((ahead, np.cross(normal, ahead), normal))

@@ -1,0 +1,147 @@
+"""What a machine in motion does to the ground, from its joints and from what an IMU on its base feels; compiled.
+
+Everything is in the axes of the base link, so that nobody has to know where the machine stands or which way is down:
+an accelerometer measures the acceleration of the base less gravity, and that is what the recursive Newton-Euler
+algorithm starts from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import build_module
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
+from dyn_nodes.multibody.dynamics import body_accelerations
+from dyn_nodes.multibody.spatial import Expression, Motion, cross
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+
+Array = NDArray[np.float64]
+ROOMS = ('model', 'multibody')
+
+
+class Load(NamedTuple):
+    """The load of one state, base axes; every array with a leading dimension (t,) where a batch was given.
+
+    Attributes:
+        mass: kg, payload included.
+        com: (3,) centre of mass, m.
+        force, moment: (3,) gravity and inertia of the whole machine, N, and their moment about the base link's origin,
+            N m: what the ground has to hold.
+        attachments: (w, 3) of the wheels, m.
+        payload_point: (3,) m; NaN without a payload mount.
+        payload_load: (3,) gravity less acceleration there, m/s2; NaN without a payload mount.
+    """
+
+    mass: Array
+    com: Array
+    force: Array
+    moment: Array
+    attachments: Array
+    payload_point: Array
+    payload_load: Array
+
+    @property
+    def moment_at_com(self) -> Array:
+        """(3,) moment about the centre of mass, N m."""
+        return np.asarray(self.moment - np.cross(self.com, self.force))
+
+
+class LoadModel:
+    """Compiled load of a machine.
+
+    Args:
+        machine: with a base that is not fixed (`free` or `planar`: the base is a free body here).
+
+    Raises:
+        ValueError: the base is fixed to the world.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        if machine.base.attachment != 'free':
+            raise ValueError(f'{machine.name}: expected a free base, found {machine.base.attachment}')
+        self.machine = machine
+        self.joints = tuple(joint.name for joint in machine.movable_joints)
+        self._wheels = len(machine.wheels)
+        self._size = 16 + 3 * self._wheels
+        self._kernel = build_module(
+            f'{machine.name}_load', [machine_fingerprint(machine)], self._functions, ROOMS, batch=('load',)
+        )
+
+    def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        tree = build_tree(self.machine)
+        n = tree.nv - 6
+        q, v, a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
+        base, payload = ca.SX.sym('base', 9), ca.SX.sym('payload', 1)
+        omega, alpha, felt = base[0:3], base[3:6], base[6:9]
+        # at the origin of a frame that coincides with the base; its velocity changes no force, so it is zero
+        still = ca.vertcat(ca.SX(3, 1), ca.SX([0, 0, 0, 1]))
+        state = TreeState(tree, ca.vertcat(still, q), ca.vertcat(omega, ca.SX(3, 1), v), payload)
+        acceleration = ca.vertcat(alpha, felt, a)
+        no_gravity = ca.SX(3, 1)
+        wrench = inverse_dynamics(state, acceleration, no_gravity)[:6]
+        wheels = []
+        for wheel in self.machine.wheels:
+            frame = tree.frame(wheel.link)
+            wheels.append(state.poses[frame.body].point(ca.SX(frame.p + frame.R @ wheel.position)))
+        point, load = self._payload(state, body_accelerations(state, acceleration, no_gravity))
+        outputs = [state.mass, state.center_of_mass, -wrench[3:6], -wrench[0:3], point, load, *wheels]
+        flat = ca.densify(ca.vertcat(*outputs))
+        return {'load': ca.Function('load', [q, v, a, base, payload], [flat])}, {}
+
+    @staticmethod
+    def _payload(state: TreeState, accelerations: list[Motion]) -> tuple[Expression, Expression]:
+        frame = state.tree.payload
+        if frame is None or frame.body < 0:
+            return ca.SX.nan(3, 1), ca.SX.nan(3, 1)
+        point = ca.SX(frame.p)
+        spatial, velocity, pose = accelerations[frame.body], state.velocities[frame.body], state.poses[frame.body]
+        classical = spatial.v + cross(spatial.w, point) + cross(velocity.w, velocity.v + cross(velocity.w, point))
+        return pose.point(point), -ca.mtimes(pose.R, classical)
+
+    def evaluate(self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, felt: Array, payload: float) -> Load:
+        """Return the load of one state.
+
+        Args:
+            q: (n,) positions of the movable joints, in the machine's order.
+            v: (n,) velocities.
+            a: (n,) accelerations.
+            omega: (3,) angular velocity of the base link, in its axes, rad/s.
+            alpha: (3,) its angular acceleration, rad/s2.
+            felt: (3,) specific force at the base link's origin, m/s2: acceleration less gravity, what an accelerometer
+                there reads (+g upwards at rest).
+            payload: kg.
+        """
+        flat = np.empty(self._size)
+        self._kernel.load(q, v, a, np.concatenate((omega, alpha, felt)), np.array([float(payload)]), flat)
+        return self._split(flat)
+
+    def evaluate_batch(self, q: Array, v: Array, a: Array, base: Array, payload: Array) -> Load:
+        """Return the loads of t states.
+
+        Args:
+            q: (t, n), contiguous.
+            v: (t, n).
+            a: (t, n).
+            base: (t, 9) omega, alpha, felt of each.
+            payload: (t,) kg.
+        """
+        flat = np.empty((len(q), self._size))
+        self._kernel.load_batch(q, v, a, base, payload.reshape(-1, 1), flat)
+        return self._split(flat)
+
+    def _split(self, flat: Array) -> Load:
+        shape = (*flat.shape[:-1], self._wheels, 3)
+        return Load(
+            flat[..., 0],
+            flat[..., 1:4],
+            flat[..., 4:7],
+            flat[..., 7:10],
+            np.ascontiguousarray(flat[..., 16:]).reshape(shape),
+            flat[..., 10:13],
+            flat[..., 13:16],
+        )

@@ -1,0 +1,307 @@
+"""Ground reactions and stability margins of a machine from what is measured on it: no simulation, no drive models.
+
+Joint positions (and velocities) are filtered and differentiated, an IMU gives the motion of the base, and recursive
+Newton-Euler the load on the ground. Without an IMU the base is taken to stand still on its suspension, on a ground of
+known slope.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.derivative_filter import DerivativeFilter
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance
+from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
+from dyn_nodes.simulation.load_model import Load, LoadModel
+from dyn_nodes.stability import MEASURES, Support, margins
+
+Array = NDArray[np.float64]
+UP = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """Standard deviations of the measurements, and how lively the motion is that they are to follow.
+
+    Attributes:
+        position, velocity: of a joint, rad and rad/s (m and m/s).
+        gyroscope: rad/s.  accelerometer: m/s2.
+        jerk_density: of a joint's jerk, rad2/s5.
+        turn_density: of the rate of the base's angular acceleration, rad2/s3.
+        felt_density: of the second derivative of the specific force, (m/s2)2/s3.
+    """
+
+    position: float = 3e-5
+    velocity: float = 1e-3
+    gyroscope: float = 1e-3
+    accelerometer: float = 0.01
+    jerk_density: float = 0.1
+    turn_density: float = 0.1
+    felt_density: float = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class ImuMount:
+    """Where an IMU sits on the base link.
+
+    Attributes:
+        position: (3,) m.
+        rotation: (3, 3) axes of the IMU in those of the base link.
+        up_time: s; without an orientation in its messages the direction of gravity is drawn to the specific force with
+            this time constant.
+    """
+
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    up_time: float = 2.0
+
+
+class StabilityMonitor:
+    """Estimates how a machine stands.
+
+    Give it every message by `joints` and `imu`, in the order of their times; ask for `balance` after `joints`.
+
+    Args:
+        machine: with a free base on three wheels or more.
+        measures: names of stability measures.
+        noise: of the sensors.
+        mount: of the IMU.
+        observer: how load and gyroscope are joined.
+        slope: (roll, pitch) of the ground under the machine's heading, rad; used without an IMU only.
+        settling: s of joint states (and IMU) before the first balance.
+        imu_timeout: s without IMU messages after which the base is taken at rest.
+
+    Attributes:
+        payload: kg.
+        time: of the last joint states, s; None before the first.
+        load, footing: of the last joint states.
+        q, v, a: (n,) estimates of the joints.
+
+    Raises:
+        ValueError: fewer than three wheels, or a base that is not free.
+        KeyError: an unknown measure.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        measures: tuple[str, ...] = DEFAULT_MEASURES,
+        noise: SensorNoise | None = None,
+        mount: ImuMount | None = None,
+        observer: ObserverSettings | None = None,
+        slope: tuple[float, float] | None = None,
+        settling: float = 0.5,
+        imu_timeout: float = 0.1,
+    ) -> None:
+        if len(machine.wheels) < 3:
+            raise ValueError(f'{machine.name}: expected three wheels or more, found {len(machine.wheels)}')
+        for name in measures:
+            if name not in MEASURES:
+                raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}')
+        self.machine, self.measures = machine, measures
+        self.model = LoadModel(machine)
+        self.ground = GroundObserver(machine, observer)
+        self.noise, self.mount = noise or SensorNoise(), mount or ImuMount()
+        self.settling, self.imu_timeout = settling, imu_timeout
+        self.payload = machine.payload.mass if machine.payload else 0.0
+        self._gravity = np.array(gravity_vector(machine.gravity, machine.slope if slope is None else slope))
+        self._make_filters()
+        self.clear()
+
+    def _make_filters(self) -> None:
+        noise = self.noise
+        self._joints = DerivativeFilter(
+            3, noise.jerk_density, (noise.position, noise.velocity), (1.0, 0.1, 0.1), gap=0.2
+        )
+        self._turning = DerivativeFilter(2, noise.turn_density, (noise.gyroscope,), (1.0, 0.05), gap=0.2)
+        self._feeling = DerivativeFilter(2, noise.felt_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2)
+
+    def clear(self) -> None:
+        """Begin again, as after time went back."""
+        for derivative in (self._joints, self._turning, self._feeling):
+            derivative.clear()
+        self.ground.clear()
+        self.time: float | None = None
+        self._began = 0.0
+        self._imu_time: float | None = None
+        self._imu_began = 0.0
+        self._angle, self._spun = np.zeros(3), 0.0
+        self._up: Array | None = None
+        self.load: Load | None = None
+        self.footing: Footing | None = None
+        n = len(self.model.joints)
+        self.q, self.v, self.a = np.zeros(n), np.zeros(n), np.zeros(n)
+
+    # -- measurements ------------------------------------------------------------------------------------------------
+
+    def imu(
+        self, time: float, angular_velocity: Array, specific_force: Array, orientation: Array | None = None
+    ) -> None:
+        """Take an IMU message.
+
+        Args:
+            time: s.
+            angular_velocity: (3,) in the IMU's axes, rad/s.
+            specific_force: (3,) in the IMU's axes, m/s2, +g upwards at rest.
+            orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up, or None.
+        """
+        rotation = self.mount.rotation
+        omega = rotation @ angular_velocity
+        step = 0.0 if self._imu_time is None else time - self._imu_time
+        if self._imu_time is None or not 0.0 < step <= self._turning.gap:
+            self._imu_began = time
+            self._angle, self._spun, step = np.zeros(3), 0.0, 0.0
+        self._imu_time = time
+        self._turning.update(time, omega)
+        felt = self._feeling.update(time, rotation @ specific_force)[0]
+        self._angle += step * omega
+        self._spun += step
+        if orientation is not None:
+            self._up = rotation @ world_up(orientation)
+            return
+        direction = felt / max(float(np.linalg.norm(felt)), 1e-9)
+        if self._up is None or step == 0.0:
+            self._up = direction
+            return
+        turned = self._up - step * np.cross(omega - self.ground.bias, self._up)
+        turned += min(1.0, step / self.mount.up_time) * (direction - turned)
+        self._up = turned / np.linalg.norm(turned)
+
+    def joints(self, time: float, positions: Array, velocities: Array | None) -> None:
+        """Take joint states: (n,) positions and, where there are any, velocities, in the machine's order."""
+        if self.time is not None and not 0.0 < time - self.time <= self._joints.gap:
+            self.clear()
+        step = 0.0 if self.time is None else time - self.time
+        if self.time is None:
+            self._began = time
+        self.time = time
+        self.q, self.v, self.a = (np.ascontiguousarray(row) for row in self._joints.update(time, positions, velocities))
+        if self.has_imu:
+            self._follow(step)
+        else:
+            self._stand()
+
+    @property
+    def has_imu(self) -> bool:
+        """Tell whether the IMU is there now."""
+        recent = self._imu_time is not None and self.time is not None
+        return recent and self.time - self._imu_time <= self.imu_timeout  # type: ignore[operator]
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether the filters have seen enough."""
+        return self.time is not None and self.time - max(self._began, self._imu_began) >= self.settling - 1e-9
+
+    def _follow(self, step: float) -> None:
+        assert self._turning.x is not None
+        assert self._feeling.x is not None
+        omega, alpha = self._turning.x[0] - self.ground.bias, self._turning.x[1]
+        arm = self.mount.position
+        felt = self._feeling.x[0] - np.cross(alpha, arm) - np.cross(omega, np.cross(omega, arm))
+        self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
+        mean = self._angle / self._spun if self._spun > 0.0 else self._turning.x[0]
+        self._angle, self._spun = np.zeros(3), 0.0
+        self.footing = self.ground.follow(self.load, mean, self._turning.x[0], step)
+
+    def _stand(self) -> None:
+        """Without an IMU: at rest; gravity is that of the slope, seen from a base tilted by its suspension."""
+        plane = np.array([0.0, 0.0, 1.0, 0.0]) if self.footing is None else self.footing.plane
+        for _ in range(2 if self.footing is None else 1):
+            self._up = -ground_axes(plane) @ self._gravity / self.machine.gravity
+            still = np.zeros(3)
+            felt = self._up * self.machine.gravity
+            self.load = self.model.evaluate(self.q, self.v, self.a, still, still, felt, self.payload)
+            self.footing = self.ground.without_gyroscope(self.load)
+            plane = self.footing.plane
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def up(self) -> Array:
+        """(3,) direction against gravity, base axes."""
+        return UP if self._up is None else self._up
+
+    def balance(self) -> Balance:
+        """Return reactions and margins, in the frame of :meth:`footprint`.
+
+        Raises:
+            ValueError: no joint states yet, or the wheels are no polygon seen along gravity.
+        """
+        if self.load is None or self.footing is None or self.ground.polygon is None:
+            raise ValueError('no joint states yet')
+        load, footing, order = self.load, self.footing, self.ground.polygon
+        axes, origin = self.footprint()
+        points = (footing.feet - origin) @ axes
+        com = (load.com - origin) @ axes
+        moment_at_com = footing.moment - np.cross(load.com, footing.force)
+        support = Support(
+            feet=points[order],
+            com=com,
+            force=footing.force @ axes,
+            moment=moment_at_com @ axes,
+            mass=float(load.mass),
+            up=self.up @ axes,
+            normal_loads=footing.normal,
+            wheels=points,
+            gravity=self.machine.gravity,
+        )
+        forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
+        return Balance(
+            tuple(wheel.name for wheel in self.machine.wheels),
+            points,
+            forces,
+            order,
+            com,
+            center,
+            margins(support, self.measures),
+            support.edge_names,
+        )
+
+    def footprint(self) -> tuple[Array, Array]:
+        """Return axes (3, 3) and origin (3,) in the base link of the ground's frame below it : `base_footprint`.
+
+        x is the base's heading on the ground, z the ground's normal; the origin is below the base link's.
+        """
+        plane = np.array([0.0, 0.0, 1.0, 0.0]) if self.footing is None else self.footing.plane
+        return ground_axes(plane), plane[3] * plane[:3]
+
+
+def world_up(quaternion: Array) -> Array:
+    """Return the world's z axis (3,) in the axes of a body with orientation (x, y, z, w), of any norm but zero."""
+    x, y, z, w = np.asarray(quaternion) / np.linalg.norm(quaternion)
+    return np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])
+
+
+def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com: Array) -> tuple[Array, Array]:
+    """Share the horizontal load out among wheels as elements do that slip or deflect together, in proportion to load.
+
+    Args:
+        normal: (w,) N.
+        points: (w, 3) on the ground, z its normal.
+        force: (3,) load without the ground's, N.
+        moment: (3,) its moment about `com`, N m.
+        com: (3,) m.
+
+    Returns:
+        (w, 3) ground on wheel: longitudinal, lateral, normal, N; and the centre of pressure (2,) or NaN.
+    """
+    total = float(normal.sum())
+    forces = np.zeros((len(normal), 3))
+    if total <= 0.0:
+        return forces, np.full(2, np.nan)
+    share = normal / total
+    center = share @ points
+    arms = points[:, :2] - center[:2]
+    lever = com - center
+    turn = -(moment[2] + lever[0] * force[1] - lever[1] * force[0])
+    stiffness = float(share @ (arms**2).sum(axis=1))
+    twist = turn / stiffness if stiffness > 1e-9 else 0.0
+    forces[:, 0] = share * (-force[0] - twist * arms[:, 1])
+    forces[:, 1] = share * (-force[1] + twist * arms[:, 0])
+    forces[:, 2] = normal
+    return forces, center[:2]

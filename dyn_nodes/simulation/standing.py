@@ -1,0 +1,99 @@
+"""How a machine would stand in another posture, with another payload, or moving otherwise, where it is now.
+
+The ground keeps its slope as it is measured now. `StandingGround` gives the stability degree of such states: the
+distance from the zero moment point to the nearest edge of the support polygon over the polygon's inradius
+(abo-shanab-2003, eqs 2.4 and 2.5), 1 at best, 0 where the machine begins to tip.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.ground_observer import GroundObserver, ground_axes
+from dyn_nodes.simulation.load_model import Load, LoadModel
+from dyn_nodes.stability import zmp_degree
+
+Array = NDArray[np.float64]
+ROUNDS = 3
+STILL = np.zeros(3)
+
+
+class StandingGround:
+    """The ground below a machine, as found by a monitor or taken for granted.
+
+    Args:
+        machine: with a free base on three wheels or more.
+        model: its load model.
+
+    Attributes:
+        plane: (4,) of the ground in the base's axes, as it stands now.
+        up: (3,) against gravity in the base's axes, unit.
+    """
+
+    def __init__(self, machine: Machine, model: LoadModel | None = None) -> None:
+        self.machine = machine
+        self.model = model or LoadModel(machine)
+        self._springs = GroundObserver(machine)
+        self.plane = np.array([0.0, 0.0, 1.0, 0.0])
+        self.up = np.array([0.0, 0.0, 1.0])
+
+    def place(self, plane: Array, up: Array) -> None:
+        """Take over where the ground is, (4,), and which way is up, (3,)."""
+        self.plane, self.up = np.array(plane), np.array(up)
+
+    def standing_degree(self, q: Array, payload: float) -> float:
+        """Return the stability degree at rest, the suspension deflected as it will be.
+
+        Args:
+            q: (n,) joint positions.
+            payload: kg.
+        """
+        zeros = np.zeros(len(q))
+        slope = ground_axes(self.plane).T @ self.up
+        plane = self.plane
+        degree = -np.inf
+        for _ in range(ROUNDS):
+            felt = ground_axes(plane) @ slope * self.machine.gravity
+            load = self.model.evaluate(q, zeros, zeros, STILL, STILL, felt, payload)
+            found = self._springs.statics(load)
+            degree = self._degree(found.feet, load)
+            if not (found.pressed and found.balanced):
+                return degree
+            if np.abs(found.plane - plane).max() < 1e-7:
+                break
+            plane = found.plane
+        return degree
+
+    def moving_degrees(self, q: Array, v: Array, a: Array, payload: float) -> Array:
+        """Return the stability degrees (t,) of t states, the base at rest on the present plane.
+
+        Args:
+            q: (t, n) positions of the joints.
+            v: (t, n) velocities.
+            a: (t, n) accelerations.
+            payload: kg.
+        """
+        return self._degree(None, self.moving_loads(q, v, a, payload))
+
+    def moving_loads(self, q: Array, v: Array, a: Array, payload: float) -> Load:
+        """Return the loads of t states, the base at rest."""
+        base = np.zeros((len(q), 9))
+        base[:, 6:] = self.up * self.machine.gravity
+        q, v, a = (np.ascontiguousarray(part) for part in (q, v, a))
+        return self.model.evaluate_batch(q, v, a, base, np.full(len(q), float(payload)))
+
+    def feet(self, attachments: Array) -> Array:
+        """Return the corners (..., n, 3) of the polygon: the ground below the wheels, in its order."""
+        if self._springs.polygon is None:
+            self._springs.learn_polygon(attachments.reshape(-1, *attachments.shape[-2:])[0])
+        corners = attachments[..., self._springs.polygon, :]
+        height = corners @ self.plane[:3] - self.plane[3]
+        return np.ascontiguousarray(corners - height[..., None] * self.plane[:3])
+
+    def _degree(self, feet: Array | None, load: Load):  # type: ignore[no-untyped-def]
+        corners = self.feet(load.attachments) if feet is None else feet[self._springs.polygon]
+        origin = np.zeros(np.shape(load.force))
+        value = zmp_degree(corners, origin, load.force, load.moment, self.plane[:3]).value
+        return float(value) if np.ndim(value) == 0 else value
