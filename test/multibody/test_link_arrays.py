@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -151,6 +153,25 @@ def test_a_long_chain_keeps_its_accuracy():
     a = tree.forward_dynamics(q, 0.1 * v, tau, GRAVITY)
     back = tree.inverse_dynamics(q, 0.1 * v, a, GRAVITY)
     assert np.abs(back - tau).max() < 1e-9 * np.abs(a).max()
+
+
+@pytest.mark.pins('yesiloglu-2007/6.3/cost')
+def test_the_time_grows_in_proportion_to_the_links():
+    rng, sizes, trees = np.random.default_rng(0), (40, 160, 640, 2560), []
+    for n in sizes:
+        tree = LinkArrays(**random_tree(rng, n, kinds=('revolute',), branching=0.0))
+        trees.append((tree, random_state(rng, tree), np.empty(tree.nv)))
+
+    def seconds(tree, state, out):
+        calls = 4 * sizes[-1] // tree.n
+        begin = time.perf_counter()
+        for _ in range(calls):
+            tree.forward_dynamics(*state, out=out)
+        return (time.perf_counter() - begin) / calls
+
+    # the least of many short slices, the sizes in turns: other work on the machine hits all alike
+    best = np.array([[seconds(*tree) for tree in trees] for _ in range(40)]).min(axis=0)
+    assert np.polyfit(np.log(sizes), np.log(best), 1)[0] < 1.2
 
 
 def sound(**changed):
