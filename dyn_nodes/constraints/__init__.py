@@ -16,6 +16,7 @@ from dyn_nodes.constraints.errors import (
 )
 from dyn_nodes.constraints.joints import Coupling, Lock, Prescribed
 from dyn_nodes.constraints.loops import Distance, Loop, axes_along, world_frame
+from dyn_nodes.constraints.rolling import RollingArm, RollingWheel
 from dyn_nodes.constraints.rows import Constraint, Rows
 from dyn_nodes.constraints.solve import METHODS, Method, Solution, constrained_dynamics, free_acceleration
 
@@ -35,6 +36,8 @@ __all__ = [
     'Method',
     'MethodError',
     'Prescribed',
+    'RollingArm',
+    'RollingWheel',
     'Rows',
     'SingularMotionError',
     'Solution',

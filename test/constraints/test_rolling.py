@@ -1,0 +1,453 @@
+"""Rolling wheels: disc, cart and platform against the numbers of yesiloglu-2007's specification (6.8 to 6.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from dyn_nodes.constraints import ConstraintBlocks, RollingArm, RollingWheel, analyse, constrained_dynamics
+from dyn_nodes.multibody import TreeBuilder
+from dyn_nodes.studies.yesiloglu_2007.models import Model
+from dyn_nodes.studies.yesiloglu_2007.wheeled import (
+    CORNERS,
+    DISC_AXIAL,
+    DISC_DIAMETRAL,
+    DISC_MASS,
+    DISC_RADIUS,
+    cart,
+    disc,
+    forward,
+    platform,
+    turning_angles,
+)
+
+FORMS = ('arm', 'contact')
+STEP = 1e-3
+Rates = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def run(model: Model, acceleration: Rates, step: float, steps: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Classical Runge-Kutta steps, the free body's quaternion kept unit."""
+    system = model.blocks()
+    rate = ca.Function('rate', [system.q, system.v], [system.state.position_rate])
+
+    def derivative(q, v):
+        return np.array(rate(q, v)).ravel(), acceleration(q, v)
+
+    q, v = model.q.copy(), model.v.copy()
+    states = [(q, v)]
+    for _ in range(steps):
+        k1 = derivative(q, v)
+        k2 = derivative(q + 0.5 * step * k1[0], v + 0.5 * step * k1[1])
+        k3 = derivative(q + 0.5 * step * k2[0], v + 0.5 * step * k2[1])
+        k4 = derivative(q + step * k3[0], v + step * k3[1])
+        q, v = (x + step / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]) for i, x in enumerate((q, v)))
+        q[3:7] /= np.linalg.norm(q[3:7])
+        states.append((q, v))
+    return states
+
+
+def held(system: ConstraintBlocks, tau: np.ndarray) -> Rates:
+    return lambda q, v: constrained_dynamics(system, q, v, tau, method='saddle').acceleration
+
+
+def on_outside(model: Model, multipliers: np.ndarray) -> np.ndarray:
+    """Wrenches that the tips apply on the ground, a row each."""
+    assert isinstance(model.constraints[0], RollingArm)
+    return -multipliers[: 6 * sum(isinstance(c, RollingArm) for c in model.constraints)].reshape(-1, 6)
+
+
+# --- disc -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.pins('yesiloglu-2007/6.8/upright')
+def test_an_upright_disc_accelerates_as_in_closed_form():
+    model = disc()
+    system = model.blocks()
+    tau = np.zeros(9)
+    tau[0] = -2.0
+    for method in ('saddle', 'reduced'):
+        solution = constrained_dynamics(system, model.q, model.v, tau, method=method)
+        assert solution.acceleration[4] == pytest.approx(0.4444444444, abs=1e-10)
+        assert solution.acceleration[0] == pytest.approx(-1.4814814815, abs=1e-10)
+        assert on_outside(model, solution.multipliers)[0] == pytest.approx([0, 0, 0, 0, -4.4444444444, -98.1], abs=1e-9)
+        assert solution.rank == 6
+    assert np.linalg.matrix_rank(system.at(model.q).M) == 6
+    short = disc(form='contact')
+    solution = constrained_dynamics(short.blocks(), short.q, short.v, tau[:6])
+    assert solution.forces['wheel_ground'] == pytest.approx([4.4444444444, 0, 98.1], abs=1e-9)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.8/massless')
+def test_small_inertias_on_the_massless_links_trade_error_for_conditioning():
+    cases = ((1e-2, 2.96e-3, 1e3), (1e-4, 2.96e-5, 1e5), (1e-6, 2.96e-7, 1e7), (1e-8, 2.96e-9, 1e9))
+    for epsilon, error, condition in cases:
+        model = disc(helper=epsilon)
+        b = model.blocks().at(model.q, model.v)
+        tau = np.zeros(9)
+        tau[0] = -2.0
+        inverse = np.linalg.inv(b.M)
+        Omega = b.J @ inverse @ b.J.T
+        a = inverse @ (tau - b.h + b.J.T @ np.linalg.solve(Omega, b.gamma - b.J @ inverse @ (tau - b.h)))
+        assert abs(a[0] + 2.0 / 1.35) == pytest.approx(error, rel=0.005)
+        assert np.linalg.cond(Omega) == pytest.approx(condition, rel=0.005)
+
+
+ROWS = {  # t: lean, yaw, leg rate, then lean and yaw rate, contact, force on the ground, where printed
+    0.05: (0.219175892, 0.029023232, 8.048478024),
+    0.1: (0.261088653, 0.032037467, 8.212774426),
+    0.2: (0.355100473, -0.086885617, 8.893483436),
+    0.3: (0.363930408, -0.314517192, 8.981473748),
+    0.4: (0.276076708, -0.457879063, 8.291540109),
+}
+FULL = {
+    0.5: (0.202793758, -0.442565040, 8.006040186, -0.274490774, 0.654360676,
+          0.2598327, 1.2195046, -16.01400, 7.78401, -90.92339),
+    1.0: (0.217005690, -0.880672640, 8.042163439, -0.613139199, 0.421186022,
+          0.9683949, 2.2466729, -11.08658, 13.82555, -90.77256),
+    1.5: (0.240777659, -1.308746991, 8.123011188, -0.871492127, 0.026709842,
+          2.0189043, 2.9239076, -4.56787, 17.11776, -91.24369),
+    2.0: (0.270983112, -1.722338457, 8.263562331, -1.014617487, -0.484716097,
+          3.2516097, 3.1453745, 2.25352, 17.89544, -93.17145),
+}  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def free_rolling():
+    model = disc(0.2, 0.1, 0.7, 8.0)
+    system = model.blocks()
+    # in the wheel's own axes, which spin, RK4 needs half the step that it needs in fixed ones
+    return model, system, run(model, held(system, np.zeros(9)), STEP, 2000)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.8/free_rolling', 'yesiloglu-2007/6.8/nutation')
+def test_a_leaning_disc_rolls_through_the_rows_of_the_specification(free_rolling):
+    model, system, states = free_rolling
+    contact = ca.Function('p', [system.q], [system.state.frame_pose(model.tree.frame('wheel_pivot')).p])
+    for time, expected in (ROWS | FULL).items():
+        q, v = states[round(time / STEP)]
+        assert [-q[8], -q[9], v[6]] == pytest.approx(expected[:3], abs=2e-8)
+        if len(expected) > 3:
+            assert [-v[7], -v[8]] == pytest.approx(expected[3:5], abs=3e-8)
+            assert np.array(contact(q)).ravel()[:2] == pytest.approx(expected[5:7], abs=1e-7)
+            multipliers = constrained_dynamics(system, q, v, np.zeros(9)).multipliers
+            assert on_outside(model, multipliers)[0, 3:] == pytest.approx(expected[7:], abs=1e-5)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.8/classical')
+def test_energy_is_kept_and_the_classical_disc_equations_agree(free_rolling):
+    _, system, states = free_rolling
+    energy = [sum(system.energies(q, v)) for q, v in states[::100]]
+    assert energy[0] == pytest.approx(73.6169283084, abs=1e-9)
+    assert np.abs(np.array(energy) - energy[0]).max() < 2e-7  # 2e-9 of it
+    m, r, axial, across = DISC_MASS, DISC_RADIUS, DISC_AXIAL, DISC_DIAMETRAL
+
+    def classical(_, state):
+        theta, _psi, rate, yaw_rate, spin = state
+        s, c = np.sin(theta), np.cos(theta)
+        first = (across * yaw_rate**2 * s * c - (axial + m * r * r) * spin * yaw_rate * s - m * 9.81 * r * c) / (
+            across + m * r * r
+        )
+        turn = (axial * spin * rate / across - 2 * yaw_rate * rate * c) / s
+        return [rate, yaw_rate, first, turn, m * r * r * rate * yaw_rate / (axial + m * r * r) * s]
+
+    theta = 0.5 * np.pi + 0.2
+    start = [theta, 0.0, 0.1, 0.7, -8.0 + 0.7 * np.cos(theta)]
+    times = np.array([0.5, 1.0, 1.5, 2.0])
+    found = solve_ivp(classical, (0.0, 2.0), start, t_eval=times, rtol=1e-11, atol=1e-12).y
+    ours = np.array([states[round(t / STEP)][0] for t in times])
+    assert 0.5 * np.pi - ours[:, 8] == pytest.approx(found[0], abs=2e-8)
+    assert -ours[:, 9] == pytest.approx(found[1], abs=2e-8)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.8/steady_turns')
+@pytest.mark.parametrize(
+    ('lean', 'yaw_rate', 'leg_rate', 'radius'),
+    [(0.2, -0.7, 6.428860120, 2.755225766), (0.1, -0.5, 4.416188960, 2.649713375)],
+)
+def test_a_disc_turns_steadily_at_the_rates_of_the_specification(lean, yaw_rate, leg_rate, radius):
+    model = disc(lean, 0.0, yaw_rate, leg_rate)
+    a = constrained_dynamics(model.blocks(), model.q, model.v, np.zeros(9)).acceleration
+    # of leg, lean and yaw; the contact moves on by the arc that rolls off
+    assert a[6:9] == pytest.approx([0.0, 0.0, 0.0], abs=2e-8)
+    assert leg_rate * DISC_RADIUS / abs(yaw_rate) == pytest.approx(radius, abs=1e-8)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.8/printed')
+def test_the_printed_five_rows_let_the_wheel_slide_sideways():
+    model = disc(0.2, 0.1, 0.7, 8.0)
+    system = model.blocks()
+
+    def axle(q):
+        x, y, z, w = q[3:7]
+        return np.array([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)])
+
+    def five_rows(q, v):
+        b = system.at(q, v)
+        A = np.eye(6)[[0, 1, 2, 4, 5]].copy()
+        x1 = axle(q)
+        # rows of A: the directions that are not the axle's (eq. 4.42), in place of the lateral one
+        y1 = np.cross([0.0, 0.0, 1.0], x1)
+        y1 /= np.linalg.norm(y1)
+        A[3, 3:], A[4, 3:] = y1, np.cross(x1, y1)
+        J, gamma = A @ b.J, A @ b.gamma
+        saddle = np.block([[b.M, -J.T], [J, np.zeros((5, 5))]])
+        return np.linalg.solve(saddle, np.r_[-b.h, gamma])[:9]
+
+    states = run(model, five_rows, 0.002, 1000)
+    for time, slip, energy in ((0.5, 1.04, 72.915), (1.0, 2.38, 72.023), (1.5, 3.50, 69.369), (2.0, 4.45, 64.201)):
+        q, v = states[round(time / 0.002)]
+        b = system.at(q, v)
+        x1 = axle(q)
+        assert (b.J @ v)[3:5] @ x1[:2] / np.linalg.norm(x1[:2]) == pytest.approx(slip, abs=0.005)
+        assert sum(system.energies(q, v)) == pytest.approx(energy, abs=6e-4)
+    assert b.residual[5] == pytest.approx(-1.2, abs=0.05)  # the contact has sunk into the ground
+
+
+def test_both_forms_have_the_same_accelerations_and_forces_in_any_state():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        rates = (rng.uniform(-0.6, 0.6), rng.normal(), rng.normal(), 8 * rng.normal())
+        arm, short = disc(*rates), disc(*rates, form='contact')
+        torque = np.r_[rng.normal(size=6), 0, 0, 0]
+        one = constrained_dynamics(arm.blocks(), arm.q, arm.v, torque)
+        two = constrained_dynamics(short.blocks(), short.q, short.v, torque[:6])
+        assert two.acceleration == pytest.approx(one.acceleration[:6], rel=1e-9, abs=1e-9)
+        # travel direction is y, the axle's horizontal is -x at zero yaw
+        x, y, z = one.multipliers[3:6]
+        assert two.forces['wheel_ground'] == pytest.approx([y, -x, z], rel=1e-9, abs=1e-9)
+
+
+# --- cart -----------------------------------------------------------------------------------------------------------
+
+CART = {
+    (0.5, 0.5): ((0.3125, 0.0, 2.5), ((0, -2.1875, -68.67), (0, -2.1875, -68.67))),
+    (-0.5, 0.5): ((0.0, 1.388888889, 0.0), ((0, 2.083333333, -68.67), (0, -2.083333333, -68.67))),
+    (0.25, 0.5): ((0.234375, 0.347222222, 1.875), ((0, -1.119791667, -68.67), (0, -2.161458333, -68.67))),
+}
+
+
+@pytest.mark.pins('yesiloglu-2007/6.9/rank')
+def test_the_two_wheels_of_a_cart_share_one_lateral_row():
+    model = cart()
+    system = model.blocks()
+    report = analyse(system, model.q, actuated=model.actuated)
+    assert (report.rows, report.rank, report.mobility, report.underactuation) == (12, 11, 3, 1)
+    J = system.at(model.q).J
+    squeeze = np.zeros(12)
+    squeeze[3], squeeze[9] = 1.0, -1.0  # along the axle
+    assert np.abs(J.T @ squeeze).max() < 1e-12
+
+
+@pytest.mark.pins('yesiloglu-2007/6.9/cases')
+@pytest.mark.parametrize(('torques', 'expected'), CART.items())
+def test_the_cart_accelerates_and_presses_as_in_closed_form(torques, expected):
+    (v, yaw, pitch), forces = expected
+    model = cart()
+    tau = forward(model, dict(zip(model.actuated, torques)))
+    solution = constrained_dynamics(model.blocks(), model.q, model.v, tau)
+    assert solution.acceleration[[4, 2, 0]] == pytest.approx([v, yaw, pitch], abs=1e-9)
+    assert on_outside(model, solution.multipliers)[:, 3:] == pytest.approx(np.array(forces), abs=1e-8)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.9/cases')
+@pytest.mark.parametrize('torques', CART)
+def test_the_cart_is_where_the_specification_says_after_two_seconds(torques):
+    model = cart('contact')
+    system = model.blocks()
+    tau = forward(model, dict(zip(model.actuated, torques)))
+    states = run(model, held(system, tau), 0.0025, 800)
+    q, v = states[-1]
+    w = [np.linalg.norm(v[3:6]), v[1] * np.sin(pitch_of(q)) + v[2] * np.cos(pitch_of(q))]
+    if torques == (0.5, 0.5):
+        assert w == pytest.approx([0.625, 0.0], abs=1e-9)
+        assert [q[0], q[1]] == pytest.approx([0.0, 0.625], abs=1e-8)
+        assert v[0] == pytest.approx(5.0, abs=1e-8)
+    elif torques == (-0.5, 0.5):
+        assert w == pytest.approx([0.0, 2.777777778], abs=1e-8)
+        assert np.abs(q[:2]).max() < 1e-9
+    else:
+        assert w == pytest.approx([0.46875, 0.694444444], abs=1e-8)
+        assert q[:2] == pytest.approx([-0.156323687, 0.431972085], abs=1e-8)
+        assert w[0] / w[1] == pytest.approx(0.675, abs=1e-8)
+    work = sum(
+        -t * q[model.tree.position_names.index(joint)] for joint, t in zip(('left_drive', 'right_drive'), torques)
+    )
+    kinetic, potential = system.energies(q, v)
+    assert kinetic == pytest.approx(work, abs=5e-9)
+    assert potential == pytest.approx(system.energies(*states[0])[1], abs=1e-8)
+    assert np.abs(system.at(q, v).J @ v).max() < 1e-8
+
+
+def pitch_of(q: np.ndarray) -> float:
+    """Pitch of the rod about its own axle, rad: the axle stays level."""
+    x, y, z, w = q[3:7]
+    return float(np.arctan2(2 * (y * z + w * x), 1 - 2 * (x * x + y * y)))
+
+
+@pytest.mark.pins('yesiloglu-2007/6.9/instant')
+def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
+    model = cart()
+    v, yaw = 0.3, 0.5
+    model.v[2], model.v[4] = yaw, v
+    for name, side in (('left', -1), ('right', 1)):
+        spin = -(v + side * 0.3 * yaw) / 0.2
+        model.v[model.tree.velocity_index(f'{name}_drive')] = spin
+        model.v[model.tree.velocity_index(f'{name}_leg')] = -spin
+        model.v[model.tree.velocity_index(f'{name}_pivot')] = -yaw
+    system = model.blocks()
+    assert np.abs(system.at(model.q, model.v).J @ model.v).max() < 1e-12
+    solution = constrained_dynamics(system, model.q, model.v, forward(model, {'left_drive': 0.25, 'right_drive': 0.5}))
+    a = solution.acceleration
+    # components in the rod's axes turn with it: to the fixed frame by w x v
+    linear = a[3:6] + np.cross(model.v[:3], model.v[3:6])
+    assert np.r_[a[:3], linear] == pytest.approx([1.875, 0, 0.347222222, -0.15, 0.234375, 0], abs=1e-9)
+    expected = [[1.05, -1.119791667, -67.87], [1.05, -2.161458333, -69.47]]
+    assert on_outside(model, solution.multipliers)[:, 3:] == pytest.approx(np.array(expected), abs=1e-8)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.9/massless')
+def test_small_inertias_in_the_carts_arms_err_in_proportion():
+    for epsilon, error in ((1e-3, 2.6e-3), (1e-5, 2.6e-5), (1e-7, 2.6e-7)):
+        model = cart(helper=epsilon)
+        system = model.blocks()
+        tau = forward(model, {'left_drive': 0.25, 'right_drive': 0.5})
+        a = constrained_dynamics(system, model.q, model.v, tau, method='pseudo_inverse').acceleration
+        exact = constrained_dynamics(cart().blocks(), cart().q, cart().v, tau).acceleration
+        assert 0.1 * error < np.abs(a - exact).max() < 10 * error
+
+
+# --- platform -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.pins('yesiloglu-2007/6.10/ranks')
+def test_the_rank_of_the_platforms_rows_depends_on_its_steering():
+    steerings = [None, dict.fromkeys(CORNERS, 0.2), turning_angles(1.5)]
+    steerings += [dict(zip(CORNERS, angles)) for angles in ((0.1, 0.25, -0.15, 0.3), (0.2, -0.2, 0.2, -0.2))]
+    for steering, rank in zip(steerings, (21, 21, 21, 22, 22)):
+        model = platform(steering=steering)
+        assert model.tree.nv == 26
+        assert analyse(model.blocks(), model.q).rank == rank
+        short = platform('contact', steering=steering)
+        assert analyse(short.blocks(), short.q).rank == rank - 12  # three hinges of each arm are gone
+
+
+@pytest.mark.pins('yesiloglu-2007/6.10/redundancy')
+def test_three_relations_between_the_tips_of_the_straight_platform_are_redundant_and_the_printed_third_is_none():
+    model = platform()
+    J = model.blocks().at(model.q).J
+    x, z = [3, 9, 15, 21], [5, 11, 17, 23]
+
+    def residual(**weights):
+        combination = np.zeros(24)
+        for row, weight in weights.items():
+            combination[(x if row[0] == 'x' else z)[int(row[1]) - 1]] = weight
+        return float(np.abs(J.T @ combination).max())
+
+    assert residual(x1=1, x2=-1) < 1e-12
+    assert residual(x3=1, x4=-1) < 1e-12
+    assert residual(z1=1, z2=-1, z3=-1, z4=1) < 1e-12
+    assert residual(z3=1, z4=-1) == pytest.approx(0.66, abs=1e-9)
+
+
+def drive(torque: float) -> dict[str, float]:
+    return {f'{corner}_drive': torque for corner in CORNERS}
+
+
+@pytest.mark.pins('yesiloglu-2007/6.10/driving')
+@pytest.mark.parametrize('form', FORMS)
+def test_driving_with_locked_steering_shifts_load_and_loads_the_locks(form):
+    model = platform(form, locked=True)
+    system = model.blocks()
+    solution = constrained_dynamics(system, model.q, model.v, forward(model, drive(1.5)))
+    assert solution.acceleration[4] == pytest.approx(0.3571428571, abs=1e-9)
+    for corner, (side, end) in CORNERS.items():
+        force = solution.forces[f'{corner}_ground'][-3:]
+        traction = force[1] if form == 'arm' else force[0]
+        load = 248.7334693878 if end > 0 else 261.3865306122
+        assert [traction, force[2]] == pytest.approx([9.2857142857, load], abs=1e-8)
+        assert solution.forces[f'{corner}_lock'] == pytest.approx([-0.6 * side], abs=1e-9)
+    if form == 'arm':
+        assert solution.rank == 25
+        return
+    q, v = run(model, held(system, forward(model, drive(1.5))), 0.02, 100)[-1]
+    assert [v[4], q[1], v[7]] == pytest.approx([0.7142857143, 0.7142857, -4.7619047619], abs=1e-7)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.10/free_steering')
+@pytest.mark.parametrize('form', FORMS)
+def test_driving_with_free_steering_swings_the_legs(form):
+    model = platform(form)
+    solution = constrained_dynamics(model.blocks(), model.q, model.v, forward(model, drive(1.5)))
+    assert solution.acceleration[4] == pytest.approx(0.15846736, abs=1e-8)
+    for corner, (side, end) in CORNERS.items():
+        steer = model.tree.velocity_index(f'{corner}_steer')
+        assert solution.acceleration[steer] == pytest.approx(side * 9.933774834, abs=1e-8)
+        load = 249.86875794 if end > 0 else 260.25124206
+        assert solution.forces[f'{corner}_ground'][-1] == pytest.approx(load, abs=1e-7)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.10/crab')
+def test_steering_all_legs_alike_leaves_the_body_at_rest():
+    tau = {f'{corner}_steer': 0.8 for corner in CORNERS}
+    model = platform()
+    solution = constrained_dynamics(model.blocks(), model.q, model.v, forward(model, tau))
+    assert solution.acceleration[:6] == pytest.approx(np.zeros(6), abs=1e-10)
+    assert solution.acceleration[6] == pytest.approx(11.1731843575, abs=1e-9)
+    found = on_outside(model, solution.multipliers)
+    expected = [(6.754988029, -1.787709497), (6.754988029, 1.787709497)]
+    expected += [(-6.754988029, -1.787709497), (-6.754988029, 1.787709497)]
+    assert found[:, 3:5] == pytest.approx(np.array(expected), abs=1e-8)
+    assert -found[:, 5] == pytest.approx([255.06] * 4, abs=1e-8)
+    short = platform('contact')
+    system = short.blocks()
+    q, v = run(short, held(system, forward(short, tau)), 0.01, 50)[-1]
+    assert [q[7], v[6]] == pytest.approx([1.3966480447, 5.5865921788], abs=1e-9)
+    assert np.abs(v[:6]).max() < 1e-9
+
+
+@pytest.mark.pins('yesiloglu-2007/6.10/circle')
+def test_the_platform_drives_on_a_circle_about_the_common_point_of_its_axles():
+    angles = turning_angles(1.5)
+    assert list(angles.values()) == pytest.approx([-0.1973955598, -0.2730087031, 0.1973955598, 0.2730087031], abs=1e-10)
+    model = platform('contact', locked=True, steering=angles)
+    system = model.blocks()
+    tau = forward(model, drive(1.5))
+    solution = constrained_dynamics(system, model.q, model.v, tau)
+    assert solution.acceleration[2] == pytest.approx(-0.2323991581, abs=1e-9)
+    radii = {1: 1.2180754986, -1: 1.8646568298}
+    reduced = 1.5 * sum(2 * r for r in radii.values()) / 0.15 / 0.2323991581
+    assert reduced == pytest.approx(265.2963421818, abs=1e-6)
+    q, v = run(model, held(system, tau), 0.02, 100)[-1]
+    assert v[2] == pytest.approx(-0.464798316, abs=1e-8)
+    assert np.hypot(q[0] - 1.5, q[1]) == pytest.approx(1.5, abs=1e-8)
+    drives = [v[model.tree.velocity_index(f'front_{side}_drive')] for side in ('left', 'right')]
+    assert drives == pytest.approx([-5.777929031, -3.774396271], abs=1e-7)
+
+
+# --- what is refused, and moving ground -------------------------------------------------------------------------------
+
+
+def test_a_wheel_that_can_not_be_is_refused():
+    tree = TreeBuilder()
+    tree.add_free('wheel', mass=1.0, inertia=np.eye(3))
+    frame = tree.build().frame('wheel')
+    with pytest.raises(ValueError, match=r'front: expected a radius above zero, found -0\.1'):
+        RollingWheel('front', frame, (1, 0, 0), -0.1)
+    with pytest.raises(ValueError, match='front: expected a unit axle'):
+        RollingWheel('front', frame, (1, 1, 0), 0.1)
+
+
+def test_a_wheel_rides_up_with_the_ground():
+    model = disc(form='contact')
+    system = model.blocks()
+    p = {'wheel_ground/ground_height_acceleration': 2.0, 'wheel_ground/ground_height_rate': 0.3}
+    model.v[5] = 0.3
+    assert system.at(model.q, model.v, p).J @ model.v == pytest.approx(system.at(model.q, model.v, p).sigma)
+    solution = constrained_dynamics(system, model.q, model.v, np.zeros(6), p)
+    assert solution.acceleration[5] == pytest.approx(2.0, abs=1e-12)
+    assert solution.forces['wheel_ground'][2] == pytest.approx(DISC_MASS * 11.81, abs=1e-9)
