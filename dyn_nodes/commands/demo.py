@@ -13,6 +13,7 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dyn_nodes.commands.demo_cockpit import DemoCockpit
     from dyn_nodes.commands.demo_run import DemoRun
 
 LAUNCH_FILE = 'log_loader.launch.xml'
@@ -28,7 +29,17 @@ def add_parser(subparsers: Subparsers) -> None:
         'Run the log-loader: it reaches out, tips and recovers; leave a bag, plots and a report.',
         'dyn-nodes demo\ndyn-nodes demo --fast\ndyn-nodes demo --no-recovery --out /tmp/runs',
     )
-    parser.add_argument('--fast', action='store_true', help='no dashboard: a line of progress now and then')
+    parser.add_argument(
+        '--fast', action='store_true', help='no dashboard and no cockpit: a line of progress now and then'
+    )
+    parser.add_argument('--no-viewer', dest='viewer', action='store_false', help='no cockpit in the browser')
+    parser.add_argument(
+        '--port',
+        type=int,
+        default=8080,
+        metavar='N',
+        help='of the cockpit; the next free one from here (default: 8080)',
+    )
     parser.add_argument(
         '--no-recovery', dest='recovery', action='store_false', help='leave the arm out: the machine overturns'
     )
@@ -47,8 +58,11 @@ def run(args: argparse.Namespace) -> int:
     """
     if not 0.0 < args.duration <= 3600.0:
         raise CommandError(f'--duration: expected more than 0 and at most 3600 s, found {args.duration:g}')
+    if not 1024 <= args.port <= 65000:
+        raise CommandError(f'--port: expected 1024 to 65000, found {args.port}')
     from rich.console import Console
 
+    from dyn_nodes.commands.demo_cockpit import make_cockpit
     from dyn_nodes.commands.demo_run import run_nodes
     from dyn_nodes.commands.free_domain import choose_domain
     from dyn_nodes.commands.run_directory import new_run_directory, point_latest
@@ -60,8 +74,10 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f'--out: {args.out} cannot be used: {error.strerror}') from None
     domain = choose_domain()
     os.environ['ROS_DOMAIN_ID'] = str(domain)
+    cockpit = make_cockpit(args.port) if args.viewer and not args.fast else None
     _greet(console, args, directory, domain)
-    outcome = run_nodes(LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, dashboard=not args.fast)
+    _tell_cockpit(console, cockpit)
+    outcome = run_nodes(LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, not args.fast, cockpit)
     if outcome.failure:
         _tell_failure(console, outcome)
     status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0
@@ -78,6 +94,14 @@ def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: 
     console.print(f'results go to {directory}', markup=False, soft_wrap=True)
     look = f'ROS_DOMAIN_ID={domain} ' if domain else ''
     console.print(f'to look in from another terminal: {look}dyn-nodes topic list', style='dim', markup=False)
+
+
+def _tell_cockpit(console: Console, cockpit: DemoCockpit | None) -> None:
+    if cockpit is None:
+        return
+    taken = f' (port {cockpit.taken} is taken)' if cockpit.taken else ''
+    opens = ', which opens by itself' if cockpit.open_browser else ': open it in a browser while the run lasts'
+    console.print(f'cockpit: {cockpit.address}{taken}{opens}', markup=False, soft_wrap=True)
 
 
 def _tell_failure(console: Console, outcome: DemoRun) -> None:

@@ -17,10 +17,12 @@ from dyn_nodes.commands import CommandError
 from dyn_nodes.commands.live_state import LiveState, render
 
 if TYPE_CHECKING:
+    from dyn_nodes.commands.demo_cockpit import DemoCockpit
     from dyn_nodes.commands.live_feed import LiveFeed
     from dyn_nodes.launching import ChildState, LaunchSession
 
 MAIN_NODE = 'dynamics_node'
+SPARE = ('viewer_node',)  # a run goes on without these
 PERIOD = 0.12  # s between two looks
 LINE_PERIOD = 2.0  # s between two lines of progress
 STANDSTILL = 180.0  # s of wall time without simulated time, at the first start with its compiling too
@@ -56,6 +58,7 @@ def run_nodes(
     recovery: bool,
     console: Console,
     dashboard: bool,
+    cockpit: DemoCockpit | None = None,
 ) -> DemoRun:
     """Start the launch file, show the run, and stop everything when the dynamics node has ended.
 
@@ -80,24 +83,30 @@ def run_nodes(
         'recovery': 'true' if recovery else 'false',
         'duration': str(duration),
     }
+    if cockpit is not None:
+        arguments |= {'viewer': 'true', 'port': str(cockpit.port)}
     live = dashboard and console.is_terminal
     try:
         # the feed is there first, so that it sees the start and so that its domain is taken
         with LiveFeed(machine, state, DEFAULT_MEASURES, detailed=live) as feed:
             path = find_launch_file(launch_file)
             session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.log.append)
-            _watch(session, feed, run, console, live)
+            _watch(session, feed, run, console, live, cockpit)
     except LaunchError as error:
         raise CommandError(error.text) from None
     return run
 
 
-def _watch(session: LaunchSession, feed: LiveFeed, run: DemoRun, console: Console, live: bool) -> None:
+def _watch(
+    session: LaunchSession, feed: LiveFeed, run: DemoRun, console: Console, live: bool, cockpit: DemoCockpit | None
+) -> None:
     with _signals(session, run), session, _shown(console, feed.state, live) as show:
         watcher = _Watcher(session, feed.state, run)
         while session.wait(PERIOD) is None:
             feed.poll()
             watcher.look()
+            if cockpit is not None:
+                cockpit.look()
             show()
         feed.poll()
         watcher.look()
@@ -166,7 +175,7 @@ class _Watcher:
         if self.session.stopping:
             return
         for child in self.session.children:
-            if child.running:
+            if child.running or child.name in SPARE:
                 continue
             if child.name == MAIN_NODE and child.returncode == 0:
                 self.session.request_stop('the run is over')
@@ -197,11 +206,13 @@ def _unsuccessful(session: LaunchSession, run: DemoRun) -> str:
     """Return what failed while stopping, or before anybody looked."""
     if run.interrupted:
         return ''
+    spare = tuple(f'{child.label}:' for child in session.children if child.name in SPARE)
+    failures = [failure for failure in session.failures if not failure.startswith(spare)]
     for child in session.children:
-        if any(failure.startswith(f'{child.label}:') for failure in session.failures):
+        if any(failure.startswith(f'{child.label}:') for failure in failures):
             run.last_lines = last_lines(child.log)
             break
-    return '; '.join(session.failures)
+    return '; '.join(failures)
 
 
 def last_lines(path: Path, count: int = LAST_LINES) -> list[str]:

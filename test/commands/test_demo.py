@@ -6,25 +6,32 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 from rosbags.highlevel import AnyReader
+
+from dyn_nodes.commands import demo_cockpit
 
 UNDER_WAY = r'\n +(?!0\.0 )[\d.]+ of 600 s'
 """A line of progress with simulated time that has left zero."""
 
 
 class Demo:
-    """A running `dyn-nodes demo --fast`."""
+    """A running `dyn-nodes demo`, by default with `--fast`."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, fast: bool = True) -> None:
         self.out, self.log = folder / 'runs', folder / 'demo.log'
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 95)}
-        command = [sys.executable, '-m', 'dyn_nodes.cli', 'demo', '--fast', '--out', str(self.out), *arguments]
+        command = [sys.executable, '-m', 'dyn_nodes.cli', 'demo', *(['--fast'] if fast else []), '--out']
+        command += [str(self.out), *arguments]
+        for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+            environment.pop(name, None)
         with self.log.open('w') as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
@@ -86,6 +93,8 @@ def test_a_short_demo_leaves_bag_summary_plots_and_report(demo):
     assert (summary['recovered'], summary['overturned']) == (False, False)
     assert abs(summary['final_wheel_load_sum_error']) < 1e-5
     assert summary['wall_time_s'] > 0.0
+    assert 'cockpit' not in run.text  # --fast has none
+    assert 'viewer_node' not in run.node_pids()
     with AnyReader([run.folder / 'bag']) as reader:
         assert {topic: info.msgcount for topic, info in reader.topics.items()} == summary['messages']
     run.assert_no_node_is_left()
@@ -139,3 +148,74 @@ def test_the_whole_demo_without_recovery_overturns(demo):
     assert run.wait(280) == 0, run.text
     assert (run.summary['recovered'], run.summary['overturned']) == (False, True)
     assert re.search(r'\nOverturned at 1[23]\.\d\d s', run.text)
+
+
+# --- the cockpit ---------------------------------------------------------------------------------------------------
+
+
+def page_of(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return answer.read().decode(errors='replace')
+
+
+def test_the_cockpit_is_there_during_the_run_and_gone_afterwards(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))
+        taken.listen()
+        port = min(taken.getsockname()[1], 64900)
+        run = Demo(tmp_path, '--duration', '600', '--port', str(port), fast=False)
+        try:
+            run.wait_for(r'cockpit: http://127\.0\.0\.1:(\d+)')
+            address = re.search(r'cockpit: (http://127\.0\.0\.1:(\d+))', run.text)
+            assert int(address.group(2)) > port
+            assert f'(port {port} is taken): open it in a browser while the run lasts' in run.text
+            run.wait_for(UNDER_WAY)
+            wait_until(lambda: 'viewer_node' in run.node_pids())
+            wait_until(lambda: answers(address.group(1)))
+            assert '<html' in page_of(address.group(1)).lower()
+            os.kill(run.node_pids()['viewer_node'], signal.SIGKILL)  # a run goes on without its cockpit
+            time.sleep(1.0)
+            assert run.process.poll() is None
+        finally:
+            run.process.send_signal(signal.SIGINT)
+            assert run.wait() == 130, run.text
+    assert not answers(address.group(1))
+    assert run.summary['interrupted'] is True
+    run.assert_no_node_is_left()
+
+
+def wait_until(condition, timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def answers(address: str) -> bool:
+    try:
+        return bool(page_of(address))
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ('environment', 'shown'), [({}, False), ({'DISPLAY': ':0'}, True), ({'WAYLAND_DISPLAY': 'wayland-0'}, True)]
+)
+@pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere there is always a display')
+def test_the_browser_is_opened_where_there_is_a_display_and_only_when_the_page_answers(monkeypatch, environment, shown):
+    for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    opened = []
+    monkeypatch.setattr(demo_cockpit.webbrowser, 'open', opened.append)
+    cockpit = demo_cockpit.make_cockpit(20000 + os.getpid() % 20000)
+    cockpit.look()
+    assert opened == []
+    with socket.socket() as page:
+        page.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        page.bind(('127.0.0.1', cockpit.port))
+        page.listen()
+        cockpit.look()
+        cockpit.look()
+    assert opened == ([cockpit.address] if shown else [])
