@@ -56,6 +56,11 @@ setup(
             'mujoco',
             'example-robot-data',
             'mcap',
+            'colcon-core',
+            'colcon-ros',
+            'colcon-python-setup-py',
+            'colcon-library-path',
+            'catkin-pkg',
         ],
         'bench': ['pin', 'mujoco'],
         'test': ['pytest'],
@@ -67,8 +72,8 @@ setup(
     license='Apache-2.0',
     entry_points={
         'console_scripts': [
-            f'dyn-nodes = {PACKAGE}.cli:main',
-            *(f'{node} = {PACKAGE}.nodes.{node}:main' for node in NODES),
+            f'dyn-nodes = {PACKAGE}.entry:command',
+            *(f'{node} = {PACKAGE}.entry:{node}' for node in NODES),
         ],
     },
 )

@@ -64,7 +64,7 @@ def wait(process: subprocess.Popen, log: Path, timeout: float = 240.0) -> str:
     return log.read_text()
 
 
-@pytest.mark.parametrize('release', ['jazzy', 'humble'])
+@pytest.mark.parametrize('release', ['jazzy', pytest.param('humble', marks=pytest.mark.slow)])
 def test_every_node_speaks_and_listens(release: str, start_strict: Callable, tmp_path: Path) -> None:
     others = ','.join(sorted(console_nodes() - EXERCISED))
     process = start_strict('nodes', str(HERE / 'exercise_nodes.py'), str(tmp_path), others, release=release)

@@ -1,0 +1,75 @@
+"""What `ros2 run`, `ros2 launch` and the shell start: a node, or the command, or one line that says what is missing.
+
+pip installs everything that is needed; a ROS 2 workspace does not, because several packages are not in the
+distributions of ROS. `from dyn_nodes.entry import dynamics_node` gives a function for any node of the package.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+
+#: Name of the module -> name for pip, of what a ROS 2 workspace may lack.
+PIP_NAMES = {
+    'casadi': 'casadi',
+    'cyclonedds': 'cyclonedds',
+    'lxml': 'lxml',
+    'matplotlib': 'matplotlib',
+    'mcap': 'mcap',
+    'numba': 'numba',
+    'numpy': 'numpy',
+    'rich': 'rich',
+    'rosbags': 'rosbags',
+    'scipy': 'scipy',
+    'trimesh': 'trimesh',
+    'viser': 'viser',
+    'yaml': 'PyYAML',
+    'yourdfpy': 'yourdfpy',
+}
+
+
+def missing(name: str, error: ImportError) -> str | None:
+    """Return the line that tells a user what to install, or None where the fault is not a missing package.
+
+    Args:
+        name: of the program.
+        error: what its import raised.
+    """
+    package = (error.name or '').partition('.')[0]
+    if package == 'rclpy':
+        return (
+            f'{name}: rclpy was found but cannot be imported by Python {sys.version_info.major}.'
+            f'{sys.version_info.minor} ({error}): use the Python of your ROS 2, or set DYN_NODES_MIDDLEWARE=embedded'
+        )
+    if not isinstance(error, ModuleNotFoundError) or package not in PIP_NAMES:
+        return None
+    line = f'{sys.executable} -m pip install "{PIP_NAMES[package]}"'
+    if os.environ.get('ROS_DISTRO'):
+        line += ' (add --break-system-packages where pip refuses, as on Ubuntu 24.04)'
+    return f'{name}: the Python package {PIP_NAMES[package]!r} is missing: {line}'
+
+
+def start(name: str, module: str, args: list[str] | None = None) -> int:
+    """Run the `main` of a module; exit status 1 where a package is missing, at once or when it comes to need it."""
+    try:
+        main = importlib.import_module(module).main
+        return main() if args is None else main(args)
+    except ImportError as error:
+        text = missing(name, error)
+        if text is None:
+            raise
+        print(text, file=sys.stderr)
+        return 1
+
+
+def command(args: list[str] | None = None) -> int:
+    """Run the `dyn-nodes` command."""
+    return start('dyn-nodes', 'dyn_nodes.cli', args)
+
+
+def __getattr__(name: str) -> Callable[..., int]:
+    if not name.endswith('_node'):
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return lambda args=None: start(name, f'dyn_nodes.nodes.{name}', args)
