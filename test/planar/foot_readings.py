@@ -1,0 +1,83 @@
+"""Readings of Karnopp friction on the ground line, for the table of the specification (6.7); not in the product.
+
+Force on the ground line; the foot's spring, its damper and the choice between sticking and slipping may each see the
+speed of the edge or that of the body-fixed point on the ground. Only all on the ground makes no power of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import casadi as ca
+
+from dyn_nodes.compile import build_module
+from dyn_nodes.simulation import System
+from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.system import ROOMS
+from dyn_nodes.studies.abo_shanab_2003.planar import planar_machine, with_friction
+
+
+class Reading(NamedTuple):
+    """Where each part of the law takes its speed: `edge` or `ground`."""
+
+    spring: str
+    damper: str
+    flag: str
+
+
+class ReadingAssembly(Assembly):
+    """The planar plant with a reading of Karnopp's law; the machine's friction point is the attachment."""
+
+    reading: Reading
+
+    @cached_property
+    def contacts(self):
+        return {
+            wheel.name: self._contact(wheel, Assembly.contacts.func(self)[wheel.name]) for wheel in self.machine.wheels
+        }
+
+    def _contact(self, wheel, contact):
+        law, normal = self._scaled_wheel(wheel).friction, contact.normal_force
+        turning = self.state.angular_velocity(self.tree.frame(wheel.link).body)[1]
+        speeds = {'edge': contact.slip[0], 'ground': contact.slip[0] - contact.height * turning}
+        deflection, flag = self.x[self.bristles[wheel.name]][0], self.x[self.sticks[wheel.name]][0]
+        standing = law.stiffness * deflection + law.damping * speeds[self.reading.damper]
+        judged = ca.fabs(law.stiffness * deflection + law.damping * speeds[self.reading.flag])
+        loaded, greatest = normal > 0.0, law.kinetic * normal
+        sliding = ca.fmin(ca.fmax(standing, -greatest), greatest)
+        force = loaded * ca.if_else(flag > 0.5, standing, sliding)
+        rate = speeds[self.reading.spring] - (standing - force) / law.damping
+        catches = judged - greatest < law.stick_speed * law.damping
+        after = loaded * ca.if_else(flag > 0.5, judged <= law.static * normal, catches)
+        return contact._replace(
+            friction=ca.vertcat(-force, 0),
+            force=ca.vertcat(-force, 0, normal),
+            application_point=contact.ground_point,
+            bristle_rate=ca.vertcat(rate, 0),
+            stick=ca.vertcat(after, 1.0),
+        )
+
+
+class ReadingSystem(System):
+    """A System with that reading."""
+
+    def __init__(self, machine, reading):
+        self.reading = reading
+        super().__init__(machine)
+
+    def _assembly(self):
+        plant = ReadingAssembly(self.machine, self.actuation, self.base, self.audit)
+        plant.reading = self.reading
+        return plant
+
+    def _build(self, kind, make, texts):
+        key = [*self._key, *self.reading, inspect.getsource(ReadingAssembly)]
+        return build_module(f'{self.machine.name}_{kind}_foot_reading', key, make, ROOMS, drivers=texts)
+
+
+@cache
+def reading_system(reading: Reading) -> ReadingSystem:
+    """Return the compiled machine with Karnopp friction in a reading."""
+    return ReadingSystem(with_friction(planar_machine(), 'karnopp', 'edge'), reading)

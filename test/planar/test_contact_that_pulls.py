@@ -1,0 +1,51 @@
+"""The wrong model that the specification warns of (2.20, 6.6): springs that pull too. The product has none."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from dyn_nodes.simulation import pinned_planar
+from dyn_nodes.simulation.pinned import PinnedAssembly
+from dyn_nodes.studies.abo_shanab_2003 import planar
+from dyn_nodes.studies.abo_shanab_2003.planar import Case, planar_machine, simulate
+
+
+class PullingAssembly(PinnedAssembly):
+    """A pinned plant on springs and dampers that act in both directions."""
+
+    @cached_property
+    def contacts(self):
+        found = {}
+        for wheel in self.machine.wheels:
+            contact, own = PinnedAssembly.contacts.func(self)[wheel.name], self._scaled_wheel(wheel)
+            push = own.stiffness * (own.free_length - contact.height) - own.damping * contact.height_rate
+            found[wheel.name] = contact._replace(normal_force=push, force=ca.vertcat(0, 0, push))
+        return found
+
+
+@pytest.fixture
+def pulling_model(monkeypatch):
+    build = pinned_planar.build_module
+
+    def own(name, key, *rest, **options):
+        return build(f'{name}_pulling', [*key, inspect.getsource(PullingAssembly)], *rest, **options)
+
+    monkeypatch.setattr(pinned_planar, 'PinnedAssembly', PullingAssembly)
+    monkeypatch.setattr(pinned_planar, 'build_module', own)
+    model = pinned_planar.PinnedPlanarModel(planar_machine())
+    monkeypatch.setattr(planar, 'hybrid_model', lambda contact, inertia: model)
+
+
+@pytest.mark.slow
+@pytest.mark.pins('6.6/contact_that_pulls')
+def test_a_machine_on_springs_that_pull_does_not_tip(pulling_model):
+    run = simulate(Case(contact='no_skid'))
+    rotation = run.series['rotation']
+    assert rotation[np.argmax(np.abs(rotation))] == pytest.approx(-0.95, abs=5e-3)
+    assert run.series['rear_normal'].min() < -30e3
+    assert run.status == 'done'
