@@ -15,7 +15,7 @@ LAYERS = (
     {'stability', 'control'},
     {'simulation'},
     {'studies', 'nodes'},
-    {'commands', 'cli'},
+    {'commands', 'cli', 'entry'},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # rooms beside the layers: which layer is the lowest that may use them; they know none of the layers
