@@ -15,6 +15,7 @@ from dyn_nodes.constraints import ConstraintBlocks, Loop
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.forces.joint_spring import JointSpring
 from dyn_nodes.multibody import Tree, TreeBuilder
+from dyn_nodes.multibody.tree import JointKind
 
 Array = NDArray[np.float64]
 X, Y, Z = np.eye(3)
@@ -178,6 +179,11 @@ def quaternion_of(R: Array) -> Array:
 
 # -- parallelogram four-bar (section 6.6)
 BAR_SPAN, BAR_CRANK, CRANK_MASS, COUPLER_MASS = 0.9, 0.5, 2.0, 3.0
+OUT_OF_PLANE: tuple[tuple[str, JointKind, Array], ...] = (
+    ('rx', 'revolute', X),
+    ('ry', 'revolute', Y),
+    ('z', 'prismatic', Z),
+)
 CRANK_ANGLE, CRANK_RATE, CRANK_TORQUE = np.radians(60.0), 0.8, 4.0
 
 
@@ -192,7 +198,8 @@ def four_bar(planar: bool = True, pseudo: Sequence[str] = (), pseudo_mass: float
     """
     builder = TreeBuilder()
     third = BAR_SPAN / 3
-    positions, velocities = {}, {}
+    positions: dict[str, float] = {}
+    velocities: dict[str, float] = {}
     for arm, foot, angle in ((1, 0.0, 0.0), (2, BAR_SPAN, np.pi)):
         carrier, reach = -1, BAR_CRANK
         slider = f'slider_{arm}'
@@ -218,9 +225,9 @@ def four_bar(planar: bool = True, pseudo: Sequence[str] = (), pseudo_mass: float
                 inertia=rod(CRANK_MASS, BAR_CRANK),
             )
         place = np.array([reach, 0.0, 0.0])
-        for suffix, kind, axis in (('rx', 'revolute', X), ('ry', 'revolute', Y), ('z', 'prismatic', Z)):
+        for suffix, kind, axis in OUT_OF_PLANE:
             if f'arm_{arm}_{suffix}' in pseudo:
-                inertia = 1e-3 * np.eye(3)
+                inertia = np.diag([1e-3, 1e-3, 0.0])
                 carrier = builder.add_joint(
                     f'arm_{arm}_{suffix}', carrier, kind, axis, p=place, mass=pseudo_mass, inertia=inertia
                 )

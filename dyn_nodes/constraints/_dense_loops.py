@@ -1,0 +1,283 @@
+"""Constrained accelerations as compiled loops over small dense arrays, for use inside a compiled step.
+
+Two of the ways of `solve.py`: the operator form (Cholesky of M and of J M^-1 J^T) for independent rows and a regular
+mass matrix, and the reduced form (orthogonal complement by a rank-revealing factorization) for everything else. Both
+return the rank, so that a run can tell when it changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.loops import kernels_of
+
+# sums may be reordered, so that they run on vector registers; NaN and infinity keep their meaning
+FLAGS = {'contract', 'nsz', 'reassoc'}
+kernel = kernels_of(__file__, fastmath=FLAGS)
+OPERATOR, REDUCED = 0, 1
+SINGULAR, CONTRADICTORY = -1, -2
+"""Results of `accelerate` in place of a rank: a motion without mass; dependent rows that ask for different motions."""
+PIVOT = 1e-13
+AGREEMENT = 1e-6
+
+
+@kernel
+def cholesky(A: Any, floor: float) -> int:
+    """Overwrite the lower triangle of A (n, n) by L with A = L L^T; return n, or the index of a pivot at the floor.
+
+    The floor is relative to the diagonal entry of the pivot before elimination.
+    """
+    n = A.shape[0]
+    for j in range(n):
+        before = A[j, j]
+        total = before
+        for k in range(j):
+            total -= A[j, k] * A[j, k]
+        if not total > floor * before:
+            return j
+        root = np.sqrt(total)
+        A[j, j] = root
+        inverse = 1.0 / root
+        for i in range(j + 1, n):
+            total = A[i, j]
+            for k in range(j):
+                total -= A[i, k] * A[j, k]
+            A[i, j] = total * inverse
+    return n
+
+
+@kernel
+def forward(L: Any, b: Any, n: int) -> None:
+    """Overwrite the first n entries of b by L^-1 b, L lower."""
+    for i in range(n):
+        total = b[i]
+        for k in range(i):
+            total -= L[i, k] * b[k]
+        b[i] = total / L[i, i]
+
+
+@kernel
+def backward(L: Any, b: Any, n: int) -> None:
+    """Overwrite the first n entries of b by L^-T b, L lower."""
+    for i in range(n - 1, -1, -1):
+        b[i] /= L[i, i]
+        for k in range(i):
+            b[k] -= L[i, k] * b[i]
+
+
+@kernel
+def factorize_rows(B: Any, V: Any, order: Any, tolerance: float) -> int:
+    """Factorize the rows of B (m, n): B[order] = L Q^T with row pivoting, by Householder reflections.
+
+    B is overwritten by its permuted rows times Q: L in the first `rank` columns. Row k of V is the reflection k (zero
+    before column k, scaled so that H = I - v v^T). Returns the rank: pivots above tolerance times the first.
+    """
+    m, n = B.shape
+    norms = np.empty(m)
+    first = np.empty(m)
+    for i in range(m):
+        order[i] = i
+        total = 0.0
+        for j in range(n):
+            total += B[i, j] * B[i, j]
+        norms[i] = first[i] = total
+    greatest = 0.0
+    for k in range(min(m, n)):
+        pivot = k
+        for i in range(k, m):
+            if norms[i] < 1e-8 * first[i]:
+                # what is left of a row after many subtractions is measured anew
+                total = 0.0
+                for j in range(k, n):
+                    total += B[i, j] * B[i, j]
+                norms[i] = first[i] = total
+            if norms[i] > norms[pivot]:
+                pivot = i
+        if pivot != k:
+            for j in range(n):
+                B[k, j], B[pivot, j] = B[pivot, j], B[k, j]
+            order[k], order[pivot] = order[pivot], order[k]
+            norms[pivot], first[pivot] = norms[k], first[k]
+        total = 0.0
+        for j in range(k, n):
+            total += B[k, j] * B[k, j]
+        length = np.sqrt(total)
+        if k == 0:
+            greatest = length
+        if not length > tolerance * greatest:
+            return k
+        alpha = -length if B[k, k] > 0.0 else length
+        head = B[k, k] - alpha
+        scale = 1.0 / np.sqrt(length * (length + abs(B[k, k])))
+        V[k, k] = head * scale
+        for j in range(k):
+            V[k, j] = 0.0
+        for j in range(k + 1, n):
+            V[k, j] = B[k, j] * scale
+            B[k, j] = 0.0
+        B[k, k] = alpha
+        for i in range(k + 1, m):
+            total = 0.0
+            for j in range(k, n):
+                total += V[k, j] * B[i, j]
+            for j in range(k, n):
+                B[i, j] -= total * V[k, j]
+            norms[i] -= B[i, k] * B[i, k]
+    return min(m, n)
+
+
+@kernel
+def reflect(V: Any, rank: int, x: Any) -> None:
+    """Overwrite x (n,) by Q x."""
+    n = x.shape[0]
+    for k in range(rank - 1, -1, -1):
+        total = 0.0
+        for j in range(k, n):
+            total += V[k, j] * x[j]
+        for j in range(k, n):
+            x[j] -= total * V[k, j]
+
+
+@kernel
+def reflect_back(V: Any, rank: int, x: Any) -> None:
+    """Overwrite x (n,) by Q^T x."""
+    n = x.shape[0]
+    for k in range(rank):
+        total = 0.0
+        for j in range(k, n):
+            total += V[k, j] * x[j]
+        for j in range(k, n):
+            x[j] -= total * V[k, j]
+
+
+@kernel
+def least_multipliers(L: Any, order: Any, rank: int, g: Any, multipliers: Any) -> None:
+    """Write the multipliers of least norm with L^T lambda[order] = g, L (m, rank) lower trapezoidal."""
+    m = L.shape[0]
+    if rank == m:
+        backward(L, g, rank)
+        for i in range(m):
+            multipliers[order[i]] = g[i]
+        return
+    T = np.empty((rank, m))
+    for i in range(m):
+        for k in range(rank):
+            T[k, i] = L[i, k] if k <= i else 0.0
+    W, turn = np.empty((rank, m)), np.empty(rank, np.int64)
+    found = factorize_rows(T, W, turn, 1e-14)
+    w = np.zeros(m)
+    for k in range(found):
+        w[k] = g[turn[k]]
+    forward(T, w, found)
+    reflect(W, found, w)
+    for i in range(m):
+        multipliers[order[i]] = w[i]
+
+
+@kernel
+def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool, a: Any, multipliers: Any) -> int:
+    """Write accelerations (and multipliers) by the orthogonal complement of J; return the rank or an error's number."""
+    m, n = J.shape
+    B, V, order = J.copy(), np.empty((min(m, n), n)), np.empty(m, np.int64)
+    rank = factorize_rows(B, V, order, tolerance)
+    largest = 1.0
+    for i in range(m):
+        a_i = abs(gamma[i])
+        if a_i > largest:
+            largest = a_i
+    a[:] = 0.0
+    for i in range(rank):
+        total = gamma[order[i]]
+        for k in range(i):
+            total -= B[i, k] * a[k]
+        a[i] = total / B[i, i]
+    for i in range(rank, m):
+        total = -gamma[order[i]]
+        for k in range(rank):
+            total += B[i, k] * a[k]
+        if abs(total) > AGREEMENT * largest:
+            return CONTRADICTORY
+    reflect(V, rank, a)
+    free = n - rank
+    N, MN = np.zeros((free, n)), np.empty((free, n))
+    for f in range(free):
+        N[f, rank + f] = 1.0
+        reflect(V, rank, N[f])
+    rest = load.copy()
+    for i in range(n):
+        for j in range(n):
+            rest[i] -= M[i, j] * a[j]
+    inertia, c = np.empty((free, free)), np.empty(free)
+    for f in range(free):
+        for i in range(n):
+            total = 0.0
+            for j in range(n):
+                total += M[i, j] * N[f, j]
+            MN[f, i] = total
+        for g in range(f + 1):
+            total = 0.0
+            for i in range(n):
+                total += N[g, i] * MN[f, i]
+            inertia[f, g] = total
+        total = 0.0
+        for i in range(n):
+            total += N[f, i] * rest[i]
+        c[f] = total
+    if cholesky(inertia, PIVOT) < free:
+        return SINGULAR
+    forward(inertia, c, free)
+    backward(inertia, c, free)
+    for f in range(free):
+        for i in range(n):
+            a[i] += c[f] * N[f, i]
+            rest[i] -= c[f] * MN[f, i]
+    if want:
+        # J^T lambda = M a - load
+        for i in range(n):
+            rest[i] = -rest[i]
+        reflect_back(V, rank, rest)
+        least_multipliers(B, order, rank, rest[:rank].copy(), multipliers)
+    return rank
+
+
+@kernel
+def accelerate(
+    M: Any, load: Any, J: Any, gamma: Any, method: int, tolerance: float, want: bool, a: Any, multipliers: Any
+) -> int:
+    """Write the accelerations a (n,) and, where wanted, the multipliers (m,); return the rank or an error's number.
+
+    M a = load + J^T lambda, J a = gamma. `method` is OPERATOR or REDUCED; the operator form hands over to the reduced
+    one where it does not apply, and has the multipliers even where they are not wanted. `tolerance` is that of the
+    rank, relative to the longest row.
+    """
+    m, n = J.shape
+    if method == OPERATOR:
+        L = M.copy()
+        if cholesky(L, PIVOT) == n:
+            Z, w = J.copy(), load.copy()
+            forward(L, w, n)
+            for i in range(m):
+                forward(L, Z[i], n)
+            Lambda = np.empty((m, m))
+            for i in range(m):
+                total = gamma[i]
+                for k in range(n):
+                    total -= Z[i, k] * w[k]
+                multipliers[i] = total
+                for j in range(i + 1):
+                    total = 0.0
+                    for k in range(n):
+                        total += Z[i, k] * Z[j, k]
+                    Lambda[i, j] = total
+            if cholesky(Lambda, PIVOT) == m:
+                forward(Lambda, multipliers, m)
+                backward(Lambda, multipliers, m)
+                for i in range(m):
+                    for k in range(n):
+                        w[k] += multipliers[i] * Z[i, k]
+                backward(L, w, n)
+                a[:] = w
+                return m
+    return reduced(M, load, J, gamma, tolerance, want, a, multipliers)

@@ -1,0 +1,186 @@
+"""The compiled constrained step and runs of it, for any system: its blocks come from a machine-code kernel by address.
+
+A state is [q, v, work, heat]: the work of actuators and moving constraints, and the heat of dampers, J. The kernel
+`entry(x, p, out)` writes [dq/dt, M, h, J by rows, gamma, sigma, residual, heat rate] of a state to `out`. One text
+serves every system, so that it is compiled once for all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.constraints._dense_loops import FLAGS, SINGULAR, accelerate
+from dyn_nodes.loops import kernels_of
+
+kernel = kernels_of(__file__, fastmath=FLAGS)
+DONE, DIVERGED, RANK_CHANGED, SINGULAR_MOTION, CONTRADICTORY, LIFTED = 0, 1, 2, 3, 4, 5
+STATUS = ('done', 'diverged', 'rank changed', 'motion without mass', 'contradictory constraints', 'contact opened')
+
+
+@kernel
+def slope(
+    entry: Any,
+    t: float,
+    x: Any,
+    u: Any,
+    p: Any,
+    out: Any,
+    places: Any,
+    held: Any,
+    moving: bool,
+    want: bool,
+    how: Any,
+    method: int,
+    rate: Any,
+    a: Any,
+    multipliers: Any,
+) -> int:
+    """Write dx/dt, accelerations and, where wanted, multipliers at a state; return the rank or an error's number.
+
+    `how` is [tolerance of the rank, zeta, omega]; `held` marks the holonomic rows; `moving`: some sigma is not zero.
+    """
+    nv, m = a.shape[0], multipliers.shape[0]
+    nq = x.shape[0] - nv - 2
+    p[0] = t
+    entry(x.ctypes, p.ctypes, out.ctypes)
+    at = nq
+    M = out[at : at + nv * nv].reshape((nv, nv))
+    at += nv * nv
+    load = out[at : at + nv]
+    at += nv
+    J = out[at : at + m * nv].reshape((m, nv))
+    at += m * nv
+    gamma, sigma, residual = out[at : at + m], out[at + m : at + 2 * m], out[at + 2 * m : at + 3 * m]
+    v = x[nq : nq + nv]
+    power = 0.0
+    for i in range(nv):
+        load[i] = -load[i]
+    for k in range(places.shape[0]):
+        load[places[k]] += u[k]
+        power += u[k] * v[places[k]]
+    zeta, omega = how[1], how[2]
+    if omega > 0.0:
+        for i in range(m):
+            slip = -sigma[i]
+            for k in range(nv):
+                slip += J[i, k] * v[k]
+            gamma[i] -= 2.0 * zeta * omega * slip
+            if held[i]:
+                gamma[i] -= omega * omega * residual[i]
+    rank = accelerate(M, load, J, gamma, method, how[0], want or moving, a, multipliers)
+    if moving:
+        for i in range(m):
+            power += multipliers[i] * sigma[i]
+    rate[:nq] = out[:nq]
+    rate[nq : nq + nv] = a
+    rate[nq + nv] = power
+    rate[nq + nv + 1] = out[at + 3 * m]
+    return rank
+
+
+@kernel
+def segment_input(t: float, k: int, edges: Any, starts: Any, ends: Any, u: Any) -> None:
+    """Write the inputs at time t within segment k of a piecewise-linear table."""
+    s = (t - edges[k]) / (edges[k + 1] - edges[k])
+    for i in range(u.shape[0]):
+        u[i] = starts[k, i] + s * (ends[k, i] - starts[k, i])
+
+
+@kernel
+def failure(rank: int) -> int:
+    """Return the status of a rank that is not the one at the start."""
+    if rank >= 0:
+        return RANK_CHANGED
+    return SINGULAR_MOTION if rank == SINGULAR else CONTRADICTORY
+
+
+@kernel
+def run(
+    entry: Any,
+    x: Any,
+    p: Any,
+    stops: Any,
+    sample: Any,
+    step: float,
+    edges: Any,
+    starts: Any,
+    ends: Any,
+    places: Any,
+    held: Any,
+    moving: bool,
+    unilateral: Any,
+    how: Any,
+    method: int,
+    rank: int,
+    size: int,
+    trace: Any,
+    accelerations: Any,
+    forces: Any,
+) -> Any:
+    """Advance x by classical Runge-Kutta steps through `stops` (rising times).
+
+    Every stretch between two stops is cut into equal steps <= `step`. `sample[k]` is the row of the traces for stop k,
+    or -1. The inputs are linear between `edges`, and those inside the run are stops, so that an input that jumps has
+    its limit from inside the step in every stage. Returns (status, samples kept, time, row of an opened contact or
+    rank found).
+    """
+    n, nv, m = x.shape[0], accelerations.shape[1], forces.shape[1]
+    k = np.empty((4, n))
+    y, a, multipliers = np.empty(n), np.empty(nv), np.zeros(m)
+    u, out = np.empty(starts.shape[1]), np.empty(size)
+    segment, kept, watch = 0, 0, unilateral.shape[0] > 0
+    final = stops.shape[0] - 1
+    for stop in range(final + 1):
+        t0 = stops[stop]
+        t1 = stops[min(stop + 1, final)]
+        count = max(1, int(np.ceil((t1 - t0) / step - 1e-9)))
+        h = (t1 - t0) / count
+        while segment < starts.shape[0] - 1 and 0.5 * (t0 + t1) > edges[segment + 1]:
+            segment += 1
+        for index in range(count):
+            t = t0 + index * h
+            keep = index == 0 and sample[stop] >= 0
+            for stage in range(4):
+                share = 0.0 if stage == 0 else 1.0 if stage == 3 else 0.5
+                for i in range(n):
+                    y[i] = x[i] if stage == 0 else x[i] + share * h * k[stage - 1, i]
+                segment_input(t + share * h, segment, edges, starts, ends, u)
+                want = stage == 0 and (keep or watch)
+                found = slope(
+                    entry,
+                    t + share * h,
+                    y,
+                    u,
+                    p,
+                    out,
+                    places,
+                    held,
+                    moving,
+                    want,
+                    how,
+                    method,
+                    k[stage],
+                    a,
+                    multipliers,
+                )
+                if found != rank:
+                    return failure(found), kept, t, found
+                if stage > 0:
+                    continue
+                if keep:
+                    trace[sample[stop]], accelerations[sample[stop]], forces[sample[stop]] = x, a, multipliers
+                    kept = sample[stop] + 1
+                for i in range(unilateral.shape[0]):
+                    if multipliers[unilateral[i]] < 0.0:
+                        return LIFTED, kept, t, unilateral[i]
+                if stop == final:
+                    return DONE, kept, t, rank
+            sound = 0.0
+            for i in range(n):
+                x[i] += h / 6.0 * (k[0, i] + 2.0 * (k[1, i] + k[2, i]) + k[3, i])
+                sound += x[i] * 0.0
+            if sound != 0.0:
+                return DIVERGED, kept, t, 0
+    return DONE, kept, stops[final], rank

@@ -1,0 +1,341 @@
+"""Systems with constraints, compiled: the whole step is machine code, factorization included.
+
+    system = ConstrainedSystem('four_bar', blocks, actuated=('crank',))
+    run = system.run(q, v, np.linspace(0, 2, 201), Inputs.constant({'crank': 4.0}), step=5e-3)
+    run.force('grasp_1'), run.energy_balance
+
+The constraints are kept by the exactness of the accelerations; drift is that of the integrator (fourth order in the
+step). Baumgarte stabilization is an option. A rank that changes, a contact that would pull, dependent rows that
+contradict each other end a run with a status: they are reported, not integrated over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.compile.tape import Tape
+from dyn_nodes.constraints import ConstraintBlocks, _run_loops, constrained_dynamics
+from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
+from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
+from dyn_nodes.constraints.solve import definite
+from dyn_nodes.simulation.trace import Inputs
+
+Array = NDArray[np.float64]
+StepMethod = Literal['auto', 'operator', 'reduced']
+ENTRY = """
+from numba import carray, cfunc
+
+
+@cfunc(types.void(types.voidptr, types.voidptr, types.voidptr), cache=True)
+def blocks_entry(x, p, out):
+    blocks_at(
+        data_pointer(carray(x, {n}, np.float64)),
+        data_pointer(carray(p, {m}, np.float64)),
+        data_pointer(carray(out, {size}, np.float64)),
+    )
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedRun:
+    """What came of a run, sampled.
+
+    Attributes:
+        system: that ran.
+        times: (t,) s.
+        q, v, a: (t, nq), (t, nv), (t, nv) positions, velocities, accelerations.
+        multipliers: (t, m).
+        work, heat: (t,) work done on the system by actuators and moving constraints, heat of dampers, J.
+        p: parameters.
+        status: `done`, or why the run ended early at `end` s; `detail` says more.
+        end: time reached, s.
+    """
+
+    system: ConstrainedSystem
+    times: Array
+    q: Array
+    v: Array
+    a: Array
+    multipliers: Array
+    work: Array
+    heat: Array
+    p: Array
+    status: str
+    end: float
+    detail: str = ''
+
+    def position(self, name: str) -> Array:
+        """Return (t,) of a generalized position by name. Raises KeyError."""
+        return self.q[:, _index(self.system.blocks.tree.position_names, name)]
+
+    def velocity(self, name: str) -> Array:
+        """Return (t,) of a generalized velocity by name. Raises KeyError."""
+        return self.v[:, _index(self.system.blocks.tree.velocity_names, name)]
+
+    def acceleration(self, name: str) -> Array:
+        """Return (t,) of a generalized acceleration by name. Raises KeyError."""
+        return self.a[:, _index(self.system.blocks.tree.velocity_names, name)]
+
+    def force(self, constraint: str) -> Array:
+        """Return (t, rows) multipliers of a constraint. Raises KeyError that lists the known ones."""
+        slices = self.system.blocks.slices
+        if constraint not in slices:
+            raise KeyError(f'unknown constraint {constraint!r}; known: {", ".join(slices)}')
+        return self.multipliers[:, slices[constraint]]
+
+    @cached_property
+    def _monitor(self) -> dict[str, Array]:
+        return self.system.monitor(self.times, self.q, self.v, self.p)
+
+    @property
+    def kinetic(self) -> Array:
+        """(t,) kinetic energy, J."""
+        return self._monitor['kinetic'].ravel()
+
+    @property
+    def potential(self) -> Array:
+        """(t,) potential energy of gravity and springs, J."""
+        return self._monitor['potential'].ravel()
+
+    @property
+    def energy_balance(self) -> Array:
+        """(t,) energy plus heat less work, relative to the start, J: zero but for the integrator's error."""
+        total = self.kinetic + self.potential + self.heat - self.work
+        return total - total[0]
+
+    @property
+    def momentum(self) -> Array:
+        """(t, 6) momentum [about the world's origin; linear] of all bodies, kg m2/s and kg m/s."""
+        return self._monitor['momentum']
+
+    @property
+    def residual(self) -> Array:
+        """(t, m) errors at position level, m or rad."""
+        return self._monitor['residual']
+
+    @property
+    def slip(self) -> Array:
+        """(t, m) J v - sigma, m/s or rad/s."""
+        return self._monitor['slip']
+
+
+@dataclass(frozen=True)
+class Stabilization:
+    """Baumgarte's return to the constraints: damping ratio and frequency, 1/s (yesiloglu-2007, G3)."""
+
+    zeta: float = 1.0
+    omega: float = 10.0
+
+
+@dataclass(eq=False)
+class ConstrainedSystem:
+    """A system of a tree, constraints and forces that runs in compiled steps.
+
+    Attributes:
+        name: for people and for the cache.
+        blocks: the traced system.
+        actuated: velocities with an input each, of the same name, N or N m.
+        unilateral: names of rows whose multiplier may not become negative, such as a wheel's normal force; a run
+            stops where one would.
+    """
+
+    name: str
+    blocks: ConstraintBlocks
+    actuated: Sequence[str] = ()
+    unilateral: Sequence[str] = ()
+    _places: NDArray[np.int64] = field(init=False)
+    _watched: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        tree = self.blocks.tree
+        self._places = np.array([tree.velocity_index(name) for name in self.actuated], dtype=np.int64)
+        self._watched = np.array([_index(self.blocks.row_names, name) for name in self.unilateral], dtype=np.int64)
+
+    @cached_property
+    def module(self) -> CompiledModule:
+        """Machine code of the step."""
+        blocks, rows = self.blocks, self.blocks.rows
+        output = ca.vertcat(
+            blocks.state.position_rate,
+            ca.vec(blocks.mass_matrix),
+            blocks.bias,
+            ca.vec(rows.jacobian.T),
+            rows.gamma,
+            rows.sigma,
+            rows.residual,
+            ca.SX(blocks.dissipated_power),
+        )
+        parts = ca.Function('parts', [blocks.q, blocks.v, blocks.parameters.vector], [ca.densify(output)])
+        nq, nv = blocks.tree.nq, blocks.tree.nv
+        x, p = ca.SX.sym('x', nq + nv + 2), ca.SX.sym('p', len(blocks.parameters.names))
+        function = ca.Function('blocks', [x, p], [parts(x[:nq], x[nq : nq + nv], p)])
+        return build_module(
+            f'{self.name}_constrained',
+            [Tape.from_function(function).digest],
+            lambda: ({'blocks': function}, {}),
+            (),
+            drivers=[ENTRY.format(n=x.numel(), m=p.numel(), size=output.numel())],
+        )
+
+    @cached_property
+    def _monitor(self) -> ca.Function:
+        blocks, rows = self.blocks, self.blocks.rows
+        momentum = blocks.state.momentum
+        about_origin = momentum.n + ca.cross(blocks.state.center_of_mass, momentum.f)
+        slip = ca.mtimes(rows.jacobian, blocks.v) - rows.sigma
+        outputs = [
+            blocks.state.kinetic_energy,
+            blocks.potential_energy,
+            ca.vertcat(about_origin, momentum.f),
+            rows.residual,
+            slip,
+        ]
+        return ca.Function('monitor', [blocks.q, blocks.v, blocks.parameters.vector], outputs)
+
+    def monitor(self, times: Array, q: Array, v: Array, p: Array) -> dict[str, Array]:
+        """Return energies, momentum, residual and slip at sampled states, (t, ...) each."""
+        numbers = np.repeat(p[:, None], len(times), axis=1)
+        numbers[0] = times
+        results = self._monitor(q.T, v.T, numbers)
+        names = ('kinetic', 'potential', 'momentum', 'residual', 'slip')
+        return {name: np.array(part).T.reshape(len(times), -1) for name, part in zip(names, results)}
+
+    def run(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        times: ArrayLike,
+        inputs: Inputs | None = None,
+        p: ArrayLike | Mapping[str, float] | None = None,
+        step: float = 5e-3,
+        method: StepMethod = 'auto',
+        stabilization: Stabilization | None = None,
+        tolerance: float = RANK_TOLERANCE,
+    ) -> ConstrainedRun:
+        """Simulate from q, v at times[0] through `times` by classical Runge-Kutta steps.
+
+        A step ends exactly at every sample and at every knot of the inputs, where the limits of both sides count
+        (yesiloglu-2007, G4); in between steps are equal and at most `step` long.
+
+        Args:
+            q: (nq,) position that meets the constraints (see `assemble`).
+            v: (nv,) velocity that meets them (see `projected_velocity`).
+            times: (t,) rising sample times, s.
+            inputs: efforts by name of the actuated velocities; None: zero.
+            p: parameters, see `ConstraintBlocks.numbers`.
+            step: s.
+            method: `operator` (independent rows, regular mass matrix), `reduced`, or the first that applies.
+            stabilization: None: off.
+            tolerance: relative, of the rank.
+
+        Raises:
+            ValueError: vectors of another length, times that do not rise, a step that is not above zero.
+            KeyError: an input that the system does not have.
+        """
+        stops = np.ascontiguousarray(times, dtype=np.float64)
+        if stops.ndim != 1 or len(stops) == 0 or not np.all(np.diff(stops) > 0):
+            raise ValueError('expected at least one time, and rising times')
+        if not step > 0:
+            raise ValueError(f'expected a step above zero, found {step:g} s')
+        numbers = np.array(self.blocks.numbers(p))
+        numbers[0] = stops[0]
+        start = self.blocks.at(q, v, numbers)
+        x = np.concatenate([np.asarray(q, float), np.asarray(v, float), [0.0, 0.0]])
+        rank, chosen = self._plan(start, method, tolerance)
+        edges, starts, ends = _segments(inputs or Inputs.constant(), tuple(self.actuated), stops)
+        grid = np.union1d(stops, edges[(edges > stops[0]) & (edges < stops[-1])])
+        sample = np.where(np.isin(grid, stops), np.searchsorted(stops, grid), -1)
+        trace = np.full((len(stops), len(x)), np.nan)
+        a, forces = np.full((len(stops), self.blocks.tree.nv), np.nan), np.full((len(stops), self.blocks.m), np.nan)
+        zeta, omega = (0.0, 0.0) if stabilization is None else (stabilization.zeta, stabilization.omega)
+        nq, nv, m = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m
+        status, kept, end, found = _run_loops.run(
+            self.module.blocks_entry.ctypes,
+            x,
+            numbers,
+            grid,
+            sample.astype(np.int64),
+            float(step),
+            edges,
+            starts,
+            ends,
+            self._places,
+            self.blocks.holonomic,
+            self._moving,
+            self._watched,
+            np.array([tolerance, zeta, omega]),
+            chosen,
+            rank,
+            nq + nv * nv + nv + m * nv + 3 * m + 1,
+            trace,
+            a,
+            forces,
+        )
+        trace = trace[:kept]
+        return ConstrainedRun(
+            self,
+            stops[:kept],
+            trace[:, :nq],
+            trace[:, nq : nq + nv],
+            a[:kept],
+            forces[:kept],
+            trace[:, nq + nv],
+            trace[:, nq + nv + 1],
+            numbers,
+            _run_loops.STATUS[status],
+            float(end),
+            self._detail(int(status), int(found), rank),
+        )
+
+    @property
+    def _moving(self) -> bool:
+        """Whether a constraint moves by itself, so that it does work."""
+        return not ca.SX(self.blocks.rows.sigma).is_zero()
+
+    def _plan(self, start: Any, method: StepMethod, tolerance: float) -> tuple[int, int]:
+        rank = Subspaces(start.J, tolerance).rank
+        fits = rank == self.blocks.m and definite(start.M)
+        if method == 'operator' and not fits:
+            raise ValueError(
+                f'{self.name}: method operator expects a regular mass matrix and {self.blocks.m} independent rows, '
+                f'found rank {rank}'
+            )
+        return rank, OPERATOR if method == 'operator' or (method == 'auto' and fits) else REDUCED
+
+    def _detail(self, status: int, found: int, rank: int) -> str:
+        if status == _run_loops.RANK_CHANGED:
+            return f'the rank of the constraints went from {rank} to {found}: motion beyond this point is not continued'
+        if status == _run_loops.LIFTED:
+            return f'{self.blocks.row_names[found]} would pull'
+        return ''
+
+    def solution(self, run: ConstrainedRun, index: int, tau: ArrayLike) -> Any:
+        """Return `constrained_dynamics` at a sample of a run, for checks against the compiled step."""
+        p = run.p.copy()
+        p[0] = run.times[index]
+        return constrained_dynamics(self.blocks, run.q[index], run.v[index], tau, p)
+
+
+def _segments(inputs: Inputs, names: tuple[str, ...], stops: Array) -> tuple[Array, Array, Array]:
+    """Edges (k + 1,), and values (k, n) at the start and the end of every segment; a jump has no segment."""
+    knots, table = inputs.aligned(names)
+    before, after = min(knots[0], stops[0]) - 1.0, max(knots[-1], stops[-1]) + 1.0
+    knots = np.concatenate([[before], knots, [after]])
+    table = np.vstack([table[:1], table, table[-1:]])
+    real = np.flatnonzero(np.diff(knots) > 0)
+    edges = np.append(knots[real], knots[-1])
+    return edges, np.ascontiguousarray(table[real]), np.ascontiguousarray(table[real + 1])
+
+
+def _index(names: Sequence[str], name: str) -> int:
+    if name not in names:
+        raise KeyError(f'unknown name {name!r}; known: {", ".join(names)}')
+    return list(names).index(name)
