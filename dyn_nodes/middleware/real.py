@@ -35,6 +35,7 @@ from rclpy.qos import (
     DurabilityPolicy,
     HistoryPolicy,
     LivelinessPolicy,
+    QoSPolicyKind,
     QoSProfile,
     ReliabilityPolicy,
     qos_profile_parameters,
@@ -42,6 +43,7 @@ from rclpy.qos import (
     qos_profile_services_default,
     qos_profile_system_default,
 )
+from rclpy.qos_overriding_options import InvalidQosOverridesError, QoSOverridingOptions
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription as _Subscription
@@ -206,6 +208,7 @@ __all__ = [
     'IntegerRange',
     'InvalidParameterTypeException',
     'InvalidParameterValueException',
+    'InvalidQosOverridesError',
     'LivelinessPolicy',
     'LoggingSeverity',
     'MultiThreadedExecutor',
@@ -217,6 +220,8 @@ __all__ = [
     'ParameterDescriptor',
     'ParameterNotDeclaredException',
     'ParameterUninitializedException',
+    'QoSOverridingOptions',
+    'QoSPolicyKind',
     'QoSProfile',
     'RCLError',
     'RCLInvalidROSArgsError',

@@ -14,7 +14,6 @@ from dyn_nodes.middleware import (
     Clock,
     ClockType,
     DurabilityPolicy,
-    Node,
     QoSProfile,
     SetParametersResult,
     drive_clock,
@@ -26,6 +25,7 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp, valve_order
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -47,7 +47,7 @@ def gain_parameters(joint: str) -> tuple[Declared, ...]:
     return mapped_parameters('controller_node', 'joints', joint)
 
 
-class ControllerNode(Node):
+class ControllerNode(OverridableNode):
     """Publishes a command for every period of the joint states' time.
 
     Attributes:

@@ -10,7 +10,6 @@ import numpy as np
 
 from dyn_nodes.middleware import (
     DurabilityPolicy,
-    Node,
     QoSProfile,
     SetParametersResult,
     drive_clock,
@@ -24,6 +23,7 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher, Health, status_mes
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.exchange import command_qos, data_qos
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.reporting import Reporter, joint_state
@@ -48,7 +48,7 @@ SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bul
 LONGEST_EXCHANGE = 0.002
 
 
-class DynamicsNode(Node):
+class DynamicsNode(OverridableNode):
     """Publishes the machine's state, ground reactions and margins; takes joint efforts (or volts)."""
 
     def __init__(self, **options: Any) -> None:

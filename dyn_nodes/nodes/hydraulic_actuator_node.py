@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.middleware import Clock, ClockType, Node, SetParametersResult, drive_clock, message, service
+from dyn_nodes.middleware import Clock, ClockType, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import (
@@ -25,6 +25,7 @@ from dyn_nodes.nodes.hydraulic_health import HydraulicHealth
 from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -40,7 +41,7 @@ MOST_AT_ONCE = 0.1
 """Longest gap between joint states that is integrated over, s; after a longer one the oil starts again."""
 
 
-class HydraulicActuatorNode(Node):
+class HydraulicActuatorNode(OverridableNode):
     """Answers joint states with joint efforts.
 
     Attributes:

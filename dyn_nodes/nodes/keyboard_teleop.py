@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from dyn_nodes.control.hand_levers import Keyboard
-from dyn_nodes.middleware import Node, QoSProfile, message
+from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import declare
 from dyn_nodes.nodes.teleop_node import PARAMETERS, valves_of
 
@@ -19,7 +20,7 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 QUIT = ('q', '\x03', '\x04')
 
 
-class KeyboardTeleop(Node):
+class KeyboardTeleop(OverridableNode):
     """The keyboard drives the valves.
 
     Args:

@@ -16,10 +16,11 @@ from typing import Any
 
 from dyn_nodes.control.hand_levers import Joystick
 from dyn_nodes.control.lever_pattern import LeverPattern, load_lever_pattern
-from dyn_nodes.middleware import Clock, ClockType, Node, QoSProfile, message
+from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.share import find_resource
@@ -49,7 +50,7 @@ def valves_of(values: dict[str, Any]) -> tuple[list[str], LeverPattern]:
         raise ParameterError(f"parameter 'levers': {error}") from None
 
 
-class TeleopNode(Node):
+class TeleopNode(OverridableNode):
     """A gamepad drives the valves."""
 
     def __init__(self, **options: Any) -> None:

@@ -170,3 +170,10 @@ def test_a_handler_of_before_is_back_after_the_last_context(make_context):
     assert signal.getsignal(signal.SIGINT) is not before
     second.try_shutdown()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_process_ends_even_if_the_domain_does_not(start):
+    child = start('stuck.py')
+    child.wait_for_line('ready')
+    assert child.wait(timeout=10.0) == 0
+    assert child.communicate()[1] == ''

@@ -50,6 +50,7 @@ from .qos import (
     DurabilityPolicy,
     HistoryPolicy,
     LivelinessPolicy,
+    QoSPolicyKind,
     QoSProfile,
     ReliabilityPolicy,
     qos_profile_parameters,
@@ -57,6 +58,7 @@ from .qos import (
     qos_profile_services_default,
     qos_profile_system_default,
 )
+from .qos_overriding import InvalidQosOverridesError, QoSOverridingOptions
 from .task import Future
 from .time import ClockType, Duration, Time
 from .types import (
@@ -117,6 +119,7 @@ __all__ = [
     'IntegerRange',
     'InvalidParameterTypeException',
     'InvalidParameterValueException',
+    'InvalidQosOverridesError',
     'LivelinessPolicy',
     'LoggingSeverity',
     'MultiThreadedExecutor',
@@ -128,6 +131,8 @@ __all__ = [
     'ParameterDescriptor',
     'ParameterNotDeclaredException',
     'ParameterUninitializedException',
+    'QoSOverridingOptions',
+    'QoSPolicyKind',
     'QoSProfile',
     'RCLError',
     'RCLInvalidROSArgsError',

@@ -326,3 +326,4 @@ def _at_exit() -> None:
     """Say goodbye in DDS, so that others need not wait for a lease to run out."""
     for context in list(_contexts):
         context.try_shutdown()
+    dds.close_domains()

@@ -49,7 +49,11 @@ _IDL_BASE: dict[str, Any] = {
     **{f'{sign}int{bits}': getattr(idl_types, f'{sign}int{bits}') for sign in ('', 'u') for bits in (8, 16, 32, 64)},
 }
 
+#: How long the end of a process waits for Cyclone to say goodbye and stop its threads.
+FAREWELL_SECONDS = 1.0
+
 _domains: dict[int, Any] = {}
+_leave, _left = threading.Event(), threading.Event()
 _wire_types: dict[str, type[IdlStruct]] = {}
 _idl_types: dict[str, type[IdlStruct]] = {}
 _lock = threading.RLock()
@@ -99,6 +103,7 @@ def open_domain(domain_id: int) -> None:
     with _lock:
         if domain_id in _domains:
             return
+        is_first = not any(domain is not None for domain in _domains.values())
         configuration = domain_configuration()
         if configuration is None:
             _domains[domain_id] = None
@@ -113,6 +118,31 @@ def open_domain(domain_id: int) -> None:
             ) from None
         if not is_network_wanted():
             _tie_to_loopback(_udp_sockets() - before)
+        if is_first:
+            threading.Thread(target=_close_domains, name='dds_domains', daemon=True).start()
+
+
+def _close_domains() -> None:
+    """Wait for the end of the process, then delete the domains.
+
+    In a thread made early (late ones are not allowed from Python 3.12 on), because Cyclone may wait for ever here: its
+    discovery writers linger for a busy peer, and what would end that, its event thread, has stopped by then.
+    """
+    _leave.wait()
+    for domain in _domains.values():
+        if domain is not None:
+            delete_entity(domain)
+    _left.set()
+
+
+def close_domains() -> None:
+    """Delete the domains at the end of the process, or give that up after a while and let the system do it."""
+    for domain in _domains.values():
+        if domain is not None:
+            Entity._entities.pop(domain._ref, None)  # no second time when Python collects it
+    if any(domain is not None for domain in _domains.values()):
+        _leave.set()
+        _left.wait(FAREWELL_SECONDS)
 
 
 def open_participant(domain_id: int, qos: Any) -> DomainParticipant:

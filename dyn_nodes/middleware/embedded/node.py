@@ -23,6 +23,7 @@ from .qos import (
     qos_profile_rosout_default,
     qos_profile_services_default,
 )
+from .qos_overriding import override_qos
 from .service import Client, Service
 from .subscription import Subscription
 from .time import Time
@@ -228,7 +229,10 @@ class Node(ParameterNode, GraphNode):
     ) -> Publisher:
         """Create a publisher; `qos_profile` may be just a depth."""
         self._check_alive()
-        return self._make_publisher(msg_type, self.resolve_topic_name(topic), as_profile(qos_profile))
+        name, qos = self.resolve_topic_name(topic), as_profile(qos_profile)
+        if qos_overriding_options is not None:
+            qos = override_qos(self, 'publisher', name, qos, qos_overriding_options)
+        return self._make_publisher(msg_type, name, qos)
 
     def create_subscription(
         self,
@@ -245,6 +249,8 @@ class Node(ParameterNode, GraphNode):
         """Create a subscription; the callback takes (msg) or (msg, info), where `raw` makes msg the CDR bytes."""
         self._check_alive()
         name, qos = self.resolve_topic_name(topic), as_profile(qos_profile)
+        if qos_overriding_options is not None:
+            qos = override_qos(self, 'subscription', name, qos, qos_overriding_options)
         subscription = Subscription(self._context, msg_type, name, callback, qos, self._logger, raw=raw)
         self._subscriptions.append(subscription)
         self._changed()

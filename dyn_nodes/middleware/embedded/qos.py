@@ -54,6 +54,21 @@ class LivelinessPolicy(IntEnum):
     BEST_AVAILABLE = 5
 
 
+class QoSPolicyKind(IntEnum):
+    """The policies; the numbers are DDS's, as in rmw."""
+
+    INVALID = 1 << 0
+    DURABILITY = 1 << 1
+    DEADLINE = 1 << 2
+    LIVELINESS = 1 << 3
+    RELIABILITY = 1 << 4
+    HISTORY = 1 << 5
+    LIFESPAN = 1 << 6
+    DEPTH = 1 << 7
+    LIVELINESS_LEASE_DURATION = 1 << 8
+    AVOID_ROS_NAMESPACE_CONVENTIONS = 1 << 9
+
+
 QoSHistoryPolicy = HistoryPolicy
 QoSReliabilityPolicy = ReliabilityPolicy
 QoSDurabilityPolicy = DurabilityPolicy

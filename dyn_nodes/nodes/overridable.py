@@ -1,0 +1,80 @@
+"""Nodes whose topics' QoS can be overridden by parameters, `qos_overrides.<topic>.publisher.depth` and the like."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from dyn_nodes.middleware import (
+    HistoryPolicy,
+    InvalidQosOverridesError,
+    Node,
+    QoSOverridingOptions,
+    QoSPolicyKind,
+    QoSProfile,
+    ReliabilityPolicy,
+    SetParametersResult,
+)
+from dyn_nodes.nodes.parameters import ParameterError
+
+KINDS = (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
+
+
+class OverridableNode(Node):
+    """A node that lets its users override history, depth and reliability of every topic that it makes itself.
+
+    Attributes:
+        lockstep: every message counts; overrides that could lose one are refused.
+    """
+
+    lockstep = False
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self._is_made = False  # rclpy makes topics of its own while it makes a node
+        super().__init__(name, **options)
+        self._is_made = True
+
+    def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
+        """Create a publisher.
+
+        Raises:
+            ParameterError: an override is refused.
+        """
+        return self._create(super().create_publisher, (msg_type, topic), qos_profile, options)
+
+    def create_subscription(self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any) -> Any:
+        """Create a subscription.
+
+        Raises:
+            ParameterError: an override is refused.
+        """
+        return self._create(super().create_subscription, (msg_type, topic, callback), qos_profile, options)
+
+    def _create(self, create: Any, what: tuple[Any, ...], qos_profile: Any, options: dict[str, Any]) -> Any:
+        if not self._is_made or 'qos_overriding_options' in options:
+            return create(*what, qos_profile, **options)
+        qos = copy.copy(qos_profile) if isinstance(qos_profile, QoSProfile) else QoSProfile(depth=qos_profile)
+        given = copy.copy(qos)
+
+        def check(result: QoSProfile) -> Any:
+            reason = lossy(given, result) if self.lockstep else ''
+            return SetParametersResult(successful=not reason, reason=reason)
+
+        overriding = QoSOverridingOptions(KINDS, callback=check)
+        try:
+            return create(*what, qos, qos_overriding_options=overriding, **options)
+        except InvalidQosOverridesError as error:
+            raise ParameterError(str(error)) from None
+        except RuntimeError as error:
+            if 'QoS override' not in str(error):
+                raise
+            raise ParameterError(f'{what[1]}: {error}') from None
+
+
+def lossy(given: QoSProfile, result: QoSProfile) -> str:
+    """Return why overrides may lose a message of a lockstep exchange, or ''."""
+    if given.reliability == ReliabilityPolicy.RELIABLE != result.reliability:
+        return 'lockstep needs reliable messages'
+    if result.history != HistoryPolicy.KEEP_ALL and result.depth < given.depth:
+        return f'lockstep needs a depth of {given.depth} or more, found {result.depth}'
+    return ''
