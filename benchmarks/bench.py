@@ -39,7 +39,7 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, RigidBodyModel, Settings, System, initial_state
 
 REPORT = Path(__file__).resolve().parents[1] / 'build' / 'bench.json'
-MEASURES = Path(__file__).with_name('measures.py')
+MEASURES, CHAINS = Path(__file__).with_name('measures.py'), Path(__file__).with_name('chains.py')
 URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')
 TASK = find_resource('config/tasks/pick_and_place_recovery.yaml')
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
@@ -49,12 +49,18 @@ LEAST_RATIO = {
     'task_realtime_factor': 300.0,
     'task_against_scipy': 50.0,
     'second_start_s': 1.0,
+    'chain_forward_dynamics_100': 1.5,
+    'chain_forward_dynamics_1000': 1.5,
+    'chain_slope': 1.0,
+    'truck_with_trailers': 1.0,
 }
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
 # both below GREATEST_ERROR and as accurate as each other; of the methods of solve_ivp LSODA is the fastest
 OUR_STEP = 0.1 / 64  # s, classical Runge-Kutta
 PEER_METHOD, PEER_TOLERANCE = 'LSODA', 5e-5
 START_LIMIT = 3.0  # s
+SLOPE_LIMIT = 1.1  # of the time of a call over the number of links, both in logarithms
+TRUCK_LIMIT, TRUCK = 60.0, {'joints': 166, 'rank': 118, 'independent': 48}  # s
 BATCH = 20_000  # states
 SLICE = 4_000  # calls in one measurement: short, so that some fall between what else the machine does
 
@@ -275,6 +281,29 @@ def measures_batch(quick: bool) -> Result:
     return Result(found['one_core'] / found['value'], found['value'], found['one_core'], found['unit'], name)
 
 
+def chains(quick: bool) -> dict[str, Result]:
+    """Long chains against Pinocchio, how their time grows, and the truck with three trailers (yesiloglu-2007, C20)."""
+    command = [sys.executable, str(CHAINS), *(['--quick'] if quick else [])]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise ValueError(f'{CHAINS.name} failed:\n{answer.stderr[-2000:]}')
+    found = json.loads(answer.stdout)
+    results = {}
+    for n in ('100', '1000'):
+        ours, peer = found[n]['ours'], found[n]['peer']
+        name = f'pinocchio.aba, the faster of its conventions; random revolute chains of {n} links, called from Python'
+        results[f'chain_forward_dynamics_{n}'] = Result(peer / ours, ours, peer, 'ns/link', name)
+    name = f'the promised limit; lengths {", ".join(found["per_link_ns"])} links'
+    results['chain_slope'] = Result(SLOPE_LIMIT / found['slope'], found['slope'], SLOPE_LIMIT, 'log/log', name)
+    truck = found['trailers']
+    if {key: truck[key] for key in TRUCK} != TRUCK:
+        raise ValueError(f'the truck with three trailers has other counts than {TRUCK}: {truck}')
+    seconds = truck['generator'] + truck['analysis']
+    name = 'a limit of ours; tree, rows and rank analysis of 166 joints with 48 independent ones'
+    results['truck_with_trailers'] = Result(TRUCK_LIMIT / seconds, seconds, TRUCK_LIMIT, 's', name)
+    return results
+
+
 def first_message(node: str, topic: str, kind: str) -> float:
     """Start a node as a process; return the time to its first message, s. Raises TimeoutError after a minute."""
     from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
@@ -393,6 +422,7 @@ def main(arguments: list[str] | None = None) -> int:
         task = Task(machine)
         results['task_realtime_factor'] = task_realtime_factor(task, rounds)
         results['task_against_scipy'] = task_against_scipy(task, rounds, console.print)
+        results.update(chains(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)
