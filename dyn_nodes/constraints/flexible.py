@@ -17,6 +17,7 @@ from dyn_nodes.constraints.blocks import ConstraintBlocks
 
 Array = NDArray[np.float64]
 SERIES_TOLERANCE = 1e-15
+LARGEST = 20.0
 
 
 class Spring(Protocol):
@@ -94,13 +95,16 @@ def exponential(Y: Array, tolerance: float = SERIES_TOLERANCE) -> tuple[Array, i
     """Return e^Y by its series and the order at which the next term is below the tolerance (eq. 4.24).
 
     The order rises with the size of Y; meant for small steps, as the source has it.
+
+    Raises:
+        ValueError: a Y so large that the series would lose digits.
     """
+    size = float(np.linalg.norm(Y))
+    if not size < LARGEST:
+        raise ValueError(f'expected a matrix of norm below {LARGEST:g}, found {size:.3g}: take a smaller step')
     total, term, order = np.eye(len(Y)), np.eye(len(Y)), 0
-    while order < 200:
+    while True:
         following = term @ Y / (order + 1)
         if np.linalg.norm(following) <= tolerance * np.linalg.norm(total):
             return total, order
         term, total, order = following, total + following, order + 1
-    raise ValueError(
-        f'the exponential of a matrix of norm {np.linalg.norm(Y):.3g} does not converge: take a smaller step'
-    )
