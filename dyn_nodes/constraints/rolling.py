@@ -8,6 +8,7 @@ the wheel slides); the massless links make the mass matrix singular.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -20,6 +21,7 @@ from dyn_nodes.multibody import Frame, Parameters, TreeState
 from dyn_nodes.multibody.spatial import Expression, cross, dot
 
 UP = (0.0, 0.0, 1.0)
+GroundHeight = Callable[[Expression], Expression] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,19 +31,21 @@ class RollingWheel:
     The multipliers are the force of the ground on the wheel, N: along its travel direction (axle x normal), along the
     axle's horizontal, along the normal. The travel rows are nonholonomic; the normal one has the gap as residual.
 
-    Parameters: `<name>/radius`, m; `<name>/ground_height`, m, with its `_rate` and `_acceleration`.
+    Parameters: `<name>/radius`, m; and without `ground` `<name>/ground_height`, m, with its `_rate`, `_acceleration`.
 
     Attributes:
         name: of the constraint.
         centre: frame at the wheel's centre, fixed in the wheel.
         axle: (3,) axle in the axes of that frame; forward is axle x up.
         radius: m.
+        ground: height of the ground as an expression of the time, m, differentiated exactly; None: parameters.
     """
 
     name: str
     centre: Frame
     axle: ArrayLike
     radius: float
+    ground: GroundHeight = None
 
     def __post_init__(self) -> None:
         if not self.radius > 0:
@@ -54,7 +58,7 @@ class RollingWheel:
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
         """Return three rows: `travel`, `lateral`, `normal`."""
         radius = parameters.add(f'{self.name}/radius', self.radius)
-        height, climb, climb_rate = _ground(self.name, parameters)
+        height, climb, climb_rate = _ground(self.name, self.ground, parameters)
         axes, rates = self._directions(state)
         up, up_rate = axes[3], rates[3]
         arm, arm_rate = -radius * up, -radius * up_rate
@@ -104,12 +108,14 @@ class RollingArm:
     Attributes:
         name: of the constraint.
         tip: frame at the contact, fixed in the terminal body.
-        leg: joint of the leg, about the axle at the wheel's centre.
+        leg: joint of the leg, about the axle at the wheel's centre. Joints beyond it may change the leg's length.
+        ground: see `RollingWheel`.
     """
 
     name: str
     tip: Frame
     leg: str
+    ground: GroundHeight = None
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
         """Return six rows: the terminal body neither turns nor leaves the ground, and moves on as the wheel rolls."""
@@ -118,7 +124,7 @@ class RollingArm:
         if hinge.kind != 'revolute':
             raise ValueError(f'{self.name}: expected a revolute joint {self.leg}, found {hinge.kind}')
         held = Loop.frame(self.name, self.tip, world_frame()).rows(state, parameters)
-        height, climb, climb_rate = _ground(self.name, parameters)
+        height, climb, climb_rate = _ground(self.name, self.ground, parameters)
         reach, reach_rate = self._reach(state, body)
         jacobian, gamma = held.jacobian, held.gamma
         sigma, residual = ca.SX(6, 1), held.residual
@@ -138,8 +144,12 @@ class RollingArm:
         return cross(axis, arm), cross(cross(leg.w, axis), arm) + cross(axis, arm_rate)
 
 
-def _ground(name: str, parameters: Parameters) -> tuple[Expression, Expression, Expression]:
+def _ground(name: str, motion: GroundHeight, parameters: Parameters) -> tuple[Expression, Expression, Expression]:
     """Height of the ground under a wheel with its first and second derivative by time."""
+    if motion is not None:
+        height = ca.SX(motion(parameters.time))
+        rate = ca.jacobian(height, parameters.time)
+        return height, rate, ca.jacobian(rate, parameters.time)
     height, rate, acceleration = (
         parameters.add(f'{name}/ground_height{suffix}', 0.0) for suffix in ('', '_rate', '_acceleration')
     )
