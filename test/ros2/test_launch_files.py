@@ -91,7 +91,7 @@ def test_what_humble_would_refuse_is_found(text: str, problem: str, tmp_path: Pa
     assert any(problem in found for found in problems(path)), problems(path)
 
 
-# -- arguments ---------------------------------------------------------------------------------------------------------
+# -- arguments -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize('path', FILES, ids=NAMES)

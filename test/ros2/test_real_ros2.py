@@ -1,0 +1,439 @@
+"""The package in a real ROS 2: `colcon build`, source the workspace, then `python3 -m pytest -m ros2`.
+
+What needs no command of ROS runs here too, on the embedded runtime with `dyn-nodes launch` in the place of `ros2
+launch`: what is asked of the real nodes has then been answered before. Where pytest is too new
+for the distribution's plugins, add `-p no:launch_testing -p no:launch_ros`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dyn_nodes.middleware import (
+    RUNTIME,
+    Context,
+    DurabilityPolicy,
+    Node,
+    Parameter,
+    QoSProfile,
+    ReliabilityPolicy,
+    SingleThreadedExecutor,
+    init,
+    message,
+    parameter_value_to_python,
+    service,
+)
+from dyn_nodes.recording.info import bag_summary
+
+ROOT = Path(__file__).parents[2]
+ARGUMENTS = ('exchange_period:=0.002', 'use_sim_time:=true', 'record:=true')
+NODES = ('dynamics_node', 'hydraulic_actuator_node', 'controller_node', 'recorder_node')
+PATIENCE = 240.0
+"""The first start of a machine compiles its dynamics, s."""
+
+TOPICS = {
+    '/clock': 'rosgraph_msgs/msg/Clock',
+    '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
+    '/events': 'diagnostic_msgs/msg/DiagnosticStatus',
+    '/ground_reactions/front_left': 'geometry_msgs/msg/WrenchStamped',
+    '/hydraulics/boom/head_pressure': 'sensor_msgs/msg/FluidPressure',
+    '/hydraulics/boom/spool': 'std_msgs/msg/Float64',
+    '/joint_command': 'sensor_msgs/msg/JointState',
+    '/joint_reactions/boom_joint': 'geometry_msgs/msg/WrenchStamped',
+    '/joint_states': 'sensor_msgs/msg/JointState',
+    '/markers': 'visualization_msgs/msg/MarkerArray',
+    '/odom': 'nav_msgs/msg/Odometry',
+    '/robot_description': 'std_msgs/msg/String',
+    '/stability/center_of_mass': 'geometry_msgs/msg/PointStamped',
+    '/stability/force_angle': 'std_msgs/msg/Float64',
+    '/stability/force_angle/edges': 'std_msgs/msg/Float64MultiArray',
+    '/stability/support_polygon': 'geometry_msgs/msg/PolygonStamped',
+    '/stability/zmp': 'geometry_msgs/msg/PointStamped',
+    '/task_phase': 'std_msgs/msg/String',
+    '/tf': 'tf2_msgs/msg/TFMessage',
+    '/tf_static': 'tf2_msgs/msg/TFMessage',
+    '/valve_commands': 'std_msgs/msg/Float64MultiArray',
+}
+LATCHED = {'/robot_description', '/tf_static', '/task_phase'}
+LISTENED = {
+    '/joint_command': 'dynamics_node',
+    '/payload': 'dynamics_node',
+    '/valve_commands': 'hydraulic_actuator_node',
+    '/joint_trajectory': 'controller_node',
+    '/cmd_vel': 'controller_node',
+}
+
+
+class System:
+    """A launched machine and a node that listens to it."""
+
+    def __init__(self, words: list[str], folder: Path) -> None:
+        self.log = folder / 'launch.log'
+        self.bag = folder / 'bag'
+        environment = {**os.environ, 'PYTHONUNBUFFERED': '1', 'ROS_LOG_DIR': str(folder / 'ros_log')}
+        words = [*words, *ARGUMENTS, f'bag:={self.bag}']
+        with self.log.open('w') as out:
+            self.process = subprocess.Popen(
+                words, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        self.context = Context()
+        init(args=[], context=self.context)
+        override = [Parameter('use_sim_time', value=True)]
+        self.node = Node('tester', context=self.context, parameter_overrides=override)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.states: list[Any] = []
+        kind = message('sensor_msgs/msg/JointState')
+        self.node.create_subscription(kind, 'joint_states', self._on_state, QoSProfile(depth=10))
+
+    def _on_state(self, msg: Any) -> None:
+        self.states = [*self.states[-20:], msg]
+
+    def text(self) -> str:
+        return self.log.read_text(errors='replace')
+
+    def until(self, condition: Callable[[], Any], what: str, timeout: float = 30.0) -> None:
+        end = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < end, f'{what}\n{self.text()[-4000:]}'
+            assert self.process.poll() is None, f'the launch ended\n{self.text()[-4000:]}'
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def call(self, kind: Any, name: str, request: Any) -> Any:
+        client = self.node.create_client(kind, name)
+        try:
+            self.until(client.service_is_ready, f'no service {name}')
+            future = client.call_async(request)
+            self.until(future.done, f'no answer from {name}')
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
+    def stop(self) -> int:
+        """SIGINT to all, as Ctrl-C gives it; kill what remains."""
+        for number, patience in ((signal.SIGINT, 40.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
+            if self.process.poll() is not None:
+                break
+            os.killpg(self.process.pid, number)
+            try:
+                self.process.wait(patience)
+            except subprocess.TimeoutExpired:
+                continue
+        return self.process.returncode
+
+    def close(self) -> None:
+        self.stop()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+
+@pytest.fixture(
+    scope='module',
+    params=[pytest.param('embedded', marks=pytest.mark.slow), pytest.param('ros2', marks=pytest.mark.ros2)],
+)
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    if request.param == 'ros2':
+        words = ['ros2', 'launch', 'dyn_nodes', 'log_loader.launch.xml']
+        if shutil.which('ros2') is None:
+            pytest.skip('no ros2 command: no ROS 2 is sourced')
+        if not installed('dyn_nodes'):
+            pytest.skip('dyn_nodes is not in the ament index: build the workspace by colcon and source it')
+    else:
+        words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader']
+        if RUNTIME != 'embedded':
+            pytest.skip('rclpy is here: the same is tested on it')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROS_DOMAIN_ID', str(1 + (os.getpid() * 13 + 7) % 95))
+        made = System(words, tmp_path_factory.mktemp(request.param))
+        try:
+            made.until(lambda: len(made.states) > 5, 'no joint_states', PATIENCE)
+            made.until(lambda: set(NODES) <= set(made.node.get_node_names()), 'not all nodes are there', 60.0)
+            yield made
+        finally:
+            made.close()
+
+
+def installed(package: str) -> bool:
+    """Tell whether the ament index of the sourced workspaces has a package."""
+    entries = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    marker = Path('share/ament_index/resource_index/packages') / package
+    return any((Path(entry) / marker).is_file() for entry in entries if entry)
+
+
+# -- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_every_topic_has_its_type(system: System) -> None:
+    def found() -> dict[str, list[str]]:
+        return dict(system.node.get_topic_names_and_types())
+
+    system.until(lambda: set(TOPICS) <= set(found()), 'not every topic is there')
+    types = found()
+    assert {topic: types[topic] for topic in TOPICS} == {topic: [kind] for topic, kind in TOPICS.items()}
+
+
+def test_publishers_are_reliable_and_the_latched_ones_latched(system: System) -> None:
+    for topic in TOPICS:
+        infos = system.node.get_publishers_info_by_topic(topic)
+        assert infos, topic
+        for info in infos:
+            assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE, topic
+            wanted = DurabilityPolicy.TRANSIENT_LOCAL if topic in LATCHED else DurabilityPolicy.VOLATILE
+            assert info.qos_profile.durability == wanted, topic
+
+
+def test_commands_are_heard_by_the_right_node(system: System) -> None:
+    for topic, node in LISTENED.items():
+        listeners = {info.node_name for info in system.node.get_subscriptions_info_by_topic(topic)}
+        assert node in listeners, f'{topic}: {listeners}'
+
+
+def test_the_description_comes_to_a_late_listener(system: System) -> None:
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    heard: list[Any] = []
+    subscription = system.node.create_subscription(
+        message('std_msgs/msg/String'), 'robot_description', heard.append, latched
+    )
+    system.until(lambda: heard, 'no robot_description')
+    system.node.destroy_subscription(subscription)
+    assert '<robot' in heard[0].data
+    assert 'boom_joint' in heard[0].data
+
+
+def test_messages_are_sane(system: System) -> None:
+    heard: dict[str, list[Any]] = {topic: [] for topic in TOPICS}
+    subscriptions = []
+    for topic, kind in TOPICS.items():
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if topic in LATCHED else DurabilityPolicy.VOLATILE
+        qos = QoSProfile(depth=5, durability=durability)
+        subscriptions.append(system.node.create_subscription(message(kind), topic, heard[topic].append, qos))
+    rare = {'/events', '/tf_static'}  # nothing need have happened; the log-loader may have no fixed joint
+    system.until(lambda: all(heard[topic] for topic in set(TOPICS) - rare), 'not every topic speaks')
+    for subscription in subscriptions:
+        system.node.destroy_subscription(subscription)
+    states = heard['/joint_states'][-1]
+    assert sorted(states.name) == ['boom_joint', 'stick_joint', 'swing_joint']
+    assert len(states.position) == len(states.velocity) == len(states.effort) == 3
+    assert heard['/ground_reactions/front_left'][-1].wrench.force.z > 1e3
+    assert len(heard['/stability/support_polygon'][-1].polygon.points) == 4
+    assert {transform.header.frame_id for transform in heard['/tf'][-1].transforms} >= {'odom'}
+    edges = heard['/stability/force_angle/edges'][-1]
+    assert len(edges.data) == edges.layout.dim[0].size == 4
+    assert heard['/hydraulics/boom/head_pressure'][-1].fluid_pressure > 0.0
+
+
+# -- parameters, services, time --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_every_parameter_is_described(system: System, node: str) -> None:
+    kinds = {name: service(f'rcl_interfaces/srv/{name}') for name in ('ListParameters', 'DescribeParameters')}
+    listed = system.call(kinds['ListParameters'], f'{node}/list_parameters', kinds['ListParameters'].Request())
+    ours = [name for name in listed.result.names if not name.startswith(('use_sim_time', 'qos_', 'start_type'))]
+    assert len(ours) > 4
+    request = kinds['DescribeParameters'].Request(names=ours)
+    described = system.call(kinds['DescribeParameters'], f'{node}/describe_parameters', request)
+    assert len(described.descriptors) == len(ours)
+    assert [item.name for item in described.descriptors if not item.description] == []
+    if node == 'dynamics_node':
+        bounds = {item.name: item.floating_point_range for item in described.descriptors}
+        assert bounds['speed'][0].from_value == 0.01
+        assert {item.name for item in described.descriptors if not item.read_only} >= {'speed', 'slope_pitch'}
+
+
+def test_a_parameter_is_set_within_its_range_only(system: System) -> None:
+    kind = service('rcl_interfaces/srv/SetParameters')
+
+    def put(name: str, value: Any) -> Any:
+        parameters = [Parameter(name, value=value).to_parameter_msg()]
+        request = kind.Request(parameters=parameters)
+        return system.call(kind, 'dynamics_node/set_parameters', request).results[0]
+
+    assert put('slope_pitch', 0.01).successful
+    assert put('slope_pitch', 0.0).successful
+    for name, value in (('speed', 1e6), ('machine', 'other'), ('speed', 'fast')):
+        result = put(name, value)
+        assert not result.successful
+        assert result.reason
+    getter = service('rcl_interfaces/srv/GetParameters')
+    got = system.call(getter, 'dynamics_node/get_parameters', getter.Request(names=['speed', 'machine']))
+    assert [parameter_value_to_python(value) for value in got.values] == [1.0, 'log_loader']
+
+
+def test_simulated_time_is_that_of_the_joint_states(system: System) -> None:
+    clock = system.node.get_clock()
+    system.until(lambda: 0 < clock.now().nanoseconds < 10**15, 'the clock of a node with use_sim_time does not follow')
+    before = len(system.states), clock.now().nanoseconds
+    system.until(lambda: clock.now().nanoseconds > before[1] + 10**8, 'the clock stands still')
+    stamp = system.states[-1].header.stamp
+    assert abs(clock.now().nanoseconds - stamp.sec * 10**9 - stamp.nanosec) < 2 * 10**9
+
+
+def test_pause_step_and_reset(system: System) -> None:
+    switch, trigger = service('std_srvs/srv/SetBool'), service('std_srvs/srv/Trigger')
+
+    def stamp() -> int:
+        return system.states[-1].header.stamp.sec * 10**9 + system.states[-1].header.stamp.nanosec
+
+    assert system.call(switch, 'dynamics_node/pause', switch.Request(data=True)).success
+    for _ in range(20):
+        system.executor.spin_once(timeout_sec=0.05)
+    still = stamp()
+    assert system.call(trigger, 'dynamics_node/step', trigger.Request()).success
+    system.until(lambda: stamp() > still, 'a step did not advance time')
+    assert stamp() - still == 2_000_000
+    assert system.call(trigger, 'dynamics_node/reset', trigger.Request()).success
+    assert system.call(switch, 'dynamics_node/pause', switch.Request(data=False)).success
+    system.until(lambda: 0 < stamp() < still, 'a reset did not begin again')
+
+
+# -- the commands of ROS ---------------------------------------------------------------------------------------------
+
+
+def ros2(*words: str, timeout: float = 60.0) -> str:
+    run = subprocess.run(['ros2', *words], capture_output=True, text=True, timeout=timeout, check=False)
+    assert run.returncode == 0, f'ros2 {" ".join(words)}\n{run.stdout}\n{run.stderr}'
+    return run.stdout
+
+
+def only_on_ros(system: System) -> None:
+    if RUNTIME == 'embedded':
+        pytest.skip('needs the ros2 command')
+
+
+def test_the_command_line_of_ros_sees_it(system: System) -> None:
+    only_on_ros(system)
+    look = ('--no-daemon', '--spin-time', '5')  # a daemon would stay behind
+    assert '/joint_states [sensor_msgs/msg/JointState]' in ros2('topic', 'list', '-t', *look)
+    assert 'Reliability: RELIABLE' in ros2('topic', 'info', '-v', '/joint_states', *look)
+    assert 'boom_joint' in ros2('topic', 'echo', '--once', '/joint_states', 'sensor_msgs/msg/JointState')
+    assert '/dynamics_node' in ros2('node', 'list', *look)
+    assert 'rad' in ros2('param', 'describe', '/dynamics_node', 'slope_pitch', *look)
+    assert 'success=True' in ros2('service', 'call', '/dynamics_node/pause', 'std_srvs/srv/SetBool', '{data: false}')
+
+
+def test_a_bag_of_ros_is_recorded_and_read_back(system: System, tmp_path: Path) -> None:
+    only_on_ros(system)
+    bag = tmp_path / 'bag'
+    topics = ['/joint_states', '/clock', '/stability/force_angle', '/robot_description']
+    option = ['--topics'] if '--topics' in ros2('bag', 'record', '--help') else []  # since Kilted
+    recorder = subprocess.Popen(
+        ['ros2', 'bag', 'record', '-o', str(bag), *option, *topics], stdin=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 60.0
+        while time.monotonic() < deadline:
+            system.executor.spin_once(timeout_sec=0.05)
+            listeners = system.node.get_subscriptions_info_by_topic('/stability/force_angle')
+            if any('rosbag' in info.node_name for info in listeners):
+                break
+        end = time.monotonic() + 4.0
+        while time.monotonic() < end:
+            system.executor.spin_once(timeout_sec=0.05)
+    finally:
+        os.killpg(recorder.pid, signal.SIGINT)
+        try:
+            recorder.wait(30.0)
+        except subprocess.TimeoutExpired:
+            os.killpg(recorder.pid, signal.SIGKILL)
+            recorder.wait(10.0)
+    assert 'Topic: /joint_states' in ros2('bag', 'info', str(bag))
+    counts = read_bag(bag)
+    assert counts['/joint_states'] > 200
+    assert counts['/stability/force_angle'] > 20
+    assert counts['/robot_description'] == 1
+
+
+def read_bag(bag: Path) -> dict[str, int]:
+    """Return how many messages of each topic ROS's own reader finds, each deserialized."""
+    rosbag2_py = pytest.importorskip('rosbag2_py')
+    from rclpy.serialization import deserialize_message
+    from rosidl_runtime_py.utilities import get_message
+
+    reader = rosbag2_py.SequentialReader()
+    storage = 'mcap' if any(bag.glob('*.mcap')) else 'sqlite3'
+    reader.open(
+        rosbag2_py.StorageOptions(uri=str(bag), storage_id=storage),
+        rosbag2_py.ConverterOptions(input_serialization_format='cdr', output_serialization_format='cdr'),
+    )
+    types = {topic.name: get_message(topic.type) for topic in reader.get_all_topics_and_types()}
+    counts = dict.fromkeys(types, 0)
+    while reader.has_next():
+        topic, data, _ = reader.read_next()
+        deserialize_message(data, types[topic])
+        counts[topic] += 1
+    return counts
+
+
+# -- the end: keep this test the last that uses the system -----------------------------------------------------------
+
+
+def test_ctrl_c_ends_everything_and_the_bag_is_whole(system: System) -> None:
+    system.stop()
+    text = system.text()
+    assert 'Traceback' not in text, text[-4000:]
+    for node in NODES:
+        assert 'process has finished cleanly' in text, text[-4000:]
+        assert f'[ERROR] [{node}' not in text, text[-4000:]
+    assert (system.bag / 'metadata.yaml').is_file()
+    if RUNTIME == 'embedded':
+        counts = {topic.name: topic.count for topic in bag_summary(system.bag).topics}
+    else:
+        counts = read_bag(system.bag)
+    assert counts['/joint_states'] > 100
+    assert set(TOPICS) - {'/events', '/tf_static'} <= {topic for topic, count in counts.items() if count}
+
+
+# -- launch_testing --------------------------------------------------------------------------------------------------
+
+FILES = {
+    'log_loader': ('mode:=realtime exchange_period:=0.002', 'dynamics_node hydraulic_actuator_node controller_node'),
+    'log_loader monolithic': ('monolithic:=true record:=true', 'dynamics_node controller_node recorder_node'),
+    'log_loader_planar': ('mode:=lockstep', 'dynamics_node hydraulic_actuator_node controller_node'),
+    'machine': ('', 'dynamics_node'),
+}
+
+
+@pytest.mark.ros2
+@pytest.mark.parametrize('case', list(FILES))
+def test_a_launch_file_under_launch_testing(case: str, domain: int, tmp_path: Path) -> None:
+    if importlib.util.find_spec('launch_testing') is None:
+        pytest.skip('launch_testing is not installed')
+    arguments, nodes = FILES[case]
+    if 'record' in arguments:
+        arguments += f' bag:={tmp_path / "bag"}'
+    environment = {
+        **os.environ,
+        'DYN_NODES_LAUNCH_FILE': str(ROOT / 'launch' / f'{case.partition(" ")[0]}.launch.xml'),
+        'DYN_NODES_LAUNCH_ARGUMENTS': arguments,
+        'DYN_NODES_EXPECTED_NODES': nodes,
+        'ROS_LOG_DIR': str(tmp_path),
+    }
+    words = [
+        sys.executable,
+        '-m',
+        'launch_testing.launch_test',
+        str(Path(__file__).with_name('launch_file_under_test.py')),
+    ]
+    process = subprocess.Popen(
+        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        output, _ = process.communicate(timeout=PATIENCE + 60.0)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        pytest.fail(output[-4000:])
+    assert process.returncode == 0, output[-6000:]
