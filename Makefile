@@ -6,20 +6,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP_FILES := setup.py setup.cfg pyproject.toml
 
-# FAST=1: no dashboard.  RECOVERY=0: nobody pulls the arm back.
+# FAST=1: no dashboard, no cockpit.  RECOVERY=0: nobody pulls the arm back.
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench lint format docs clean
+.PHONY: help demo test test-slow bench lint format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
-	@echo '                   FAST=1 without the dashboard   RECOVERY=0 nobody recovers it: it overturns'
+	@echo '                   FAST=1 without dashboard and cockpit   RECOVERY=0 nobody recovers it: it overturns'
 	@echo 'make test        the tests, a few minutes        ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
-	@echo 'make lint        ruff and mypy                   make format lets ruff change the files'
+	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
+	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
+	@echo 'make docs-images the picture of the cockpit in the README, by its browser test (needs Chromium)'
 	@echo 'make clean       removes .venv, build/ and caches; runs/ stays'
 	@echo
 	@echo 'All set themselves up in $(VENV) first. PYTHON=... chooses the interpreter (now: $(PYTHON)).'
@@ -60,6 +62,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@$(MAKE) --no-print-directory docs-site
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -67,6 +70,14 @@ format: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/report_image.py runs/latest/report.html docs/images/report.png
+
+docs-images: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest test/viewer/test_cockpit_in_browser.py -q
+	cp build/screenshots/cockpit.png docs/images/cockpit.png
+
+# a warning of the builder is an error; the theme's own notice about its successor is none
+docs-site: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

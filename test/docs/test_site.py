@@ -1,0 +1,86 @@
+"""The documentation as a site: builds without warnings, needs no network to be read, says what the code says."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytest.importorskip('mkdocs')
+pytest.importorskip('material')
+FETCHED = re.compile(r'<(?:script|img|link|source|iframe)\b[^>]*?(?:src|href)="(https?:)?//[^"]*"')
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('site')
+    command = [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(folder)]
+    environment = {**os.environ, 'NO_MKDOCS_2_WARNING': '1'}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert 'WARNING' not in done.stderr
+    return folder
+
+
+def pages(site: Path) -> dict[str, str]:
+    return {str(path.relative_to(site)): path.read_text() for path in site.rglob('*.html')}
+
+
+def test_every_theory_page_opens_with_its_symbols_and_has_its_equations(site):
+    for name in ('multibody', 'contact', 'hydraulics', 'stability', 'hybrid'):
+        text = (site / 'theory' / f'{name}.html').read_text()
+        table = text.index('<th>Symbol</th>')
+        for heading in ('Size', 'Description', 'name in code'):
+            assert f'<th>{heading}</th>' in text[table : table + 400]
+        assert '<h2' not in text[text.index('<h1') : table], 'the table comes first'
+        assert text.count('<math') >= 8
+        assert 'class="arithmatex"' not in text, 'an equation that was not rendered'
+
+
+def test_nothing_is_fetched_when_a_page_is_read(site):
+    for name, text in pages(site).items():
+        assert not FETCHED.search(text), f'{name}: {FETCHED.search(text).group(0)}'
+    styles = ''.join(path.read_text() for path in site.rglob('*.css'))
+    assert not re.search(r'@import|url\(["\']?(https?:)?//', styles)
+
+
+def test_links_between_pages_and_pictures_lead_somewhere(site):
+    for name, text in pages(site).items():
+        if name == '404.html':
+            continue
+        for link in re.findall(r'(?:href|src)="([^"#?:]+)["#?]', text):
+            assert ((site / name).parent / link).resolve().exists(), f'{name}: {link}'
+
+
+@pytest.mark.parametrize('page', ['multibody', 'contact', 'hydraulics', 'stability', 'hybrid', 'compile'])
+def test_names_in_code_are_names_in_the_code(page):
+    """The last column of the table of symbols: identifiers, methods, keys."""
+    source = '\n'.join(path.read_text() for path in (ROOT / 'dyn_nodes').rglob('*.py'))
+    rows = re.findall(r'^\|.*\|(.*)\|$', (ROOT / 'docs' / 'theory' / f'{page}.md').read_text(), re.MULTILINE)
+    names = [name for row in rows for name in re.findall(r'`([A-Za-z_.]+)(?:\(\))?`', row)]
+    assert names
+    for name in names:
+        for part in name.split('.'):
+            assert re.search(rf'\b{part}\b', source), name
+
+
+def test_every_node_has_its_place_in_the_reference():
+    text = (ROOT / 'docs' / 'nodes.md').read_text()
+    nodes = {path.stem for path in (ROOT / 'dyn_nodes' / 'nodes').glob('*_node.py')}
+    assert nodes <= set(re.findall(r'^## (\w+_node)$', text, re.MULTILINE))
+
+
+def test_the_types_of_the_reference_are_message_types():
+    definitions = importlib.import_module('dyn_nodes.middleware.embedded.types')
+    text = (ROOT / 'docs' / 'nodes.md').read_text()
+    types = set(re.findall(r'\[(\w+/(?:msg|srv)/\w+)\]', text))
+    assert len(types) > 15
+    for name in types:
+        package, kind, message = name.split('/')
+        assert (definitions.message if kind == 'msg' else definitions.service)(name), (package, message)
