@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.constraints import ConstraintBlocks, RollingArm, RollingWheel, analyse, constrained_dynamics
+from dyn_nodes.constraints import (
+    ConstraintBlocks,
+    Loop,
+    RollingArm,
+    RollingWheel,
+    analyse,
+    constrained_dynamics,
+    world_frame,
+)
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies.yesiloglu_2007.models import Model
@@ -293,8 +301,8 @@ def pitch_of(q: np.ndarray) -> float:
     return float(np.arctan2(2 * (y * z + w * x), 1 - 2 * (x * x + y * y)))
 
 
-@pytest.mark.pins('yesiloglu-2007/6.9/instant')
-def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
+def cart_in_a_turn() -> Model:
+    """The cart at 0.3 m/s and 0.5 rad/s, its rod not pitching."""
     model = cart()
     v, yaw = 0.3, 0.5
     model.v[2], model.v[4] = yaw, v
@@ -303,6 +311,12 @@ def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
         model.v[model.tree.velocity_index(f'{name}_drive')] = spin
         model.v[model.tree.velocity_index(f'{name}_leg')] = -spin
         model.v[model.tree.velocity_index(f'{name}_pivot')] = -yaw
+    return model
+
+
+@pytest.mark.pins('yesiloglu-2007/6.9/instant')
+def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
+    model = cart_in_a_turn()
     system = model.blocks()
     assert np.abs(system.at(model.q, model.v).J @ model.v).max() < 1e-12
     solution = constrained_dynamics(system, model.q, model.v, forward(model, {'left_drive': 0.25, 'right_drive': 0.5}))
@@ -323,6 +337,33 @@ def test_small_inertias_in_the_carts_arms_err_in_proportion():
         a = constrained_dynamics(system, model.q, model.v, tau, method='pseudo_inverse').acceleration
         exact = constrained_dynamics(cart().blocks(), cart().q, cart().v, tau).acceleration
         assert 0.1 * error < np.abs(a - exact).max() < 10 * error
+
+
+def frame_rows(model: Model) -> ConstraintBlocks:
+    """The system with its contacts held instead of rolling: J and dJ/dt v of the tips alone."""
+    held_tips = [Loop.frame(c.name, c.tip, world_frame()) for c in model.constraints]
+    return ConstraintBlocks(model.tree, held_tips, gravity=model.gravity)
+
+
+@pytest.mark.pins('yesiloglu-2007/6.9/printed')
+def test_the_printed_rolling_column_drives_backwards_and_without_its_bias_nothing_pulls_sideways():
+    model = cart()
+    rolling, held_tips = model.blocks().at(model.q), frame_rows(model).at(model.q)
+    column = held_tips.J - rolling.J  # the rolling terms
+
+    def solve(b, J, gamma, tau):
+        saddle = np.block([[b.M, -J.T], [J, np.zeros((12, 12))]])
+        return np.linalg.lstsq(saddle, np.r_[tau - b.h, gamma], rcond=1e-12)[0]
+
+    tau = forward(model, {'left_drive': 0.5, 'right_drive': 0.5})
+    assert solve(rolling, rolling.J, rolling.gamma, tau)[4] == pytest.approx(0.3125, abs=1e-9)
+    assert solve(rolling, held_tips.J + column, rolling.gamma, tau)[4] == pytest.approx(-0.3125, abs=1e-9)
+    moving = cart_in_a_turn()
+    tau = forward(moving, {'left_drive': 0.25, 'right_drive': 0.5})
+    b = moving.blocks().at(moving.q, moving.v)
+    without_bias = frame_rows(moving).at(moving.q, moving.v).gamma
+    lateral = solve(b, b.J, without_bias, tau)[[14 + 3, 14 + 9]]
+    assert lateral == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 # --- platform -------------------------------------------------------------------------------------------------------
