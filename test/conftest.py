@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,10 @@ if settings is not None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With `-m ros2` import only files with such tests: the others need packages that a ROS 2 workspace lacks."""
-    if config.option.markexpr != 'ros2' or collection_path.suffix != '.py':
+    if config.option.markexpr != 'ros2':
+        return None
+    if collection_path.name == 'middleware' and importlib.util.find_spec('cyclonedds') is None:
+        return True
+    if collection_path.suffix != '.py':
         return None
     return 'mark.ros2' not in collection_path.read_text(encoding='utf-8') or None
