@@ -23,10 +23,21 @@ LARGEST = 20.0
 class Spring(Protocol):
     """A joint's linear spring and damper."""
 
-    joint: str
-    stiffness: float
-    damping: float
-    rest: float
+    @property
+    def joint(self) -> str:
+        """Name."""
+
+    @property
+    def stiffness(self) -> float:
+        """N m/rad or N/m."""
+
+    @property
+    def damping(self) -> float:
+        """N m s/rad or N s/m."""
+
+    @property
+    def rest(self) -> float:
+        """Unstressed position, rad or m."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -292,3 +292,48 @@ def deficient_arm() -> Model:
     v[tree.velocity_index('load_vy')] = LINK_LENGTH * LINK_RATE
     grasp = Loop.frame('grasp', tree.frame('load'), tree.frame('tip'))
     return Model('deficient_arm', tree, (grasp,), q, v, gravity=GRAVITY_DOWN_Y, actuated=('hinge',))
+
+
+# -- slider-crank
+SLIDER_CRANK, SLIDER_ROD = 0.15, 0.5
+SLIDER_MASSES = (2.0, 1.5, 3.0)
+SLIDER_ANGLE, SLIDER_RATE, SLIDER_TORQUE = 0.6, 5.0, 3.0
+
+
+def slider_crank() -> Model:
+    """Return a crank, a connecting rod and a piston along x, crank turning; gravity along -y."""
+    builder = TreeBuilder()
+    crank, rod_mass, piston = SLIDER_MASSES
+    a = builder.add_joint(
+        'crank',
+        -1,
+        'revolute',
+        Z,
+        mass=crank,
+        com=(0.5 * SLIDER_CRANK, 0.0, 0.0),
+        inertia=rod(crank, SLIDER_CRANK),
+    )
+    b = builder.add_joint(
+        'rod',
+        a,
+        'revolute',
+        Z,
+        p=(SLIDER_CRANK, 0.0, 0.0),
+        mass=rod_mass,
+        com=(0.5 * SLIDER_ROD, 0.0, 0.0),
+        inertia=rod(rod_mass, SLIDER_ROD),
+    )
+    builder.add_joint('piston', -1, 'prismatic', X, mass=piston)
+    builder.add_frame('pin', b, p=(SLIDER_ROD, 0.0, 0.0))
+    tree = builder.build()
+    lean = np.arcsin(SLIDER_CRANK / SLIDER_ROD * np.sin(SLIDER_ANGLE))
+    travel = SLIDER_CRANK * np.cos(SLIDER_ANGLE) + SLIDER_ROD * np.cos(lean)
+    lean_rate = SLIDER_CRANK * np.cos(SLIDER_ANGLE) / (SLIDER_ROD * np.cos(lean)) * SLIDER_RATE
+    speed = -SLIDER_CRANK * np.sin(SLIDER_ANGLE) * SLIDER_RATE - SLIDER_ROD * np.sin(lean) * lean_rate
+    q, v = state_of(
+        tree,
+        {'crank': SLIDER_ANGLE, 'rod': -lean - SLIDER_ANGLE, 'piston': travel},
+        {'crank': SLIDER_RATE, 'rod': -lean_rate - SLIDER_RATE, 'piston': speed},
+    )
+    pin = Loop.planar('pin', tree.frame('piston'), tree.frame('pin'), rotation=False)
+    return Model('slider_crank', tree, (pin,), q, v, gravity=GRAVITY_DOWN_Y, actuated=('crank',))

@@ -1,0 +1,224 @@
+"""Closed mechanisms and deficient arms: four-bar with pseudo joints, slider-crank, one link with a load (C11, C12)."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from dyn_nodes.constraints import (
+    METHODS,
+    MethodError,
+    analyse,
+    constrained_dynamics,
+    hold_pseudo_joints,
+    subspace_dynamics,
+)
+from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.yesiloglu_2007 import drawing, models
+
+Array = NDArray[np.float64]
+G = 9.81
+OUT_OF_PLANE = tuple(f'arm_{arm}_{suffix}' for arm in (1, 2) for suffix, _, _ in models.OUT_OF_PLANE)
+
+
+def parallelogram_acceleration(angle: float, coupler: float = models.COUPLER_MASS) -> float:
+    """Return the cranks' acceleration, rad/s2, in closed form: the coupler only translates, both cranks turn alike."""
+    L, crank = models.BAR_CRANK, models.CRANK_MASS
+    moment = models.CRANK_TORQUE - (crank + coupler) * G * L * np.cos(angle)
+    return float(moment / (2 / 3 * crank * L**2 + coupler * L**2))
+
+
+def drive(model: models.Model, torque: float) -> Array:
+    """Return generalized forces (nv,) with a torque on the first actuated joint, N m."""
+    tau = np.zeros(model.tree.nv)
+    tau[model.tree.velocity_index(model.actuated[0])] = torque
+    return tau
+
+
+@study('yesiloglu-2007/four-bar', 'Parallelogram four-bar: redundant rows, pseudo joints and the rank theorem')
+def four_bar(s: StudyRun) -> None:
+    """Check the variants of section 6.6 and a run against the closed form."""
+    exact = parallelogram_acceleration(models.CRANK_ANGLE)
+    s.near('closed form, rad/s2', 'spec 6.6', -7.62692307692, exact, absolute=1e-10)
+    for planar, rows, rank in ((True, 6, 6), (False, 12, 9)):
+        model = models.four_bar(planar)
+        system = model.blocks()
+        where = 'plane' if planar else 'space'
+        solution = constrained_dynamics(system, model.q, model.v, drive(model, models.CRANK_TORQUE), method='saddle')
+        report = analyse(system, model.q, actuated=model.actuated)
+        found = [report.rows, report.rank, report.mobility]
+        s.holds(
+            f'{where}: rows, rank, mobility',
+            'spec 6.6',
+            found == [rows, rank, 1],
+            expected=[rows, rank, 1],
+            value=found,
+        )
+        s.near(f'{where}: acceleration, rad/s2', 'spec 6.6', exact, float(solution.acceleration[0]), relative=1e-11)
+        force = solution.force('grasp_1')[1 if planar else 3]
+        s.near(f'{where}: force of arm 1 on the coupler, x, N', 'spec 6.6', -3.0475248692, float(force), absolute=1e-9)
+    _pseudo_joints(s)
+    _four_bar_run(s)
+
+
+def _pseudo_joints(s: StudyRun) -> None:
+    names: tuple[str, ...] = ('slider_1', 'slider_2')
+    model = models.four_bar(pseudo=names)
+    held = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model, models.CRANK_TORQUE), names)
+    for name, expected in zip(names, (18.2098719511, 22.8286741046)):
+        s.near(f'axial force of crank {name[-1]}, N', 'Fig. 4.5, spec 6.6', expected, held.efforts[name], absolute=1e-9)
+    s.holds('sliders: case', 'C12', held.case == 'regular', expected='regular', value=held.case)
+    for names, rows, rank, printed in (
+        (OUT_OF_PLANE[:3], 12, 0, -7.69996),
+        ((OUT_OF_PLANE[0], OUT_OF_PLANE[2]), 11, 0, -7.67617),
+        (OUT_OF_PLANE, 12, 3, -7.76827),
+    ):
+        model = models.four_bar(planar=False, pseudo=names, pseudo_mass=0.05)
+        held = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model, models.CRANK_TORQUE), names)
+        found = [held.rows_rank, held.rank]
+        label = f'{len(names)} pseudo joints out of the plane'
+        s.holds(
+            f'{label}: rank of [J A], of d4', 'rank theorem', found == [rows, rank], expected=[rows, rank], value=found
+        )
+        s.near(f'{label}: acceleration, rad/s2', 'spec 6.6', printed, float(held.acceleration[0]), absolute=5e-6)
+
+
+def _four_bar_run(s: StudyRun) -> None:
+    model = models.four_bar()
+    system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
+    times = np.linspace(0.0, 2.0, 201)
+    torque = Inputs.constant({'crank_1': models.CRANK_TORQUE})
+    run = system.run(model.q, model.v, times, torque, step=1e-3)
+
+    def rate(_: float, x: Array) -> list[float]:
+        return [float(x[1]), parallelogram_acceleration(float(x[0]))]
+
+    start = [models.CRANK_ANGLE, models.CRANK_RATE]
+    witness = solve_ivp(rate, (0.0, 2.0), start, 'DOP853', times, rtol=1e-12, atol=1e-12)
+    # where the parallelogram lies flat it could fold over: the rank drops there, and the comparison ends before
+    flat = np.flatnonzero(np.abs(np.sin(witness.y[0])) < 0.05)
+    until = int(flat[0]) if len(flat) else len(times)
+    apart = float(np.abs(run.position('crank_1')[:until] - witness.y[0][:until]).max())
+    s.near('crank angle before it lies flat, against the closed form, rad', 'spec 6.6', 0.0, apart, absolute=1e-9)
+    balance = float(np.abs(run.energy_balance[:until]).max())
+    s.near('energy less work, J', 'C19', 0.0, balance, absolute=1e-9)
+    s.note(f'The crank lies flat after {times[until - 1]:.2f} s; there a parallelogram can fold over, and rows depend.')
+    s.figure('motion', 'Crank and forces on the coupler', lambda: _motion(run, 'crank_1', ('grasp_1', 'grasp_2')))
+
+
+def _motion(run: ConstrainedRun, crank: str, loops: tuple[str, ...]) -> Figure:
+    channels = {
+        'angle, rad': {crank: run.position(crank)},
+        'rate, rad/s': {crank: run.velocity(crank)},
+        'acceleration, rad/s2': {crank: run.acceleration(crank)},
+    }
+    for loop in loops:
+        force = run.force(loop).T[-2:]
+        channels[f'{loop}\nforce, N'] = {'x': force[0], 'y': force[1]}
+    return drawing.histories(run.times, channels)
+
+
+def slider_terms(angle: float) -> tuple[float, float, float]:
+    """Return I, dI/dangle and dU/dangle of the slider-crank as a system of one freedom: T = I rate^2 / 2.
+
+    I by the velocities of the three bodies, its derivative and that of the weights by hand.
+    """
+    r, length = models.SLIDER_CRANK, models.SLIDER_ROD
+    crank, rod, piston = models.SLIDER_MASSES
+    s, c = np.sin(angle), np.cos(angle)
+    sine = r / length * s
+    cosine = np.sqrt(1 - sine**2)
+    k = r * c / (length * cosine)  # rate of the rod's lean per rate of the crank
+    dk = (-r * s * cosine + r * c * sine * k) / (length * cosine**2)
+    x1, y1 = -r * s - 0.5 * length * sine * k, r * c - 0.5 * length * cosine * k  # of the rod's centre
+    dx1 = -r * c - 0.5 * length * (cosine * k**2 + sine * dk)
+    dy1 = -r * s + 0.5 * length * (sine * k**2 - cosine * dk)
+    x2 = -r * s - length * sine * k  # of the piston
+    dx2 = -r * c - length * (cosine * k**2 + sine * dk)
+    inertia = crank * r**2 / 3 + rod * (x1**2 + y1**2) + rod * length**2 / 12 * k**2 + piston * x2**2
+    slope = 2 * (rod * (x1 * dx1 + y1 * dy1) + rod * length**2 / 12 * k * dk + piston * x2 * dx2)
+    weight = G * (crank * 0.5 * r * c + rod * y1)
+    return float(inertia), float(slope), float(weight)
+
+
+@study('yesiloglu-2007/slider-crank', 'Slider-crank: one loop, one freedom, against its closed equation')
+def slider_crank(s: StudyRun) -> None:
+    """Compare every method and a run with the Lagrange equation of the crank's angle."""
+    model = models.slider_crank()
+    blocks = model.blocks()
+    inertia, slope, weight = slider_terms(models.SLIDER_ANGLE)
+    exact = (models.SLIDER_TORQUE - weight - 0.5 * slope * models.SLIDER_RATE**2) / inertia
+    tau = drive(model, models.SLIDER_TORQUE)
+    for method in METHODS:
+        solution = constrained_dynamics(blocks, model.q, model.v, tau, method=method)
+        s.near(
+            f'crank acceleration, {method}, rad/s2',
+            'closed form',
+            exact,
+            float(solution.acceleration[0]),
+            relative=1e-12,
+        )
+    solution = constrained_dynamics(blocks, model.q, model.v, tau)
+    push = models.SLIDER_MASSES[2] * solution.acceleration[2]
+    s.near('force of the rod on the piston, N', 'Newton', float(push), float(solution.force('pin')[0]), relative=1e-12)
+    report = analyse(blocks, model.q, actuated=model.actuated)
+    found = [report.mobility, report.underactuation]
+    s.holds('mobility, degree of underactuation', 'C1', found == [1, 0], expected=[1, 0], value=found)
+    system = ConstrainedSystem(model.name, blocks, model.actuated)
+    times = np.linspace(0.0, 1.0, 401)
+    run = system.run(model.q, model.v, times, Inputs.constant({'crank': models.SLIDER_TORQUE}), step=1.25e-4)
+
+    def rate(_: float, x: Array) -> list[float]:
+        inertia, slope, weight = slider_terms(float(x[0]))
+        return [float(x[1]), (models.SLIDER_TORQUE - weight - 0.5 * slope * x[1] ** 2) / inertia]
+
+    start = [models.SLIDER_ANGLE, models.SLIDER_RATE]
+    witness = solve_ivp(rate, (0.0, 1.0), start, 'DOP853', times, rtol=1e-12, atol=1e-12)
+    apart = float(np.abs(run.position('crank') - witness.y[0]).max())
+    s.near('crank angle over 1 s against the closed equation, rad', 'closed form', 0.0, apart, absolute=1e-6)
+    s.near('energy less work, J', 'C19', 0.0, float(np.abs(run.energy_balance).max()), absolute=1e-6)
+    s.near('gap of the pin, m', 'C4', 0.0, float(np.abs(run.residual).max()), absolute=1e-8)
+    s.figure('motion', 'Crank and force of the rod on the piston', lambda: _motion(run, 'crank', ('pin',)))
+
+
+@study('yesiloglu-2007/deficient-arm', 'One link that holds a load in space: the subspace form fails its check')
+def deficient_arm(s: StudyRun) -> None:
+    """Check section 6.7: the full closure is right, the source's reduction is not, and is refused."""
+    model = models.deficient_arm()
+    blocks = model.blocks()
+    tau = drive(model, models.LINK_TORQUE)
+    report = analyse(blocks, model.q, actuated=model.actuated)
+    s.holds('rank of the closure, although J has rank 1', 'spec 6.7', report.rank == 6, expected=6, value=report.rank)
+    right = constrained_dynamics(blocks, model.q, model.v, tau)
+    s.near('acceleration, full closure, rad/s2', 'spec 6.7', -18.064779579, float(right.acceleration[0]), absolute=1e-9)
+    wrong = subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']}, refuse=False)
+    s.near(
+        'acceleration, subspace form (wrong)', 'spec 6.7', -17.607160558, float(wrong.acceleration[0]), absolute=1e-9
+    )
+    s.holds('its residual check fails', 'F24', not wrong.valid, expected=False, value=wrong.valid)
+    refused = ''
+    try:
+        subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']})
+    except MethodError as error:
+        refused = str(error)
+    s.holds('it is refused unless asked for', 'F24', 'can not move' in refused, expected=True)
+    system = ConstrainedSystem(model.name, blocks, model.actuated)
+    times = np.linspace(0.0, 2.0, 201)
+    run = system.run(model.q, model.v, times, Inputs.constant({'hinge': models.LINK_TORQUE}), step=2e-3)
+    s.near('energy less work over 2 s, J', 'C19', 0.0, float(np.abs(run.energy_balance).max()), absolute=1e-6)
+    s.figure(
+        'motion',
+        'Hinge, and what the link does to the load',
+        lambda: drawing.histories(
+            run.times,
+            {
+                'angle, rad': {'hinge': run.position('hinge')},
+                'force, N': dict(zip('xyz', run.force('grasp').T[3:])),
+                'moment, N m': dict(zip('xyz', run.force('grasp').T[:3])),
+            },
+        ),
+    )
