@@ -12,6 +12,8 @@ NODES = (
     'recorder_node',
     'viewer_node',
     'teleop_node',
+    'stability_monitor_node',
+    'tip_over_governor_node',
 )
 
 setup(

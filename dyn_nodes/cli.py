@@ -26,11 +26,13 @@ COMMANDS = (
     'teleop',
     'loadchart',
     'fit',
+    'monitor',
     'topic',
     'node',
     'param',
     'service',
     'bag',
+    'graph',
 )
 """In the order of the help. A command whose module isn't there is left out."""
 

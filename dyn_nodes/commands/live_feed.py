@@ -23,7 +23,7 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.model import Machine
 from dyn_nodes.model.machine import CylinderActuator
-from dyn_nodes.nodes.reporting import margin_topic
+from dyn_nodes.nodes.balance_reports import margin_topic
 from dyn_nodes.studies.run_record import attitude_of
 
 MOST_CALLBACKS = 200

@@ -42,6 +42,20 @@ class JointStateReader:
             self._blame('velocity', velocities)
         return positions, velocities
 
+    def read_measured(self, message: Any) -> tuple[Array, Array | None]:
+        """Return positions (n,) and, where the message holds them, velocities (n,); a real machine may not measure any.
+
+        Raises:
+            RefusedError: as `read`.
+        """
+        if len(message.velocity):
+            return self.read(message)
+        if message.name != self._names:
+            self._learn(message.name)
+        positions = self._column('position', message.position)
+        self._blame('position', positions)
+        return positions, None
+
     def efforts(self, message: Any) -> Array | None:
         """Return the measured efforts (n,) of a message that `read` has accepted; None where it holds none.
 

@@ -221,4 +221,4 @@ def _validation(place: str, kind: type, rules: dict[str, Any]) -> tuple[Any, Any
     return low, high, choices
 
 
-MACHINE, TIMING = (tuple(_parse(f'{SHARED}.yaml', '', group)) for group in _load(SHARED).values())
+MACHINE, TIMING = (tuple(_parse(f'{SHARED}.yaml', '', _load(SHARED)[group])) for group in ('machine', 'timing'))

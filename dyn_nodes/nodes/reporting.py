@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes.markers import marker_array
+from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.plant import Plant
@@ -18,13 +18,6 @@ Odometry = message('nav_msgs/msg/Odometry')
 TFMessage = message('tf2_msgs/msg/TFMessage')
 TransformStamped = message('geometry_msgs/msg/TransformStamped')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
-PolygonStamped = message('geometry_msgs/msg/PolygonStamped')
-PointStamped = message('geometry_msgs/msg/PointStamped')
-Point32 = message('geometry_msgs/msg/Point32')
-Float64 = message('std_msgs/msg/Float64')
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
-MarkerArray = message('visualization_msgs/msg/MarkerArray')
 
 
 def set_vector(target: Any, values: Any) -> None:
@@ -68,19 +61,13 @@ class Reporter:
         create = node.create_publisher
         self.odom = create(Odometry, 'odom', qos)
         self.tf = create(TFMessage, '/tf', qos)
-        wheels = [wheel.name for wheel in plant.machine.wheels]
-        self.reactions = {name: create(WrenchStamped, f'ground_reactions/{name}', qos) for name in wheels}
         joints = plant.machine.reactions
         self.joint_reaction = JointReaction(plant.system, joints) if joints else None
         self.child_links = {name: plant.machine.joint(name).child for name in joints}
         self.joint_reactions = {name: create(WrenchStamped, f'joint_reactions/{name}', qos) for name in joints}
         measures = plant.observer.measures if plant.observer else ()
-        self.margins = {name: create(Float64, margin_topic(name), qos) for name in measures}
-        self.edges = {name: create(Float64MultiArray, f'{margin_topic(name)}/edges', qos) for name in measures}
-        self.polygon = create(PolygonStamped, 'stability/support_polygon', qos)
-        self.com = create(PointStamped, 'stability/center_of_mass', qos)
-        self.zmp = create(PointStamped, 'stability/zmp', qos)
-        self.markers = create(MarkerArray, 'markers', qos)
+        wheels = [wheel.name for wheel in plant.machine.wheels]
+        self.balance = BalanceReports(node, wheels, measures, qos, world_frame)
 
     def publish(self, balance: Balance | None, with_markers: bool) -> None:
         """Publish the state of the plant now."""
@@ -88,10 +75,7 @@ class Reporter:
         self._publish_pose(stamp, balance)
         self._publish_joint_reactions(stamp)
         if balance is not None:
-            self._publish_reactions(balance, stamp)
-            self._publish_stability(balance, stamp)
-            if with_markers:
-                self.markers.publish(marker_array(balance, self.world, stamp))
+            self.balance.publish(balance, stamp, with_markers)
 
     def _publish_pose(self, stamp: Any, balance: Balance | None) -> None:
         position, quaternion = self.plant.base_pose()
@@ -110,13 +94,6 @@ class Reporter:
             transforms += self.frames.contacts(self.world, balance, stamp)
         self.tf.publish(TFMessage(transforms=transforms))
 
-    def _publish_reactions(self, balance: Balance, stamp: Any) -> None:
-        for name, force in zip(balance.wheels, balance.forces):
-            wrench = WrenchStamped()
-            wrench.header.stamp, wrench.header.frame_id = stamp, contact_frame(name)
-            set_vector(wrench.wrench.force, force)
-            self.reactions[name].publish(wrench)
-
     def _publish_joint_reactions(self, stamp: Any) -> None:
         """Publish force and torque of the parent on the child at the chosen joints, in the child link's frame."""
         if self.joint_reaction is None:
@@ -129,47 +106,6 @@ class Reporter:
             set_vector(wrench.wrench.force, reaction[:3])
             set_vector(wrench.wrench.torque, reaction[3:])
             self.joint_reactions[name].publish(wrench)
-
-    def _publish_stability(self, balance: Balance, stamp: Any) -> None:
-        for name, margin in balance.margins.items():
-            self.margins[name].publish(Float64(data=float(margin.value)))
-            names = balance.wheels if name == 'load_share' else balance.edge_names
-            self.edges[name].publish(labelled_array(names, margin.edges))
-        polygon = PolygonStamped()
-        polygon.header.stamp, polygon.header.frame_id = stamp, self.world
-        corners = balance.points[balance.polygon]
-        polygon.polygon.points = [Point32(x=float(x), y=float(y), z=float(z)) for x, y, z in corners]
-        self.polygon.publish(polygon)
-        self.com.publish(point_stamped(self.world, stamp, balance.center_of_mass))
-        if np.isfinite(balance.zmp).all():
-            self.zmp.publish(point_stamped(self.world, stamp, (*balance.zmp, 0.0)))
-
-
-def margin_topic(measure: str) -> str:
-    """Return the topic of a measure's margin. `stability/zmp` is the point itself, so its degree has another name."""
-    return f'stability/{"zmp_degree" if measure == "zmp" else measure}'
-
-
-def labelled_array(names: Any, values: Any) -> Any:
-    """Return values with their names as the label of the one dimension, comma-separated."""
-    data = [float(v) for v in values]
-    array = Float64MultiArray(data=data)
-    label = ','.join(names) if len(names) == len(data) else ''
-    array.layout.dim = [MultiArrayDimension(label=label, size=len(data), stride=len(data))]
-    return array
-
-
-def point_stamped(frame: str, stamp: Any, values: Any) -> Any:
-    """Return a PointStamped."""
-    point = PointStamped()
-    point.header.stamp, point.header.frame_id = stamp, frame
-    set_vector(point.point, values)
-    return point
-
-
-def contact_frame(wheel: str) -> str:
-    """Return the name of a wheel's contact frame: x along the heading on the ground, z its normal."""
-    return f'{wheel}_contact'
 
 
 def transform(parent: str, child: str, stamp: Any, position: Any, quaternion: Any) -> Any:

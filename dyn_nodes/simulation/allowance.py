@@ -5,6 +5,7 @@ Safe is a stability degree (see `standing`) of at least `reserve`. A negative al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ from dyn_nodes.simulation.standing import STILL, StandingGround
 from dyn_nodes.stability import zmp_degree
 
 Array = NDArray[np.float64]
-HALVINGS = 24
+STEPS, CLOSE, FINE = 40, 1e-5, 1e-7
+"""Of the search for a limit: steps at most, stability degree and part of the interval at which it ends."""
 PROBES = 8
 REACH_STEP, FINEST_STEP = 0.1, 0.01
 LONGEST_REACH = 30.0
@@ -126,26 +128,25 @@ class Allowances:
 
     # -- payload -----------------------------------------------------------------------------------------------------
 
-    def _safe(self, q: Array, payload: float) -> bool:
-        return self.ground.standing_degree(q, payload) >= self.settings.reserve
+    def _spare(self, q: Array, payload: float) -> float:
+        """Stability degree at rest less the reserve."""
+        return self.ground.standing_degree(q, payload) - self.settings.reserve
 
     def _payload(self, q: Array, payload: float) -> float:
         """Loads that are safe at rest are an interval: every edge holds up to, or from, some mass."""
-        if self._safe(q, payload):
-            if self._safe(q, self._limit):
-                return self._limit - payload
-            return self._halve(lambda mass: self._safe(q, mass), payload, self._limit) - payload
-        for mass in np.linspace(payload, 0.0, PROBES + 1)[1:]:
-            if self._safe(q, mass):
-                return self._halve(lambda m: self._safe(q, m), mass, payload) - payload
-        return -payload
 
-    @staticmethod
-    def _halve(safe, good: float, bad: float) -> float:  # type: ignore[no-untyped-def]
-        for _ in range(HALVINGS):
-            middle = 0.5 * (good + bad)
-            good, bad = (middle, bad) if safe(middle) else (good, middle)
-        return good
+        def spare(mass: float) -> float:
+            return self._spare(q, mass)
+
+        now = spare(payload)
+        if now >= 0.0:
+            most = spare(self._limit)
+            return (self._limit if most >= 0.0 else crossing(spare, payload, now, self._limit, most)) - payload
+        for mass in np.linspace(payload, 0.0, PROBES + 1)[1:]:
+            less = spare(float(mass))
+            if less >= 0.0:
+                return crossing(spare, float(mass), less, payload, now) - payload
+        return -payload
 
     def _payload_in_motion(self, load: Load, payload: float) -> float:
         """Closed form: moment and normal force of every edge are linear in the mass that moves with the implement."""
@@ -209,23 +210,27 @@ class Allowances:
         outwards = self._outwards(start)
         if not outwards.any():
             return 0.0
-        safe_now = self._safe(q, payload)
+        safe_now = self._spare(q, payload) >= 0.0
         sign = 1.0 if safe_now else -1.0
         here, way, step = q, 0.0, REACH_STEP
         while way < LONGEST_REACH and step >= FINEST_STEP:
             there = self._step(here, outwards, start + sign * (way + step) * outwards)
             if there is None:
                 step *= 0.5
-            elif self._safe(there, payload) != safe_now:
-                return sign * (way + self._crossing(here, there, payload, safe_now) * step)
+            elif (self._spare(there, payload) >= 0.0) != safe_now:
+                return sign * (way + self._part(here, there, payload) * step)
             else:
                 here, way = there, way + step
         return sign * way
 
-    def _crossing(self, here: Array, there: Array, payload: float, safe_here: bool) -> float:
-        """Part of the way between two postures up to which it is safe, or from which on."""
-        part = self._halve(lambda s: self._safe(here + s * (there - here), payload) == safe_here, 0.0, 1.0)
-        return part if safe_here else min(1.0, part + 0.5**HALVINGS)
+    def _part(self, here: Array, there: Array, payload: float) -> float:
+        """Part of the way between two postures, one safe and one not, at which that changes; on the safe side."""
+
+        def spare(part: float) -> float:
+            return self._spare(here + part * (there - here), payload)
+
+        start, end = spare(0.0), spare(1.0)
+        return crossing(spare, 0.0, start, 1.0, end) if start >= 0.0 else crossing(spare, 1.0, end, 0.0, start)
 
     # -- swing -------------------------------------------------------------------------------------------------------
 
@@ -253,6 +258,33 @@ class Allowances:
         squares = np.where(square < 0.0, have / np.maximum(-square, 1e-300), np.inf)
         most = min(float(np.sqrt(squares.min())), self.machine.movable_joints[self.swing].velocity_limit)
         return most - now
+
+
+def crossing(function: Callable[[float], float], good: float, at_good: float, bad: float, at_bad: float) -> float:
+    """Return where a function changes its sign, on the side where it is not negative (regula falsi, Illinois).
+
+    Args:
+        function: of one number.
+        good: where it is not negative.
+        at_good: its value there.
+        bad: where it is negative.
+        at_bad: its value there.
+    """
+    span, weights = abs(bad - good), [at_good, at_bad]
+    for _ in range(STEPS):
+        if at_good <= CLOSE or abs(bad - good) <= FINE * span:
+            break
+        part = weights[0] / (weights[0] - weights[1]) if np.isfinite(weights[1]) else 0.5
+        # not nearer to an end than this: a flat side would creep
+        middle = good + min(max(part, 0.02), 0.98) * (bad - good)
+        value = function(middle)
+        if value >= 0.0:
+            good, at_good = middle, value
+            weights = [value, 0.5 * weights[1]]
+        else:
+            bad, at_bad = middle, value
+            weights = [0.5 * weights[0], value]
+    return good
 
 
 def _edges(corners: Array, normal: Array, force: Array, moment: Array) -> tuple[Array, float, float]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.load_model import Load
+from dyn_nodes.simulation.load_model import Load, cross3
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.wheel_loads import WheelLoads, loads_on_plane, wheel_loads
 
@@ -30,7 +30,8 @@ class ObserverSettings:
 
     Attributes:
         time_constant: of the complementary filter, s.
-        bias_time: in which the gyroscope's bias is learnt, s.
+        bias_time: in which the gyroscope's bias is learnt from the load while the machine works, s.
+        rest_time: in which it is learnt from the gyroscope alone while the joints stand still, s.
         disagreement: of the two centres of pressure, over the polygon's inradius; where it lasts longer than `patience`
             the gyroscope's direction is dropped for that of the load: after a slip, or where the ground has changed.
         patience: s; in a shock the load comes late, and the gyroscope is right.
@@ -40,6 +41,7 @@ class ObserverSettings:
 
     time_constant: float = 0.8
     bias_time: float = 20.0
+    rest_time: float = 1.0
     disagreement: float = 0.35
     patience: float = 0.4
     lifted: float = 0.01
@@ -92,7 +94,7 @@ class GroundObserver:
     def clear(self) -> None:
         """Forget where the ground is."""
         self.bias = np.zeros(3)
-        self._age = self._apart = 0.0
+        self._age = self._apart = self._rested = 0.0
         self._plane: Array | None = None
         self._normal: Array | None = None
 
@@ -120,6 +122,11 @@ class GroundObserver:
         found = self.statics(load)
         return Footing(found.normal, found.plane, found.feet, load.force, load.moment, found.balanced, found.pressed)
 
+    def rest(self, omega: Array, step: float) -> None:
+        """Learn the gyroscope's bias from its mean (3,) over a step in which nothing moved."""
+        self._rested += step
+        self.bias = self.bias + step / max(min(self._rested, self.settings.rest_time), step) * (omega - self.bias)
+
     def follow(self, load: Load, omega: Array, smooth: Array, step: float) -> Footing:
         """Return the footing from load and gyroscope.
 
@@ -137,9 +144,9 @@ class GroundObserver:
         if self._normal is None:
             self._normal, self._age = target.copy(), 0.0
         self._age += step
-        normal = self._normal - step * np.cross(omega - self.bias, self._normal)
+        normal = self._normal - step * cross3(omega - self.bias, self._normal)
         normal /= np.linalg.norm(normal)
-        rate = -np.cross(smooth - self.bias, normal)
+        rate = -cross3(smooth - self.bias, normal)
         press = float(-load.force @ target)
         loads, distance = loads_on_plane(
             load.attachments, self.stiffness, self.damping, self.free_length, normal, rate, press
@@ -162,9 +169,9 @@ class GroundObserver:
             gain = step / min(max(self._age, 1e-6), self.settings.time_constant)
             normal = normal + gain * error
             slow = step / (self.settings.time_constant * self.settings.bias_time)
-            self.bias = self.bias + slow * np.cross(normal, error)
+            self.bias = self.bias + slow * cross3(normal, error)
         self._normal = normal / np.linalg.norm(normal)
-        moment = load.moment + np.cross(shift, -press * normal)
+        moment = load.moment + cross3(shift, -press * normal)
         plane = np.append(normal, distance)
         return Footing(loads, plane, feet, load.force, moment, found.balanced or loads.min() > 0.0, True)
 
@@ -178,4 +185,4 @@ def ground_axes(plane: Array) -> Array:
     normal = plane[:3]
     ahead = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
     ahead = ahead / np.linalg.norm(ahead)
-    return np.column_stack((ahead, np.cross(normal, ahead), normal))
+    return np.column_stack((ahead, cross3(normal, ahead), normal))

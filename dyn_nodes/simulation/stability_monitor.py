@@ -17,11 +17,13 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance
 from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
-from dyn_nodes.simulation.load_model import Load, LoadModel
+from dyn_nodes.simulation.load_model import Load, LoadModel, cross3
 from dyn_nodes.stability import MEASURES, Support, margins
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
+QUIET, TURNING = 2e-3, 0.02
+"""Below these speeds of the joints and of the base, rad/s, the mean of the gyroscope is taken for its bias."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class StabilityMonitor:
     Attributes:
         payload: kg.
         time: of the last joint states, s; None before the first.
+        imu_time: of the last IMU message, s; None before the first.
         load, footing: of the last joint states.
         q, v, a: (n,) estimates of the joints.
 
@@ -128,7 +131,7 @@ class StabilityMonitor:
         self.ground.clear()
         self.time: float | None = None
         self._began = 0.0
-        self._imu_time: float | None = None
+        self.imu_time: float | None = None
         self._imu_began = 0.0
         self._angle, self._spun = np.zeros(3), 0.0
         self._up: Array | None = None
@@ -152,11 +155,11 @@ class StabilityMonitor:
         """
         rotation = self.mount.rotation
         omega = rotation @ angular_velocity
-        step = 0.0 if self._imu_time is None else time - self._imu_time
-        if self._imu_time is None or not 0.0 < step <= self._turning.gap:
+        step = 0.0 if self.imu_time is None else time - self.imu_time
+        if self.imu_time is None or not 0.0 < step <= self._turning.gap:
             self._imu_began = time
             self._angle, self._spun, step = np.zeros(3), 0.0, 0.0
-        self._imu_time = time
+        self.imu_time = time
         self._turning.update(time, omega)
         felt = self._feeling.update(time, rotation @ specific_force)[0]
         self._angle += step * omega
@@ -168,7 +171,7 @@ class StabilityMonitor:
         if self._up is None or step == 0.0:
             self._up = direction
             return
-        turned = self._up - step * np.cross(omega - self.ground.bias, self._up)
+        turned = self._up - step * cross3(omega - self.ground.bias, self._up)
         turned += min(1.0, step / self.mount.up_time) * (direction - turned)
         self._up = turned / np.linalg.norm(turned)
 
@@ -189,8 +192,8 @@ class StabilityMonitor:
     @property
     def has_imu(self) -> bool:
         """Tell whether the IMU is there now."""
-        recent = self._imu_time is not None and self.time is not None
-        return recent and self.time - self._imu_time <= self.imu_timeout  # type: ignore[operator]
+        recent = self.imu_time is not None and self.time is not None
+        return recent and self.time - self.imu_time <= self.imu_timeout  # type: ignore[operator]
 
     @property
     def settled(self) -> bool:
@@ -202,10 +205,12 @@ class StabilityMonitor:
         assert self._feeling.x is not None
         omega, alpha = self._turning.x[0] - self.ground.bias, self._turning.x[1]
         arm = self.mount.position
-        felt = self._feeling.x[0] - np.cross(alpha, arm) - np.cross(omega, np.cross(omega, arm))
+        felt = self._feeling.x[0] - cross3(alpha, arm) - cross3(omega, cross3(omega, arm))
         self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
         mean = self._angle / self._spun if self._spun > 0.0 else self._turning.x[0]
         self._angle, self._spun = np.zeros(3), 0.0
+        if step > 0.0 and np.abs(self.v).max(initial=0.0) < QUIET and np.abs(mean - self.ground.bias).max() < TURNING:
+            self.ground.rest(mean, step)
         self.footing = self.ground.follow(self.load, mean, self._turning.x[0], step)
 
     def _stand(self) -> None:
@@ -238,7 +243,7 @@ class StabilityMonitor:
         axes, origin = self.footprint()
         points = (footing.feet - origin) @ axes
         com = (load.com - origin) @ axes
-        moment_at_com = footing.moment - np.cross(load.com, footing.force)
+        moment_at_com = footing.moment - cross3(load.com, footing.force)
         support = Support(
             feet=points[order],
             com=com,

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.simulation.load_model import Load, LoadModel
-from dyn_nodes.stability import zmp_degree
+from dyn_nodes.stability.zmp import zmp_kernel
 
 Array = NDArray[np.float64]
 ROUNDS = 3
+SETTLED = 1e-5
 STILL = np.zeros(3)
 
 
@@ -58,10 +59,11 @@ class StandingGround:
             felt = ground_axes(plane) @ slope * self.machine.gravity
             load = self.model.evaluate(q, zeros, zeros, STILL, STILL, felt, payload)
             found = self._springs.statics(load)
-            degree = self._degree(found.feet, load)
+            corners = np.ascontiguousarray(found.feet[self._springs.polygon])
+            degree = float(self._degrees(corners[None], load.force[None].copy(), load.moment[None].copy())[0])
             if not (found.pressed and found.balanced):
                 return degree
-            if np.abs(found.plane - plane).max() < 1e-7:
+            if np.abs(found.plane - plane).max() < SETTLED:
                 break
             plane = found.plane
         return degree
@@ -75,7 +77,8 @@ class StandingGround:
             a: (t, n) accelerations.
             payload: kg.
         """
-        return self._degree(None, self.moving_loads(q, v, a, payload))
+        load = self.moving_loads(q, v, a, payload)
+        return self._degrees(self.feet(load.attachments), load.force, load.moment)
 
     def moving_loads(self, q: Array, v: Array, a: Array, payload: float) -> Load:
         """Return the loads of t states, the base at rest."""
@@ -92,8 +95,8 @@ class StandingGround:
         height = corners @ self.plane[:3] - self.plane[3]
         return np.ascontiguousarray(corners - height[..., None] * self.plane[:3])
 
-    def _degree(self, feet: Array | None, load: Load):  # type: ignore[no-untyped-def]
-        corners = self.feet(load.attachments) if feet is None else feet[self._springs.polygon]
-        origin = np.zeros(np.shape(load.force))
-        value = zmp_degree(corners, origin, load.force, load.moment, self.plane[:3]).value
-        return float(value) if np.ndim(value) == 0 else value
+    @staticmethod
+    def _degrees(corners: Array, force: Array, moment: Array) -> Array:
+        """Stability degrees (t,) of loads at the origin, on corners (t, n, 3)."""
+        degrees: Array = zmp_kernel(corners, np.zeros_like(force), force, moment)[0]
+        return degrees

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.control import VoltageProfile, load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
-from dyn_nodes.nodes.reporting import margin_topic
+from dyn_nodes.nodes.balance_reports import margin_topic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Run, System, initial_state
 from dyn_nodes.simulation.balance import BalanceObserver

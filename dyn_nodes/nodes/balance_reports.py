@@ -1,0 +1,107 @@
+"""Ground reactions, margins and what goes with them, as messages: of the simulated machine and of a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes.markers import marker_array
+from dyn_nodes.simulation.balance import Balance
+
+WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
+PolygonStamped = message('geometry_msgs/msg/PolygonStamped')
+PointStamped = message('geometry_msgs/msg/PointStamped')
+Point32 = message('geometry_msgs/msg/Point32')
+Float64 = message('std_msgs/msg/Float64')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+MarkerArray = message('visualization_msgs/msg/MarkerArray')
+
+
+class BalanceReports:
+    """Publishers of a balance.
+
+    Args:
+        node: the node.
+        wheels: their names.
+        measures: names of the margins.
+        qos: of the topics.
+        frame: in which the balance is given.
+        prefix: of the topics' and the contact frames' names, '' or `monitor`.
+    """
+
+    def __init__(
+        self, node: Any, wheels: Sequence[str], measures: Sequence[str], qos: Any, frame: str, prefix: str = ''
+    ) -> None:
+        self.frame, self.prefix = frame, prefix
+        start = f'{prefix}/' if prefix else ''
+
+        def create(kind: Any, topic: str) -> Any:
+            return node.create_publisher(kind, start + topic, qos)
+
+        self.reactions = {name: create(WrenchStamped, f'ground_reactions/{name}') for name in wheels}
+        self.margins = {name: create(Float64, margin_topic(name)) for name in measures}
+        self.edges = {name: create(Float64MultiArray, f'{margin_topic(name)}/edges') for name in measures}
+        self.polygon = create(PolygonStamped, 'stability/support_polygon')
+        self.com = create(PointStamped, 'stability/center_of_mass')
+        self.zmp = create(PointStamped, 'stability/zmp')
+        self.markers = create(MarkerArray, 'markers')
+
+    def publish(self, balance: Balance, stamp: Any, with_markers: bool) -> None:
+        """Publish one instant: the margins first."""
+        for name, margin in balance.margins.items():
+            self.margins[name].publish(Float64(data=float(margin.value)))
+            names = balance.wheels if name == 'load_share' else balance.edge_names
+            self.edges[name].publish(labelled_array(names, margin.edges))
+        self._publish_reactions(balance, stamp)
+        self._publish_shape(balance, stamp)
+        if with_markers:
+            self.markers.publish(marker_array(balance, self.frame, stamp))
+
+    def _publish_reactions(self, balance: Balance, stamp: Any) -> None:
+        for name, force in zip(balance.wheels, balance.forces):
+            wrench = WrenchStamped()
+            wrench.header.stamp, wrench.header.frame_id = stamp, contact_frame(name, self.prefix)
+            target = wrench.wrench.force
+            target.x, target.y, target.z = (float(v) for v in force)
+            self.reactions[name].publish(wrench)
+
+    def _publish_shape(self, balance: Balance, stamp: Any) -> None:
+        polygon = PolygonStamped()
+        polygon.header.stamp, polygon.header.frame_id = stamp, self.frame
+        corners = balance.points[balance.polygon]
+        polygon.polygon.points = [Point32(x=float(x), y=float(y), z=float(z)) for x, y, z in corners]
+        self.polygon.publish(polygon)
+        self.com.publish(point_stamped(self.frame, stamp, balance.center_of_mass))
+        if np.isfinite(balance.zmp).all():
+            self.zmp.publish(point_stamped(self.frame, stamp, (*balance.zmp, 0.0)))
+
+
+def margin_topic(measure: str) -> str:
+    """Return the topic of a measure's margin. `stability/zmp` is the point itself, so its degree has another name."""
+    return f'stability/{"zmp_degree" if measure == "zmp" else measure}'
+
+
+def labelled_array(names: Any, values: Any) -> Any:
+    """Return values with their names as the label of the one dimension, comma-separated."""
+    data = [float(v) for v in values]
+    array = Float64MultiArray(data=data)
+    label = ','.join(names) if len(names) == len(data) else ''
+    array.layout.dim = [MultiArrayDimension(label=label, size=len(data), stride=len(data))]
+    return array
+
+
+def point_stamped(frame: str, stamp: Any, values: Any) -> Any:
+    """Return a PointStamped."""
+    point = PointStamped()
+    point.header.stamp, point.header.frame_id = stamp, frame
+    point.point.x, point.point.y, point.point.z = (float(v) for v in values)
+    return point
+
+
+def contact_frame(wheel: str, prefix: str = '') -> str:
+    """Return the name of a wheel's contact frame: x along the heading on the ground, z its normal."""
+    return f'{prefix}_{wheel}_contact' if prefix else f'{wheel}_contact'

@@ -1,0 +1,234 @@
+"""What is measured on a machine, as messages: joint states, IMU, payload; checked, counted, given to a monitor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.middleware import QoSProfile, drive_clock, message
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.nodes.commands import Refusals, RefusedError
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.simulation.ground_observer import ObserverSettings
+from dyn_nodes.simulation.stability_monitor import ImuMount, SensorNoise, StabilityMonitor
+
+JointState = message('sensor_msgs/msg/JointState')
+Imu = message('sensor_msgs/msg/Imu')
+Float64 = message('std_msgs/msg/Float64')
+
+NO_ORIENTATION = -1.0
+"""First element of a covariance that says: this message does not hold the quantity (REP-145)."""
+LEAST_STEP = 1e-9
+
+
+class Sensing:
+    """Subscriptions of a node that watches a machine.
+
+    Args:
+        node: the node.
+        machine: the machine.
+        values: the node's parameters, those of the group `sensing` among them.
+        measures: that its monitor evaluates.
+        on_state: called with the stamp, ns, after joint states that were used.
+        qos: of joint states.
+        lockstep: the node's time is that of the joint states.
+
+    Attributes:
+        monitor: fed with everything.
+        refusals: of all topics.
+        stamp: of the newest joint states, ns; None before the first.
+        received: joint states used.  heard: steady time of the newest, s.
+
+    Raises:
+        ParameterError: a parameter that does not fit the machine.
+    """
+
+    def __init__(
+        self,
+        node: Any,
+        machine: Machine,
+        values: dict[str, Any],
+        measures: tuple[str, ...],
+        on_state: Callable[[int], None],
+        qos: QoSProfile,
+        lockstep: bool = False,
+    ) -> None:
+        self.node, self.machine, self.values, self.on_state, self.lockstep = node, machine, values, on_state, lockstep
+        self.monitor = self._make_monitor(measures)
+        self.reader = JointStateReader(self.monitor.model.joints)
+        self.refusals = Refusals()
+        self.stamp: int | None = None
+        self.received = self.imu_received = self.restarts = 0
+        self.heard = self.imu_heard = -np.inf
+        self._least_step = values['filter_period'] - 0.25e-3
+        if values['payload'] >= 0.0:
+            self._set_payload(values['payload'])
+        node.create_subscription(JointState, 'joint_states', self._on_joint_states, qos)
+        node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        if values['imu'] != 'off':
+            node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=max(100, qos.depth)))
+
+    def _make_monitor(self, measures: tuple[str, ...]) -> StabilityMonitor:
+        values = self.values
+        for name in ('imu_position', 'imu_rotation'):
+            if len(values[name]) != 3 or not np.isfinite(values[name]).all():
+                raise ParameterError(f'parameter {name!r}: expected three finite numbers, found {list(values[name])}')
+        mount = ImuMount(
+            np.array(values['imu_position']), Rotation.from_euler('xyz', values['imu_rotation']).as_matrix()
+        )
+        names = ('position', 'velocity', 'gyroscope', 'accelerometer')
+        noise = SensorNoise(
+            **{name: values[f'noise.{name}'] for name in names},
+            **{f'{name}_density': values[f'density.{name}'] for name in ('jerk', 'turn', 'felt')},
+        )
+        observer = ObserverSettings(values['crossover_time'], values['bias_time'])
+        slope = (values['slope_roll'], values['slope_pitch'])
+        try:
+            return StabilityMonitor(
+                self.machine, measures, noise, mount, observer, slope, values['settling'], values['imu_timeout']
+            )
+        except KeyError as error:
+            raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
+
+    # -- messages ----------------------------------------------------------------------------------------------------
+
+    def _on_joint_states(self, msg: Any) -> None:
+        stamp = nanoseconds_of_stamp(msg.header.stamp)
+        if self.lockstep:
+            drive_clock(self.node, stamp)
+        try:
+            positions, velocities = self.reader.read_measured(msg)
+        except RefusedError as refused:
+            self.refuse(refused)
+            return
+        self.heard = time.monotonic()
+        used = self._take(stamp, positions, velocities if self.values['use_velocities'] else None)
+        if used or self.lockstep:
+            self.on_state(stamp)
+
+    def _take(self, stamp: int, positions: Any, velocities: Any) -> bool:
+        """Give joint states to the monitor; those that come too soon after the last are passed over."""
+        monitor, now = self.monitor, stamp / NANO
+        step = now - monitor.time if monitor.time is not None else np.inf
+        self.stamp = stamp
+        if -LEAST_STEP < step < self._least_step:
+            return False
+        if step <= 0.0:
+            self.restarts += 1
+            self.node.get_logger().info(f'time went back by {-step:.3f} s: the filters start again')
+        monitor.joints(now, positions, velocities)
+        self.received += 1
+        return True
+
+    def _on_imu(self, msg: Any) -> None:
+        now = nanoseconds_of_stamp(msg.header.stamp) / NANO
+        turn, felt = msg.angular_velocity, msg.linear_acceleration
+        omega = np.array([turn.x, turn.y, turn.z])
+        force = np.array([felt.x, felt.y, felt.z])
+        orientation = None
+        if msg.orientation_covariance[0] != NO_ORIENTATION:
+            o = msg.orientation
+            orientation = np.array([o.x, o.y, o.z, o.w])
+        try:
+            self._check_imu(msg, omega, force, orientation)
+        except RefusedError as refused:
+            self.refuse(refused)
+            return
+        self.imu_heard = time.monotonic()
+        last = self.monitor.imu_time
+        if last is not None and abs(now - last) < LEAST_STEP:
+            return
+        self.imu_received += 1
+        self.monitor.imu(now, omega, force, orientation)
+
+    @staticmethod
+    def _check_imu(msg: Any, omega: Any, force: Any, orientation: Any) -> None:
+        for what, values in (('angular_velocity', omega), ('linear_acceleration', force), ('orientation', orientation)):
+            if values is not None and not np.isfinite(values).all():
+                raise RefusedError('not finite', f'imu: {what}: expected finite numbers, found {values.tolist()}')
+        for what in ('angular_velocity', 'linear_acceleration'):
+            if getattr(msg, f'{what}_covariance')[0] == NO_ORIENTATION:
+                raise RefusedError('missing quantity', f'imu: {what}: the message says that it is not measured')
+        if orientation is not None and abs(float(np.linalg.norm(orientation)) - 1.0) > 0.01:
+            raise RefusedError('not a rotation', f'imu: orientation: expected a unit quaternion, found {orientation}')
+
+    def _on_payload(self, msg: Any) -> None:
+        try:
+            self._set_payload(float(msg.data))
+        except ParameterError as error:
+            self.refuse(RefusedError('payload', str(error)))
+
+    def _set_payload(self, mass: float) -> None:
+        payload = self.machine.payload
+        if payload is None:
+            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
+        if not 0.0 <= mass <= payload.limit:
+            raise ParameterError(f'payload: expected 0 to {payload.limit:g} kg, found {mass:g}')
+        self.monitor.payload = mass
+
+    def refuse(self, refused: RefusedError) -> None:
+        """Count and report a message that is not used."""
+        self.refusals.add(refused, time.monotonic())
+        self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+
+    # -- health ------------------------------------------------------------------------------------------------------
+
+    @property
+    def stale(self) -> bool:
+        """Tell whether joint states have not come for too long, or never."""
+        return time.monotonic() - self.heard > self.values['state_timeout']
+
+    @property
+    def imu_stale(self) -> bool:
+        """Tell whether IMU messages have not come for too long, or never."""
+        return time.monotonic() - self.imu_heard > max(self.values['imu_timeout'], 0.05)
+
+    @property
+    def trustworthy(self) -> bool:
+        """Tell whether what the monitor says may be acted upon."""
+        lost = self.values['imu'] == 'required' and not self.monitor.has_imu
+        return self.monitor.settled and not lost and (self.lockstep or not self.stale)
+
+    def joint_health(self) -> Health:
+        """What the joints say."""
+        values = {'received': str(self.received), 'restarts': str(self.restarts), **self.refusals.values()}
+        health = Health(text='receiving joint_states', values=values)
+        if not self.received:
+            health.worse(WARN, 'no joint_states yet')
+        elif self.stale and not self.lockstep:
+            health.worse(
+                ERROR, f'no joint_states for {self.values["state_timeout"]:g} s: nothing is known of the machine'
+            )
+        elif not self.monitor.settled:
+            health.worse(WARN, f'settling: {self.values["settling"]:g} s of joint states are needed')
+        if self.refusals.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
+
+    def imu_health(self) -> Health:
+        """What the IMU says."""
+        bias = self.monitor.ground.bias
+        values = {
+            'received': str(self.imu_received),
+            'gyroscope bias': ' '.join(f'{value:.2e}' for value in bias),
+            'sources disagreed': str(self.monitor.ground.resets),
+            'payload': f'{self.monitor.payload:.6g}',
+        }
+        health = Health(text='receiving imu', values=values)
+        kind = self.values['imu']
+        if kind == 'off':
+            health.text = 'off: the base is taken at rest on the given slope'
+        elif not self.imu_received:
+            health.text = 'no imu: the base is taken at rest on the given slope'
+        elif self.imu_stale and not self.lockstep:
+            health.worse(WARN, f'no imu for {self.values["imu_timeout"]:g} s: the base is taken at rest')
+        if kind == 'required' and (not self.imu_received or (self.imu_stale and not self.lockstep)):
+            health.worse(ERROR, 'no imu, and it is required')
+        return health

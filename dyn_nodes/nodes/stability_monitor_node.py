@@ -1,0 +1,222 @@
+"""Ground reactions and stability margins of a real machine as a ROS node: joint states, IMU and payload in."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
+from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.overridable import OverridableNode
+from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
+from dyn_nodes.nodes.reporting import transform
+from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.sensing import Sensing
+from dyn_nodes.nodes.stamps import NANO, stamp_of
+from dyn_nodes.simulation.allowance import Allowance, Allowances, AllowanceSettings
+from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.simulation.standing import StandingGround
+
+Float64 = message('std_msgs/msg/Float64')
+TFMessage = message('tf2_msgs/msg/TFMessage')
+
+PARAMETERS = node_parameters('stability_monitor_node')
+WARN_LEVELS = {'load_share': 0.05, 'zmp': 0.15}
+"""Margins below which a warning is given, where no parameter says otherwise."""
+UNITS = {'payload': 'kg', 'reach': 'm', 'swing_speed': 'rad/s'}
+
+
+def threshold_parameters(measure: str) -> tuple[Declared, ...]:
+    """Return the parameters of a measure's levels."""
+    declared = mapped_parameters('stability_monitor_node', 'measures', measure)
+    return tuple(
+        replace(item, default=WARN_LEVELS.get(measure, 0.0)) if item.name.endswith('.warn') else item
+        for item in declared
+    )
+
+
+class StabilityMonitorNode(OverridableNode):
+    """Publishes what the ground does to the machine, margins, and how much more is safe.
+
+    Attributes:
+        sensing: what is measured.
+        balance: the last one; None before the first.
+        allowance: the last one; None before the first.
+        latency: s of computing between a message and its margins, the last one.
+        fault: why no margins are published, or ''.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('stability_monitor_node', **options)
+        self.values = values = declare(self, PARAMETERS)
+        self.machine = machine_of(values['machine'], values['config'])
+        measures = tuple(name for name in values['measures'] if name)
+        for measure in measures:
+            values.update(declare(self, threshold_parameters(measure)))
+        self.balance: Balance | None = None
+        self.allowance: Allowance | None = None
+        self.latency = 0.0
+        self.fault = ''
+        qos = QoSProfile(depth=values['queue_depth'])
+        self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos)
+        self.ground = StandingGround(self.machine, self.sensing.monitor.model)
+        self.allowances = self._make_allowances()
+        self._due = {name: Every(name, values[name], 1e-3, False) for name in ('period', 'marker_period')}
+        self._allowance_due = Every('allowance_period', values['allowance_period'], 1e-3, False)
+        self._create_topics(measures, qos)
+        self._warm_up()
+        sources = {
+            'joint_states': self.sensing.joint_health,
+            'imu': self.sensing.imu_health,
+            'stability': self._stability_health,
+            'allowance': self._allowance_health,
+        }
+        self.diagnostics = DiagnosticsPublisher(self, sources)
+        self.create_timer(WATCH_PERIOD, self._update_diagnostics, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')
+
+    def _make_allowances(self) -> Allowances:
+        values = self.values
+        settings = AllowanceSettings(values['reserve'], values['swing_braking'], values['swing_joint'])
+        try:
+            return Allowances(self.machine, self.ground, settings)
+        except (KeyError, ValueError) as error:
+            raise ParameterError(f"parameter 'swing_joint': {error.args[0]}") from None
+
+    def _create_topics(self, measures: tuple[str, ...], qos: QoSProfile) -> None:
+        prefix = self.values['prefix']
+        wheels = [wheel.name for wheel in self.machine.wheels]
+        self.reports = BalanceReports(self, wheels, measures, qos, self.values['ground_frame'], prefix)
+        start = f'{prefix}/' if prefix else ''
+        known = [] if self.machine.payload is None else ['payload', 'reach']
+        known += [] if self.allowances.swing is None else ['swing_speed']
+        self.allowance_out = {
+            name: self.create_publisher(Float64, f'{start}stability/allowance/{name}', qos) for name in known
+        }
+        self.tf = self.create_publisher(TFMessage, '/tf', qos) if self.values['publish_tf'] else None
+
+    def _warm_up(self) -> None:
+        """Load the machine code now, so that the first answer is prompt."""
+        monitor = self.sensing.monitor
+        initial = self.machine.initial.joint_positions
+        q = np.array([initial.get(joint, 0.0) for joint in monitor.model.joints])
+        for k in range(3):
+            monitor.imu(1e-3 * k, np.zeros(3), np.array([0.0, 0.0, self.machine.gravity]))
+            monitor.joints(1e-3 * k, q, 0.0 * q)
+            monitor.balance()
+        self.ground.place(np.array([0.0, 0.0, 1.0, -1.0]), monitor.up)
+        self.allowances.evaluate(q, 0.0 * q, monitor.payload, monitor.load)
+        monitor.clear()
+
+    # -- states ------------------------------------------------------------------------------------------------------
+
+    def _on_state(self, stamp: int) -> None:
+        if not self._due['period'].passed(stamp):
+            return
+        began = time.perf_counter()
+        monitor = self.sensing.monitor
+        if not self.sensing.trustworthy:
+            return
+        try:
+            balance = monitor.balance()
+        except ValueError as error:
+            self._fail(str(error))
+            return
+        self.fault = ''
+        self.balance = balance
+        self.reports.publish(balance, stamp_of(stamp / NANO), self._due['marker_period'].passed(stamp))
+        self.latency = time.perf_counter() - began
+        if self.tf is not None:
+            self._publish_frames(balance, stamp)
+        if self._allowance_due.passed(stamp):
+            self._publish_allowance()
+        self._update_diagnostics()
+
+    def _fail(self, fault: str) -> None:
+        self.fault = fault
+        self.get_logger().error(f'no margins: {fault}', throttle_duration_sec=1.0)
+        self._update_diagnostics()
+
+    def _publish_frames(self, balance: Balance, stamp: int) -> None:
+        """The ground below the base, and the contact frames on it."""
+        assert self.tf is not None
+        frame, time_stamp = self.values['ground_frame'], stamp_of(stamp / NANO)
+        axes, origin = self.sensing.monitor.footprint()
+        turn = Rotation.from_matrix(axes).as_quat()
+        frames = [transform(self.machine.base.link, frame, time_stamp, origin, turn)]
+        level = (0.0, 0.0, 0.0, 1.0)
+        for name, point in zip(balance.wheels, balance.points):
+            frames.append(transform(frame, contact_frame(name, self.values['prefix']), time_stamp, point, level))
+        self.tf.publish(TFMessage(transforms=frames))
+
+    def _publish_allowance(self) -> None:
+        monitor = self.sensing.monitor
+        if monitor.footing is None:
+            return
+        self.ground.place(monitor.footing.plane, monitor.up)
+        self.allowance = self.allowances.evaluate(monitor.q, monitor.v, monitor.payload, monitor.load)
+        for name, publisher in self.allowance_out.items():
+            publisher.publish(Float64(data=float(getattr(self.allowance, name))))
+
+    # -- health ------------------------------------------------------------------------------------------------------
+
+    def _update_diagnostics(self) -> None:
+        self.diagnostics.update(time.monotonic(), self.get_clock().now().nanoseconds / NANO)
+
+    def _stability_health(self) -> Health:
+        """Every margin with its critical edge, against its levels."""
+        balance = self.balance
+        if self.fault:
+            return Health(ERROR, self.fault)
+        if balance is None or not self.sensing.trustworthy:
+            return Health(ERROR if balance is not None else WARN, 'no margins: the measurements are not there')
+        values = {'computing time': f'{1e3 * self.latency:.3f} ms'}
+        health = Health(text='stable', values=values)
+        for name, margin in balance.margins.items():
+            if not margin.valid and not np.isfinite(margin.value) and name == 'conservative':
+                values[name] = 'not defined for this machine'
+                continue
+            where = balance.critical_edge(name)
+            values[name] = f'{margin.value:.6g}' if margin.valid else 'not valid'
+            values[f'{name} critical edge'] = where
+            unit = '' if margin.unit == '1' else f' {margin.unit}'
+            if not margin.valid or margin.value <= self.values[f'thresholds.{name}.error']:
+                if name == 'load_share' and margin.valid:
+                    health.worse(ERROR, f'wheel {where} carries {100.0 * margin.value:.1f} % of the load')
+                else:
+                    health.worse(ERROR, f'tipping: {name} {margin.value:.3g}{unit} over {where}')
+            elif margin.value <= self.values[f'thresholds.{name}.warn']:
+                health.worse(WARN, f'little is left: {name} {margin.value:.3g}{unit} at {where}')
+        return health
+
+    def _allowance_health(self) -> Health:
+        """What more is safe."""
+        if self.allowance is None:
+            return Health(text='nothing known yet')
+        values, lacking = {}, []
+        for name in self.allowance_out:
+            amount = float(getattr(self.allowance, name))
+            values[name] = f'{amount:.4g} {UNITS[name]}'
+            if amount < 0.0:
+                lacking.append(f'{name} {-amount:.3g} {UNITS[name]}')
+        health = Health(text='there is room', values=values)
+        if lacking:
+            health.worse(WARN, f'too much: {", ".join(lacking)}')
+        return health
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    return run_node('stability_monitor_node', StabilityMonitorNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

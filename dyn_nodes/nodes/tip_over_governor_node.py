@@ -1,0 +1,237 @@
+"""A ROS node between levers and valves: lets through what does not tip the machine."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
+from dyn_nodes.middleware import Clock, ClockType, message
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, valve_order
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.overridable import OverridableNode
+from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.sensing import Sensing
+from dyn_nodes.nodes.stamps import NANO
+from dyn_nodes.simulation.standing import StandingGround
+
+Float64 = message('std_msgs/msg/Float64')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+
+PARAMETERS = node_parameters('tip_over_governor_node')
+LONGEST_STEP = 0.1
+"""A command after a longer pause is led on as after this one, s."""
+
+
+class TipOverGovernorNode(OverridableNode):
+    """Answers every `valve_commands_in` with one `valve_commands`.
+
+    In lockstep a command waits for the joint states of its instant. In realtime it is answered at once; when commands
+    or joint states stop, the outputs go to neutral, and stay there until both are back.
+
+    Attributes:
+        sensing: what is measured.
+        governor: the law.
+        verdict: the last one.
+        received, sent: commands taken, commands given.
+        refusals: of commands.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('tip_over_governor_node', **options)
+        self.values = values = declare(self, PARAMETERS)
+        self.machine = machine_of(values['machine'], values['config'])
+        self.lockstep = values['mode'] == 'lockstep'
+        order = valve_order(self.machine, values['joints'])
+        self._command_due = Every('command_period', values['command_period'], values['exchange_period'], self.lockstep)
+        self.sensing = Sensing(
+            self, self.machine, values, ('zmp',), self._on_state, data_qos(self.lockstep), self.lockstep
+        )
+        self.ground = StandingGround(self.machine, self.sensing.monitor.model)
+        names = ('reserve', 'horizon', 'lag', 'stop_time', 'overshoot', 'rate')
+        self.governor = TipOverGovernor(
+            self.machine, order, self._degrees, GovernorSettings(**{name: values[name] for name in names})
+        )
+        self._limits = np.array([self.machine.actuators[k].valve.voltage_limit for k in order])
+        self.refusals = commands.Refusals()
+        self.verdict = Verdict(np.zeros(len(order)))
+        self.received = self.sent = 0
+        self.heard = -np.inf
+        self._last: float | None = None
+        self._due_states = self._paired = 0
+        self._waiting: list[np.ndarray] = []
+        self._due_stamp: int | None = None
+        self._warm_up()
+        self._create_topics()
+        sources = {
+            'joint_states': self.sensing.joint_health,
+            'imu': self.sensing.imu_health,
+            'governor': self._governor_health,
+        }
+        self.diagnostics = DiagnosticsPublisher(self, sources)
+        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
+        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
+
+    def _create_topics(self) -> None:
+        qos = command_qos(self.lockstep)
+        names = self.governor.names
+        self._out = Float64MultiArray()
+        self._out.layout.dim = [MultiArrayDimension(label=','.join(names), size=len(names), stride=len(names))]
+        self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
+        self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(self.lockstep))
+        heard = command_qos(self.lockstep)
+        heard.depth = data_qos(False).depth
+        self.create_subscription(Float64MultiArray, 'valve_commands_in', self._on_command, heard)
+
+    def _warm_up(self) -> None:
+        """Load the machine code now, so that the first answer is prompt."""
+        monitor = self.sensing.monitor
+        initial = self.machine.initial.joint_positions
+        q = np.array([initial.get(joint, 0.0) for joint in monitor.model.joints])
+        for k in range(3):
+            monitor.imu(1e-3 * k, np.zeros(3), np.array([0.0, 0.0, self.machine.gravity]))
+            monitor.joints(1e-3 * k, q, 0.0 * q)
+        self._place()
+        self.governor.govern(np.ones(len(self._limits)), q, 0.0 * q, 0.01)
+        self.governor.reset()
+        monitor.clear()
+
+    def _degrees(self, q: Any, v: Any, a: Any) -> Any:
+        return self.ground.moving_degrees(q, v, a, self.sensing.monitor.payload)
+
+    def _place(self) -> None:
+        footing = self.sensing.monitor.footing
+        if footing is not None:
+            self.ground.place(footing.plane, self.sensing.monitor.up)
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def _on_state(self, stamp: int) -> None:
+        if not self.lockstep or not self._command_due.at(stamp) or stamp == self._due_stamp:
+            return
+        if self._due_stamp is not None and stamp < self._due_stamp:
+            self.governor.reset()
+            self._last = None
+        self._due_stamp = stamp
+        self._due_states += 1
+        self._answer_waiting()
+
+    def _answer_waiting(self) -> None:
+        """Lockstep: the k-th command belongs to the k-th instant that asks for one."""
+        while self._waiting and self._paired < self._due_states:
+            self._paired += 1
+            self._answer(self._waiting.pop(0), (self.sensing.stamp or 0) / NANO)
+
+    def _on_command(self, msg: Any) -> None:
+        try:
+            volts = commands.voltages(msg, self.governor.names, self._limits, 'valve_commands_in')
+        except commands.RefusedError as refused:
+            self.refusals.add(refused, time.monotonic())
+            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+            self._update_diagnostics()
+            return
+        self.received += 1
+        self.heard = time.monotonic()
+        if self.lockstep:
+            self._waiting.append(volts)
+            self._answer_waiting()
+        else:
+            self._answer(volts, self.heard)
+
+    def _answer(self, volts: np.ndarray, now: float) -> None:
+        step = self.values['command_period'] if self._last is None else now - self._last
+        self._last = now
+        step = min(max(step, 0.0), LONGEST_STEP)
+        monitor = self.sensing.monitor
+        if not self._may_move():
+            self._publish(self.governor.neutral(step))
+            return
+        self._place()
+        self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), monitor.q, monitor.v, step)
+        self._publish(self.verdict.volts)
+        self.scale_out.publish(Float64(data=self.verdict.scale))
+        if self.lockstep:
+            self._update_diagnostics()
+
+    def _may_move(self) -> bool:
+        """Tell whether enough is known. A lockstep run begins at rest, before the filters could settle."""
+        if self.lockstep:
+            return self.sensing.monitor.footing is not None
+        return self.sensing.trustworthy
+
+    def _publish(self, volts: np.ndarray) -> None:
+        self._out.data = volts.tolist()
+        self.commands_out.publish(self._out)
+        self.sent += 1
+
+    @property
+    def silent(self) -> bool:
+        """Tell whether commands have been coming, and have stopped."""
+        return bool(np.isfinite(self.heard)) and time.monotonic() - self.heard > self.values['command_timeout']
+
+    def _watch(self) -> None:
+        """Realtime: neutral while commands or joint states are silent."""
+        if not self.lockstep and self.received and (self.silent or self.sensing.stale):
+            now = time.monotonic()
+            step = WATCH_PERIOD if self._last is None else min(now - self._last, LONGEST_STEP)
+            self._last = now
+            self._publish(self.governor.neutral(step))
+        self._update_diagnostics()
+
+    # -- health ------------------------------------------------------------------------------------------------------
+
+    def _update_diagnostics(self) -> None:
+        now = (self.sensing.stamp or 0) / NANO if self.lockstep else time.monotonic()
+        stamp = now if self.lockstep else self.get_clock().now().nanoseconds / NANO
+        self.diagnostics.update(now, stamp)
+
+    def _governor_health(self) -> Health:
+        """What is held back, and why."""
+        verdict = self.verdict
+        values = {
+            'received': str(self.received),
+            'sent': str(self.sent),
+            'scale': f'{verdict.scale:.3f}',
+            'stability degree at rest': f'{verdict.degree:.3f}',
+            'predicted least': f'{verdict.predicted:.3f}',
+            **self.refusals.values(),
+        }
+        health = Health(text='letting through', values=values)
+        if not self.received:
+            health.text = 'no valve_commands_in yet'
+        if self.lockstep:
+            self._tell_held(health)
+            return health
+        if self.received and not self._may_move():
+            health.worse(ERROR, 'nothing certain is known of the machine: valves at neutral')
+        elif self.silent:
+            health.worse(WARN, f'no valve_commands_in for {self.values["command_timeout"]:g} s: valves at neutral')
+        else:
+            self._tell_held(health)
+        if self.refusals.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
+
+    def _tell_held(self, health: Health) -> None:
+        if self.verdict.held:
+            share = f'{100.0 * self.verdict.scale:.0f} %'
+            health.worse(
+                WARN, f'holding back {", ".join(self.verdict.held)} ({share}): the machine would come near to tipping'
+            )
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    return run_node('tip_over_governor_node', TipOverGovernorNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""How near a stability monitor comes to the truth on a measured run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.simulation.ground_observer import ObserverSettings
+from dyn_nodes.simulation.stability_monitor import SensorNoise, StabilityMonitor
+from dyn_nodes.studies.measured_run import MEASURES, PHASES, MeasuredRun, full_scale
+
+Array = NDArray[np.float64]
+REPORT_PERIOD = 0.02
+BOUNDS = {'steady': 5.0, 'motion': 15.0}
+UNSAFE = 5.0
+"""Greatest part of the full scale, %, by which a margin may be given as more than it is."""
+CHECKED = ('force_angle', 'load_share')
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Errors of one measure in one phase, in % of its full scale.
+
+    Attributes:
+        measure, phase: names.
+        count: of instants.
+        over: greatest error on the unsafe side.  under: on the safe side.  median: of the magnitudes.
+    """
+
+    measure: str
+    phase: str
+    count: int
+    over: float
+    under: float
+    median: float
+
+    @property
+    def bound(self) -> float:
+        """Greatest magnitude allowed, %; inf where nothing is promised."""
+        return BOUNDS.get(self.phase, np.inf) if self.measure in CHECKED else np.inf
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether the promise is kept."""
+        return not np.isfinite(self.bound) or (self.under <= self.bound and self.over <= UNSAFE)
+
+
+def replay(
+    run: MeasuredRun,
+    use_imu: bool = True,
+    use_velocities: bool = True,
+    noise: SensorNoise | None = None,
+    observer: ObserverSettings | None = None,
+    slope: tuple[float, float] | None = None,
+) -> tuple[Array, dict[str, Array]]:
+    """Give a run's measurements to a monitor in the order of their times.
+
+    Returns:
+        Times (k,) of the reports, s, and margins (k,) by measure.
+    """
+    monitor = StabilityMonitor(run.machine, MEASURES, noise, observer=observer, slope=slope)
+    monitor.payload = run.payload
+    times: list[float] = []
+    values: list[list[float]] = []
+    due = 0.0
+    for k, time in enumerate(run.time.tolist()):
+        if use_imu:
+            monitor.imu(time, run.angular_velocity[k], run.specific_force[k], run.orientation[k])
+        monitor.joints(time, run.positions[k], run.velocities[k] if use_velocities else None)
+        if time >= due - 1e-9 and monitor.settled:
+            due = time + REPORT_PERIOD
+            margins = monitor.balance().margins
+            times.append(time)
+            values.append([margins[name].value for name in MEASURES])
+    table = np.array(values).reshape(-1, len(MEASURES))
+    return np.array(times), {name: table[:, k] for k, name in enumerate(MEASURES)}
+
+
+def deviations(run: MeasuredRun, times: Array, margins: dict[str, Array]) -> list[Deviation]:
+    """Compare margins with the truth, phase by phase."""
+    scale = full_scale(run.machine)
+    places = np.searchsorted(run.time, times - 1e-9)
+    result = []
+    for name in MEASURES:
+        errors = 100.0 * (margins[name] - run.truth[name][places]) / scale[name]
+        for index, phase in enumerate(PHASES):
+            own = errors[run.phase[places] == index]
+            if len(own):
+                over, under = max(0.0, float(own.max())), max(0.0, float(-own.min()))
+                result.append(Deviation(name, phase, len(own), over, under, float(np.median(np.abs(own)))))
+    return result

@@ -1,0 +1,253 @@
+"""The monitor's node: what it takes, refuses, publishes and says; on real processes too."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from node_testing import JOINTS, Outbox, joint_state, statuses, values_of
+
+from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.model import load_machine
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation import System, initial_state
+from dyn_nodes.simulation.balance import BalanceObserver
+from dyn_nodes.studies.measured_run import SensorModel, measure, work_cycle
+
+Imu = message('sensor_msgs/msg/Imu')
+Float64 = message('std_msgs/msg/Float64')
+OK, WARN, ERROR = 0, 1, 2
+POSTURE = {'swing_joint': 0.1, 'boom_joint': 0.7, 'stick_joint': -1.4}
+
+
+@pytest.fixture(scope='module')
+def machine():
+    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+
+
+@pytest.fixture
+def make_monitor(context):
+    def make(**parameters):
+        values = {'machine': 'log_loader', 'settling': 0.1, 'state_timeout': 9.0, **parameters}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        node = StabilityMonitorNode(context=context, parameter_overrides=overrides)
+        node.diagnostics.publisher = Outbox()
+        node.reports.margins = {name: Outbox() for name in node.reports.margins}
+        node.reports.reactions = {name: Outbox() for name in node.reports.reactions}
+        node.allowance_out = {name: Outbox() for name in node.allowance_out}
+        return node
+
+    return make
+
+
+def imu_message(at, omega=(0.0, 0.0, 0.0), force=(0.0, 0.0, 9.81), orientation=(0.0, 0.0, 0.0, 1.0)):
+    msg = Imu()
+    msg.header.stamp = stamp_of(at)
+    for target, values in ((msg.angular_velocity, omega), (msg.linear_acceleration, force)):
+        target.x, target.y, target.z = values
+    if orientation is None:
+        msg.orientation_covariance[0] = -1.0
+    else:
+        o = msg.orientation
+        o.x, o.y, o.z, o.w = orientation
+    return msg
+
+
+def stand(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
+    for k in range(round(seconds / 0.01) + 1):
+        node.sensing._on_joint_states(joint_state(start + 0.01 * k, positions))
+
+
+def levels(node):
+    node.diagnostics._last = None
+    node._update_diagnostics()
+    found = {}
+    for what, status in statuses(node.diagnostics.publisher.last).items():
+        found[what] = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+    return found
+
+
+def said(node, what):
+    node.diagnostics._last = None
+    node._update_diagnostics()
+    return statuses(node.diagnostics.publisher.last)[what]
+
+
+def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, machine):
+    node = make_monitor()
+    stand(node)
+    assert said(node, 'stability').message.startswith('little is left: load_share')  # 2.7 % on a rear wheel
+    system = System(machine, 'effort')
+    x = initial_state(system, system.parameters(), POSTURE)
+    y = system.outputs(x, np.zeros(len(system.input_names)), system.parameters())
+    truth = BalanceObserver(system, node.sensing.monitor.measures).observe(y, system.parameters()[:3])
+    for name, margin in truth.margins.items():
+        # 3 us of filtered stillness and the plane's own rounding: far below what matters
+        assert node.reports.margins[name].last.data == pytest.approx(margin.value, rel=2e-5), name
+    for wheel, force in zip(truth.wheels, truth.forces):
+        assert node.reports.reactions[wheel].last.wrench.force.z == pytest.approx(force[2], rel=2e-5)
+
+
+def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
+    node = make_monitor(settling=0.3)
+    stand(node, 0.2)
+    assert node.reports.margins['zmp'].messages == []
+    assert levels(node)['joint_states'] == WARN
+    stand(node, 0.2, start=0.21)
+    assert node.reports.margins['zmp'].messages != []
+
+
+@pytest.mark.parametrize(
+    ('names', 'positions', 'kind'),
+    [
+        (JOINTS, (0.0, np.nan, -1.0), 'not finite'),
+        (JOINTS, (0.0, 0.5), 'wrong size'),
+        (('swing_joint', 'boom_joint', 'elbow'), (0.0, 0.5, -1.0), 'missing joint'),
+        (('swing_joint', 'boom_joint', 'boom_joint'), (0.0, 0.5, -1.0), 'wrong size'),
+    ],
+)
+def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, names, positions, kind):
+    node = make_monitor()
+    stand(node)
+    before = node.sensing.received
+    node.sensing._on_joint_states(joint_state(0.5, positions, names=names, velocity=(), effort=()))
+    assert node.sensing.received == before
+    assert node.sensing.refusals.counts[kind] == 1
+    status = said(node, 'joint_states')
+    assert values_of(status)[f'refused: {kind}'] == '1'
+    assert 'refused' in status.message
+
+
+@pytest.mark.parametrize(
+    ('fields', 'kind'),
+    [
+        ({'omega': (0.0, np.inf, 0.0)}, 'not finite'),
+        ({'force': (0.0, 0.0, np.nan)}, 'not finite'),
+        ({'orientation': (0.0, 0.0, 0.0, 0.0)}, 'not a rotation'),
+    ],
+)
+def test_imu_messages_that_make_no_sense_are_refused(make_monitor, fields, kind):
+    node = make_monitor()
+    node.sensing._on_imu(imu_message(0.0, **fields))
+    assert node.sensing.refusals.counts[kind] == 1
+    assert node.sensing.imu_received == 0
+
+
+def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, machine):
+    node = make_monitor()
+    stand(node)
+    loaded = node.reports.margins['net_moment'].last.data
+    node.sensing._on_payload(Float64(data=0.0))
+    stand(node, 0.1, start=0.41)
+    assert node.reports.margins['net_moment'].last.data != pytest.approx(loaded, rel=0.05)
+    for wrong in (-1.0, machine.payload.limit + 1.0, np.nan):
+        node.sensing._on_payload(Float64(data=wrong))
+    assert node.sensing.refusals.counts['payload'] == 3
+    assert node.sensing.monitor.payload == 0.0
+
+
+def test_levels_follow_the_thresholds(make_monitor):
+    node = make_monitor(**{'thresholds.zmp.warn': 2.0})
+    stand(node)
+    assert levels(node)['stability'] == WARN
+    assert 'zmp' in said(node, 'stability').message
+    node = make_monitor(**{'thresholds.net_moment.error': 1e9})
+    stand(node)
+    assert levels(node)['stability'] == ERROR
+
+
+def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
+    node = make_monitor(payload=6000.0)
+    stand(node, positions=(0.0, 0.0, 0.0))
+    status = said(node, 'stability')
+    assert levels(node)['stability'] == ERROR
+    assert 'front' in status.message
+    assert node.reports.margins['net_moment'].last.data < 0.0
+    assert node.allowance_out['payload'].last.data < 0.0
+    assert node.allowance_out['reach'].last.data < 0.0
+    assert levels(node)['allowance'] == WARN
+
+
+def test_silence_is_said_and_ends_the_margins(make_monitor):
+    node = make_monitor(state_timeout=1.0)
+    stand(node)
+    assert levels(node)['joint_states'] == OK
+    time.sleep(1.1)
+    assert levels(node)['joint_states'] == ERROR
+    assert levels(node)['stability'] == ERROR
+
+
+def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
+    node = make_monitor(imu='required')
+    stand(node)
+    assert node.reports.margins['zmp'].messages == []
+    assert levels(node)['imu'] == ERROR
+
+
+def test_time_that_goes_back_starts_the_filters_again(make_monitor):
+    node = make_monitor()
+    stand(node)
+    stand(node, 0.05)
+    assert node.sensing.restarts == 1
+    assert not node.sensing.monitor.settled
+
+
+@pytest.mark.parametrize(
+    'wrong',
+    [{'measures': ['beauty']}, {'imu_position': [0.0, 1.0]}, {'payload': 7000.0}, {'swing_joint': 'none'}],
+)
+def test_parameters_that_do_not_fit_are_refused(make_monitor, wrong):
+    with pytest.raises((ParameterError, ValueError, KeyError)):
+        make_monitor(**wrong)
+
+
+def test_margins_come_within_two_milliseconds_of_computing(make_monitor):
+    """In this thread's own time, whatever else runs; benchmarks/monitor_latency.py measures the whole way."""
+    node = make_monitor()
+    stand(node)
+    spent = []
+    for k in range(150):
+        at = 1.0 + 0.02 * k
+        node.sensing._on_imu(imu_message(at))
+        began = time.thread_time()
+        node.sensing._on_joint_states(joint_state(at, tuple(POSTURE.values())))
+        if k > 30:
+            spent.append(time.thread_time() - began)
+    assert np.median(spent) < 2e-3
+
+
+def test_a_measured_machine_is_watched_by_a_process(start_node, tester, machine):
+    """Two seconds of noisy joint states and IMU in real time; what comes back is near the truth."""
+    run = measure(machine, work_cycle(machine), 3000.0, SensorModel(rate=100.0))
+    process = start_node('stability_monitor_node', machine='log_loader', payload=3000.0)
+    degree = tester.listen('std_msgs/msg/Float64', 'stability/zmp_degree')
+    share = tester.listen('std_msgs/msg/Float64', 'stability/load_share')
+    reactions = tester.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/front_left')
+    allowed = tester.listen('std_msgs/msg/Float64', 'stability/allowance/payload')
+    health = tester.listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics')
+    states = tester.speak('sensor_msgs/msg/JointState', 'joint_states')
+    imu = tester.speak('sensor_msgs/msg/Imu', 'imu')
+    tester.until(lambda: states.get_subscription_count() and imu.get_subscription_count(), 60.0)
+    tester.until(lambda: health, 60.0)
+    for k in range(200):
+        at = float(run.time[k])
+        imu.publish(
+            imu_message(
+                at, run.angular_velocity[k].tolist(), run.specific_force[k].tolist(), run.orientation[k].tolist()
+            )
+        )
+        states.publish(joint_state(at, run.positions[k].tolist(), run.velocities[k].tolist()))
+        tester.for_seconds(0.01)
+    tester.until(lambda: len(degree) > 40 and allowed and reactions, 5.0)
+    assert degree[-1].data == pytest.approx(run.truth['zmp'][199], abs=0.05)
+    assert share[-1].data == pytest.approx(run.truth['load_share'][199], abs=0.05 * 0.2186)
+    assert 500.0 < allowed[-1].data <= 3000.0
+    assert reactions[-1].header.frame_id == 'front_left_contact'
+    stable = [statuses(array).get('stability') for array in health]
+    assert any(status is not None and status.message == 'stable' for status in stable)
+    status, errors = process.stop()
+    assert status == 0, errors

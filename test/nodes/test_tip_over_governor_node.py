@@ -1,0 +1,120 @@
+"""The governor's node: what it lets through, when it goes to neutral, and how commands pair with states in lockstep."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from node_testing import Outbox, joint_state, statuses
+
+from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+CLOSE, FAR = (0.0, 0.96, -1.83), (0.0, 0.25, -0.9)
+OUT, BACK = [-5.0, -5.5, 0.0], [5.0, 0.0, 0.0]
+OK, WARN, ERROR = 0, 1, 2
+
+
+@pytest.fixture
+def make_governor(context):
+    def make(**parameters):
+        values = {'machine': 'log_loader', 'settling': 0.1, 'state_timeout': 9.0, 'command_timeout': 9.0, **parameters}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        node = TipOverGovernorNode(context=context, parameter_overrides=overrides)
+        node.commands_out, node.diagnostics.publisher = Outbox(), Outbox()
+        return node
+
+    return make
+
+
+def stand(node, positions, seconds=0.3, start=0.0):
+    for k in range(round(seconds / 0.01) + 1):
+        node.sensing._on_joint_states(joint_state(start + 0.01 * k, positions))
+
+
+def push(node, volts, count=60):
+    """Hold the levers, as long as it takes the outputs to get there."""
+    for _ in range(count):
+        node._last = time.monotonic() - 0.02
+        node._on_command(Float64MultiArray(data=list(volts)))
+    return node.commands_out.last.data
+
+
+def level(node):
+    node.diagnostics._last = None
+    node._update_diagnostics()
+    status = statuses(node.diagnostics.publisher.last)['governor']
+    return status.level[0] if isinstance(status.level, bytes) else int(status.level), status.message
+
+
+def test_commands_pass_where_there_is_room(make_governor):
+    node = make_governor(payload=0.0)
+    stand(node, CLOSE)
+    assert list(push(node, [-3.0, -3.0, 2.0])) == pytest.approx([-3.0, -3.0, 2.0])
+    assert level(node)[0] == OK
+
+
+def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_governor):
+    node = make_governor()
+    stand(node, FAR)
+    held = push(node, OUT)
+    assert abs(held[0]) < 0.3 * abs(OUT[0])
+    assert level(node)[0] == WARN
+    assert 'boom' in level(node)[1]
+    assert push(node, BACK)[0] == pytest.approx(BACK[0])
+    assert level(node)[0] == OK
+
+
+@pytest.mark.parametrize('data', [[1.0], [1.0, np.nan, 0.0], [1.0, 0.0, 99.0]])
+def test_commands_that_make_no_sense_are_refused(make_governor, data):
+    node = make_governor()
+    stand(node, CLOSE)
+    node._on_command(Float64MultiArray(data=data))
+    assert node.commands_out.messages == []
+    assert sum(node.refusals.counts.values()) == 1
+    assert level(node)[0] == WARN
+
+
+def test_without_joint_states_the_valves_stay_at_neutral(make_governor):
+    node = make_governor()
+    assert list(push(node, OUT)) == [0.0, 0.0, 0.0]
+    assert level(node)[0] == ERROR
+
+
+def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
+    node = make_governor(payload=0.0, state_timeout=0.5, command_timeout=0.5)
+    stand(node, CLOSE)
+    node._last = time.monotonic() - 0.1
+    node._on_command(Float64MultiArray(data=[-3.0, 0.0, 0.0]))
+    assert node.commands_out.last.data[0] < -1.0
+    time.sleep(0.6)
+    for _ in range(20):
+        node._last = time.monotonic() - 0.05
+        node._watch()
+    assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
+    assert level(node)[0] == ERROR
+
+
+def test_a_required_imu_that_is_missing_keeps_the_valves_at_neutral(make_governor):
+    node = make_governor(imu='required')
+    stand(node, CLOSE)
+    assert list(push(node, OUT)) == [0.0, 0.0, 0.0]
+
+
+def test_in_lockstep_every_command_waits_for_its_instant_and_gets_one_answer(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
+    node._on_command(Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+    assert node.commands_out.messages == []
+    for k in range(11):
+        node.sensing._on_joint_states(joint_state(0.001 * k, CLOSE))
+    assert len(node.commands_out.messages) == 1  # instants 0 and 0.01 have come, one command has
+    node._on_command(Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+    assert len(node.commands_out.messages) == 2
+    node._on_command(Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+    assert len(node.commands_out.messages) == 2
+    node.sensing._on_joint_states(joint_state(0.0, CLOSE))  # time went back
+    assert len(node.commands_out.messages) == 3
+    first = node.commands_out.last.data[0]
+    assert first == pytest.approx(-0.15)  # from neutral again, at 15 V/s
