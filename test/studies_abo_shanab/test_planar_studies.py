@@ -24,7 +24,7 @@ def test_claims_hold(name):
 @pytest.mark.pins('6.1/swing_energy', '6.1/swing_drift', '6.1/swing_end')  # e2
 @pytest.mark.pins('6.6/stiffness_literal', '6.6/damping', '6.6/compliant_front_height', '6.11/planar_trends')  # e5
 @pytest.mark.pins('6.7/no_skid_p1', '6.7/no_skid_p2', '6.7/table_edge', '6.7/table_source', '6.7/levels')  # e6, e7
-@pytest.mark.pins('6.11/friction_trends')  # e6
+@pytest.mark.pins('6.11/friction_trends', '6.11/planar_survey', '6.11/friction_survey')  # e5, e6, e7
 @pytest.mark.parametrize('name', ['e2', 'e5', 'e6', 'e7'])
 def test_claims_of_the_sweeps_hold(name):
     assert failed(name) == []

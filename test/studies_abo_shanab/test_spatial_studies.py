@@ -21,7 +21,7 @@ def test_claims_of_reaching_out_hold(name):
 
 
 @pytest.mark.slow
-@pytest.mark.pins('6.8/stiffness', '6.8/damping', '6.8/modulus')
+@pytest.mark.pins('6.8/stiffness', '6.8/damping', '6.8/modulus', '6.11/spatial_survey')
 @pytest.mark.parametrize('name', ['e11', 'e12', 'e13'])
 def test_claims_of_the_sweeps_hold(name):
     assert failed(name) == []

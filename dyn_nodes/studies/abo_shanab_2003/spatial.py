@@ -20,6 +20,7 @@ from dyn_nodes.studies.abo_shanab_2003.spatial_runs import (
     led_run,
     profile_run,
 )
+from dyn_nodes.studies.abo_shanab_2003.surveys import spatial_survey
 from dyn_nodes.studies.framework import StudyRun, study
 
 Array = NDArray[np.float64]
@@ -38,6 +39,7 @@ DAMPING_PEAKS = (9.07, 8.65, 8.55, 8.12, 7.84, 7.60, 7.50)
 MODULI, MODULUS_PEAKS = (0.5, 0.75, 1.0), (4.96, 9.06, 13.09)
 NOMINAL_DAMPING = 7.5e4
 FAR_AND_BACK = (REACH, RECOVERY)
+MANOEUVRES = 60
 
 
 class SwingCase(NamedTuple):
@@ -186,10 +188,24 @@ def e11(s: StudyRun) -> None:
     s.falling('the stiffer the contact, the smaller the base rotation', 'p. 103, 105', [run.peak for run in runs])
     for factor, expected, run in zip(STIFFNESSES, STIFFNESS_PEAKS, runs):
         s.near(f'peak at k x {factor:g}, deg', 'E11', expected, run.peak, relative=0.03)
+    _claim_unselected(s)
     named = {f'k × {factor:g}': run for factor, run in zip(STIFFNESSES, runs)}
     s.figure(
         'fig_7_9', 'Fig. 7.9: rotation of the base for several stiffnesses', lambda: draw.histories(named, columns=6)
     )
+
+
+def _claim_unselected(s: StudyRun) -> None:
+    """Trends of E11 to E13 in manoeuvres that were not chosen for them (spec 6.11)."""
+    survey = spatial_survey(s.map, MANOEUVRES)
+    for share in survey.shares.values():
+        s.holds(
+            f'random manoeuvres: {share.trend}, in how many of {share.count}',
+            f'spec 6.11: {100 * share.expected:g} % of {share.expected_count}; no farther than by chance',
+            share.alike,
+            expected=f'about {share.expected * share.count:.0f}',
+            value=share.holding,
+        )
 
 
 @study('abo-shanab-2003/e12', '3-D: contact damping')

@@ -134,13 +134,16 @@ def voltage_inputs(schedules: Sequence[Schedule]) -> Inputs:
 
 
 def profile_run(
-    schedules: Sequence[Schedule], duration: float, parameters: Mapping[str, float] | None = None
+    schedules: Sequence[Schedule],
+    duration: float,
+    parameters: Mapping[str, float] | None = None,
+    posture: Mapping[str, float] | None = None,
 ) -> SpatialRun:
-    """Run voltage profiles from the machine's initial posture with 5100 kg."""
+    """Run voltage profiles with 5100 kg; `posture` in rad, None: the machine's initial one."""
     plant = system()
     p = plant.parameters(parameters)
     times = _sampling(round(duration / SPACING) + 1)
-    run = plant.run(initial_state(plant, p), times, voltage_inputs(schedules), p, Settings(step=STEP))
+    run = plant.run(initial_state(plant, p, posture), times, voltage_inputs(schedules), p, Settings(step=STEP))
     return _spatial(
         plant, run.times, run.states, run.inputs.at(run.times, plant.input_names), p, run.overturned, run.end_time
     )

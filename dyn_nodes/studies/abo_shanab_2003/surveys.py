@@ -1,0 +1,281 @@
+"""How often the source's trends hold in manoeuvres that were not chosen for them (spec 6.11).
+
+    python -m dyn_nodes.studies.abo_shanab_2003.surveys planar 486      prints the shares of that many manoeuvres
+
+The specification counted over manoeuvres drawn at random, and prints neither these nor the ranges of their voltages and
+times. So the draw here is another one, and a share is compared as one sample with another: Fisher's exact test of both
+counts. A trend that the specification found in all of 252 manoeuvres must be found in all but as many as chance allows.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import fisher_exact
+
+from dyn_nodes.studies.abo_shanab_2003.planar import Case, random_manoeuvres, rocks_and_returns, simulate
+from dyn_nodes.studies.abo_shanab_2003.spatial_runs import Schedule, profile_run
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Mapper = Callable[..., list[Any]]
+"""Of a function and its cases, and a label, to the results in order: `StudyRun.map`."""
+LEVEL = 0.01
+"""Two counts differ where chance alone would part them as far in less than this share of draws."""
+FRICTION_LEVELS = (0.9, 0.3, 0.1, 0.05, 0.03, 0.01, 0.005)
+CHANGE = 0.005
+"""A peak is another one beyond half a per cent (spec 6.11)."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """In how many manoeuvres a trend holds, here and in the specification's own survey.
+
+    Attributes:
+        trend: in words.
+        holding, count: manoeuvres here.
+        expected: share in the specification.
+        expected_count: manoeuvres there.
+    """
+
+    trend: str
+    holding: int
+    count: int
+    expected: float
+    expected_count: int
+
+    @property
+    def value(self) -> float:
+        """Share here."""
+        return self.holding / self.count if self.count else math.nan
+
+    def chance(self, alternative: str = 'two-sided') -> float:
+        """Return how often two draws of one kind are as far apart; `less`: with ours the rarer."""
+        theirs = round(self.expected * self.expected_count)
+        table = [[self.holding, self.count - self.holding], [theirs, self.expected_count - theirs]]
+        return float(fisher_exact(table, alternative=alternative).pvalue)
+
+    @property
+    def alike(self) -> bool:
+        """Chance explains the difference of both shares."""
+        return self.count > 0 and self.chance() >= LEVEL
+
+    @property
+    def not_rarer(self) -> bool:
+        """Chance explains that the trend is rarer here, or it is not."""
+        return self.count > 0 and self.chance('less') >= LEVEL
+
+    @property
+    def least(self) -> int:
+        """In how many manoeuvres of ours it must hold so as not to be rarer."""
+        return next(
+            (k for k in range(self.count + 1) if replace(self, holding=k).chance('less') >= LEVEL), self.count + 1
+        )
+
+
+class Survey(NamedTuple):
+    """Shares by name, medians of changes by name (parts of the nominal peak), and how many of the drawn were kept."""
+
+    drawn: int
+    kept: int
+    shares: dict[str, Share]
+    medians: dict[str, float]
+
+    @property
+    def returning(self) -> Share:
+        """How many of a planar draw rock by 2.5 to 20 degrees and return; in the specification 252 of 486."""
+        return Share('it rocks by 2.5 to 20 degrees and returns', self.kept, self.drawn, 252 / 486, 486)
+
+
+class Numbers(NamedTuple):
+    """What a survey keeps of a planar run: peak, deg; way backwards, m; mean friction while sliding, N."""
+
+    peak: float
+    slide: float
+    friction: float
+    kept: bool
+
+
+def planar_numbers(case: Case) -> Numbers:
+    """Run a planar case."""
+    run = simulate(case)
+    return Numbers(run.peak, run.slide, run.friction, rocks_and_returns(run))
+
+
+def _share(trend: str, holds: Flags, expected: float, count: int) -> Share:
+    return Share(trend, int(holds.sum()), len(holds), expected, count)
+
+
+def _variants(run: Mapper, cases: Sequence[Case], changes: dict[str, dict[str, Any]]) -> dict[str, list[Numbers]]:
+    """Run every case with every change."""
+    everything = [replace(case, **change) for change in changes.values() for case in cases]
+    results = run(planar_numbers, everything, 'variants')
+    return {name: results[k * len(cases) : (k + 1) * len(cases)] for k, name in enumerate(changes)}
+
+
+def _kept(run: Mapper, count: int, seed: int) -> tuple[list[Case], Array]:
+    """Draw manoeuvres; return those that rock and return, and their peaks without skidding."""
+    cases = random_manoeuvres(count, seed)
+    results = run(planar_numbers, cases, 'manoeuvres')
+    kept = [case for case, found in zip(cases, results) if found.kept]
+    return kept, np.array([found.peak for found in results if found.kept])
+
+
+def contact_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
+    """Compliant against rigid contact, stiffness and damping (E5)."""
+    cases, nominal = _kept(run, count, seed)
+    changes: dict[str, dict[str, Any]] = {
+        'rigid': {'contact': 'rigid'},
+        'k2': {'stiffness': 2.0},
+        'k4': {'stiffness': 4.0},
+        'c2': {'damping': 2.0},
+        'c4': {'damping': 4.0},
+    }
+    peaks = {name: np.array([r.peak for r in results]) for name, results in _variants(run, cases, changes).items()}
+    shares = {
+        'rigid': _share('compliant peak > rigid peak', nominal > peaks['rigid'], 1.0, 252),
+        'stiffness': _share(
+            'peak falls with k (× 1, 2, 4)', (nominal > peaks['k2']) & (peaks['k2'] > peaks['k4']), 1.0, 252
+        ),
+        'damping': _share(
+            'peak falls with c (× 1, 2, 4)', (nominal > peaks['c2']) & (peaks['c2'] > peaks['c4']), 0.97, 252
+        ),
+        'damping_4': _share('peak at c × 4 < at c × 1', nominal > peaks['c4'], 0.98, 252),
+    }
+    medians = {f'{name} × 4': float(np.median(peaks[f'{name}4'] / nominal - 1.0)) for name in 'kc'}
+    return Survey(count, len(cases), shares, medians)
+
+
+def friction_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
+    """Karnopp against LuGre against no skidding (E6)."""
+    cases, nominal = _kept(run, count, seed)
+    both = _variants(run, cases, {m: {'contact': 'friction', 'friction': m} for m in ('karnopp', 'lugre')})
+    table = {name: np.array(results, dtype=np.float64).reshape(-1, 4) for name, results in both.items()}
+    karnopp, lugre = table['karnopp'], table['lugre']
+    shares = {
+        'slide': _share('Karnopp slides farther than LuGre', karnopp[:, 1] > lugre[:, 1], 1.0, 252),
+        'friction': _share('mean friction while sliding: Karnopp < LuGre', karnopp[:, 2] < lugre[:, 2], 0.996, 252),
+        'lugre': _share('no-skid peak < LuGre peak', nominal < lugre[:, 0], 0.90, 252),
+        'karnopp': _share('no-skid peak < Karnopp peak', nominal < karnopp[:, 0], 0.74, 252),
+        'models': _share('Karnopp peak > LuGre peak', karnopp[:, 0] > lugre[:, 0], 0.50, 252),
+    }
+    return Survey(count, len(cases), shares, {})
+
+
+def friction_level_survey(run: Mapper, count: int, seed: int = 267) -> Survey:
+    """Level of friction, LuGre, the printed lever arm (E7).
+
+    An interior extremum is one at an inner level, beyond both ends of the sweep by more than half a per cent; the
+    specification does not print what it counted.
+    """
+    cases, _ = _kept(run, count, seed)
+    changes: dict[str, dict[str, Any]] = {
+        f'{level:g}': {'contact': 'friction', 'friction': 'lugre', 'arm': 'source', 'static': level}
+        for level in FRICTION_LEVELS
+    }
+    peaks = np.array([[r.peak for r in results] for results in _variants(run, cases, changes).values()])
+    # kept are those that rock and return without skidding; on slippery ground some overturn
+    rough, usual, ends = peaks[0], peaks[FRICTION_LEVELS.index(0.05)], peaks[[0, -1]]
+    inner = peaks[1:-1]
+    shares = {
+        'smaller': _share('peak at 0.05 smaller than at 0.9', usual < (1.0 - CHANGE) * rough, 0.28, 267),
+        'larger': _share('peak at 0.05 larger than at 0.9', usual > (1.0 + CHANGE) * rough, 0.42, 267),
+        'minimum': _share('interior minimum', inner.min(axis=0) < (1.0 - CHANGE) * ends.min(axis=0), 0.02, 267),
+        'maximum': _share('interior maximum', inner.max(axis=0) > (1.0 + CHANGE) * ends.max(axis=0), 0.33, 267),
+    }
+    return Survey(count, len(cases), shares, {})
+
+
+class SpatialCase(NamedTuple):
+    """A manoeuvre of the 3-D machine with 5100 kg: posture, rad; voltages; parameters by name."""
+
+    posture: dict[str, float]
+    schedule: Schedule
+    parameters: dict[str, float]
+
+
+def random_reaches(count: int, seed: int = 2003) -> list[SpatialCase]:
+    """Return manoeuvres like P3D, without selection: start, voltages, stop and recovery drawn at random."""
+    draw = np.random.default_rng(seed).uniform
+    cases = []
+    for _ in range(count):
+        stop, ramp = draw(7.0, 9.0), draw(0.3, 0.6)
+        back = stop + draw(0.0, 1.0)
+        schedule = {
+            name: ((5.0, stop, -draw(*out), ramp), (back, back + 3.0, draw(*home), ramp))
+            for name, out, home in (('boom', (4.5, 6.0), (3.5, 5.0)), ('stick', (5.0, 6.5), (3.0, 5.0)))
+        }
+        angles = {'boom_joint': draw(45.0, 60.0), 'stick_joint': draw(-115.0, -95.0)}
+        posture = {'swing_joint': 0.0} | {name: math.radians(angle) for name, angle in angles.items()}
+        cases.append(SpatialCase(posture, schedule, {}))
+    return cases
+
+
+def spatial_peak(case: SpatialCase) -> tuple[float, bool]:
+    """Return the peak tilt, deg, and whether the machine rocks by 2.5 to 20 degrees and returns."""
+    run = profile_run([case.schedule], 20.0, case.parameters, case.posture)
+    standing = bool(min(load[-1] for load in run.loads.values()) > 0.0)
+    return run.peak, not run.overturned and standing and 2.5 <= run.peak <= 20.0
+
+
+def spatial_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
+    """Stiffness, damping and bulk modulus of the 3-D machine (E11 to E13)."""
+    cases = random_reaches(count, seed)
+    results = run(spatial_peak, cases, 'manoeuvres')
+    kept = [case for case, (_, counts) in zip(cases, results) if counts]
+    nominal = np.array([peak for peak, counts in results if counts])
+    names = {'k': 'wheel_stiffness_scale', 'c': 'wheel_damping_scale', 'b': 'bulk_modulus_scale'}
+    changes = [('k', 2.0), ('k', 4.0), ('c', 2.0), ('c', 4.0), ('b', 0.5), ('b', 0.75), ('b', 2.0)]
+    variants = [case._replace(parameters={names[kind]: factor}) for kind, factor in changes for case in kept]
+    flat = np.array([peak for peak, _ in run(spatial_peak, variants, 'variants')])
+    peaks = dict(zip(changes, flat.reshape(len(changes), -1)))
+    k2, k4, c2, c4 = (peaks[change] for change in changes[:4])
+    shares = {
+        'stiffness': _share('peak falls with k (× 1, 2, 4)', (nominal > k2) & (k2 > k4), 0.70, 44),
+        'stiffness_4': _share('peak at k × 4 < at k × 1', nominal > k4, 0.84, 44),
+        'damping': _share('peak falls with c (× 1, 2, 4)', (nominal > c2) & (c2 > c4), 0.57, 44),
+        'damping_2': _share('peak at c × 2 < at c × 1', nominal > c2, 0.66, 44),
+        'larger_effect': _share('effect of k × 4 > effect of c × 4', nominal - k4 > nominal - c4, 0.93, 44),
+        'modulus_half': _share('β × 0.5: smaller peak', peaks['b', 0.5] < nominal, 0.27, 44),
+        'modulus_three_quarters': _share('β × 0.75: smaller peak', peaks['b', 0.75] < nominal, 0.36, 44),
+    }
+    medians = {
+        f'{ {"b": "β"}.get(kind, kind) } × {factor:g}': float(np.median(peaks[kind, factor] / nominal - 1.0))
+        for kind, factor in (('k', 4.0), ('c', 4.0), ('b', 0.5), ('b', 2.0))
+    }
+    return Survey(count, len(kept), shares, medians)
+
+
+SURVEYS: dict[str, Callable[..., Survey]] = {
+    'contact': contact_survey,
+    'friction': friction_survey,
+    'level': friction_level_survey,
+    'spatial': spatial_survey,
+}
+
+
+def main(words: Sequence[str]) -> None:
+    """Print a survey: its name and the number of manoeuvres to draw."""
+    from dyn_nodes.studies.framework import Workers
+
+    name, count = words[0], int(words[1])
+    with Workers() as workers:
+        found = SURVEYS[name](workers.map, count)
+    print(f'{found.kept} of {found.drawn} manoeuvres rock by 2.5 to 20 degrees and return')
+    for share in found.shares.values():
+        print(
+            f'{share.trend}: {share.holding} of {share.count}, {100 * share.value:.1f} % '
+            f'(specification {100 * share.expected:.1f} % of {share.expected_count}; chance {share.chance():.2g})'
+        )
+    for change, median in found.medians.items():
+        print(f'median change of the peak at {change}: {100 * median:+.1f} %')
+
+
+if __name__ == '__main__':
+    main(sys.argv[1:])
