@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,8 @@ def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: 
     console.print(f'[bold]A 17-tonne log-loader with 5.1 t in its grapple {task}.[/bold]')
     console.print(f'results go to {directory}', markup=False, soft_wrap=True)
     look = f'ROS_DOMAIN_ID={domain} ' if domain else ''
-    console.print(f'to look in from another terminal: {look}dyn-nodes topic list', style='dim', markup=False)
+    program = 'dyn-nodes' if shutil.which('dyn-nodes') else sys.argv[0]  # `make` runs it without activating .venv
+    console.print(f'to look in from another terminal: {look}{program} topic list', style='dim', markup=False)
 
 
 def _tell_cockpit(console: Console, cockpit: DemoCockpit | None) -> None:
