@@ -1,0 +1,158 @@
+"""What is said to be safe is checked by settling the simulated machine with exactly that much more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.simulation import initial_state
+from dyn_nodes.simulation.allowance import Allowances, AllowanceSettings, crossing
+from dyn_nodes.simulation.balance import BalanceObserver
+from dyn_nodes.simulation.load_model import LoadModel
+from dyn_nodes.simulation.stability_monitor import StabilityMonitor
+from dyn_nodes.simulation.standing import StandingGround
+from dyn_nodes.stability import zmp_degree
+
+RESERVE = 0.15
+NAMES = ('swing_joint', 'boom_joint', 'stick_joint')
+POSTURES = {
+    'ahead': (0.0, 0.6, -1.2),
+    'skew': (0.7, 0.6, -1.2),
+    'aside': (1.5, 0.75, -1.5),
+    'behind': (3.1, 0.5, -1.0),
+}
+STILL = np.zeros(3)
+
+
+@pytest.fixture(scope='module')
+def model(machine):
+    return LoadModel(machine)
+
+
+@pytest.fixture
+def at(machine, model):
+    """Monitor and allowances in a posture at rest."""
+
+    def place(q, payload, slope=(0.0, 0.0), **settings):
+        monitor = StabilityMonitor(machine, ('zmp',), slope=slope)
+        monitor.payload = payload
+        for k in range(3):
+            monitor.joints(0.01 * k, np.array(q), STILL)
+        ground = StandingGround(machine, model)
+        ground.place(monitor.footing.plane, monitor.up)
+        return monitor, Allowances(machine, ground, AllowanceSettings(RESERVE, **settings))
+
+    return place
+
+
+def settled_degree(effort_system, q, payload, slope=(0.0, 0.0)):
+    """Stability degree of the simulated machine, at rest on its wheels."""
+    p = effort_system.parameters({'payload_mass': payload}, slope)
+    x = initial_state(effort_system, p, dict(zip(NAMES, q)))
+    y = effort_system.outputs(x, np.zeros(len(effort_system.input_names)), p)
+    return BalanceObserver(effort_system, ('zmp',)).observe(y, p[:3]).margins['zmp'].value
+
+
+@pytest.mark.parametrize('slope', [(0.0, 0.0), (0.04, -0.06)])
+@pytest.mark.parametrize('posture', POSTURES)
+def test_the_payload_allowed_leaves_the_reserve(at, machine, effort_system, posture, slope):
+    q, payload = POSTURES[posture], 300.0
+    _, allowances = at(q, payload, slope)
+    more = allowances.evaluate(np.array(q), STILL, payload).payload
+    assert 0.0 < more <= machine.payload.limit - payload
+    degree = settled_degree(effort_system, q, payload + more, slope)
+    if more < machine.payload.limit - payload - 1e-6:
+        assert degree == pytest.approx(RESERVE, abs=2e-3)
+    else:
+        assert degree >= RESERVE
+
+
+@pytest.mark.parametrize('payload', [4800.0, 5900.0])
+def test_the_reach_allowed_leaves_the_reserve_at_its_end(at, effort_system, payload):
+    """Outwards where there is room, back where there is too much; the payload keeps its height and its direction."""
+    q = np.array((0.0, 0.6, -1.2))
+    _, allowances = at(q, payload)
+    reach = allowances.evaluate(q, STILL, payload).reach
+    before = settled_degree(effort_system, q, payload)
+    assert np.sign(reach) == np.sign(before - RESERVE)
+    start = allowances._point(q)
+    outwards = allowances._outwards(start)
+    there = q
+    for k in range(1, 41):
+        there = allowances._step(there, outwards, start + reach * k / 40.0 * outwards)
+        assert there is not None
+    moved = allowances._point(there) - start
+    assert moved @ outwards == pytest.approx(reach, abs=2e-3)
+    assert abs(moved[2]) < 0.03
+    degree = settled_degree(effort_system, there, payload)
+    assert degree == pytest.approx(RESERVE, abs=4e-3)
+
+
+def test_where_the_arm_ends_the_reach_ends(at, effort_system):
+    """An empty machine is nowhere near tipping: what ends the way is the straight arm."""
+    q = np.array((0.0, 0.4, -0.5))
+    _, allowances = at(q, 0.0)
+    reach = allowances.evaluate(q, STILL, 0.0).reach
+    start = allowances._point(q)
+    outwards = allowances._outwards(start)
+    end = allowances._step(q, outwards, start + reach * outwards)
+    assert reach > 0.0
+    assert settled_degree(effort_system, end, 0.0) > RESERVE
+    assert allowances._step(end, outwards, start + (reach + 0.05) * outwards) is None
+
+
+@pytest.mark.parametrize('posture', ['ahead', 'skew', 'aside'])
+def test_the_swing_speed_allowed_leaves_the_reserve_turning_and_braking(at, model, posture):
+    """Against the load of exactly that motion, both ways of braking."""
+    q, payload, braking = np.array(POSTURES[posture]), 1200.0, 0.5
+    monitor, allowances = at(q, payload, swing_braking=braking)
+    now = 0.1
+    more = allowances.evaluate(q, np.array((now, 0.0, 0.0)), payload).swing_speed
+    assert more > 0.0
+    found = monitor.footing
+    least = np.inf
+    for rate in (0.0, braking, -braking):
+        v, a = np.array((now + more, 0.0, 0.0)), np.array((rate, 0.0, 0.0))
+        load = model.evaluate(q, v, a, STILL, STILL, 9.81 * monitor.up, payload)
+        corners = found.feet[monitor.ground.polygon]
+        degree = zmp_degree(corners, load.com, load.force, load.moment_at_com, found.plane[:3]).value
+        least = min(least, float(degree))
+    assert least == pytest.approx(RESERVE, abs=1e-6)
+
+
+def test_allowances_are_negative_where_there_is_too_much(at, effort_system):
+    q, payload = np.array((0.0, 0.2, -0.6)), 5800.0
+    _, allowances = at(q, payload)
+    found = allowances.evaluate(q, np.array((0.3, 0.0, 0.0)), payload)
+    assert found.payload < 0.0
+    assert found.reach < 0.0
+    assert found.swing_speed == pytest.approx(-0.3)
+    assert settled_degree(effort_system, q, payload + found.payload) == pytest.approx(RESERVE, abs=2e-3)
+
+
+def test_a_load_in_motion_allows_less(at, model):
+    """Lowering that is being stopped presses more: the closed form against the load with that much more mass."""
+    q, payload = np.array(POSTURES['ahead']), 1000.0
+    monitor, allowances = at(q, payload)
+    a = np.array((0.0, 0.4, 0.0))
+    load = model.evaluate(q, STILL, a, STILL, STILL, 9.81 * monitor.up, payload)
+    more = allowances.evaluate(q, STILL, payload, load).payload
+    assert more < allowances.evaluate(q, STILL, payload).payload
+    heavier = model.evaluate(q, STILL, a, STILL, STILL, 9.81 * monitor.up, payload + more)
+    corners = monitor.footing.feet[monitor.ground.polygon]
+    degree = zmp_degree(corners, heavier.com, heavier.force, heavier.moment_at_com, monitor.footing.plane[:3]).value
+    assert degree == pytest.approx(RESERVE, abs=1e-6)
+
+
+def test_unknown_or_sliding_swing_joints_are_refused(machine, model):
+    with pytest.raises(KeyError, match='unknown joint'):
+        Allowances(machine, StandingGround(machine, model), AllowanceSettings(swing_joint='none'))
+
+
+@pytest.mark.parametrize(
+    'function', [lambda s: 1.0 - s, lambda s: 1.0 - s**9, lambda s: np.where(s > 0.3, -np.inf, 1.0)]
+)
+def test_crossings_are_found_on_the_safe_side(function):
+    found = crossing(function, 0.0, float(function(0.0)), 2.0, float(function(2.0)))
+    assert function(found) >= 0.0
+    assert function(found + 2e-5) < 2e-5

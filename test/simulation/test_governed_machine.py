@@ -1,0 +1,107 @@
+"""The governor in the loop with the simulated machine and its hydraulics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from log_loader_tasks import PAYLOAD
+
+from dyn_nodes.control import load_voltage_profile
+from dyn_nodes.control.tip_over_governor import TipOverGovernor
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.stability_monitor import StabilityMonitor
+from dyn_nodes.simulation.standing import StandingGround
+
+PERIOD = 0.01
+VALVES = ('boom', 'stick', 'swing')
+
+
+@dataclass
+class Outcome:
+    overturned: bool
+    time: float
+    tilt: float
+    least_degree: float
+    least_load: float
+    positions: np.ndarray
+    held: set[str]
+
+
+def drive(machine, levers, duration, payload=PAYLOAD, governed=True):
+    """Run a machine under levers (a function of time), through the governor or not."""
+    plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ('zmp',))
+    plant.set_parameter('payload_mass', payload)
+    plant.reset()
+    monitor = StabilityMonitor(machine, ('zmp',))
+    monitor.payload = payload
+    ground = StandingGround(machine, monitor.model)
+    governor = TipOverGovernor(machine, range(3), lambda q, v, a: ground.moving_degrees(q, v, a, payload))
+    tilt, degree, load, held = 0.0, np.inf, np.inf, set()
+    while plant.time < duration - 1e-9 and not plant.overturned:
+        volts = np.asarray(levers(plant.time), dtype=float)
+        if governed:
+            monitor.joints(plant.time, plant.positions.copy(), plant.velocities.copy())
+            ground.place(monitor.footing.plane, monitor.up)
+            verdict = governor.govern(volts, monitor.q, monitor.v, PERIOD)
+            volts = verdict.volts
+            held.update(verdict.held)
+        plant.set_inputs({f'{name}/voltage': value for name, value in zip(VALVES, volts)})
+        plant.advance()
+        balance = plant.balance()
+        tilt = max(tilt, np.degrees(plant.output('tilt')))
+        degree = min(degree, balance.margins['zmp'].value)
+        load = min(load, float(balance.forces[:, 2].min()))
+    return Outcome(plant.overturned, plant.time, tilt, degree, load, plant.positions.copy(), held)
+
+
+@pytest.fixture(scope='module')
+def reach_out():
+    """The reference task without anybody to pull the arm back."""
+    profile = load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'), VALVES, recovery=False)
+    return lambda time: profile.evaluate(time + 0.5 * PERIOD, VALVES)
+
+
+def test_the_task_without_recovery_overturns_without_the_governor(machine, reach_out):
+    outcome = drive(machine, reach_out, 16.0, governed=False)
+    assert outcome.overturned
+    assert outcome.time == pytest.approx(13.0, abs=0.2)
+
+
+def test_the_task_without_recovery_does_not_overturn_with_the_governor(machine, reach_out):
+    """No wheel lifts; the stop at the end of the task comes down to the reserve of 0.15 and not below 0.1."""
+    outcome = drive(machine, reach_out, 16.0)
+    assert not outcome.overturned
+    assert outcome.tilt < 1.5
+    assert outcome.least_degree > 0.1
+    assert outcome.least_load > 0.0
+    assert outcome.held == {'boom', 'stick'}
+    assert outcome.positions[1] < np.radians(50.0)  # it did reach out
+
+
+def test_levers_held_out_for_long_come_to_a_stand(machine):
+    outcome = drive(machine, lambda time: (-5.0 * (time > 1.0), 5.5 * (time > 1.0), 0.0), 14.0)
+    assert not outcome.overturned
+    assert outcome.tilt < 2.0
+
+
+def test_an_unloaded_machine_is_let_alone(machine):
+    levers = lambda time: np.array([-3.0, 3.0, 2.0]) * (1.0 < time < 2.5)  # noqa: E731
+    free, governed = (drive(machine, levers, 4.0, 0.0, governed) for governed in (False, True))
+    assert governed.held == set()
+    # only the rate of the output is felt
+    assert governed.positions == pytest.approx(free.positions, abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('seed', range(6))
+def test_levers_thrown_about_do_not_overturn_it(machine, seed):
+    """Steps of all levers at once, up to full, every 1.5 s: two of these six overturn without the governor."""
+    rng = np.random.default_rng(seed + 2)
+    table = rng.uniform(-8.0, 8.0, (20, 3)) * (rng.random((20, 3)) < 0.7)
+    payload = float(rng.choice([1000.0, 3000.0, 5100.0]))
+    outcome = drive(machine, lambda time: table[min(int(time / 1.5), 19)], 30.0, payload)
+    assert not outcome.overturned
+    assert outcome.tilt < 6.0
