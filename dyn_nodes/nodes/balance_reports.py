@@ -54,8 +54,7 @@ class BalanceReports:
         """Publish one instant: the margins first."""
         for name, margin in balance.margins.items():
             self.margins[name].publish(Float64(data=float(margin.value)))
-            names = balance.wheels if name == 'load_share' else balance.edge_names
-            self.edges[name].publish(labelled_array(names, margin.edges))
+            self.edges[name].publish(labelled_array(balance.names(name), margin.edges))
         self._publish_reactions(balance, stamp)
         self._publish_shape(balance, stamp)
         if with_markers:
@@ -72,8 +71,7 @@ class BalanceReports:
     def _publish_shape(self, balance: Balance, stamp: Any) -> None:
         polygon = PolygonStamped()
         polygon.header.stamp, polygon.header.frame_id = stamp, self.frame
-        corners = balance.points[balance.polygon]
-        polygon.polygon.points = [Point32(x=float(x), y=float(y), z=float(z)) for x, y, z in corners]
+        polygon.polygon.points = [Point32(x=float(x), y=float(y), z=float(z)) for x, y, z in balance.corners]
         self.polygon.publish(polygon)
         self.com.publish(point_stamped(self.frame, stamp, balance.center_of_mass))
         if np.isfinite(balance.zmp).all():

@@ -19,10 +19,11 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher, Health, status_message
+from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
+from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import command_qos, data_qos
-from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.machines import joint_positions, machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -31,7 +32,9 @@ from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
+from dyn_nodes.simulation.rigid_plant import plant_type
 
 Clock = message('rosgraph_msgs/msg/Clock')
 JointState = message('sensor_msgs/msg/JointState')
@@ -39,7 +42,6 @@ Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 String = message('std_msgs/msg/String')
 TFMessage = message('tf2_msgs/msg/TFMessage')
-DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
 Trigger = service('std_srvs/srv/Trigger')
 SetBool = service('std_srvs/srv/SetBool')
 
@@ -63,7 +65,6 @@ class DynamicsNode(OverridableNode):
         self.commands = 0
         self._target: tuple[np.ndarray, np.ndarray] | None = None
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
-        self._lifted: dict[str, bool] = {}
         self._create_topics()
         self._create_services()
         self.pacer = Lockstep(self) if self.lockstep else RealTime(self)
@@ -78,7 +79,7 @@ class DynamicsNode(OverridableNode):
             )
         self.get_logger().info(
             f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, {len(self.machine.wheels)} wheels, '
-            f'{self.values["mode"]}, {self.values["actuation"]}'
+            f'{self.values["contact_model"]} ground, {self.values["mode"]}, {self.values["actuation"]}'
         )
         self.pacer.start()
 
@@ -86,19 +87,26 @@ class DynamicsNode(OverridableNode):
 
     def _make_plant(self) -> Plant:
         actuation: Actuation = 'hydraulic' if self.monolithic else 'effort'
-        measures = tuple(name for name in self.values['measures'] if name)
+        values = self.values
+        measures = tuple(name for name in values['measures'] if name)
+        joints = joint_positions(values['initial_positions'], self.machine)
+        start = {name: values[name] for name in SCALES}
+        if values['payload'] >= 0.0:
+            start['payload_mass'] = self._checked_payload(values['payload'])
+        slope = values['slope_roll'], values['slope_pitch']
+        timing = values['exchange_period'], values['integration_step']
         try:
-            plant = Plant(
-                self.machine, actuation, self.values['exchange_period'], self.values['integration_step'], measures
-            )
+            kind = plant_type(values['contact_model'])
+            plant = kind(self.machine, actuation, *timing, measures, joints, start, slope)
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
-        plant.set_slope(self.values['slope_roll'], self.values['slope_pitch'])
-        for name in SCALES:
-            plant.set_parameter(name, self.values[name])
-        if self.values['payload'] >= 0.0:
-            plant.set_parameter('payload_mass', self._checked_payload(self.values['payload']))
-        plant.reset()
+        except NoEquilibriumError:
+            raise
+        except ValueError as error:
+            raise ParameterError(f"parameter 'contact_model': {error}") from None
+        plant.drop_time = values['drop_time'] if values['drop_time'] >= 0.0 else None
+        plant.drop_tilt = values['drop_tilt'] if values['drop_tilt'] > 0.0 else None
+        plant.warm_up()
         return plant
 
     def _checked_payload(self, mass: float) -> float:
@@ -114,7 +122,7 @@ class DynamicsNode(OverridableNode):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.joint_states = self.create_publisher(JointState, 'joint_states', qos)
         self.clock_publisher = self.create_publisher(Clock, '/clock', qos) if self.values['publish_clock'] else None
-        self.events = self.create_publisher(DiagnosticStatus, 'events', qos)
+        self.events = EventPublisher(self, qos)
         self.description = self.create_publisher(String, 'robot_description', latched)
         self.tf_static = self.create_publisher(TFMessage, '/tf_static', latched)
         self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
@@ -148,9 +156,9 @@ class DynamicsNode(OverridableNode):
             drive_clock(self, nanoseconds_of(plant.time))
             if self.due('clock_period'):
                 self.clock_publisher.publish(Clock(clock=stamp_of(plant.time)))
+        self.publish_events()
         if self.due('report_period'):
             balance = plant.balance()
-            self._watch_wheels(balance)
             self.reporter.publish(balance, self.due('marker_period'))
             self.health.note(balance)
             self.diagnostics.update(plant.time)
@@ -174,19 +182,17 @@ class DynamicsNode(OverridableNode):
             self.plant.advance()
         except PlantDivergedError as error:
             self.health.fault = str(error)
-            self.event(2, 'diverged', str(error))
+            self.event('diverged', str(error))
             self.finish()
             return False
         if self.plant.overturned:
             self.announce()
-            tilt = np.degrees(self.plant.output('tilt'))
-            self.event(2, 'overturned', f'the base has tilted {tilt:.1f} degrees at t = {self.plant.time:.3f} s')
             self.finish()
             return False
         duration = self.values['duration']
         if duration > 0.0 and self.plant.time >= duration - 1e-9:
             self.announce()
-            self.event(0, 'finished', f'the run of {duration:g} s is over')
+            self.event('finished', f'the run of {duration:g} s is over')
             self.finish()
             return False
         return True
@@ -196,23 +202,14 @@ class DynamicsNode(OverridableNode):
         self.finished = True
         self.diagnostics.update(self.plant.time + 1e-9)
 
-    def event(self, level: int, name: str, text: str) -> None:
-        """Publish something that happened."""
-        values = {'time': f'{self.plant.time:.6f}'}
-        self.events.publish(status_message(self, name, Health(level, text, values)))
-        if level:  # two lines: a logger of rclpy refuses another severity from the same place in the code
-            self.get_logger().error(f'{name}: {text}')
-        else:
-            self.get_logger().info(f'{name}: {text}')
+    def event(self, kind: str, text: str) -> None:
+        """Publish something that happened at this instant."""
+        self.events.publish(Event(self.plant.time, kind, details={'text': text}))
 
-    def _watch_wheels(self, balance: Any) -> None:
-        if balance is None:
-            return
-        for name, force in zip(balance.wheels, balance.forces):
-            lifted = bool(force[2] <= 0.0)
-            if lifted != self._lifted.get(name, False):
-                self.event(0, 'lift_off' if lifted else 'touch_down', f'{name} at t = {self.plant.time:.3f} s')
-            self._lifted[name] = lifted
+    def publish_events(self) -> None:
+        """Publish what has happened to the machine since the last time."""
+        for event in self.plant.take_events():
+            self.events.publish(event)
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -269,11 +266,11 @@ class DynamicsNode(OverridableNode):
         try:
             if not np.isfinite(msg.data):
                 raise ParameterError(f'payload: expected a finite number, found {msg.data}')
-            self.plant.set_parameter('payload_mass', self._checked_payload(float(msg.data)))
+            self.plant.set_payload(self._checked_payload(float(msg.data)))
         except ParameterError as error:
             self.refuse(commands.RefusedError('payload', str(error)))
             return
-        self.event(0, 'payload', f'{msg.data:g} kg')
+        self.publish_events()
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         for parameter in parameters:
@@ -299,7 +296,7 @@ class DynamicsNode(OverridableNode):
         self.health.fault = ''
         self.finished = False
         self.pacer.restart()
-        self.event(0, 'reset', 'back to the initial posture')
+        self.event('reset', 'back to the initial posture')
         response.success, response.message = True, 'back to the initial posture'
         return response
 

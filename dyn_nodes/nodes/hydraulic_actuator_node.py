@@ -12,6 +12,7 @@ import numpy as np
 from dyn_nodes.middleware import Clock, ClockType, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import (
     DEPTH_REALTIME,
     WATCH_PERIOD,
@@ -119,6 +120,7 @@ class HydraulicActuatorNode(OverridableNode):
         self._efforts = [0.0] * len(joints)  # joints without an actuator get none
         self.commands_out = self.create_publisher(JointState, 'joint_command', command)
         self.reports = HydraulicReports(self, self.machine, data)
+        self.events = EventPublisher(self, data)
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
         heard = command_qos(self.lockstep)
         heard.depth = DEPTH_REALTIME  # of this side: around a reset two may come at once, and both count
@@ -230,6 +232,7 @@ class HydraulicActuatorNode(OverridableNode):
             return
         self.waiting = None
         self._publish_efforts(stamp, efforts)
+        self._publish_events(stamp)
         if due:
             self.reports.publish(stamp, outputs)
             self.update_diagnostics()
@@ -243,6 +246,7 @@ class HydraulicActuatorNode(OverridableNode):
             self._fail(str(error))
             return
         self._publish_efforts(stamp, efforts)
+        self._publish_events(stamp)
         if self._report_due.passed(stamp):
             self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
 
@@ -253,6 +257,11 @@ class HydraulicActuatorNode(OverridableNode):
         self._reply.effort = self._efforts
         self.commands_out.publish(self._reply)
         self.answered += 1
+
+    def _publish_events(self, stamp: int) -> None:
+        """Say what the reliefs have done; in lockstep on the way to the next instant, otherwise on the way here."""
+        for event in self.exchange.events:
+            self.events.publish(event.shifted(stamp / NANO))
 
     def _fail(self, fault: str) -> None:
         """Keep the last good oil and give no efforts: without them the dynamics holds the joints."""

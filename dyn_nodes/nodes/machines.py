@@ -1,10 +1,11 @@
-"""Which machine a node speaks of."""
+"""Which machine a node speaks of, and how it stands at the start."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from dyn_nodes.model import Machine, load_machine
+from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.share import find_resource
 
 
@@ -28,3 +29,29 @@ def machine_of(urdf: str, config: str) -> Machine:
     if not Path(urdf).is_file():
         raise ValueError(f"parameter 'machine': no such file: {urdf}")
     return load_machine(urdf, config or None)
+
+
+def joint_positions(text: str, machine: Machine) -> dict[str, float]:
+    """Return the positions by joint of a text such as `boom_joint=0.17,stick_joint=-0.96`.
+
+    Raises:
+        ParameterError: another form, a joint that does not exist or is named twice, a position beyond its limits.
+    """
+    known = {joint.name: joint for joint in machine.movable_joints}
+    positions: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in text.split(','))):
+        name, _, number = (piece.strip() for piece in part.partition('='))
+        where = f"parameter 'initial_positions': {part!r}: "
+        try:
+            value = float(number)
+        except ValueError:
+            raise ParameterError(f'{where}expected joint=position, rad or m') from None
+        if name not in known:
+            raise ParameterError(f'{where}unknown joint; known: {", ".join(known)}')
+        if name in positions:
+            raise ParameterError(f'{where}{name} is named twice')
+        joint = known[name]
+        if not joint.lower <= value <= joint.upper:
+            raise ParameterError(f'{where}expected {joint.lower:g} to {joint.upper:g}')
+        positions[name] = value
+    return positions

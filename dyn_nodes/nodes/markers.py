@@ -67,21 +67,18 @@ def _raised(point: Any) -> tuple[float, float, float]:
 
 def _polygon(balance: Balance) -> Any:
     marker = _marker('support_polygon', 0, LINE_STRIP, GREEN, (0.05, 0.0, 0.0))
-    corners = balance.points[balance.polygon]
+    corners = balance.corners
     marker.points = [_at(_raised(point)) for point in (*corners, corners[0])]
     return marker
 
 
 def _critical_edge(balance: Balance) -> Any:
     """The edge with the least net moment, or the first measure by edge that there is."""
-    by_edge = [
-        m for name, m in balance.margins.items() if name != 'load_share' and len(m.edges) == len(balance.polygon)
-    ]
+    by_edge = [m for name, m in balance.margins.items() if balance.names(name) == balance.edge_names]
     marker = _marker('critical_edge', 0, LINE_LIST, RED if _tipping(balance) else YELLOW, (0.09, 0.0, 0.0))
     if by_edge:
-        corners = balance.points[balance.polygon]
-        edge = int(np.argmin(by_edge[-1].edges))
-        marker.points = [_at(_raised(corners[edge])), _at(_raised(corners[(edge + 1) % len(corners)]))]
+        start, end = balance.edge_lines[int(np.argmin(by_edge[-1].edges))]
+        marker.points = [_at(_raised(start)), _at(_raised(end))]
     return marker
 
 

@@ -11,7 +11,6 @@ from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.reaction import JointReaction
 
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')
@@ -62,7 +61,7 @@ class Reporter:
         self.odom = create(Odometry, 'odom', qos)
         self.tf = create(TFMessage, '/tf', qos)
         joints = plant.machine.reactions
-        self.joint_reaction = JointReaction(plant.system, joints) if joints else None
+        self.joint_reaction = plant.reaction
         self.child_links = {name: plant.machine.joint(name).child for name in joints}
         self.joint_reactions = {name: create(WrenchStamped, f'joint_reactions/{name}', qos) for name in joints}
         measures = plant.observer.measures if plant.observer else ()
@@ -99,8 +98,7 @@ class Reporter:
         if self.joint_reaction is None:
             return
         plant = self.plant
-        values = self.joint_reaction.of_outputs(plant.x, plant.outputs(), plant.p)
-        for name, reaction in zip(self.joint_reaction.joints, values):
+        for name, reaction in zip(self.joint_reaction.joints, plant.joint_reactions()):
             wrench = WrenchStamped()
             wrench.header.stamp, wrench.header.frame_id = stamp, self.child_links[name]
             set_vector(wrench.wrench.force, reaction[:3])

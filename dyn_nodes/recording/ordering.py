@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections import deque
 
-SHARED_TOPICS = ('/diagnostics', '/rosout')
-"""Topics of many publishers: what they say at the same instant is put in the order of its bytes; arrival is chance."""
+SHARED_TOPICS = ('diagnostics', 'rosout', 'events')
+"""Topics (the last part of their name) of many publishers: what they say at the same instant is put in the order of its
+bytes; arrival is chance."""
 
 Entry = tuple[int, str, int, int, int, bytes]
 """Log time, topic name, arrival number, topic number, publish time, data."""
@@ -100,4 +101,4 @@ class HoldBack:
 
 def _turn(entry: Entry) -> tuple[int, str, bytes, int]:
     time, topic, arrival, _, _, data = entry
-    return time, topic, data if topic in SHARED_TOPICS else b'', arrival
+    return time, topic, data if topic.rpartition('/')[2] in SHARED_TOPICS else b'', arrival

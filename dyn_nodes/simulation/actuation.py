@@ -18,11 +18,17 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import actuator_states, line_flows, machine_terms, pressure_rates
 from dyn_nodes.simulation.command_delay import CommandDelay, History, input_delays
+from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
 ROOMS = ('model', 'hydraulics', 'simulation')
 MOTION = ('position', 'velocity', 'impulse')
+MOST_EVENTS = 256
+"""Kept of one interval."""
+
+
+Snapshot = tuple[Array, float, History, NDArray[np.bool_]]
 
 
 class DivergedError(RuntimeError):
@@ -37,6 +43,7 @@ class ActuatorSystem:
         joints: the joint that each one moves.
         state_names: of the oil: spool and two line pressures per actuator.
         oil: (3 n,) current state. Set it by `start`.
+        events: what the reliefs did in the last `advance`; times from its beginning, s.
     """
 
     def __init__(self, machine: Machine, step: float = 5e-4) -> None:
@@ -48,7 +55,15 @@ class ActuatorSystem:
             [machine_fingerprint(machine)],
             self._functions,
             ROOMS,
-            drivers=[drivers.CONSTANTS, drivers.NO_SWITCHES, drivers.table_input, drivers.sound, drivers.run_rk4],
+            drivers=[
+                drivers.CONSTANTS,
+                drivers.NO_SWITCHES,
+                drivers.table_input,
+                drivers.sound,
+                drivers.single_step,
+                drivers.watch_step,
+                drivers.run_rk4_watched,
+            ],
         )
         self.state_names: tuple[str, ...] = tuple(self.module.meta['oil'])
         self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])
@@ -60,6 +75,8 @@ class ActuatorSystem:
         self._delay = None if delays is None else CommandDelay(np.concatenate([delays, np.zeros(len(self.names))]))
         self._time = 0.0
         self._trace = np.zeros((1, 6 * len(self.names)))
+        self.events: list[Event] = []
+        self._watcher = Watcher(self.module.meta['watches'], MOST_EVENTS)
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         count = len(self.names)
@@ -83,12 +100,15 @@ class ActuatorSystem:
             if isinstance(terms, CylinderTerms):
                 outputs += [terms.force, terms.piston]
                 output_names += [f'{actuator.name}/force', f'{actuator.name}/piston']
+        watched = Watched()
+        watch_reliefs(watched, self.machine, every, states)
         functions = {
+            'watch': ca.Function('watch', [x, u, p], [watched.expression]),
             'rhs': ca.Function('rhs', [x, u, p], [ca.densify(ca.vertcat(*rates, *motion))]),
             'outputs': ca.Function('outputs', [x, u, p], [ca.densify(ca.vertcat(*outputs))]),
             'guard': ca.Function('guard', [x], [ca.SX(1.0)]),
         }
-        return functions, {'oil': oil_names, 'outputs': output_names}
+        return functions, {'oil': oil_names, 'outputs': output_names, 'watches': watched.watches}
 
     def start(self, positions: Array, efforts: Array) -> None:
         """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""
@@ -98,6 +118,12 @@ class ActuatorSystem:
         for k, actuator in enumerate(self.machine.actuators):
             self.oil[3 * k] = 0.0
             self.oil[3 * k + 1 : 3 * k + 3] = initial_pressures(actuator, float(positions[k]), float(efforts[k]))
+        count = len(self.names)
+        x, values = np.zeros(6 * count), np.empty(2 * len(self._watcher.watches))
+        x[: 3 * count], x[3 * count :: 3] = self.oil, positions
+        self.module.watch(x, np.zeros(2 * count), self.parameters, values)
+        self._watcher.begin(values)
+        self.events = []
 
     def advance(
         self, interval: float, positions: Array, velocities: Array, accelerations: Array, volts: Array
@@ -117,23 +143,25 @@ class ActuatorSystem:
             knots, table = self._delay.table(self._time, self._time + interval, held)
             knots = knots - self._time
         steps = max(1, int(np.ceil(interval / self.step - 1e-9)))
-        status, _ = self.module.run_rk4(
-            x, 0.0, interval / steps, steps, knots, table, self.parameters, -1.0, 0, self._trace
-        )
+        watcher = self._watcher
+        arguments = (x, 0.0, interval / steps, steps, knots, table, self.parameters, -1.0, 0, self._trace)
+        status, _, found = self.module.run_rk4_watched(*arguments, watcher.positive, watcher.found)
         if status != drivers.DONE:
             self.restore(before)
             raise DivergedError(f'{self.machine.name}: the hydraulics diverged at joint positions {positions}')
         self.oil = x[: 3 * count].copy()
         self._time += interval
+        self.events = watcher.events(found)
         return x[3 * count + 2 :: 3] / interval
 
-    def snapshot(self) -> tuple[Array, float, History]:
-        """Return everything that `advance` changes."""
-        return self.oil, self._time, () if self._delay is None else self._delay.history
+    def snapshot(self) -> Snapshot:
+        """Return everything that `advance` changes, but for the events."""
+        history = () if self._delay is None else self._delay.history
+        return self.oil, self._time, history, self._watcher.positive.copy()
 
-    def restore(self, snapshot: tuple[Array, float, History]) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot."""
-        self.oil, self._time, history = snapshot
+        self.oil, self._time, history, self._watcher.positive[:] = snapshot
         if self._delay is not None:
             self._delay.history = history
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.simulation.actuation import ActuatorSystem
+from dyn_nodes.simulation.events import Event
 
 Array = NDArray[np.float64]
 
@@ -19,11 +20,13 @@ class ActuatorExchange:
     Attributes:
         system: the hydraulics; its `oil` is at the newest instant (`predict`: one period later).
         period: time for which an effort is held, s.
+        events: what the reliefs did on the way to the newest state of the oil; times from the newest sample, s.
     """
 
     def __init__(self, system: ActuatorSystem, period: float) -> None:
         self.system, self.period = system, period
         self._velocity: Array | None = None
+        self.events: list[Event] = []
 
     def start(self, positions: Array, efforts: Array) -> None:
         """Trap oil that holds the efforts (n,) at the positions (n,), in the order of the actuators.
@@ -40,7 +43,7 @@ class ActuatorExchange:
         """
         acceleration = self._acceleration(velocities, self.period)
         efforts = self.system.advance(self.period, positions, velocities, acceleration, volts)
-        self._velocity = velocities
+        self._velocity, self.events = velocities, self.system.events
         return efforts
 
     def follow(self, interval: float, positions: Array, velocities: Array, volts: Array) -> Array:
@@ -52,14 +55,17 @@ class ActuatorExchange:
         """
         acceleration = self._acceleration(velocities, interval)
         before = self.system.snapshot()
+        self.events = []
         if interval > 0.0 and self._velocity is not None:
             begin = positions - 0.5 * interval * (self._velocity + velocities)
             self.system.advance(interval, begin, self._velocity, acceleration, volts)
+            self.events = [event.shifted(-interval) for event in self.system.events]
         now = self.system.snapshot()
         try:
             efforts = self.system.advance(self.period, positions, velocities, acceleration, volts)
         except Exception:
             self.system.restore(before)
+            self.events = []
             raise
         self.system.restore(now)
         self._velocity = velocities

@@ -156,6 +156,11 @@ class Assembly:
         own = ca.SX(0, 1) if place is None else self.x[place]
         return ca.vertcat(own, absent * ca.SX.ones(2 - own.shape[0]))
 
+    @property
+    def scaled_wheels(self) -> tuple[Wheel, ...]:
+        """The wheels with the scales of the parameters in their numbers."""
+        return tuple(self._scaled_wheel(wheel) for wheel in self.machine.wheels)
+
     def _scaled_wheel(self, wheel: Wheel) -> Wheel:
         friction = wheel.friction
         if friction is not None:
@@ -196,12 +201,16 @@ class Assembly:
     @cached_property
     def actuators(self) -> dict[str, CylinderTerms | MotorTerms]:
         """Terms of the hydraulic actuators that are part of this plant."""
-        states = {}
-        for actuator in self.machine.actuators:
-            if actuator.name in self.hydraulics:
-                oil = ca.vertsplit(self.x[self.hydraulics[actuator.name]])
-                states[actuator.name] = (*oil, *self.joint(actuator.joint))
-        return machine_terms(self.machine, states, self.parameter('bulk_modulus_scale'))
+        return machine_terms(self.machine, self.oil, self.parameter('bulk_modulus_scale'))
+
+    @cached_property
+    def oil(self) -> dict[str, tuple[Expression, ...]]:
+        """Spool, both line pressures, position and velocity of the joint, of every actuator of this plant."""
+        return {
+            a.name: (*ca.vertsplit(self.x[self.hydraulics[a.name]]), *self.joint(a.joint))
+            for a in self.machine.actuators
+            if a.name in self.hydraulics
+        }
 
     def joint(self, name: str) -> tuple[Expression, Expression]:
         """Return position and velocity of a joint."""

@@ -1,17 +1,30 @@
-"""From a plant's outputs to ground reactions and stability margins."""
+"""From a plant's outputs to ground reactions and stability margins.
+
+A machine on three wheels or more has a support polygon. A planar machine has two edges: lines across its plane through
+the ground points of its rearmost and its foremost wheel.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.simulation.system import System
 from dyn_nodes.stability import MEASURES, Margin, Support, margins, support_order
 
 Array = NDArray[np.float64]
 DEFAULT_MEASURES = ('static', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'net_moment')
+LEAST_FEET = {'conservative': 5}
+"""Wheels that a measure needs to be defined."""
+NAMES_OF_LONGITUDINAL = ('front', 'rear')
+DRAWN_HALF_WIDTH = 1.0
+"""Half the width with which the edges of a planar machine, which are lines, are drawn, m."""
+PLANAR_EDGES = [3, 1]
+"""Rear and front among the edges of the rectangle: right side, front, left side, rear."""
+WIDE = 10.0
+"""Half the width of the polygon with which a planar machine's measures are computed, over the distance of its edges."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +35,11 @@ class Balance:
         wheels: names, in the machine's order.
         points: (w, 3) ground points below the wheels, m.
         forces: (w, 3) ground on wheel in the contact frame: longitudinal, lateral, normal, N.
-        polygon: indices of `points`, counter-clockwise.
+        polygon: indices of `points`, counter-clockwise; of a planar machine its rearmost and its foremost one.
         center_of_mass: (3,) m.  zmp: (2,) on the ground, m, or NaN where nothing presses on the ground.
         margins: by measure.
-        edge_names: of the polygon.
+        edge_names: of the edges, as the measures have them.
+        outline: (n, 3) corners as they are drawn, m, where they are not those of the polygon: of a planar machine.
     """
 
     wheels: tuple[str, ...]
@@ -36,28 +50,55 @@ class Balance:
     zmp: Array
     margins: dict[str, Margin]
     edge_names: tuple[str, ...]
+    outline: Array | None = None
+
+    @property
+    def corners(self) -> Array:
+        """Corners (n, 3) of the support polygon, counter-clockwise; of a planar machine a rectangle to be drawn, m."""
+        return self.points[self.polygon] if self.outline is None else self.outline
+
+    @property
+    def edge_lines(self) -> Array:
+        """Ends (e, 2, 3) of the edges in `edge_names`, m."""
+        corners = self.corners
+        lines = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
+        return lines if self.outline is None else lines[PLANAR_EDGES]
 
     @property
     def total_normal(self) -> float:
         """Sum of the normal forces, N."""
         return float(self.forces[:, 2].sum())
 
+    def names(self, measure: str) -> tuple[str, ...]:
+        """Names of the values in a measure's margin: edges, wheels, or the two ends."""
+        if measure == 'longitudinal':
+            return NAMES_OF_LONGITUDINAL
+        return self.wheels if measure in ('load_share', 'conservative') else self.edge_names
+
     def critical_edge(self, measure: str) -> str:
         """Name of the edge (or wheel) with the least margin."""
-        margin = self.margins[measure]
-        names = self.wheels if len(margin.edges) != len(self.edge_names) or measure == 'load_share' else self.edge_names
-        return names[int(np.argmin(margin.edges))]
+        return self.names(measure)[int(np.argmin(self.margins[measure].edges))]
 
 
 class BalanceObserver:
-    """Reads a system's outputs by place, once looked up."""
+    """Reads the outputs of a system, or of a hybrid model, by place, once looked up.
 
-    def __init__(self, system: System, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
+    Args:
+        system: what gives the outputs: a System or a hybrid model whose outputs have the names of one.
+        measures: names of the stability measures.
+
+    Raises:
+        KeyError: a measure that does not exist, or is not defined on so few wheels.
+    """
+
+    def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
+        self.wheels = tuple(wheel.name for wheel in system.machine.wheels)
         for name in measures:
             if name not in MEASURES:
                 raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}')
+            if len(self.wheels) < LEAST_FEET.get(name, 0):
+                raise KeyError(f'stability measure {name!r} needs {LEAST_FEET[name]} wheels, found {len(self.wheels)}')
         self.system, self.measures = system, measures
-        self.wheels = tuple(wheel.name for wheel in system.machine.wheels)
 
         def places(*names: str) -> Array:
             return np.array([system.index('output', name) for name in names], dtype=np.intp)
@@ -77,10 +118,9 @@ class BalanceObserver:
         # the ground is the world's x-y plane; "up" for the measures is against gravity
         size = float(np.linalg.norm(gravity))
         up = -np.asarray(gravity) / size
-        order = support_order(points, up)
-        travel = np.array([np.cos(y[self._yaw]), np.sin(y[self._yaw]), 0.0])
+        order = self._order(points, up)
         support = Support(
-            feet=points[order],
+            feet=self._feet(points[order]),
             com=y[self._com],
             force=y[self._force],
             moment=y[self._moment],
@@ -88,7 +128,7 @@ class BalanceObserver:
             up=up,
             normal_loads=forces[:, 2],
             wheels=points,
-            travel=travel,
+            travel=np.array([np.cos(y[self._yaw]), np.sin(y[self._yaw]), 0.0]),
             gravity=size,
         )
         return Balance(
@@ -98,9 +138,80 @@ class BalanceObserver:
             order,
             y[self._com],
             zero_moment_point(points, forces[:, 2]),
-            margins(support, self.measures),
-            support.edge_names,
+            self._margins(support),
+            self._edge_names(support),
+            self._outline(points[order]),
         )
+
+    def _order(self, points: Array, up: Array) -> NDArray[np.intp]:
+        return support_order(points, up)
+
+    def _feet(self, ordered: Array) -> Array:
+        return ordered
+
+    def _edge_names(self, support: Support) -> tuple[str, ...]:
+        return support.edge_names
+
+    def _outline(self, ordered: Array) -> Array | None:
+        return None
+
+    def _margins(self, support: Support) -> dict[str, Margin]:
+        return margins(support, self.measures)
+
+
+class PlanarBalanceObserver(BalanceObserver):
+    """The balance of a planar machine: a rear and a front edge, across the plane.
+
+    The measures are those of a polygon much wider than long, whose two sides play no part: what is told of a rear or a
+    front edge does not depend on that width, and the radius r_o of the ZMP degree is half the distance of the edges.
+    """
+
+    def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
+        if 'conservative' in measures:
+            raise KeyError("stability measure 'conservative' needs 5 feet, a planar machine has two edges")
+        super().__init__(system, measures)
+
+    def _order(self, points: Array, up: Array) -> NDArray[np.intp]:
+        order = np.argsort(points[:, 0])
+        return order[[0, -1]]
+
+    def _feet(self, ordered: Array) -> Array:
+        return _widened(ordered, WIDE * float(ordered[1, 0] - ordered[0, 0]))
+
+    def _edge_names(self, support: Support) -> tuple[str, ...]:
+        return ('rear', 'front')
+
+    def _outline(self, ordered: Array) -> Array | None:
+        return _widened(ordered, DRAWN_HALF_WIDTH)
+
+    def _margins(self, support: Support) -> dict[str, Margin]:
+        result = margins(support, self.measures)
+        for name, margin in result.items():
+            if name not in ('load_share', 'longitudinal'):
+                edges = margin.edges[PLANAR_EDGES]
+                result[name] = Margin(float(edges.min()), edges, margin.valid, margin.unit)
+        return result
+
+
+def _widened(ends: Array, half_width: float) -> Array:
+    """Return the rectangle (4, 3) about the line from the rear to the front end (2, 3), counter-clockwise."""
+    rear, front = ends
+    across = np.array([0.0, half_width, 0.0])
+    return np.array([rear - across, front - across, front + across, rear + across])
+
+
+def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> BalanceObserver | None:
+    """Return what observes a machine's balance; None where it has too few wheels to stand on.
+
+    Raises:
+        KeyError: a measure that does not exist, or is not defined on so few wheels.
+    """
+    machine = system.machine
+    if machine.base.attachment == 'planar' and len(machine.wheels) >= 2:
+        return PlanarBalanceObserver(system, measures)
+    if machine.base.attachment != 'planar' and len(machine.wheels) >= 3:
+        return BalanceObserver(system, measures)
+    return None
 
 
 def zero_moment_point(points: Array, normal: Array) -> Array:

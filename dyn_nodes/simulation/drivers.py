@@ -97,6 +97,91 @@ def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
     return 0, steps
 
 
+def single_step(x, t, end, h, knots, table, p, u, k, y, twice, out):
+    """Write the state after the step of `run_rk4` from x at t to out; u holds the inputs at its end then."""
+    n = x.shape[0]
+    half, sixth = 0.5 * h, h / 6.0
+    cursor = 0
+    for i in range(n):
+        y[i] = x[i]
+    # one call of the kernel for all stages: it is large, and every call may be inlined
+    for stage in range(4):
+        cursor = table_input(end if stage == 3 else t if stage == 0 else t + half, knots, table, cursor, u)
+        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k))
+        reach = half if stage < 2 else h
+        for i in range(n):
+            if stage == 0:
+                out[i] = k[i]
+            elif stage == 1:
+                twice[i] = k[i]
+            elif stage == 2:
+                twice[i] += k[i]
+            else:
+                out[i] = x[i] + sixth * (out[i] + 2.0 * twice[i] + k[i])
+            y[i] = x[i] + reach * k[i]
+
+
+def watch_step(x, t, h, knots, table, p, u, k, y, twice, trial, values, positive, found, count):
+    """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
+    watches = positive.shape[0]
+    crossed = 0
+    for j in range(watches):
+        if (values[j] > 0.0) != positive[j]:
+            crossed += 1
+    if crossed == 0:
+        return count
+    inside = np.empty(values.shape[0])
+    for j in range(watches):
+        now = values[j] > 0.0
+        if now == positive[j]:
+            continue
+        low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
+        for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
+            middle = 0.5 * (low + high)
+            single_step(x, t, t + middle * h, middle * h, knots, table, p, u, k, y, twice, trial)
+            watch_at(data_pointer(trial), data_pointer(u), data_pointer(p), data_pointer(inside))
+            if (inside[j] > 0.0) == now:
+                high, after = middle, inside[watches + j]
+            else:
+                low, before = middle, inside[watches + j]
+        if count < found.shape[0]:
+            found[count, 0] = j
+            found[count, 1] = t + high * h
+            found[count, 2] = 1.0 if now else 0.0
+            # on the near side, where a damper that has just touched has not yet been felt
+            found[count, 3] = before if low > 0.0 else after
+        count += 1
+        positive[j] = now
+    return count
+
+
+def run_rk4_watched(x, t0, h, steps, knots, table, p, guard_limit, stride, trace, positive, found):
+    """Do what `run_rk4` does, and watch: see `events`. `positive` (w,) are the signs up to now.
+
+    Returns (status, steps taken, events found); as many of them as there is room for stand in `found`.
+    """
+    n = x.shape[0]
+    k, y, twice, trial, before = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    u, guard, values = np.empty(table.shape[1]), np.empty(1), np.empty(2 * positive.shape[0])
+    count = 0
+    for step in range(steps):
+        t, end = t0 + step * h, t0 + (step + 1) * h
+        before[:] = x
+        single_step(before, t, end, h, knots, table, p, u, k, y, twice, x)
+        if not sound(x):
+            return 1, step + 1, count
+        watch_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(values))
+        count = watch_step(before, t, h, knots, table, p, u, k, y, twice, trial, values, positive, found, count)
+        table_input(end, knots, table, 0, u)
+        after_step(x, u, p, y)
+        if stride > 0 and (step + 1) % stride == 0:
+            trace[(step + 1) // stride] = x
+        guard_at(data_pointer(x), data_pointer(guard))
+        if guard[0] < guard_limit:
+            return 2, step + 1, count
+    return 0, steps, count
+
+
 def error_norm(error, x, y, rtol, atol):
     """Root mean square of the error, each component in units of its tolerance."""
     total = 0.0

@@ -3,7 +3,8 @@
 A model names its modes. Each has kernels `rhs_<mode>`, `surfaces_<mode>` and `outputs_<mode>` in one compiled module. A
 run goes through compiled stretches: fixed steps of the classical Runge-Kutta method on one grid; where a surface value
 falls to zero within a step, the step is halved until the instant is known to round-off. There the model's `transition`
-decides: the mode, the state and the parameters that go on, and the events to be kept.
+decides: the mode, the state and the parameters that go on, and the events to be kept. What merely happens, such as a
+relief that opens, is watched for (`events`) and changes nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers, hybrid_drivers
-from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector
 from dyn_nodes.simulation.command_delay import input_delays
+from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.system import UnknownNameError
 from dyn_nodes.simulation.trace import Inputs
 
@@ -30,24 +33,9 @@ Array = NDArray[np.float64]
 MOST_EVENTS = 10_000
 END = 'end'
 """A mode that ends the run."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened at an instant.
-
-    Attributes:
-        time: s.
-        kind: `lift_off`, `touch_down`, `impact`, `payload_drop`, `overturned`, ...
-        before, after: modes.
-        details: numbers and lists by name, such as the velocity jumps of an impact.
-    """
-
-    time: float
-    kind: str
-    before: str
-    after: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+NEVER = 1e9
+DROP_PARAMETERS = ('drop_tilt', 'drop_time')
+"""The payload is let go when the base has turned by this, rad, or at this time, s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +60,10 @@ class HybridRun:
         times: (t,) s.  states: (t, n).
         modes: (t,) index of the mode in `model.modes`.
         parameter_sets: the parameter vectors used.  parameter_index: (t,) which one.
-        events: in the order of time.
+        events: what changed the mode, the state or the parameters, in the order of time.
         status: `done`, `overturned`, `diverged`.
         end_time: s.  last: state at the very end.
+        observed: what merely happened (reliefs), in the order of time.
     """
 
     model: HybridModel
@@ -88,6 +77,7 @@ class HybridRun:
     status: str
     end_time: float
     last: Array
+    observed: list[Event] = field(default_factory=list)
 
     @property
     def overturned(self) -> bool:
@@ -102,9 +92,14 @@ class HybridRun:
         """Tell when the run was in a mode."""
         return self.modes == self.model.modes.index(name)
 
+    @property
+    def log(self) -> list[Event]:
+        """Events and observations in the order of time."""
+        return sorted([*self.events, *self.observed], key=lambda event: event.time)
+
     def of_kind(self, kind: str) -> list[Event]:
-        """Return the events of a kind."""
-        return [event for event in self.events if event.kind == kind]
+        """Return the events and observations of a kind."""
+        return [event for event in self.log if event.kind == kind]
 
     @cached_property
     def _outputs(self) -> Array:
@@ -121,20 +116,26 @@ class HybridRun:
 
 
 class HybridModel(ABC):
-    """A machine with modes. A model sets the attributes in its `__init__` and defines `transition`.
+    """A machine with modes. A model sets the attributes in its `__init__`, defines `transition` and `assembly`.
 
     Attributes:
         machine: the machine.
+        actuation: of the joints.
         modes: names; their places are the numbers in a run.
         module: compiled kernels and drivers.
         surface_names: of the values of `surfaces_<mode>`, by mode; a surface is reached at zero from above.
+        watches: of the values of `watch_<mode>`.
         state_names, input_names, parameter_names, output_names: the order of x, u, p, y.
     """
 
     machine: Machine
+    actuation: Actuation
+    base: BaseForm = 'quaternion'
+    audit = False
     modes: tuple[str, ...]
     module: CompiledModule
     surface_names: Mapping[str, Sequence[str]]
+    watches: Sequence[Any]
     state_names: tuple[str, ...]
     input_names: tuple[str, ...]
     parameter_names: tuple[str, ...]
@@ -146,7 +147,7 @@ class HybridModel(ABC):
 
         Args:
             mode: up to now.
-            reached: names of the surfaces, at least one.
+            reached: names of the surfaces, at least one; `drop` also where the time has come to let the payload go.
             t: s.
             x: state there; may be changed in place.
             u: inputs there.
@@ -156,16 +157,33 @@ class HybridModel(ABC):
             HybridError: the model does not cover this.
         """
 
+    @abstractmethod
+    def assembly(self, mode: str) -> Assembly:
+        """Return the traced plant of a mode, in the state's own coordinates."""
+
     def take(self, module: CompiledModule, modes: Sequence[str]) -> None:
         """Adopt a compiled module and the names stored beside it."""
         meta = module.meta
         self.module, self.modes = module, tuple(modes)
-        self.surface_names = meta['surfaces']
+        self.surface_names, self.watches = meta['surfaces'], meta['watches']
         self.state_names, self.input_names = tuple(meta['states']), tuple(meta['inputs'])
         self.parameter_names, self.output_names = tuple(meta['parameters']), tuple(meta['outputs'])
         self._defaults = np.array(meta['defaults'])
 
-    def kernel(self, kind: Literal['rhs', 'surfaces', 'outputs'], mode: str) -> Any:
+    def appointed(self, p: Array) -> float:
+        """Return the time at which the payload is to be let go, s."""
+        return float(p[self.index('parameter', 'drop_time')])
+
+    def drop_payload(self, mode: str, t: float, x: Array, p: Array) -> Step:
+        """Let the payload go: its mass leaves the equations, the state stays (spec 2.25)."""
+        dropped = p.copy()
+        place = self.index('parameter', 'payload_mass')
+        dropped[place] = 0.0
+        dropped[[self.index('parameter', name) for name in DROP_PARAMETERS]] = NEVER
+        details = {'mass': float(p[place]), 'mass_after': 0.0, 'pitch': float(x[self.index('state', 'base_pitch')])}
+        return Step(mode, x, dropped, (Event(t, 'payload_drop', mode, mode, details),))
+
+    def kernel(self, kind: Literal['rhs', 'surfaces', 'outputs', 'watch'], mode: str) -> Any:
         """Return a compiled kernel of a mode."""
         return getattr(self.module, f'{kind}_{mode}')
 
@@ -191,11 +209,15 @@ class HybridModel(ABC):
             p[self.index('parameter', name)] = value
         return p
 
-    def outputs(self, mode: str, x: Array, u: Array, p: Array) -> dict[str, float]:
-        """Return all outputs at a state, by name."""
+    def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state, in the order of `output_names`."""
         y = np.empty(len(self.output_names))
         self.kernel('outputs', mode)(*(np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p)), y)
-        return dict(zip(self.output_names, y.tolist()))
+        return y
+
+    def outputs(self, mode: str, x: Array, u: Array, p: Array) -> dict[str, float]:
+        """Return all outputs at a state, by name."""
+        return dict(zip(self.output_names, self.output_vector(mode, x, u, p).tolist()))
 
     def run(
         self, x0: Array, mode: str, times: Array, inputs: Inputs, p: Array | None = None, step: float = 1e-3
@@ -215,90 +237,135 @@ class HybridModel(ABC):
                 f'parameters, found shapes {x.shape} and {p.shape}'
             )
         stride = _stride(times, step)
-        return _Runner(self, times, stride, step, inputs, x, p).run(mode)
-
-
-class _Runner:
-    """One run: the loop around the compiled stretches."""
-
-    def __init__(
-        self, model: HybridModel, times: Array, stride: int, step: float, inputs: Inputs, x: Array, p: Array
-    ) -> None:
-        self.model, self.times, self.inputs, self.stride, self.step = model, times, inputs, stride, step
-        self.x, self.sets = x, [p]
-        delays = input_delays(model.machine, model.input_names)
-        self.knots, self.table = inputs.aligned(model.input_names, delays)
+        stepper = Stepper(self, x, mode, p, MOST_EVENTS)
         count = len(times)
-        self.trace = np.full((count, len(x)), np.nan)
-        self.mode_trace, self.set_trace = np.zeros(count, np.int64), np.zeros(count, np.int64)
-        self.events: list[Event] = []
-
-    def run(self, mode: str) -> HybridRun:
-        """Go to the end of `times`, or to where the model ends the run."""
-        model, t, tick, last = self.model, float(self.times[0]), 0, self.stride * (len(self.times) - 1)
-        self._sample(mode, tick)
-        status = 'done'
-        while tick < last:
-            code, t, tick, flags = model.module.run_stretch(
-                model.modes.index(mode),
-                self.x,
-                t,
-                float(self.times[0]),
-                self.step,
-                tick,
-                last,
-                len(model.surface_names[mode]),
-                self.knots,
-                self.table,
-                self.sets[-1],
-                self.stride,
-                self.trace,
-                self.mode_trace,
-                self.set_trace,
-                len(self.sets) - 1,
-            )
-            if code == hybrid_drivers.DIVERGED:
-                status = 'diverged'
-                break
-            if code == hybrid_drivers.REACHED:
-                mode = self._cross(mode, flags, t)
-                if mode == END:
-                    status = self.events[-1].kind
-                    break
-        kept = tick // self.stride + 1
-        if status == 'done':
-            t = float(self.times[-1])
+        trace = Trace(stride, np.full((count, len(x)), np.nan), np.zeros(count, np.int64), np.zeros(count, np.int64))
+        trace.states[0], trace.modes[0] = x, self.modes.index(mode)
+        knots, table = inputs.aligned(self.input_names, input_delays(self.machine, self.input_names))
+        stepper.watch_from(inputs_at(times[0], knots, table))
+        ticks = stepper.advance(float(times[0]), step, stride * (count - 1), knots, table, trace)
+        kept = ticks // stride + 1
         return HybridRun(
-            model,
-            self.times[:kept],
-            self.trace[:kept],
-            self.mode_trace[:kept],
-            self.inputs,
-            self.sets,
-            self.set_trace[:kept],
-            self.events,
-            status,
-            t,
-            self.x,
+            self,
+            times[:kept],
+            trace.states[:kept],
+            trace.modes[:kept],
+            inputs,
+            stepper.sets,
+            trace.sets[:kept],
+            stepper.events,
+            stepper.status,
+            float(times[-1]) if stepper.status == 'done' else stepper.time,
+            stepper.x,
+            stepper.observed,
         )
 
-    def _sample(self, mode: str, tick: int) -> None:
-        place = tick // self.stride
-        self.trace[place] = self.x
-        self.mode_trace[place], self.set_trace[place] = self.model.modes.index(mode), len(self.sets) - 1
 
-    def _cross(self, mode: str, flags: int, t: float) -> str:
-        names = self.model.surface_names[mode]
-        reached = [name for k, name in enumerate(names) if flags >> k & 1]
-        u = self.inputs.at(np.array([t]), self.model.input_names)[0]
-        step = self.model.transition(mode, reached, t, self.x, u, self.sets[-1])
+@dataclass(eq=False)
+class Trace:
+    """Where a run keeps every `stride`-th step: states (t, n), modes (t,), parameter sets (t,)."""
+
+    stride: int
+    states: Array
+    modes: NDArray[np.int64]
+    sets: NDArray[np.int64]
+
+
+class Stepper:
+    """A hybrid model on its way: the loop around the compiled stretches.
+
+    Args:
+        model: the model.
+        x: state at the start.
+        mode: at the start.
+        p: parameters.
+        capacity: events observed that are kept of one call of `advance`.
+
+    Attributes:
+        x, mode: now.  sets: the parameter vectors used; the last one is in force.
+        time: of the last event, or the end, s.
+        events, observed: since the start, or since they were cleared.
+        status: `done` (so far), `diverged`, or what ended the run.
+    """
+
+    def __init__(self, model: HybridModel, x: Array, mode: str, p: Array, capacity: int) -> None:
+        self.model, self.x, self.mode, self.sets = model, x, mode, [p]
+        self.time, self.status = 0.0, 'done'
+        self.events: list[Event] = []
+        self.observed: list[Event] = []
+        self.watcher = Watcher(model.watches, capacity)
+        self._nothing = Trace(0, np.zeros((1, len(x))), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+    def watch_from(self, u: Array) -> None:
+        """Take the state, and the inputs u, as that from which changes count."""
+        values = np.empty(2 * len(self.watcher.watches))
+        self.model.kernel('watch', self.mode)(self.x, u, self.sets[-1], values)
+        self.watcher.begin(values)
+
+    def advance(
+        self, start: float, step: float, steps: int, knots: Array, table: Array, trace: Trace | None = None
+    ) -> int:
+        """Go on by a number of steps on the grid start + k step, s; return the steps done before the run ended.
+
+        Raises:
+            HybridError: the model does not cover what happens, or events never end.
+        """
+        model, tick = self.model, 0
+        trace = trace or self._nothing
+        self.time = start
+        while tick < steps:
+            code, self.time, tick, flags, count = model.module.run_stretch(
+                model.modes.index(self.mode),
+                self.x,
+                self.time,
+                start,
+                step,
+                tick,
+                steps,
+                model.appointed(self.sets[-1]),
+                len(model.surface_names[self.mode]),
+                knots,
+                table,
+                self.sets[-1],
+                trace.stride or steps + 1,
+                trace.states,
+                trace.modes,
+                trace.sets,
+                len(self.sets) - 1,
+                self.watcher.positive,
+                self.watcher.found,
+            )
+            self.observed += self.watcher.events(count, self.mode, self.mode)
+            if code == hybrid_drivers.DIVERGED:
+                self.status = 'diverged'
+                break
+            if code != hybrid_drivers.DONE:
+                names = model.surface_names[self.mode]
+                reached = [name for k, name in enumerate(names) if flags >> k & 1]
+                self._cross(reached if code == hybrid_drivers.REACHED else ['drop'], inputs_at(self.time, knots, table))
+                if self.mode == END:
+                    self.status = self.events[-1].kind
+                    break
+        return int(tick)
+
+    def _cross(self, reached: Sequence[str], u: Array) -> None:
+        step = self.model.transition(self.mode, reached, self.time, self.x, u, self.sets[-1])
         if step.p is not self.sets[-1]:
             self.sets.append(step.p)
         self.x[:] = step.x
+        self.mode = step.mode
         self.events.extend(step.events)
         if len(self.events) > MOST_EVENTS:
-            raise HybridError(f'{self.model.machine.name}: more than {MOST_EVENTS} events by t = {t:.6f} s')
-        return step.mode
+            raise HybridError(f'{self.model.machine.name}: more than {MOST_EVENTS} events by t = {self.time:.6f} s')
+
+
+def inputs_at(t: float, knots: Array, table: Array) -> Array:
+    """Return the inputs (n,) of a piecewise-linear table at a time; where it steps, what holds from there on."""
+    after = int(np.searchsorted(knots, t, side='right'))
+    if after == 0 or after == len(knots):
+        return np.array(table[0 if after == 0 else -1])
+    share = (t - knots[after - 1]) / (knots[after] - knots[after - 1])
+    return np.asarray(table[after - 1] + share * (table[after] - table[after - 1]))
 
 
 def _stride(times: Array, step: float) -> int:
@@ -329,8 +396,10 @@ def dispatchers(modes: Sequence[str]) -> list[Any]:
         drivers.sound,
         choose('rhs', 'x, u, p, y'),
         choose('surfaces', 'x, u, p, y'),
+        choose('watch', 'x, u, p, y'),
         hybrid_drivers.rk4_step,
         hybrid_drivers.lowest,
+        hybrid_drivers.watch_part,
         hybrid_drivers.run_stretch,
     ]
 
@@ -339,11 +408,12 @@ def kernels(
     rhs: Mapping[str, ca.SX],
     surfaces: Mapping[str, ca.SX],
     outputs: Mapping[str, ca.SX],
+    watches: Mapping[str, ca.SX],
     variables: list[ca.SX],
 ) -> dict[str, ca.Function]:
     """Return the functions of all modes under the names that a hybrid module wants."""
     functions = {}
-    for kind, by_mode in (('rhs', rhs), ('surfaces', surfaces), ('outputs', outputs)):
+    for kind, by_mode in (('rhs', rhs), ('surfaces', surfaces), ('outputs', outputs), ('watch', watches)):
         for mode, expression in by_mode.items():
             functions[f'{kind}_{mode}'] = ca.Function(f'{kind}_{mode}', variables, [ca.densify(expression)])
     return functions

@@ -1,13 +1,13 @@
 """Loops of hybrid runs, compiled together with the modes' kernels; text as in `drivers`, not to be called from Python.
 
-`rhs_of` and `surfaces_of` choose the kernel of a mode.
+`rhs_of`, `surfaces_of` and `watch_of` choose the kernel of a mode.
 """
 # ruff: noqa: F821
 # mypy: ignore-errors
 
 from __future__ import annotations
 
-DONE, DIVERGED, REACHED = 0, 1, 2
+DONE, DIVERGED, REACHED, APPOINTED = 0, 1, 2, 3
 
 
 def rk4_step(mode, x, t, h, knots, table, p, u, k, y, out):
@@ -38,33 +38,85 @@ def lowest(values, armed, count):
     return flags
 
 
+def watch_part(mode, x, t, h, knots, table, p, u, k, y, trial, values, positive, found, count):
+    """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
+    watches = positive.shape[0]
+    for j in range(watches):
+        now = values[j] > 0.0
+        if now == positive[j]:
+            continue
+        inside = np.empty(values.shape[0])
+        low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
+        for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
+            middle = 0.5 * (low + high)
+            rk4_step(mode, x, t, middle * h, knots, table, p, u, k, y, trial)
+            watch_of(mode, trial, u, p, inside)
+            if (inside[j] > 0.0) == now:
+                high, after = middle, inside[watches + j]
+            else:
+                low, before = middle, inside[watches + j]
+        if count < found.shape[0]:
+            found[count, 0] = j
+            found[count, 1] = t + high * h
+            found[count, 2] = 1.0 if now else 0.0
+            # on the near side, where a damper that has just touched has not yet been felt
+            found[count, 3] = before if low > 0.0 else after
+        count += 1
+        positive[j] = now
+    return count
+
+
 def run_stretch(
-    mode, x, t, start, h, tick, last, count, knots, table, p, stride, trace, mode_trace, set_trace, set_index
+    mode,
+    x,
+    t,
+    start,
+    h,
+    tick,
+    last,
+    appointed,
+    surfaces,
+    knots,
+    table,
+    p,
+    stride,
+    trace,
+    mode_trace,
+    set_trace,
+    set_index,
+    positive,
+    found,
 ):
-    """Advance x in place in one mode, on the grid start + k h, until a surface is reached or tick `last`.
+    """Advance x in place in one mode, on the grid start + k h, until a surface is reached, a time, or tick `last`.
 
     A surface that is positive is armed. One that is reached while armed is located within the step by halving; one that
     was not positive at the beginning and is not at the end of the first step, is reached at the end of that step: time
-    goes on between any two events.
+    goes on between any two events. The time `appointed` is stepped on exactly.
 
-    Returns (code, time, ticks done, bits of the surfaces reached).
+    Returns (code, time, ticks done, bits of the surfaces reached, events found by watching).
     """
     n = x.shape[0]
     rate, y, new, trial = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    u, values = np.empty(table.shape[1]), np.empty(count)
-    armed, every = np.zeros(count, np.bool_), np.ones(count, np.bool_)
+    u, values, seen = np.empty(table.shape[1]), np.empty(surfaces), np.empty(2 * positive.shape[0])
+    armed, every = np.zeros(surfaces, np.bool_), np.ones(surfaces, np.bool_)
+    found_now = 0
     table_input(t, knots, table, 0, u)
     surfaces_of(mode, x, u, p, values)
-    for k in range(count):
+    for k in range(surfaces):
         armed[k] = values[k] > 0.0
     while tick < last:
+        if t >= appointed:
+            return 3, t, tick, 0, found_now
         target = start + (tick + 1) * h
+        whole = target <= appointed
+        if not whole:
+            target = appointed
         step = target - t
         rk4_step(mode, x, t, step, knots, table, p, u, rate, y, new)
         if not sound(new):
-            return 1, t, tick, 0
+            return 1, t, tick, 0, found_now
         surfaces_of(mode, new, u, p, values)
-        flags = lowest(values, armed, count)
+        flags = lowest(values, armed, surfaces)
         if flags:
             low, high = 0.0, 1.0
             trial[:] = new
@@ -74,25 +126,34 @@ def run_stretch(
                     break
                 rk4_step(mode, x, t, middle * step, knots, table, p, u, rate, y, new)
                 surfaces_of(mode, new, u, p, values)
-                now = lowest(values, armed, count)
+                now = lowest(values, armed, surfaces)
                 if now:
                     high, flags = middle, now
                     trial[:] = new
                 else:
                     low = middle
+            table_input(t + high * step, knots, table, 0, u)
+            watch_of(mode, trial, u, p, seen)
+            found_now = watch_part(
+                mode, x, t, high * step, knots, table, p, u, rate, y, new, seen, positive, found, found_now
+            )
             x[:] = trial
-            return 2, t + high * step, tick, flags
+            return 2, t + high * step, tick, flags, found_now
+        watch_of(mode, new, u, p, seen)
+        found_now = watch_part(mode, x, t, step, knots, table, p, u, rate, y, trial, seen, positive, found, found_now)
         x[:] = new
         t = target
+        if not whole:
+            continue
         tick += 1
         if tick % stride == 0:
             place = tick // stride
             trace[place] = x
             mode_trace[place] = mode
             set_trace[place] = set_index
-        flags = lowest(values, every, count)
+        flags = lowest(values, every, surfaces)
         if flags:
-            return 2, t, tick, flags
-        for k in range(count):
+            return 2, t, tick, flags, found_now
+        for k in range(surfaces):
             armed[k] = armed[k] or values[k] > 0.0
-    return 0, t, tick, 0
+    return 0, t, tick, 0, found_now

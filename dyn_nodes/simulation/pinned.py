@@ -101,8 +101,12 @@ class PinnedAssembly(Assembly):
     @cached_property
     def base_wrench(self) -> Expression:
         """(3,) force x, force z, N, and moment about +y, N m, of the ground on the machine, at the reference point."""
-        total = ca.mtimes(self.inertia, self.accelerations) + bias_force(self.state, self.gravity)
-        return total[:3]
+        total = (ca.mtimes(self.inertia, self.accelerations) + bias_force(self.state, self.gravity))[:3]
+        if not self.machine.wheels:
+            # nothing but the locks holds the base: along a free coordinate the sum is zero but for round-off
+            for name in self.moving:
+                total[BASE_COORDINATES.index(name)] = 0.0
+        return total
 
     @cached_property
     def ground_wrench(self) -> tuple[Expression, Expression]:

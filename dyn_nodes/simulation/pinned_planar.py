@@ -11,7 +11,10 @@ machine's horizontal speed that this implies is the source's, and ignored (spec 
 the middle of the base is held horizontally instead: one mode, no jump.
 
 States are those of a planar System without friction, for the reference point: `edge_x`, `edge_z`, `base_pitch` (nose
-DOWN positive, the source's q2 = -pitch), the joints, their rates, the oil. Outputs are those of a System.
+DOWN positive, the source's q2 = -pitch), the joints, their rates, the oil. Outputs are those of a System. Parameters
+beside a System's: `drop_tilt`, `drop_time`, as of the rigid model. The events `lift_off` and `touch_down` of the rear
+edge are the changes of the reference edge, at the free length of its spring; a spring with a damper has stopped pushing
+a moment before it gets there. Those of the front edge are beginning and end of its push.
 """
 
 from __future__ import annotations
@@ -28,8 +31,9 @@ from dyn_nodes.compile import build_module
 from dyn_nodes.hydraulics import initial_pressures
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.events import Event, Watched, watch_reliefs, watch_wheels
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
-from dyn_nodes.simulation.hybrid import END, Event, HybridModel, Step, dispatchers, kernels
+from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, dispatchers, kernels
 from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
@@ -80,30 +84,43 @@ class PinnedPlanarModel(HybridModel):
             return np.asarray(0.5 * (self.rear.position + self.front.position))
         return self.rear.position if mode == REAR else self.front.position
 
-    def _functions(self, modes: Sequence[str]) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+    def assembly(self, mode: str) -> PinnedAssembly:
+        """Return the traced plant of a mode, in the state's own coordinates."""
         smooth = replace(self.machine, wheels=tuple(replace(w, friction=None) for w in self.machine.wheels))
-        plants = {mode: PinnedAssembly(relocated(smooth, self._point(mode)), self.actuation, MOVING) for mode in modes}
+        return PinnedAssembly(relocated(smooth, self._point(mode)), self.actuation, MOVING)
+
+    def _functions(self, modes: Sequence[str]) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        plants = {mode: self.assembly(mode) for mode in modes}
         first = plants[modes[0]]
-        variables = [first.x, first.u, first.p]
-        rhs, surfaces, outputs = {}, {}, {}
+        drop = ca.SX.sym('drop', len(DROP_PARAMETERS))
+        variables = [first.x, first.u, ca.vertcat(first.p, drop)]
+        rhs, surfaces, outputs, watches = {}, {}, {}, {}
+        watched = Watched()
         names: list[str] = []
         for mode, plant in plants.items():
 
             def here(expression: ca.SX, plant: PinnedAssembly = plant) -> ca.SX:
-                return ca.substitute([plant.with_locked(expression)], [plant.x, plant.u, plant.p], variables)[0]
+                return ca.substitute(
+                    [plant.with_locked(expression)], [plant.x, plant.u, plant.p], [first.x, first.u, first.p]
+                )[0]
 
             names, own = traced_outputs(plant)
             rhs[mode], outputs[mode] = here(plant.rhs), here(own)
-            surfaces[mode] = here(self._surfaces(plant, mode))
-        functions = kernels(rhs, surfaces, outputs, variables)
+            surfaces[mode] = ca.vertcat(here(self._surfaces(plant, mode)), drop[0] - ca.fabs(first.x[2]))
+            watched = Watched()
+            watch_wheels(watched, plant, [self.front.name] if mode != MIDDLE else [self.rear.name, self.front.name])
+            watch_reliefs(watched, plant.machine, plant.actuators, plant.oil)
+            watches[mode] = here(watched.expression)
+        functions = kernels(rhs, surfaces, outputs, watches, variables)
         functions['rest'] = self._rest(first)
         meta = {
             'states': [name.replace('base_x', 'edge_x').replace('base_z', 'edge_z') for name in first.states.names],
             'inputs': first.inputs.names,
-            'parameters': first.parameters.names,
+            'parameters': [*first.parameters.names, *DROP_PARAMETERS],
             'outputs': names,
-            'surfaces': {mode: ['overturned', *(['switch'] if mode != MIDDLE else [])] for mode in modes},
-            'defaults': first.default_parameters().tolist(),
+            'surfaces': {mode: ['overturned', *(['switch'] if mode != MIDDLE else []), 'drop'] for mode in modes},
+            'watches': watched.watches,
+            'defaults': [*first.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS)],
             'nv': first.tree.nv,
         }
         return functions, meta
@@ -154,9 +171,11 @@ class PinnedPlanarModel(HybridModel):
         return x
 
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
-        """Change the reference edge, or end the run."""
+        """Change the reference edge, let the payload go, or end the run."""
         if 'overturned' in reached:
             return Step(END, x, p, (Event(t, 'overturned', mode, END, {'pitch': float(x[2])}),))
+        if 'switch' not in reached:
+            return self.drop_payload(mode, t, x, p)
         new = FRONT if mode == REAR else REAR
         kind = 'lift_off' if new == FRONT else 'touch_down'
         span = self._point(new) - self._point(mode)
@@ -166,4 +185,4 @@ class PinnedPlanarModel(HybridModel):
         # the height of the other edge: z - span_x sin(pitch) + span_z cos(pitch)
         x[1] += -span[0] * sine + span[2] * cosine
         x[self.nv + 1] += (-span[0] * cosine - span[2] * sine) * rate
-        return Step(new, x, p, (Event(t, kind, mode, new, {'edge': self.rear.name}),))
+        return Step(new, x, p, (Event(t, kind, mode, new, {'wheel': self.rear.name}),))

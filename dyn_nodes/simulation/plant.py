@@ -1,22 +1,33 @@
-"""A plant that is advanced step by step: what a node, a test or a notebook drives."""
+"""A plant that is advanced step by step: what a node, a test or a notebook drives.
+
+`Plant` is a machine on compliant wheels, `RigidPlant` (`rigid_plant`) a planar machine on rigid ground; both have the
+same attributes and methods. What happens is located within the step and kept until `take_events` asks for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
-from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, BalanceObserver
-from dyn_nodes.simulation.command_delay import CommandDelay
-from dyn_nodes.simulation.initial import initial_state
+from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, balance_observer
+from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
+from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.initial import initial_state, joint_vector
+from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo
 from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
+MOST_EVENTS_OF_A_PERIOD = 256
 
 
 class PlantDivergedError(RuntimeError):
@@ -26,11 +37,28 @@ class PlantDivergedError(RuntimeError):
 class Plant:
     """A running machine.
 
+    Args:
+        machine: the machine.
+        actuation: of the joints.
+        exchange_period: time that `advance` goes on by, s.
+        integration_step: greatest step of the integrator, s.
+        measures: stability measures of `balance`.
+        joints: positions at the start by name, over the machine's own, rad or m.
+        values: parameters by name, over the machine's own.
+        slope: (roll, pitch) of the ground, rad; positive pitch: front downhill; None: the machine's own.
+
     Attributes:
         time: simulated time, s: `ticks` times the exchange period, free of summed round-off.
         x: state.  p: parameters.
+        system: what is integrated: names and places of states, inputs, parameters and outputs.
         joints: names of the movable joints, in the order of every joint vector here.
         overturned: True once the base has tilted beyond the machine's limit.
+        drop_time, drop_tilt: the payload is let go at this time, s, or when the base has tilted by this more than at
+            the start, rad; None: never.
+
+    Raises:
+        KeyError: a joint, a measure or a parameter that does not exist.
+        NoEquilibriumError: the machine cannot rest in its initial posture.
     """
 
     def __init__(
@@ -40,33 +68,70 @@ class Plant:
         exchange_period: float,
         integration_step: float,
         measures: tuple[str, ...] = DEFAULT_MEASURES,
+        joints: Mapping[str, float] | None = None,
+        values: Mapping[str, float] | None = None,
+        slope: tuple[float, float] | None = None,
     ) -> None:
         self.machine, self.period = machine, exchange_period
-        self.system = System(machine, actuation)
-        self.observer = BalanceObserver(self.system, measures) if len(machine.wheels) >= 3 else None
+        self.system: Any = self._make_system(actuation)
+        self.observer = balance_observer(self.system, measures)
         self.joints = tuple(joint.name for joint in machine.movable_joints)
+        joint_vector(machine, joints)  # unknown names
+        self.start = dict(joints or {})
         self.substeps = max(1, int(np.ceil(exchange_period / integration_step - 1e-9)))
-        self.p = self.system.parameters()
+        self.p = self.system.parameters(values)
+        if slope is not None:
+            self.p[:3] = gravity_vector(machine.gravity, slope)
+        self.drop_time: float | None = None
+        self.drop_tilt: float | None = None
         self._joint_q = [self.system.index('state', name) for name in self.joints]
         self._joint_v = [self.system.index('state', f'{name}_rate') for name in self.joints]
         self._limit = float(np.cos(machine.overturn_angle)) if machine.wheels else -2.0
         self._knots, self._trace = np.zeros(1), np.zeros((1, len(self.system.state_names)))
         self._servo: JointServo | None = None
-        self._delay = None if self.system.delays is None else CommandDelay(self.system.delays)
+        delays = input_delays(machine, self.system.input_names)
+        self._delay = None if delays is None else CommandDelay(delays)
+        self._events: list[Event] = []
         self.u = np.zeros(len(self.system.input_names))
         self.reset()
 
+    def _make_system(self, actuation: Actuation) -> Any:
+        return System(self.machine, actuation)
+
     def reset(self) -> None:
-        """Start again from the machine's initial posture, at rest, with the present parameters."""
-        self.x = initial_state(self.system, self.p)
+        """Start again from the initial posture, at rest, with the present parameters.
+
+        Raises NoEquilibriumError where the machine cannot rest there.
+        """
+        x = self._initial_state()
+        self.x = x
         self.ticks = 0
-        self.overturned = False
+        self.overturned = self._dropped = False
         if self._delay is not None:
             self._delay.clear()
         self.u[:] = 0.0
         self._outputs: Array | None = None
+        self._events.clear()
         if self.system.actuation == 'effort':
             self.u[:] = self.holding_efforts()
+        self._begin()
+
+    def warm_up(self) -> None:
+        """Load the machine code of everything that is called later, which may have to be compiled; then reset."""
+        with suppress(PlantDivergedError):
+            self.advance()
+        self.balance()
+        if self.reaction is not None:
+            self.joint_reactions()
+        self.reset()
+
+    def _initial_state(self) -> Array:
+        return initial_state(self.system, self.p, self.start)
+
+    def _begin(self) -> None:
+        """Take the present state as that from which changes count."""
+        self._tilt_at_rest = self._tilt(self.x)
+        self._watcher = self.system.watcher(self.x, self.u, self.p, MOST_EVENTS_OF_A_PERIOD)
 
     @property
     def time(self) -> float:
@@ -92,16 +157,46 @@ class Plant:
     def outputs(self) -> Array:
         """All outputs at the present state; computed once a state."""
         if self._outputs is None:
-            self._outputs = self.system.outputs(self.x, self.u, self.p)
+            self._outputs = self._evaluate()
         return self._outputs
+
+    def _evaluate(self) -> Array:
+        return np.asarray(self.system.outputs(self.x, self.u, self.p))
 
     def output(self, name: str) -> float:
         """Return one output now."""
         return float(self.outputs()[self.system.index('output', name)])
 
     def balance(self) -> Balance | None:
-        """Return ground reactions and margins now; None for a machine with fewer than three wheels."""
+        """Return ground reactions and margins now; None for a machine with too few wheels to stand on."""
         return self.observer.observe(self.outputs(), self.p[:3]) if self.observer else None
+
+    @cached_property
+    def reaction(self) -> Any:
+        """Compiled reactions at the joints that the machine names; None where it names none."""
+        return JointReaction(self.system, self.machine.reactions) if self.machine.reactions else None
+
+    def joint_reactions(self) -> Array:
+        """Return the wrenches (joints, 6) of parent on child at these joints now: force, N, and torque, N m."""
+        return np.asarray(self.reaction.of_outputs(self.x, self.outputs(), self.p))
+
+    def take_events(self) -> list[Event]:
+        """Return what has happened since the last call, in the order of time."""
+        events = sorted(self._events, key=lambda event: event.time)
+        self._events.clear()
+        return events
+
+    @property
+    def payload(self) -> float:
+        """Mass in the implement, kg."""
+        return float(self.p[self.system.index('parameter', 'payload_mass')])
+
+    def set_payload(self, mass: float) -> None:
+        """Change the mass in the implement, kg, at this instant; positions, rates and pressures stay."""
+        before = self.payload
+        self.set_parameter('payload_mass', mass)
+        kind = 'payload_drop' if mass < before else 'payload'
+        self._events.append(Event(self.time, kind, details={'mass': before, 'mass_after': mass}))
 
     def set_inputs(self, values: Mapping[str, float]) -> None:
         """Set inputs by name. Raises UnknownNameError."""
@@ -124,15 +219,49 @@ class Plant:
 
         Raises PlantDivergedError and stays at the state before, if the numbers run away.
         """
-        x = self.x.copy()
         knots, table, history = self._knots, self.u.reshape(1, -1), None
         if self._delay is not None:
             history = self._delay.history
             knots, table = self._delay.table(self.time, self.time + self.period, self.u)
-        status, _ = self.system.module.run_rk4(
+        try:
+            self._go_on(knots, table)
+        except PlantDivergedError:
+            if self._delay is not None and history is not None:
+                self._delay.history = history
+            raise
+        self.ticks += 1
+        self._outputs = None
+
+    def _go_on(self, knots: Array, table: Array) -> None:
+        """Integrate over the period, in two parts where the payload is let go within it."""
+        start, end = self.time, (self.ticks + 1) * self.period
+        drop = None if self._dropped or self.payload == 0.0 else self._drop_within(start, end, knots, table)
+        x, positive = self.x.copy(), self._watcher.positive.copy()
+        events: list[Event] = []
+        try:
+            if drop is not None:
+                if drop > start:
+                    events += self._integrate(x, start, drop, knots, table)
+                start = drop
+                self._dropped = True
+                details = {'mass': self.payload, 'mass_after': 0.0, 'tilt': self._tilt(x)}
+                events.append(Event(drop, 'payload_drop', details=details))
+                self.set_parameter('payload_mass', 0.0)
+            if start < end:
+                events += self._integrate(x, start, end, knots, table)
+        except PlantDivergedError:
+            self._watcher.positive[:] = positive
+            raise
+        self.x = x
+        self._events += events
+
+    def _integrate(self, x: Array, start: float, end: float, knots: Array, table: Array) -> list[Event]:
+        """Advance x in place; return what happened."""
+        watcher = self._watcher
+        status, _, count = self.system.module.run_rk4_watched(
             x,
-            self.time,
-            self.period / self.substeps,
+            start,
+            (end - start) / self.substeps,
             self.substeps,
             knots,
             table,
@@ -140,24 +269,53 @@ class Plant:
             self._limit,
             0,
             self._trace,
+            watcher.positive,
+            watcher.found,
         )
         if status == drivers.DIVERGED:
-            if self._delay is not None and history is not None:
-                self._delay.history = history
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {self.time:.4f} s')
         self.overturned = self.overturned or status == drivers.GUARDED
-        self.x = x
-        self.ticks += 1
-        self._outputs = None
+        return watcher.events(count)
+
+    def _drop_within(self, start: float, end: float, knots: Array, table: Array) -> float | None:
+        """Time within the period at which the payload is to be let go, s."""
+        times = []
+        if self.drop_time is not None and self.drop_time < end:
+            times.append(max(start, self.drop_time))
+        if self.drop_tilt is not None:
+            limit = self.drop_tilt + self._tilt_at_rest
+            low, high = 0.0, 1.0
+            if self._tilt(self._trial(start, end, knots, table)) >= limit:
+                while high - low > 1e-9:
+                    middle = 0.5 * (low + high)
+                    tilted = self._tilt(self._trial(start, start + middle * (end - start), knots, table)) >= limit
+                    low, high = (low, middle) if tilted else (middle, high)
+                times.append(start + high * (end - start))
+        return min(times) if times else None
+
+    def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
+        """Return the state at another time; nothing else changes."""
+        x, step = self.x.copy(), (end - start) / self.substeps
+        arguments = (start, step, self.substeps, knots, table, self.p, -2.0, 0, self._trace)
+        self.system.module.run_rk4_watched(x, *arguments, self._watcher.positive.copy(), self._watcher.found)
+        return x
+
+    def _tilt(self, x: Array) -> float:
+        """Angle between the base's z axis and the normal of the ground, rad."""
+        _, quaternion = self._pose(x)
+        return float(np.arccos(np.clip(Rotation.from_quat(quaternion).as_matrix()[2, 2], -1.0, 1.0)))
 
     def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
         """Return the efforts that drive the joints to a target, as stiff position servos would."""
         if self._servo is None:
             self._servo = JointServo(self.machine)
+        q, v = self._tree_state()
+        return self._servo.efforts(q, v, target, target_velocity, self.p[:3], self.payload)
+
+    def _tree_state(self) -> tuple[Array, Array]:
+        """Return positions and velocities of the machine's tree."""
         nq = self.system.nq
-        payload = float(self.p[self.system.index('parameter', 'payload_mass')])
-        q, v = self.x[:nq], self.x[nq : nq + self.system.nv]
-        return self._servo.efforts(q, v, target, target_velocity, self.p[:3], payload)
+        return self.x[:nq], self.x[nq : nq + self.system.nv]
 
     def holding_efforts(self) -> Array:
         """Return the efforts that hold the joints where they are."""
@@ -165,21 +323,24 @@ class Plant:
 
     def base_pose(self) -> tuple[Array, Array]:
         """Return position (3,) and quaternion x, y, z, w (4,) of the base link in the ground's frame."""
-        if self.system.free:
-            quaternion = self.x[3:7]
-            return self.x[:3], quaternion / np.linalg.norm(quaternion)
+        return self._pose(self.x)
+
+    def _pose(self, x: Array) -> tuple[Array, Array]:
+        if self.machine.base.attachment == 'free':
+            quaternion = x[3:7]
+            return x[:3], quaternion / np.linalg.norm(quaternion)
         if self.machine.base.attachment == 'planar':
-            half = 0.5 * self.x[2]
-            return np.array([self.x[0], 0.0, self.x[1]]), np.array([0.0, np.sin(half), 0.0, np.cos(half)])
+            half = 0.5 * x[2]
+            return np.array([x[0], 0.0, x[1]]), np.array([0.0, np.sin(half), 0.0, np.cos(half)])
         return np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
 
     def base_twist(self) -> tuple[Array, Array]:
         """Return linear and angular velocity (3,) of the base link in its own axes, m/s and rad/s."""
-        nq = self.system.nq
-        if self.system.free:
-            return self.x[nq + 3 : nq + 6], self.x[nq : nq + 3]
+        q, v = self._tree_state()
+        if self.machine.base.attachment == 'free':
+            return v[3:6], v[:3]
         if self.machine.base.attachment == 'planar':
-            c, s = np.cos(self.x[2]), np.sin(self.x[2])
-            vx, vz, rate = self.x[nq : nq + 3]
+            c, s = np.cos(q[2]), np.sin(q[2])
+            vx, vz, rate = v[:3]
             return np.array([c * vx - s * vz, 0.0, s * vx + c * vz]), np.array([0.0, rate, 0.0])
         return np.zeros(3), np.zeros(3)

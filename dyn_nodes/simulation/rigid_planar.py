@@ -9,8 +9,9 @@ The wheels of the machine are its edges; their springs are not used. Ground fric
 
 States are those of a planar System without wheels, for the reference edge: `edge_x`, `edge_z` (of the edge the base
 turns about; the rear one while standing), `base_pitch` (nose DOWN positive, the source's q3 = -pitch), the joints,
-their rates, the oil. Outputs: those of a System, and `moment_front`, `moment_rear` (M_f and M_r, (4.6) and (4.7); while
-the base tips, the moment of the ground about the edge in contact is zero), `<edge>/normal_force`, `traction`.
+their rates, the oil. Outputs: those of a System with its wheels, `moment_front`, `moment_rear` (M_f and M_r, (4.6) and
+(4.7); while the base tips, the moment of the ground about the edge in contact is zero) and `traction`, the force of the
+ground along its line. How two standing edges share it is not determined; it is told in proportion to their loads.
 """
 
 from __future__ import annotations
@@ -26,10 +27,20 @@ from numpy.typing import NDArray
 from dyn_nodes.compile import build_module
 from dyn_nodes.constraints.impact import Impact, plastic_impact
 from dyn_nodes.hydraulics import initial_pressures
-from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.events import Event, Watched, watch_reliefs
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
-from dyn_nodes.simulation.hybrid import END, Event, HybridError, HybridModel, Step, dispatchers, kernels
+from dyn_nodes.simulation.hybrid import (
+    DROP_PARAMETERS,
+    END,
+    NEVER,
+    HybridError,
+    HybridModel,
+    Step,
+    dispatchers,
+    kernels,
+)
 from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
@@ -39,7 +50,6 @@ DoubleImpact = Literal['stop', 'error']
 ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
 STANDING, REAR, FRONT = MODES = ('standing', 'rear', 'front')
 OTHER = {REAR: FRONT, FRONT: REAR}
-NEVER = 1e9
 SURFACES = {
     STANDING: ['front_free', 'rear_free'],
     REAR: ['touch_down', 'overturned', 'drop'],
@@ -57,7 +67,8 @@ class RigidPlanarModel(HybridModel):
             by an impulse on both edges and flag it, or raise HybridError.
         rest_rate: base rate below which the base sits down, rad/s (the source's epsilon_v).
 
-    Parameters beside a System's: `drop_tilt`: the payload is let go when the base has turned by this, rad.
+    Parameters beside a System's: `drop_tilt`, `drop_time`: the payload is let go when the base has turned by this, rad,
+    or at this time, s; NEVER where it is kept.
 
     Raises:
         ValueError: the machine is not of this kind.
@@ -98,46 +109,53 @@ class RigidPlanarModel(HybridModel):
         bare = replace(relocated(self.machine, point), wheels=())
         return PinnedAssembly(bare, self.actuation, moving)
 
+    def assembly(self, mode: str) -> PinnedAssembly:
+        """Return the traced plant of a mode, in the state's own coordinates."""
+        return self._plant(FRONT if mode == FRONT else REAR, () if mode == STANDING else ('base_pitch',))
+
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        plants = {
-            STANDING: self._plant(REAR, ()),
-            REAR: self._plant(REAR, ('base_pitch',)),
-            FRONT: self._plant(FRONT, ('base_pitch',)),
-        }
+        plants = {mode: self.assembly(mode) for mode in MODES}
         first = plants[STANDING]
-        drop = ca.SX.sym('drop_tilt')
+        drop, own_count = ca.SX.sym('drop', len(DROP_PARAMETERS)), first.p.shape[0]
         x, u, p = first.x, first.u, ca.vertcat(first.p, drop)
-        rhs, surfaces, outputs = {}, {}, {}
+        rhs, surfaces, outputs, watches = {}, {}, {}, {}
+        watched = Watched()
         names: list[str] = []
         for mode, plant in plants.items():
             still = ('base_pitch', 'base_x', 'base_z') if mode == STANDING else ('base_x', 'base_z')
 
             def here(expression: ca.SX, plant: PinnedAssembly = plant, still: tuple[str, ...] = still) -> ca.SX:
                 value = plant.with_locked(expression, still)
-                return ca.substitute([value], [plant.x, plant.u, plant.p], [x, u, p[:-1]])[0]
+                return ca.substitute([value], [plant.x, plant.u, plant.p], [x, u, p[:own_count]])[0]
 
             moments = self._moments(plant, mode)
             rhs[mode] = here(plant.rhs)
-            surfaces[mode] = self._surfaces(plant, mode, moments, drop, here)
+            surfaces[mode] = self._surfaces(plant, mode, moments, drop[0], here)
             own_names, own = traced_outputs(plant)
-            names = [*own_names, *ground_outputs(self)]
-            outputs[mode] = here(ca.vertcat(own, *self._ground(plant, mode, moments)))
-        functions = kernels(rhs, surfaces, outputs, [x, u, p])
+            ground = self._ground(plant, mode, moments)
+            names = [*own_names, *ground]
+            # where the machine stands matters to no acceleration, but to what is told
+            outputs[mode] = here(ca.vertcat(own, *ground.values()), still=still[:1] if mode == STANDING else ())
+            watched = Watched()
+            watch_reliefs(watched, plant.machine, plant.actuators, plant.oil)
+            watches[mode] = here(watched.expression)
+        functions = kernels(rhs, surfaces, outputs, watches, [x, u, p])
         for edge in (REAR, FRONT):
             plant = plants[edge]
-            matrix = ca.substitute([plant.inertia], [plant.x, plant.p], [x, p[:-1]])[0]
+            matrix = ca.substitute([plant.inertia], [plant.x, plant.p], [x, p[:own_count]])[0]
             functions[f'mass_matrix_{edge}'] = ca.Function(
                 f'mass_matrix_{edge}', [x, p], [ca.densify(ca.vec(ca.densify(matrix)))]
             )
         holding = first.with_locked(first.static_forces, ('base_pitch', 'base_x', 'base_z'))
-        functions['holding'] = ca.Function('holding', [x, p], [ca.substitute([holding], [first.p], [p[:-1]])[0]])
+        functions['holding'] = ca.Function('holding', [x, p], [ca.substitute([holding], [first.p], [p[:own_count]])[0]])
         meta = {
             'states': [name.replace('base_x', 'edge_x').replace('base_z', 'edge_z') for name in first.states.names],
             'inputs': first.inputs.names,
-            'parameters': [*first.parameters.names, 'drop_tilt'],
+            'parameters': [*first.parameters.names, *DROP_PARAMETERS],
             'outputs': names,
             'surfaces': SURFACES,
-            'defaults': [*first.default_parameters().tolist(), NEVER],
+            'watches': watched.watches,
+            'defaults': [*first.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS)],
             'nv': first.tree.nv,
         }
         return functions, meta
@@ -149,10 +167,30 @@ class RigidPlanarModel(HybridModel):
             return moment, moment - self.length * normal
         return moment + self.length * normal, moment
 
-    def _ground(self, plant: PinnedAssembly, mode: str, moments: tuple[ca.SX, ca.SX]) -> list[ca.SX]:
-        traction = plant.base_wrench[0]
+    def _ground(self, plant: PinnedAssembly, mode: str, moments: tuple[ca.SX, ca.SX]) -> dict[str, ca.SX]:
+        """Outputs of the edges, under the names that a System gives those of its wheels, and the moments about them."""
         front, rear = moments
-        return [front, rear, front / self.length, -rear / self.length, traction]
+        traction = plant.base_wrench[0]
+        loads = {self.rear.name: front / self.length, self.front.name: -rear / self.length}
+        if mode == STANDING:
+            share = loads[self.rear.name] / (loads[self.rear.name] + loads[self.front.name])
+            along = {self.rear.name: share * traction, self.front.name: (1.0 - share) * traction}
+        else:
+            along = {wheel.name: ca.SX(0) for wheel in (self.rear, self.front)}
+            along[self._pivot(mode).name] = traction
+        reference = ca.vertcat(plant.state.q[0], 0, plant.state.q[1])
+        outputs: dict[str, ca.SX] = {}
+        for wheel in (self.rear, self.front):
+            point = reference + ca.mtimes(plant.base_rotation, wheel.position - self._pivot(mode).position)
+            own = {'height': point[2], 'normal_force': loads[wheel.name], 'friction_longitudinal': along[wheel.name]}
+            own |= {name: ca.SX(0) for name in ('friction_lateral', 'slip_longitudinal', 'slip_lateral')}
+            own |= {'point_x': point[0], 'point_y': ca.SX(float(wheel.position[1])), 'point_z': ca.SX(0)}
+            outputs |= {f'{wheel.name}/{name}': value for name, value in own.items()}
+        return {**outputs, 'moment_front': front, 'moment_rear': rear, 'traction': traction}
+
+    def _pivot(self, mode: str) -> Wheel:
+        """The edge to which the state of a mode refers."""
+        return self.front if mode == FRONT else self.rear
 
     def _surfaces(
         self, plant: PinnedAssembly, mode: str, moments: tuple[ca.SX, ca.SX], drop: ca.SX, here: Any
@@ -194,6 +232,8 @@ class RigidPlanarModel(HybridModel):
 
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
         """Apply the source's algorithm (section 4.2; spec 2.19 with rules (a) to (e))."""
+        if list(reached) == ['drop']:
+            return self.drop_payload(mode, t, x, p)
         if mode == STANDING:
             return self._lift_off(reached, t, x, u, p)
         if 'touch_down' in reached:
@@ -201,11 +241,7 @@ class RigidPlanarModel(HybridModel):
         if 'overturned' in reached:
             details = {'pitch': float(x[2]), 'rate': float(x[self.nv + 2])}
             return Step(END, x, p, (Event(t, 'overturned', mode, END, details),))
-        dropped = p.copy()
-        place = self.index('parameter', 'payload_mass')
-        dropped[place], dropped[self.index('parameter', 'drop_tilt')] = 0.0, NEVER
-        details = {'mass': float(p[place]), 'pitch': float(x[2])}
-        return Step(mode, x, dropped, (Event(t, 'payload_drop', mode, mode, details),))
+        return self.drop_payload(mode, t, x, p)
 
     def _lift_off(self, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
         if len(reached) == 2:
@@ -214,7 +250,7 @@ class RigidPlanarModel(HybridModel):
         mode = FRONT if 'front_free' in reached else REAR
         y = self.outputs(STANDING, x, u, p)
         details = {
-            'edge': self.rear.name if mode == FRONT else self.front.name,
+            'wheel': self.rear.name if mode == FRONT else self.front.name,
             'moment_front': y['moment_front'],
             'moment_rear': y['moment_rear'],
         }
@@ -232,7 +268,7 @@ class RigidPlanarModel(HybridModel):
         if abs(rate) <= self.rest_rate:
             x[self.nv + 2] = 0.0
             self._stand_on(REAR, x)
-            return Step(STANDING, x, p, (Event(t, 'touch_down', mode, STANDING, {'edge': wheel.name, 'rate': rate}),))
+            return Step(STANDING, x, p, (Event(t, 'touch_down', mode, STANDING, {'wheel': wheel.name, 'rate': rate}),))
         impact = self.impact(mode, x, p)
         after = float(impact.velocity[2])
         double = after * rate < 0.0 and abs(after) > self.rest_rate
@@ -253,6 +289,10 @@ class RigidPlanarModel(HybridModel):
         x[self.nv + 2] = 0.0
         self._stand_on(REAR, x)
         return Step(STANDING, x, p, (Event(t, 'impact', mode, STANDING, details),))
+
+    def edge_position(self, mode: str) -> Array:
+        """Return where the edge, to which the state of a mode refers, lies in the frame of the base link (3,), m."""
+        return self._pivot(mode).position
 
     def mass_matrix(self, edge: str, x: Array, p: Array) -> Array:
         """Return M (nv, nv) for (edge x, edge z, pitch, joints) of a reference edge, `rear` or `front`."""
@@ -278,20 +318,9 @@ class RigidPlanarModel(HybridModel):
         return plastic_impact(self.mass_matrix(edge, x, p), jacobian, x[self._rates])
 
 
-def ground_outputs(model: RigidPlanarModel) -> tuple[str, ...]:
-    """Return the names of the outputs beside a System's."""
-    return (
-        'moment_front',
-        'moment_rear',
-        f'{model.rear.name}/normal_force',
-        f'{model.front.name}/normal_force',
-        'traction',
-    )
-
-
 def _impact_details(edge: str, before: Array, impact: Impact, double: bool) -> dict[str, Any]:
     return {
-        'edge': edge,
+        'wheel': edge,
         'velocity_before': before.tolist(),
         'velocity_after': impact.velocity.tolist(),
         'impulse': impact.impulse.tolist(),

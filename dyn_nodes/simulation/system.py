@@ -17,6 +17,7 @@ from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
 from dyn_nodes.simulation.command_delay import input_delays
+from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs, watch_tilt, watch_wheels
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
@@ -26,6 +27,8 @@ Method = Literal['rk4', 'dopri5', 'rodas3']
 ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
 _SHARED = (drivers.CONSTANTS, drivers.table_input, drivers.sound, drivers.error_norm)
 _NO_GUARD = -2.0
+MOST_EVENTS = 10_000
+"""Kept of one run."""
 _TOLERANCE_SCALES = (
     ('pressure', 1e6),
     ('spool', 1e-3),
@@ -54,6 +57,7 @@ class Settings:
         step: of rk4, s; first step of the adaptive methods.
         rtol, atol: of the adaptive methods; atol counts in units of a state's usual size (1 MPa, 1 mm of spool, ...).
         stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
+        watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of the reliefs; rk4 only.
     """
 
     method: Method = 'rk4'
@@ -61,6 +65,7 @@ class Settings:
     rtol: float = 1e-6
     atol: float = 1e-6
     stop_at_overturn: bool = True
+    watch: bool = False
 
 
 class System:
@@ -89,7 +94,10 @@ class System:
         self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
         self.switches = bool(stick_flags(machine))
         switching = drivers.after_step if self.switches else drivers.NO_SWITCHES
-        self.module = self._build('plant', self._functions, [*_SHARED, switching, drivers.run_rk4, drivers.run_dopri5])
+        watching = (drivers.single_step, drivers.watch_step, drivers.run_rk4_watched)
+        self.module = self._build(
+            'plant', self._functions, [*_SHARED, switching, drivers.run_rk4, *watching, drivers.run_dopri5]
+        )
         meta = self.module.meta
         self.state_names: tuple[str, ...] = tuple(meta['states'])
         self.input_names: tuple[str, ...] = tuple(meta['inputs'])
@@ -123,7 +131,14 @@ class System:
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', variables, [plant.switched])
+        watched = Watched()
+        watch_wheels(watched, plant, [wheel.name for wheel in self.machine.wheels])
+        if self.machine.wheels:
+            watch_tilt(watched, plant)
+        watch_reliefs(watched, self.machine, plant.actuators, plant.oil)
+        functions['watch'] = ca.Function('watch', variables, [watched.expression])
         meta = {
+            'watches': watched.watches,
             'states': plant.states.names,
             'inputs': plant.inputs.names,
             'parameters': plant.parameters.names,
@@ -242,9 +257,15 @@ class System:
         trace[0] = x
         limit = float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else _NO_GUARD
         knots, table = inputs.aligned(self.input_names, self.delays)
+        events: list[Event] = []
+        counts: dict[str, int] = {}
         if settings.method == 'rk4':
-            status, reached, end = self._run_rk4(x, times, knots, table, p, limit, settings.step, trace)
-            counts = {}
+            watcher = self.watcher(x, table[0], p, MOST_EVENTS) if settings.watch else None
+            status, reached, end = self._run_rk4(
+                x, times, knots, table, p, limit, settings.step, trace, watcher, events
+            )
+        elif settings.watch:
+            raise ValueError(f'{self.machine.name}: expected method rk4 to watch for events, found {settings.method}')
         else:
             driver = self.module.run_dopri5 if settings.method == 'dopri5' else self.implicit.run_rodas3
             status, reached, accepted, rejected = driver(
@@ -262,10 +283,28 @@ class System:
             )
             counts = {'accepted': accepted, 'rejected': rejected}
             end = float(times[min(reached, len(times) - 1)])
-        return Run(self, times[:reached], trace[:reached], inputs, p, drivers.STATUS[status], x, end, counts)
+        return Run(self, times[:reached], trace[:reached], inputs, p, drivers.STATUS[status], x, end, counts, events)
+
+    def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
+        """Return what keeps the events of runs that begin at a state."""
+        watcher = Watcher(self.module.meta['watches'], capacity)
+        values = np.empty(2 * len(watcher.watches))
+        self.module.watch(x, u, p, values)
+        watcher.begin(values)
+        return watcher
 
     def _run_rk4(
-        self, x: Array, times: Array, knots: Array, table: Array, p: Array, limit: float, step: float, trace: Array
+        self,
+        x: Array,
+        times: Array,
+        knots: Array,
+        table: Array,
+        p: Array,
+        limit: float,
+        step: float,
+        trace: Array,
+        watcher: Watcher | None,
+        events: list[Event],
     ) -> tuple[int, int, float]:
         spacing = np.diff(times)
         stride = round(float(spacing[0]) / step) if len(spacing) else 1
@@ -275,7 +314,12 @@ class System:
                 f'{spacing.min():g} to {spacing.max():g} s'
             )
         steps = stride * (len(times) - 1)
-        status, taken = self.module.run_rk4(x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
+        arguments = (x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
+        if watcher is None:
+            status, taken = self.module.run_rk4(*arguments)
+        else:
+            status, taken, count = self.module.run_rk4_watched(*arguments, watcher.positive, watcher.found)
+            events += watcher.events(count)
         # the state after a step that diverged is not kept
         kept = taken - 1 if status == drivers.DIVERGED else taken
         return status, kept // stride + 1, float(times[0] + taken * step)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.simulation.events import Event
+
 if TYPE_CHECKING:
     from dyn_nodes.simulation.system import System
 
@@ -107,6 +109,7 @@ class Run:
         status: `done`, `diverged`, `guarded` (overturned) or `step too small`.
         last: state at the very end.  end_time: s.
         counts: steps accepted and rejected by an adaptive method.
+        events: what was watched for and happened, in the order of time (`Settings.watch`).
     """
 
     system: System
@@ -118,6 +121,7 @@ class Run:
     last: Array
     end_time: float
     counts: dict[str, int] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
 
     @property
     def overturned(self) -> bool:

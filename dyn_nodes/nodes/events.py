@@ -1,0 +1,97 @@
+"""What happens to a machine, as messages on `events` and in the log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes.diagnostics import ERROR, OK, Health, status_message
+from dyn_nodes.simulation.events import Event
+
+DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
+
+
+class EventPublisher:
+    """Publishes events as diagnostic_msgs/DiagnosticStatus named `<node>: <kind>`, and logs them.
+
+    The values hold `time`, s, to the nanosecond, and the details of the event by name: wheel, actuator, joint, relief,
+    masses, rates, impulses, in SI units.
+
+    Args:
+        node: the node.
+        qos: of the topic.
+    """
+
+    def __init__(self, node: Any, qos: Any) -> None:
+        self.node = node
+        self.publisher = node.create_publisher(DiagnosticStatus, 'events', qos)
+
+    def publish(self, event: Event) -> None:
+        """Publish and log an event."""
+        level = ERROR if event.kind in ('overturned', 'diverged') else OK
+        text = words(event)
+        values = {'time': f'{event.time:.9f}', **{name: _number(value) for name, value in _details(event).items()}}
+        self.publisher.publish(status_message(self.node, event.kind, Health(level, text, values)))
+        if level:  # two lines: a logger of rclpy refuses another severity from the same place in the code
+            self.node.get_logger().error(f'{event.kind}: {text}')
+        else:
+            self.node.get_logger().info(f'{event.kind}: {text}')
+
+
+def _details(event: Event) -> dict[str, Any]:
+    modes = {'mode_before': event.before, 'mode_after': event.after} if event.before != event.after else {}
+    return {**event.details, **modes}
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f'{value:.9g}'
+    if isinstance(value, list):
+        return '[' + ', '.join(_number(item) for item in value) + ']'
+    return str(value)
+
+
+def words(event: Event) -> str:
+    """Return one line for people."""
+    known = _WORDS.get(event.kind)
+    return known(event.details, f'at t = {event.time:.3f} s') if known else str(event.details.get('text', ''))
+
+
+def _relief(details: Any, at: str) -> str:
+    owner = details.get('actuator', details.get('pump', ''))
+    return f'{owner} {details["relief"]} relief, {1e-6 * details["pressure"]:.4g} MPa, {at}'
+
+
+def _impact(details: Any, at: str) -> str:
+    before, after = (details[name][2] for name in ('velocity_before', 'velocity_after'))
+    double = ', double impact' if details['double'] else ''
+    return f'{details["wheel"]} hits the ground {at}, base rate {before:.4g} to {after:.4g} rad/s{double}'
+
+
+def _overturned(details: Any, at: str) -> str:
+    tilt = abs(details.get('tilt', details.get('pitch', math.nan)))
+    return f'the base has tilted {math.degrees(tilt):.1f} degrees {at}'
+
+
+def _mass(details: Any, at: str) -> str:
+    return f'{details["mass_after"]:g} kg'
+
+
+def _wheel(details: Any, at: str) -> str:
+    return f'{details["wheel"]} {at}'
+
+
+_WORDS: dict[str, Callable[[Any, str], str]] = {
+    'lift_off': _wheel,
+    'touch_down': _wheel,
+    'impact': _impact,
+    'overturned': _overturned,
+    'payload': _mass,
+    'payload_drop': _mass,
+    'relief_open': _relief,
+    'relief_closed': _relief,
+}

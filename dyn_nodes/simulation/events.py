@@ -1,0 +1,185 @@
+"""What happens at an instant, and what is watched for it.
+
+A run watches values along its steps: the load of a wheel, what the pressure of a line has over that of its relief.
+Where one changes its sign within a step, the step is halved 34 times to find the instant; the integration itself goes
+on as if nothing had been watched. A value that changes its sign twice within one step is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import CylinderActuator, Machine, SharedPump
+from dyn_nodes.multibody.spatial import Expression
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+RELIEF_ROUND_OFF = 1e-4
+"""A pump's relief counts as open from this share below its set pressure on; open, it holds the gallery there."""
+
+FOUND_COLUMNS = 4
+"""Of a row of the table that a run fills: number of the watch, time, 1.0 for rising or 0.0 for falling, value."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened at an instant.
+
+    Attributes:
+        time: s.
+        kind: `lift_off`, `touch_down`, `impact`, `payload_drop`, `relief_open`, `relief_closed`, `overturned`, ...
+        before, after: modes of a hybrid model; empty elsewhere.
+        details: names, numbers and lists by name: the wheel, the joint, the valve, velocity jumps of an impact.
+    """
+
+    time: float
+    kind: str
+    before: str = ''
+    after: str = ''
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def shifted(self, offset: float) -> Event:
+        """Return the same at a time later by an offset, s."""
+        return replace(self, time=self.time + offset)
+
+
+class Watch(NamedTuple):
+    """A value whose sign matters.
+
+    Attributes:
+        rise, fall: kind of the event where it becomes positive, or is positive no more; empty: none.
+        quantity: name of the number told with the event.
+        subject: what the event is about, by kind: `wheel`, `actuator` and `joint` and `relief`, ...
+    """
+
+    rise: str
+    fall: str
+    quantity: str
+    subject: Mapping[str, str]
+
+
+class Watched:
+    """Watches being gathered: what they are, their value, and the number to be told."""
+
+    def __init__(self) -> None:
+        self.watches: list[Watch] = []
+        self._surfaces: list[Expression] = []
+        self._quantities: list[Expression] = []
+
+    def add(self, watch: Watch, surface: Expression, quantity: Expression) -> None:
+        """Append a watch."""
+        self.watches.append(watch)
+        self._surfaces.append(surface)
+        self._quantities.append(quantity)
+
+    @property
+    def expression(self) -> Expression:
+        """(2 n,): the n values, then the n numbers to be told."""
+        return ca.densify(ca.vertcat(*self._surfaces, *self._quantities, ca.SX(0, 1)))
+
+
+def watch_wheels(into: Watched, plant: Any, names: Sequence[str]) -> None:
+    """Watch the wheels of a traced plant (`Assembly`) for lift-off and touch-down.
+
+    The value is positive exactly where the ground pushes (kelvin_voigt) and has no jump, unlike the push itself: a
+    damper that touches with some speed pushes at once.
+    """
+    for name in names:
+        contact = plant.contacts[name]
+        wheel = next(wheel for wheel in plant.scaled_wheels if wheel.name == name)
+        spring = wheel.stiffness * (wheel.free_length - contact.height)
+        push = spring - wheel.damping * contact.height_rate
+        subject = {'wheel': name}
+        into.add(Watch('touch_down', 'lift_off', 'height_rate', subject), ca.fmin(spring, push), contact.height_rate)
+
+
+def watch_tilt(into: Watched, plant: Any) -> None:
+    """Watch the base of a traced plant for the angle at which a run counts as overturned."""
+    limit = float(np.cos(plant.machine.overturn_angle))
+    tilt = ca.acos(ca.fmin(ca.fmax(plant.upright, -1.0), 1.0))
+    into.add(Watch('', 'overturned', 'tilt', {'base': plant.machine.base.link}), plant.upright - limit, tilt)
+
+
+def watch_reliefs(
+    into: Watched, machine: Machine, terms: Mapping[str, Any], states: Mapping[str, Sequence[Expression]]
+) -> None:
+    """Watch the relief valves: of the lines (cross-over of a motor) and of the pumps.
+
+    Args:
+        into: where the watches go.
+        machine: the machine.
+        terms: of its actuators, by name.
+        states: spool and line pressures by the name of the actuator.
+    """
+    kinds = ('relief_open', 'relief_closed', 'pressure')
+    for name, own in terms.items():
+        actuator = machine.actuator(name)
+        first, second = states[name][1], states[name][2]
+        limit = actuator.supply.line_relief_pressure
+        subject = {'actuator': name, 'joint': actuator.joint}
+        if isinstance(actuator, CylinderActuator):
+            lines = (('head line', first - limit, first), ('rod line', second - limit, second))
+        else:
+            difference = first - second
+            lines = (
+                ('cross-over a to b', difference - limit, difference),
+                ('cross-over b to a', -difference - limit, -difference),
+            )
+        for relief, surface, pressure in lines:
+            into.add(Watch(*kinds, {**subject, 'relief': relief}), surface, pressure)
+        pump = machine.pump_of(name)
+        if pump is None or _first_fed(pump, terms) == name:
+            set_pressure = machine.pump_relief_pressure(name) * (1.0 - RELIEF_ROUND_OFF)
+            if pump is not None:
+                subject = {'pump': pump.name}
+            into.add(
+                Watch(*kinds, {**subject, 'relief': 'pump'}), own.supply_pressure - set_pressure, own.supply_pressure
+            )
+
+
+def _first_fed(pump: SharedPump, terms: Mapping[str, Any]) -> str:
+    """Name of the actuator next to the pump: its gallery is the pump's."""
+    return next(name for name in pump.actuators if name in terms)
+
+
+class Watcher:
+    """The watches of a compiled module, the signs that their values have, and the events of a stretch.
+
+    Args:
+        meta: the watches, as stored beside the module.
+        capacity: events kept of one stretch.
+
+    Attributes:
+        positive: (n,) whether each value was positive at the end of the last stretch; the drivers change it.
+        found: (capacity, 4) table that the drivers fill.
+        lost: events beyond the capacity, since the start.
+    """
+
+    def __init__(self, meta: Sequence[Any], capacity: int) -> None:
+        self.watches = [Watch(rise, fall, quantity, subject) for rise, fall, quantity, subject in meta]
+        self.positive: Flags = np.ones(len(self.watches), np.bool_)
+        self.found: Array = np.zeros((capacity, FOUND_COLUMNS))
+        self.lost = 0
+
+    def begin(self, values: Array) -> None:
+        """Take the signs from the values (2 n,) of the watch kernel at the state from which a run starts."""
+        self.positive[:] = values[: len(self.watches)] > 0.0
+
+    def events(self, count: int, before: str = '', after: str = '') -> list[Event]:
+        """Return the events of a stretch, of which the driver counted so many, in the order of time."""
+        self.lost += max(0, count - len(self.found))
+        events = []
+        for row in self.found[:count]:
+            watch = self.watches[int(row[0])]
+            kind = watch.rise if row[2] > 0.0 else watch.fall
+            if kind:
+                details = {**watch.subject, watch.quantity: float(row[3])}
+                events.append(Event(float(row[1]), kind, before, after, details))
+        return sorted(events, key=lambda event: event.time)
