@@ -1,0 +1,82 @@
+"""The filter that differentiates: exact on what it models, consistent with its own covariance, robust in time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control.derivative_filter import DerivativeFilter
+
+
+def tracker(density=0.1, deviations=(3e-5, 1e-3), **options):
+    return DerivativeFilter(3, density, deviations, (1.0, 1.0, 1.0), **options)
+
+
+def test_constant_acceleration_is_followed_without_lag_at_uneven_times():
+    rng = np.random.default_rng(2)
+    found = tracker()
+    time = 0.0
+    for _ in range(400):
+        time += rng.uniform(0.002, 0.02)
+        position = np.array([0.3 + 0.2 * time - 0.4 * time**2, 1.0 - time])
+        x = found.update(time, position, None)
+    assert x[0] == pytest.approx(position, abs=1e-9)
+    assert x[1] == pytest.approx([0.2 - 0.8 * time, -1.0], abs=1e-7)
+    assert x[2] == pytest.approx([-0.8, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize('with_velocity', [True, False])
+def test_its_covariance_is_that_of_its_errors(with_velocity):
+    """A motion of exactly the modelled kind, 400 joints: the scatter of the errors is what the filter claims."""
+    rng = np.random.default_rng(3)
+    n, step, density, deviations = 400, 0.005, 0.5, (3e-5, 1e-3)
+    found = tracker(density, deviations)
+    F = np.array([[1.0, step, step**2 / 2], [0.0, 1.0, step], [0.0, 0.0, 1.0]])
+    s = [step**k / f for k, f in ((5, 20), (4, 8), (3, 6), (3, 3), (2, 2), (1, 1))]
+    Q = density * np.array([[s[0], s[1], s[2]], [s[1], s[3], s[4]], [s[2], s[4], s[5]]])
+    root = np.linalg.cholesky(Q)
+    truth = np.zeros((3, n))
+    for k in range(300):
+        if k:
+            truth = F @ truth + root @ rng.normal(size=(3, n))
+        position = truth[0] + rng.normal(0.0, deviations[0], n)
+        velocity = truth[1] + rng.normal(0.0, deviations[1], n) if with_velocity else None
+        x = found.update(k * step, position, velocity)
+    claimed = np.sqrt(np.diag(found.covariance))
+    assert (x - truth).std(axis=1) == pytest.approx(claimed, rel=0.15)
+
+
+def test_measured_velocities_make_the_acceleration_quieter():
+    spread = []
+    for with_velocity in (False, True):
+        found = tracker()
+        for k in range(500):
+            zeros = np.zeros(1)
+            found.update(0.005 * k, zeros, zeros if with_velocity else None)
+        spread.append(found.covariance[2, 2])
+    assert spread[1] < 0.8 * spread[0]
+
+
+@pytest.mark.parametrize('later', [0.99, 1.0 - 1e-9, 5.0])
+def test_after_a_gap_or_time_that_does_not_rise_it_begins_again(later):
+    found = tracker(gap=0.2)
+    for k in range(101):
+        found.update(0.01 * k, np.array([0.01 * k]), None)
+    assert found.x[1] == pytest.approx([1.0], abs=1e-3)
+    x = found.update(later, np.array([7.0]), None)
+    assert x[:, 0] == pytest.approx([7.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    'wrong',
+    [
+        {'states': 0, 'deviations': (1.0,), 'start': ()},
+        {'states': 2, 'deviations': (1.0,), 'start': (1.0,)},
+        {'states': 2, 'deviations': (0.0,), 'start': (1.0, 1.0)},
+        {'states': 2, 'deviations': (1.0, 1.0, 1.0), 'start': (1.0, 1.0)},
+        {'states': 2, 'deviations': (1.0,), 'start': (1.0, 1.0), 'density': np.nan},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(ValueError, match='expected'):
+        DerivativeFilter(**{'density': 1.0, **wrong})

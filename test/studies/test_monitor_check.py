@@ -1,0 +1,105 @@
+"""The promise of the stability monitor: its margins on noisy measurements of the simulated machine."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dyn_nodes.cli import main
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.bag_reading import read_bag
+from dyn_nodes.studies.measured_run import (
+    PHASES,
+    SensorModel,
+    full_scale,
+    measure,
+    reference_task,
+    work_cycle,
+    write_bag,
+)
+from dyn_nodes.studies.monitor_check import CHECKED, deviations, replay
+
+
+@pytest.fixture(scope='module')
+def machine():
+    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+
+
+@pytest.fixture(scope='module')
+def work(machine):
+    return measure(machine, work_cycle(machine), 3000.0)
+
+
+@pytest.fixture(scope='module')
+def tipping(machine):
+    return measure(machine, reference_task(), 5100.0)
+
+
+@pytest.mark.parametrize('run', ['work', 'tipping'])
+def test_margins_stay_within_the_promised_bounds(run, request):
+    """5 % steady, 15 % in motion, never more than 5 % on the unsafe side; % of the unloaded machine's margin."""
+    measured = request.getfixturevalue(run)
+    found = [item for item in deviations(measured, *replay(measured)) if item.measure in CHECKED]
+    assert {(item.measure, item.phase) for item in found} >= {(m, p) for m in CHECKED for p in ('steady', 'motion')}
+    for item in found:
+        if item.phase == 'impact':
+            continue
+        assert item.count > 100
+        assert item.over <= 5.0, item
+        assert item.under <= (5.0 if item.phase == 'steady' else 15.0), item
+
+
+def test_the_runs_are_what_they_are_said_to_be(work, tipping, machine):
+    """The cycle stays on all wheels and uses them; the task lifts two of them and sets them down hard."""
+    assert work.truth['load_share'].min() > 0.02
+    assert work.truth['load_share'].min() < 0.06
+    assert 0.15 < work.truth['zmp'].min() < 0.25
+    assert (tipping.truth['load_share'] == 0.0).sum() > 500
+    assert set(np.unique(work.phase)) == {PHASES.index('steady'), PHASES.index('motion')}
+    assert set(np.unique(tipping.phase)) == set(range(3))
+    scale = full_scale(machine)
+    assert scale['load_share'] == pytest.approx(0.2186, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_a_monitor_without_imu_is_worse_in_motion_only(work, machine):
+    """Without it nothing sees the machine rock on its wheels."""
+    poor = {(d.measure, d.phase): d for d in deviations(work, *replay(work, use_imu=False))}
+    good = {(d.measure, d.phase): d for d in deviations(work, *replay(work))}
+    assert poor['load_share', 'motion'].under > 2.0 * good['load_share', 'motion'].under
+    assert poor['load_share', 'steady'].median < 2.0
+
+
+@pytest.mark.slow
+def test_measurements_are_reproducible_and_have_the_errors_they_claim(machine, work):
+    again = measure(machine, work_cycle(machine), 3000.0)
+    assert np.array_equal(again.positions, work.positions)
+    assert np.array_equal(again.specific_force, work.specific_force)
+    clean = measure(machine, work_cycle(machine), 3000.0, SensorModel(200.0, 0.0, 1e-12, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    assert (work.velocities - clean.velocities).std() == pytest.approx(1e-3, rel=0.05)
+    assert (work.angular_velocity - clean.angular_velocity).std(axis=0) == pytest.approx(np.full(3, 1e-3), rel=0.1)
+    assert np.abs(work.positions - clean.positions).max() < 5.5 * 2e-5 + 2.4e-5
+    first = clean.specific_force[0]
+    assert np.linalg.norm(first) == pytest.approx(9.81, rel=1e-6)
+
+
+def test_the_bag_holds_the_measurements(tmp_path, work):
+    write_bag(tmp_path / 'bag', work)
+    data = read_bag(tmp_path / 'bag', namespace='')
+    assert data.counts['/joint_states'] == data.counts['/imu'] == len(work.time)
+    truth = data.table('truth/stability/load_share')
+    assert truth['data'] == pytest.approx(work.truth['load_share'])
+    assert data.table('payload')['data'][0] == 3000.0
+
+
+@pytest.mark.slow
+def test_the_command_prints_what_was_measured(capsys):
+    assert main(['monitor', 'check', '--run', 'work', '--json']) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report['sensors']['seed'] == 1
+    assert {item['phase'] for item in report['deviations']} == {'steady', 'motion'}
+    assert main(['monitor', 'check', '--run', 'work', '--without', 'imu']) == 1
+    assert 'MISSED' in capsys.readouterr().out
