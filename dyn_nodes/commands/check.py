@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
-    report = load_machine_report(args.urdf, args.config)
+    report = with_constraints(load_machine_report(args.urdf, args.config))
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
     elif report.machine is None:
@@ -44,6 +44,20 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_machine(report, list_assumed=args.assumed)
     return 0 if report.machine is not None else 1
+
+
+def with_constraints(report: LoadReport) -> LoadReport:
+    """Return the report with what only assembling the machine's constraints can tell."""
+    from dyn_nodes.model import MachineError
+    from dyn_nodes.simulation.constrained_machine import constrained_machine, has_constraints
+
+    if report.machine is None or not has_constraints(report.machine):
+        return report
+    try:
+        constrained_machine(report.machine)
+    except MachineError as error:
+        return LoadReport(None, error.problems, report.warnings)
+    return report
 
 
 def _as_json(report: LoadReport) -> dict[str, Any]:
@@ -84,6 +98,7 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
         locked = ', '.join(f'{a["name"]} {a["locked_stiffness"] / 1e6:.4g}' for a in facts['actuators'])
         console.print(f'stiffness of the locked joints, at the start: {locked} MN m/rad', soft_wrap=True)
     _print_statics(console, facts['static'])
+    _print_constraints(console, facts['constraints'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
         console.print(f'warning: {warning}', style='yellow', markup=False, soft_wrap=True)
@@ -201,6 +216,21 @@ def _margin_table(static: dict[str, Any]) -> Table:
         values = ', '.join(f'{edge} {_margin(value, "")}' for edge, value in zip(edges, margin['edges']))
         table.add_row(name, _margin(margin['value'], margin['unit']), values)
     return table
+
+
+def _print_constraints(console: Console, facts: dict[str, Any] | None) -> None:
+    if facts is None:
+        return
+    table = Table(title='constraints', show_header=False, title_justify='left', title_style='bold')
+    table.add_row('topology', facts['topology'])
+    table.add_row('velocities', f'{facts["velocities"]}')
+    table.add_row('rows', f'{facts["rows"]}, of which {facts["rank"]} are independent')
+    table.add_row('mobility', f'{facts["mobility"]}')
+    table.add_row('underactuation', f'{facts["underactuation"]} ({facts["actuators"]} independent actuators)')
+    if facts['redundant']:
+        table.add_row('redundant rows', f'{len(facts["redundant"])}, such as {", ".join(facts["redundant"])}')
+        table.add_row('forces not unique', ', '.join(facts['indeterminate']))
+    console.print(table)
 
 
 def _print_assumed(console: Console, assumed: dict[str, str], list_them: bool) -> None:

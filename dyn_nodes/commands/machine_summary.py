@@ -12,6 +12,7 @@ from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.linkage_checks import piston_position
 from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.simulation.constrained_machine import constrained_machine, has_constraints
 from dyn_nodes.stability import Support, margins, support_order
 
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
@@ -47,7 +48,26 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
         'joints': [_joint(machine, index) for index in range(len(machine.joints))],
         'actuators': [_actuator(machine, actuator) for actuator in machine.actuators],
         'static': static_summary(machine),
+        'constraints': constraint_summary(machine),
         'assumed': dict(machine.assumed),
+    }
+
+
+def constraint_summary(machine: Machine) -> dict[str, Any] | None:
+    """Return the counts of a machine with constraints at its start; None for one without."""
+    if not has_constraints(machine):
+        return None
+    found = constrained_machine(machine).analysis
+    return {
+        'topology': found.topology,
+        'velocities': found.velocities,
+        'rows': found.rows,
+        'rank': found.rank,
+        'mobility': found.mobility,
+        'actuators': found.actuators,
+        'underactuation': found.underactuation,
+        'redundant': list(found.redundant),
+        'indeterminate': [name for name, unique in found.forces_unique.items() if not unique],
     }
 
 

@@ -72,8 +72,10 @@ def assemble(
             return q
         J = blocks.J[np.ix_(holonomic, movable)]
         step = np.zeros(system.tree.nv)
-        # least-norm step of the damped problem: it stays defined where rows depend on each other
-        step[movable] = -J.T @ np.linalg.solve(J @ J.T + damping * np.linalg.norm(error) * np.eye(len(error)), error)
+        # least-norm step of the damped problem: it stays defined where rows depend on each other, or can't move
+        U, values, Vt = np.linalg.svd(J, full_matrices=False)
+        growth = values / (values**2 + max(damping * np.linalg.norm(error), np.finfo(float).tiny))
+        step[movable] = -Vt.T @ (growth * (U.T @ error))
         trial = moved(system.tree, q, step)
         tried = system.at(trial, None, p)
         new = tried.residual[holonomic]

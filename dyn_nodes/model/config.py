@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from dyn_nodes.model import schema
+from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
+from dyn_nodes.model.constraint_config import read_constraints, read_joint_classes, read_loads
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import (
     Actuator,
@@ -49,6 +51,9 @@ class Config:
     reactions: tuple[str, ...] = ()
     pumps: tuple[SharedPump, ...] = ()
     locked: tuple[str, ...] = ()
+    constraints: tuple[MachineConstraint, ...] = ()
+    loads: tuple[Load, ...] = ()
+    joint_classes: tuple[JointClass, ...] = ()
     assumed: dict[str, str] = field(default_factory=dict)
     places: dict[str, Entry] = field(default_factory=dict)
 
@@ -84,6 +89,9 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     config.reactions = tuple(_get(values, 'reactions', ()))
     config.locked = tuple(_get(values, 'locked', ()))
     config.pumps = _pumps(reader, values.get('pumps'))
+    config.constraints = read_constraints(reader, values.get('constraints'))
+    config.loads = read_loads(reader, values.get('loads'))
+    config.joint_classes = read_joint_classes(reader, values.get('joints'))
     return config
 
 

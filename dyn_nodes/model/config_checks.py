@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dyn_nodes.model.config import Config
+from dyn_nodes.model.constraint_config import check_constraints
 from dyn_nodes.model.limits import MANY_TURNS, NAME, angle_remark, length_remark
 from dyn_nodes.model.linkage_checks import check_linkage
 from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, MotorActuator, Wheel
@@ -33,6 +34,8 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
         _check_actuator(actuator, joints, movers, config, report)
     _check_pumps(config, report)
     _check_reactions(config, joints, report)
+    held = (config.constraints, config.loads, config.joint_classes)
+    check_constraints(*held, links, joints, config.locked, report)
     if not report.failed:
         _check_support(config, urdf, report)
 
@@ -189,6 +192,8 @@ def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
             report.warn(line, 'wheels', 'no wheels on a fixed base', f'{len(wheels)}, which carry nothing')
         return
     least = 3 if attachment == 'free' else 2
+    if not wheels and (config.gravity == 0 or any(entry.kind == 'wheel' for entry in config.constraints)):
+        return
     if not wheels:
         report.warn(config.line('base.attachment'), 'wheels', f'at least {least}', 'none: nothing holds the machine up')
         return

@@ -106,4 +106,7 @@ def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...])
         assumed=config.assumed,
         reactions=config.reactions,
         pumps=config.pumps,
+        constraints=config.constraints,
+        loads=config.loads,
+        joint_classes=config.joint_classes,
     )

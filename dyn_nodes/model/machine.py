@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
+
 Array = NDArray[np.float64]
 JointType = Literal['revolute', 'continuous', 'prismatic', 'fixed']
 Attachment = Literal['fixed', 'planar', 'free']
@@ -343,6 +345,7 @@ class Machine:
         assumed: dotted keys of the YAML whose values are marked as assumed, with the reason.
         reactions: names of the joints whose reaction is published; the topic is `joint_reactions/<name>`.
         pumps: pumps that several actuators share; all others have one of their own.
+        constraints, loads, joint_classes: what holds it beside its joints (see `dyn_nodes.model.constraint`).
     """
 
     name: str
@@ -361,6 +364,9 @@ class Machine:
     assumed: dict[str, str] = field(default_factory=dict)
     reactions: tuple[str, ...] = ()
     pumps: tuple[SharedPump, ...] = ()
+    constraints: tuple[MachineConstraint, ...] = ()
+    loads: tuple[Load, ...] = ()
+    joint_classes: tuple[JointClass, ...] = ()
 
     def pump_of(self, actuator: str) -> SharedPump | None:
         """Return the shared pump that feeds an actuator; None where it has one of its own."""

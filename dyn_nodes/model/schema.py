@@ -163,6 +163,68 @@ SLOPE = (
     _number('roll', 'rad', 'any', 'of the ground about x', 0.0),
     _number('pitch', 'rad', 'any', 'of the ground about y; positive: the front is downhill', 0.0),
 )
+END = (
+    Key('link', 'text', 'of the URDF, a load, or `world`'),
+    Key('position', 'vector', 'in the frame of the link', 'm', (0.0, 0.0, 0.0)),
+    Key('rotation', 'vector', 'roll, pitch, yaw of the axes in the frame of the link', 'rad', (0.0, 0.0, 0.0)),
+)
+CONSTRAINT = (
+    Key(
+        'kind',
+        'choice',
+        'what is held; see below',
+        choices=(
+            'frame',
+            'point',
+            'hinge',
+            'slider',
+            'planar',
+            'line',
+            'plane',
+            'distance',
+            'lock',
+            'coupling',
+            'wheel',
+        ),
+    ),
+    Key('first', 'table', 'end that is held; of a wheel its centre', default=None, table=END),
+    Key('second', 'table', 'end that holds it', default=None, table=END),
+    Key(
+        'axis',
+        'vector',
+        'in both ends: of a hinge or slider; of a line; normal of a plane; axle of a wheel (forward: axle x up)',
+        default=(0.0, 0.0, 1.0),
+    ),
+    _number('length', 'm', 'positive', 'of a rod; kind distance', 0.0),
+    _number('radius', 'm', 'positive', 'kind wheel', 0.0),
+    Key('joint', 'text', 'kind lock', default=''),
+    _number('position', '', 'any', 'where the joint is held, rad or m; kind lock', 0.0),
+    Key('coefficients', 'positions', 'by joint name; kind coupling', default={}),
+    _number('offset', '', 'any', 'sum of coefficient times joint position; kind coupling', 0.0),
+)
+INERTIA = (
+    *(_number(f'i{axis}{axis}', 'kg m2', 'positive', f'about {axis} through the centre of mass') for axis in 'xyz'),
+    *(_number(f'i{pair}', 'kg m2', 'any', 'product, as in a URDF', 0.0) for pair in ('xy', 'xz', 'yz')),
+)
+LOAD = (
+    _number('mass', 'kg', 'positive', 'of the body'),
+    Key('com', 'vector', 'centre of mass in the axes of the load', 'm', (0.0, 0.0, 0.0)),
+    Key('inertia', 'table', 'about the centre of mass', table=INERTIA),
+    Key('position', 'vector', 'at the start; rough where constraints hold the load', 'm', (0.0, 0.0, 0.0)),
+    Key('rotation', 'vector', 'roll, pitch, yaw at the start', 'rad', (0.0, 0.0, 0.0)),
+    Key('motion', 'choice', '`free` in space, or `planar`: x, z and pitch', default='free', choices=('free', 'planar')),
+)
+JOINT_CLASS = (
+    Key(
+        'class',
+        'choice',
+        'what moves the joint; joints not named are actuated',
+        choices=('actuated', 'free', 'flexible', 'locked', 'pseudo'),
+    ),
+    _number('stiffness', 'N m/rad or N/m', 'non-negative', 'class flexible', 0.0),
+    _number('damping', 'N m s/rad or N s/m', 'non-negative', 'class flexible', 0.0),
+    _number('rest', '', 'any', 'unstressed or held position, rad or m; absent: the initial one', None),
+)
 DEFAULTS = (
     Key('wheel', 'table', 'under every wheel', default=None, table=WHEEL),
     Key('valve', 'table', 'under the valve of every actuator', default=None, table=VALVE),
@@ -182,6 +244,11 @@ MACHINE = (
     Key('wheels', 'named', 'wheels and feet, by name', default=None, table=WHEEL),
     Key('actuators', 'named', 'hydraulic actuators, by name', default=None),
     Key('pumps', 'named', 'pumps that feed several actuators in series, by name', default=None, table=PUMP),
+    Key('constraints', 'named', 'what holds links beside the joints, by name', default=None, table=CONSTRAINT),
+    Key(
+        'loads', 'named', 'rigid bodies without a joint, such as a load held by several arms', default=None, table=LOAD
+    ),
+    Key('joints', 'named', 'classes of joints, by joint name', default=None, table=JOINT_CLASS),
     Key('locked', 'names', 'joints held for good where they start: they cost no time and need no inertia', default=()),
     Key('reactions', 'names', 'joints whose reaction is published, on `joint_reactions/<joint>`', default=()),
 )

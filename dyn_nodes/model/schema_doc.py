@@ -19,6 +19,11 @@ SECTIONS = (
     ('`actuators.<name>.valve`', schema.VALVE),
     ('`actuators.<name>.supply`', schema.SUPPLY),
     ('`pumps.<name>`', schema.PUMP),
+    ('`constraints.<name>`', schema.CONSTRAINT),
+    ('`constraints.<name>.first` and `.second`', schema.END),
+    ('`loads.<name>`', schema.LOAD),
+    ('`loads.<name>.inertia`', schema.INERTIA),
+    ('`joints.<name>`', schema.JOINT_CLASS),
     ('`defaults`', schema.DEFAULTS),
 )
 KINDS = {

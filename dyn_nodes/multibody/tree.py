@@ -18,6 +18,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dyn_nodes.model.constraint import Load
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.multibody.spatial import Expression, Inertia, Pose, Turn, rotation_about, rotation_of_quaternion, snapped
 
@@ -41,6 +42,11 @@ PLANE_XY: tuple[tuple[str, JointKind, np.ndarray], ...] = (
     ('x', 'prismatic', X),
     ('y', 'prismatic', Y),
     ('angle', 'revolute', Z),
+)
+PLANE_XZ: tuple[tuple[str, JointKind, np.ndarray], ...] = (
+    ('x', 'prismatic', X),
+    ('z', 'prismatic', Z),
+    ('pitch', 'revolute', Y),
 )
 NOWHERE = (0.0, 0.0, 0.0)
 AXES = np.eye(3)
@@ -365,6 +371,8 @@ class _MachineTree(TreeBuilder):
         self._place(root.name, Frame(len(self.specs) - 1, np.eye(3), np.zeros(3)))
         for joint in self.machine.joints:
             self._carry(joint)
+        for load in self.machine.loads:
+            self._add_load(load)
         return super().build(payload or self._payload_frame())
 
     def _attach_base(self) -> None:
@@ -391,6 +399,12 @@ class _MachineTree(TreeBuilder):
             self._place(joint.child, Frame(len(self.specs) - 1, np.eye(3), np.zeros(3)))
         else:
             self._place(joint.child, Frame(carrier.body, snapped(R), p))
+
+    def _add_load(self, load: Load) -> None:
+        if load.motion == 'free':
+            self.add_free(load.name, load.mass, load.com, load.inertia)
+        else:
+            self.add_planar(load.name, load.mass, load.com, load.inertia, PLANE_XZ)
 
     def _payload_frame(self) -> Frame | None:
         payload = self.machine.payload

@@ -90,6 +90,11 @@ class System:
         base: BaseForm = 'quaternion',
         audit: bool = False,
     ) -> None:
+        if machine.constraints or machine.loads or machine.joint_classes:
+            raise ValueError(
+                f'{machine.name}: expected a machine without constraints, loads and joint classes; '
+                'dyn_nodes.simulation.constrained_machine runs one with them'
+            )
         self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
         self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
         self.switches = bool(stick_flags(machine))

@@ -1,0 +1,223 @@
+"""Machines with constraints from URDF and YAML: what runs, what `check` says, what is refused with its reason."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.commands import check
+from dyn_nodes.model import load_machine
+from dyn_nodes.simulation import Inputs, System
+from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.studies.yesiloglu_2007 import models
+
+ROOT = Path(__file__).resolve().parents[2]
+FOUR_BAR, ARMS = ROOT / 'urdf' / 'four_bar.urdf', ROOT / 'urdf' / 'planar_arms.urdf'
+FOUR_BAR_YAML, ARMS_YAML = ROOT / 'config' / 'four_bar.yaml', ROOT / 'config' / 'planar_arms.yaml'
+CART = """
+<robot name="cart">
+  <link name="base">
+    <inertial><origin xyz="0 0 0.1"/><mass value="20"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  {wheels}
+</robot>
+"""
+WHEEL = """
+  <link name="{name}"><inertial><mass value="2"/>
+    <inertia ixx="0.02" iyy="0.04" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/>
+    <origin xyz="{x} {y} {z}"/><axis xyz="0 1 0"/></joint>
+"""
+
+
+def run_check(capsys, urdf, config, *options):
+    parser = argparse.ArgumentParser()
+    check.add_parser(parser.add_subparsers())
+    args = parser.parse_args(['check', str(urdf), '--config', str(config), *options])
+    status = args.run(args)
+    return status, capsys.readouterr()
+
+
+def changed(tmp_path, source, *pairs):
+    text = source.read_text()
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / 'machine.yaml'
+    path.write_text(text)
+    return path
+
+
+def test_the_four_bar_of_the_files_is_that_of_the_study():
+    """The same mechanism from URDF and YAML: closed form of its acceleration, and 5 rows of which 2 count."""
+    machine = constrained_machine(load_machine(FOUR_BAR, FOUR_BAR_YAML))
+    assert machine.system.actuated == ('crank_joint',)
+    report = machine.analysis
+    assert (report.rows, report.rank, report.mobility, report.underactuation) == (5, 2, 1, 0)
+    run = machine.system.run(machine.q, machine.v, np.linspace(0, 0.3, 4), Inputs.constant({'crank_joint': -4.0}))
+    # the URDF's axis turns x towards z at negative y: torque and angle have the sign of that axis
+    moment = 4.0 + (2 + 3) * 9.81 * 0.5 * np.cos(models.CRANK_ANGLE)
+    inertia = 2 / 3 * 2 * 0.25 + 3 * 0.25
+    assert run.a[0][0] == pytest.approx(-moment / inertia, rel=1e-9)
+    assert np.abs(run.energy_balance).max() < 1e-7
+
+
+def test_the_planar_arms_of_the_files_are_those_of_the_study():
+    """The plane x, z instead of x, y: the same motion after 2 s under the motors' ramp."""
+    machine = constrained_machine(load_machine(ARMS, ARMS_YAML))
+    ramp = Inputs([0, 5], {name: [0, end] for name, end in models.PLANAR_RAMP.items()})
+    run = machine.system.run(machine.q, machine.v, [0.0, 2.0], ramp)
+    model = models.planar_arms()
+    reference = ConstrainedSystem('planar_arms', model.blocks(), model.actuated)
+    expected = reference.run(model.q, model.v, [0.0, 2.0], ramp)
+    joints = [name for name in model.tree.velocity_names if name.startswith('arm_')]
+    for name in joints:
+        assert run.position(name)[-1] == pytest.approx(expected.position(name)[-1], abs=1e-8)
+    assert run.position('load_x')[-1] == pytest.approx(expected.position('load_x')[-1], abs=1e-8)
+    assert run.position('load_z')[-1] == pytest.approx(expected.position('load_y')[-1], abs=1e-8)
+    assert (machine.analysis.mobility, machine.analysis.underactuation) == (6, 4)
+
+
+@pytest.mark.parametrize('config', [FOUR_BAR_YAML, ARMS_YAML], ids=lambda path: path.stem)
+def test_check_reports_rank_mobility_and_redundancy(config, capsys):
+    urdf = ROOT / 'urdf' / f'{config.stem}.urdf'
+    status, output = run_check(capsys, urdf, config)
+    assert (status, 'warning' in output.out) == (0, False)
+    assert 'mobility' in output.out
+    status, output = run_check(capsys, urdf, config, '--json')
+    facts = json.loads(output.out)['machine']['constraints']
+    assert facts['rank'] == {'four_bar': 2, 'planar_arms': 6}[config.stem]
+    assert len(facts['redundant']) == {'four_bar': 3, 'planar_arms': 0}[config.stem]
+
+
+BROKEN = {
+    'loop that can not close': (
+        [('link: rocker, position: [0.5, 0, 0]', 'link: world, position: [3, 0, 0]')],
+        'constraints.pin: expected a loop that closes, found ends that stay 1.6 m',
+        7,
+    ),
+    'contradictory locks': (
+        [
+            (
+                'joints:',
+                '  a: {kind: lock, joint: crank_joint, position: 0.2}\n'
+                '  b: {kind: lock, joint: crank_joint, position: 0.5}\njoints:',
+            )
+        ],
+        'constraints.b: expected one lock of joint crank_joint, found 0.5, while constraints.a holds it at 0.2',
+        9,
+    ),
+    'locks that the loop contradicts': (
+        [('rocker_joint: {class: free}', 'rocker_joint: {class: locked, rest: 0.3}\n  crank_joint: {class: locked}')],
+        'joints.crank_joint: expected a joint position that the other constraints allow',
+        11,
+    ),
+    'unknown link': (
+        [('link: rocker,', 'link: roker,')],
+        "constraints.pin.second.link: expected a link of the URDF, a load or world, found 'roker' (did you mean",
+        7,
+    ),
+    'unknown joint': (
+        [('rocker_joint: {class: free}', 'rocket_joint: {class: free}')],
+        "joints.rocket_joint: expected a movable joint of the URDF, found 'rocket_joint' (did you mean",
+        10,
+    ),
+    'unknown kind': ([('kind: hinge', 'kind: hing')], 'constraints.pin.kind: expected one of frame, point', 7),
+    'missing end': (
+        [(', second: {link: rocker, position: [0.5, 0, 0]}', '')],
+        'constraints.pin.second: expected a value, which kind hinge needs, found nothing',
+        7,
+    ),
+    'key of another kind': (
+        [('kind: hinge,', 'kind: hinge, radius: 0.2,')],
+        "constraints.pin.radius: expected keys of kind hinge: axis, first, kind, second, found 'radius'",
+        7,
+    ),
+    'no axis': ([('axis: [0, 1, 0]', 'axis: [0, 0, 0]')], 'constraints.pin.axis: expected a direction', 7),
+    'one link twice': (
+        [('link: rocker,', 'link: coupler,')],
+        "constraints.pin: expected two different links, found 'coupler' twice",
+        7,
+    ),
+    'spring of a free joint': (
+        [('rocker_joint: {class: free}', 'rocker_joint: {class: free, stiffness: 3}')],
+        'joints.rocker_joint: expected stiffness or damping with class flexible',
+        10,
+    ),
+    'coupling of nothing': (
+        [('joints:', '  gear: {kind: coupling, coefficients: {crank_joint: 0}}\njoints:')],
+        'constraints.gear.coefficients: expected a coefficient other than zero',
+        8,
+    ),
+    'load that is no body': (
+        [('joints:', 'loads:\n  box: {mass: 1, inertia: {ixx: 1, iyy: 1, izz: 5}}\njoints:')],
+        'loads.box.inertia: expected an inertia of a body',
+        9,
+    ),
+    'load with the name of a link': (
+        [('joints:', 'loads:\n  crank: {mass: 1, inertia: {ixx: 1, iyy: 1, izz: 1}}\njoints:')],
+        'loads.crank: expected a name that no link or joint has',
+        9,
+    ),
+}
+
+
+@pytest.mark.parametrize('name', BROKEN)
+def test_a_broken_constraint_file_is_refused_with_the_reason(name, tmp_path, capsys):
+    """Done-when 5."""
+    pairs, message, line = BROKEN[name]
+    path = changed(tmp_path, FOUR_BAR_YAML, *pairs)
+    status, output = run_check(capsys, FOUR_BAR, path)
+    assert status == 1
+    assert 'Traceback' not in output.err
+    assert any(text.startswith(f'{path}:{line}: {message}') for text in output.err.splitlines()), output.err
+
+
+def cart(tmp_path, height):
+    """A platform on four rolling wheels of radius 0.2 m, the last one mounted higher by `height`."""
+    wheels, lines = '', ''
+    for k, (x, y) in enumerate(((0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4))):
+        wheels += WHEEL.format(name=f'wheel_{k}', x=x, y=y, z=height if k == 3 else 0.0)
+        lines += f'  roll_{k}: {{kind: wheel, first: {{link: wheel_{k}}}, axis: [0, -1, 0], radius: 0.2}}\n'
+    urdf, config = tmp_path / 'cart.urdf', tmp_path / 'cart.yaml'
+    urdf.write_text(CART.format(wheels=wheels))
+    config.write_text(
+        f'name: cart\nbase: {{attachment: free}}\ninitial: {{base_position: [0, 0, 0.2]}}\nconstraints:\n{lines}'
+    )
+    return urdf, config
+
+
+def test_a_rolling_cart_from_files(tmp_path, capsys):
+    """Weight on four wheels; an equal torque on all drives it straight on."""
+    machine = constrained_machine(load_machine(*cart(tmp_path, 0.0)))
+    torque = 1.0
+    inputs = Inputs.constant({f'wheel_{k}_joint': torque for k in range(4)})
+    run = machine.system.run(machine.q, machine.v, np.linspace(0, 1, 11), inputs)
+    mass, radius = 20 + 4 * 2, 0.2
+    expected = 4 * torque / (radius * (mass + 4 * 0.04 / radius**2))
+    assert run.status == 'done'
+    assert run.position('base_x')[-1] == pytest.approx(0.5 * expected, rel=1e-9)
+    normal = sum(run.force(f'roll_{k}')[0][2] for k in range(4))
+    assert normal == pytest.approx(mass * 9.81, rel=1e-12)
+    status, output = run_check(capsys, *cart(tmp_path, 0.0))
+    assert status == 0
+    assert 'redundant rows' in output.out
+
+
+def test_a_wheel_in_the_air_is_refused(tmp_path, capsys):
+    urdf, config = cart(tmp_path, 0.05)
+    status, output = run_check(capsys, urdf, config)
+    assert status == 1
+    assert f'{config}:8: constraints.roll_3: expected a wheel on the ground, found one 0.05 m above it' in output.err
+
+
+def test_what_does_not_take_constraints_says_so():
+    machine = load_machine(FOUR_BAR, FOUR_BAR_YAML)
+    with pytest.raises(ValueError, match='four_bar: expected a machine without constraints'):
+        System(machine, 'effort')
