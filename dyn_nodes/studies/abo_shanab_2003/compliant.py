@@ -188,8 +188,8 @@ def _draw(
         lambda: figures.joints(nominal, rigid, ('compliant', 'rigid')),
     )
     s.figure('base', 'Fig. 5.5: (a) rotation of the base, (b) height of the front edge B', heights)
-    stiff = {f'k x {k:g}': run for k, run in zip(STIFFNESSES, by_stiffness)} | {'rigid': rigid}
-    damped = {f'c x {c:g}': run for c, run in zip(DAMPINGS, by_damping)} | {'rigid': rigid}
+    stiff = {f'k × {k:g}': run for k, run in zip(STIFFNESSES, by_stiffness)} | {'rigid': rigid}
+    damped = {f'c × {c:g}': run for c, run in zip(DAMPINGS, by_damping)} | {'rigid': rigid}
     s.figure(
         'stiffness',
         'Fig. 5.6: rotation of the base for several stiffnesses (nominal 35e5 N/m)',

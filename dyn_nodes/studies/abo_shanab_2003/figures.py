@@ -18,6 +18,7 @@ __all__ = ['AMBER', 'BLACK', 'BLUE', 'GREEN', 'GREY', 'LINES', 'ORANGE', 'SKY']
 
 HALF_BASE, FOOT, BOOM, STICK = 2.5, (1.5, 1.5), 5.2, 1.8  # m, of urdf/log_loader_planar.urdf
 HOUSE = ((-2.5, 0.25), (2.5, 0.25), (2.5, 0.7), (1.9, 0.9), (1.5, 1.7), (0.7, 2.3), (-1.6, 2.0), (-2.4, 1.7))
+SPRING = 0.3  # m, free length
 OVER = 25.0  # degrees at which a rotation that overturns is cut
 
 
@@ -135,8 +136,13 @@ def _posture(axes: Any, outcome: Outcome, time: float, tilt: float) -> None:
     drawn = _tilted(house, tilt)
     axes.fill(drawn[:, 0], drawn[:, 1], color=AMBER, alpha=0.75, linewidth=0)
     for edge in (-HALF_BASE, HALF_BASE):
-        center = _tilted(np.array([origin + _turned((edge, 0.0), turn)]), tilt)[0]
+        point = origin + _turned((edge, 0.0), turn)
+        center = _tilted(np.array([point]), tilt)[0]
         axes.plot(*center, 'o', color=BLACK, markersize=5)
+        if outcome.case.contact != 'rigid' and point[1] < SPRING:
+            # the spring that carries it
+            leg = _tilted(np.array([point, (point[0], 0.0)]), tilt)
+            axes.plot(leg[:, 0], leg[:, 1], color=BLACK, linewidth=2.0)
     for chain, width in (((foot, elbow), 3.2), ((elbow, tip), 2.4)):
         line = _tilted(np.array(chain), tilt)
         axes.plot(line[:, 0], line[:, 1], color=BLUE, linewidth=width, solid_capstyle='round')

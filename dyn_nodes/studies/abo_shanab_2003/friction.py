@@ -243,7 +243,7 @@ def _draw_e7(s: StudyRun, sweeps: dict[tuple[str, str], list[Outcome]]) -> None:
         figure, axes = figures.panels(3, 7.2, share=False)
         shown = [(level, run) for level, run in zip(LEVELS, runs) if level in (0.9, 0.1, 0.05, 0.03, 0.01, 0.005)]
         for (level, run), colour in zip(shown, figures.LINES):
-            axes[0].plot(run.time, run.series['x'], color=colour, label=f'mu_s {level:g}')
+            axes[0].plot(run.time, run.series['x'], color=colour, label=f'μ {level:g}')
             for panel in axes[1:]:
                 panel.plot(run.time, run.series['rotation'], color=colour)
         for panel, label in zip(axes, ('base forward, m', 'rotation, °', 'near the peak, °')):
@@ -262,5 +262,5 @@ def _draw_e7(s: StudyRun, sweeps: dict[tuple[str, str], list[Outcome]]) -> None:
     s.figure(
         'peaks',
         'Greatest rotation against the friction coefficient (not drawn by the source)',
-        lambda: figures.against(LEVELS, lines, 'static friction coefficient', 'greatest rotation, °', log=True),
+        lambda: figures.against(LEVELS, lines, 'static friction coefficient μ', 'greatest rotation, °', log=True),
     )
