@@ -10,8 +10,9 @@ overturns: more inertia and less height are the safer thing in both cases,
 
     alpha_i = M_i (I_i / I_0)^s (h_0 / h)^s,    s = +1 where M_i > 0, else -1.
 
-The exponent of the height follows that of the inertia: with h^-1 in both cases a higher machine that tips would look
-safer. With the references I_0 = 1 kg m2 and h_0 = 1 m the numbers are those of SI; other references compare machines.
+The papers were not at hand when this was written: the idea is theirs, the exponents are derived here. That of the
+height follows that of the inertia, as with h^-1 in both cases a higher machine that tips would look safer. With the
+references I_0 = 1 kg m2 and h_0 = 1 m the numbers are those of SI; other references compare machines.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ MOST_POINTS = 3000  # of a line; a plot has fewer pixels
 BLUE, ORANGE, GREEN, PURPLE = '#0072B2', '#D55E00', '#009E73', '#CC79A7'
 SKY, AMBER, BLACK, GREY = '#56B4E9', '#E69F00', '#222222', '#8a8a8a'
 LINES = (BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER, BLACK)
-PHASE_COLOURS = {'reach': SKY, 'recover': AMBER, 'settle': GREEN}
+PHASE_COLOURS = {'reach': SKY, 'recover': AMBER, 'settle': GREEN, 'done': GREY}
+PHASE_NAMES = {'done': 'task over'}
 
 _STYLE: Any = {
     'font.family': 'DejaVu Sans',
@@ -284,7 +285,7 @@ def _shade_phases(axes: Any, record: RunRecord, with_names: bool) -> None:
             axes.text(
                 0.5 * (phase.start + phase.end),
                 0.985,
-                phase.name,
+                PHASE_NAMES.get(phase.name, phase.name),
                 transform=axes.get_xaxis_transform(),
                 ha='center',
                 va='top',
