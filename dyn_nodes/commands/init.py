@@ -64,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
     _tell(output, guess, checked, reason)
     print(f'{text.count("guess:") - 2} guesses, each marked "guess:" in the file; look through them, then')
     print(f'  dyn-nodes check {args.urdf} --config {output}')
-    print(f'  dyn-nodes launch machine machine:={args.urdf} config:={output}')
+    control = '' if checked.machine and checked.machine.movable_joints else ' controller:=false'
+    print(f'  dyn-nodes launch machine machine:={args.urdf} config:={output}{control}')
     return 0
 
 

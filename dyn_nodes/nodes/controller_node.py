@@ -106,6 +106,8 @@ class ControllerNode(OverridableNode):
             raise ParameterError("parameter 'task': a task of voltages needs the output valve_commands")
         known = [joint.name for joint in self.machine.movable_joints]
         joints = [name for name in self.values['joints'] if name] or known
+        if not joints:
+            raise ParameterError(f'machine {self.machine.name!r} has no joint that moves: there is nothing to control')
         unknown = [name for name in joints if name not in known]
         if unknown or len(set(joints)) != len(joints):
             raise ParameterError(

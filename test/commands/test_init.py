@@ -188,6 +188,7 @@ def test_a_file_that_is_there_is_kept(tmp_path, capsys):
     assert '--force writes over it' in capsys.readouterr().err
     assert output.read_text() == 'name: mine\n'
     assert main(['init', str(PLATFORM), '-o', str(output), '--force']) == 0
+    assert 'controller:=false' in capsys.readouterr().out  # it has no joint that moves
     assert 'guess:' in output.read_text()
 
 

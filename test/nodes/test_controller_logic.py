@@ -223,6 +223,15 @@ class TestJointCommand:
         with pytest.raises(ParameterError, match=r"'joints': expected joints of swing_joint.*found elbow"):
             make(output='joint_command', joints=['elbow'])
 
+    def test_a_machine_without_joints_is_refused_with_a_reason(self, make: Any, tmp_path: Path) -> None:
+        urdf = tmp_path / 'box.urdf'
+        inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+        urdf.write_text(
+            f'<robot name="box"><link name="a"><inertial><mass value="9"/>{inertia}</inertial></link></robot>'
+        )
+        with pytest.raises(ParameterError, match=r"machine 'box' has no joint that moves"):
+            make(output='joint_command', machine=str(urdf), config='')
+
 
 class TestSilence:
     def test_silent_joint_states_bring_neutral_commands_and_an_error(
