@@ -1,16 +1,17 @@
-"""`dyn-nodes bag`: what is in a bag."""
+"""`dyn-nodes bag`: bags recorded, played and looked into."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from datetime import datetime
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, bag_play
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
-    parser = add_command(subparsers, 'bag', 'Look into bags.', 'dyn-nodes bag info runs/latest/bag')
+    parser = add_command(subparsers, 'bag', 'Record, play and look into bags.', 'dyn-nodes bag info runs/latest/bag')
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     info = add_command(
         verbs,
@@ -19,9 +20,52 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes bag info runs/latest/bag\ndyn-nodes bag info other_0.mcap',
     )
     info.add_argument('bag', metavar='BAG', help='a bag directory, or one .mcap or .db3 file')
+    record = add_command(
+        verbs,
+        'record',
+        'Record topics until Ctrl-C; all of them where none is named.',
+        'dyn-nodes bag record -o my_bag\n'
+        'dyn-nodes bag record -o my_bag --use-sim-time /joint_states "/ground_reactions/*"',
+    )
+    record.add_argument('topics', metavar='TOPIC', nargs='*', help='by name or pattern')
+    record.add_argument('-a', '--all', action='store_true', help='all topics, as without names')
+    record.add_argument(
+        '-o', '--output', default='', metavar='DIR', help='must not exist (default: rosbag2_ and the date)'
+    )
+    record.add_argument('-x', '--exclude', nargs='+', default=[], metavar='TOPIC', help='not these, by name or pattern')
+    record.add_argument('-s', '--storage', default='mcap', choices=('mcap', 'sqlite3'), help='default: %(default)s')
+    record.add_argument('-d', '--max-duration', type=float, default=0.0, metavar='SECONDS', help='stop after so long')
+    record.add_argument('--use-sim-time', action='store_true', help='log times are of /clock')
+    bag_play.add_parser(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    return {'info': _info, 'record': _record, 'play': bag_play.play}[args.verb](args)
+
+
+def _record(args: argparse.Namespace) -> int:
+    from dyn_nodes.nodes import recorder_node
+
+    if args.all and args.topics:
+        raise CommandError('--all: expected no names of topics beside it', 2)
+
+    def names(values: list[str]) -> str:
+        return json.dumps(values or [''])
+
+    parameters = {
+        'directory': json.dumps(args.output),
+        'topics': names(args.topics),
+        'exclude': names(args.exclude),
+        'storage': args.storage,
+        'max_duration': float(args.max_duration),
+        'use_sim_time': str(args.use_sim_time).lower(),
+    }
+    words = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
+    return recorder_node.main(['recorder_node', '--ros-args', *words])
+
+
+def _info(args: argparse.Namespace) -> int:
     """Print the summary.
 
     Raises:

@@ -1,293 +1,171 @@
-"""What the commands that look at a running system share: a node, patience with discovery, messages as YAML."""
+"""`dyn-nodes graph`: who talks to whom, as a picture or as text."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from dyn_nodes.commands import CommandError
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.ros_graph import add_spin_time, cli_node, full_name, is_hidden, wait_for_discovery
 
-SPIN_TIME = 1.0
-POLL_PERIOD = 0.02
-ARRAY_LIMIT = 128
+EVERYWHERE = ('/rosout', '/parameter_events')
+"""Topics of every node: left out unless all are asked for."""
+FORMATS = ('mermaid', 'dot', 'svg', 'png')
+SUFFIXES = {'.mmd': 'mermaid', '.md': 'mermaid', '.dot': 'dot', '.gv': 'dot', '.svg': 'svg', '.png': 'png'}
 
 
-def add_spin_time(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--spin-time`."""
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        'graph',
+        'Show which node talks to which over which topic.',
+        'dyn-nodes graph\ndyn-nodes graph -o nodes.svg\ndyn-nodes graph --format dot | dot -Tpdf > nodes.pdf',
+    )
+    parser.add_argument('-o', '--output', type=Path, metavar='FILE', help='its ending chooses the format')
+    parser.add_argument('--format', choices=FORMATS, help='default: mermaid, a text')
+    parser.add_argument('--all', action='store_true', help='with hidden nodes, /rosout and /parameter_events')
     parser.add_argument(
-        '--spin-time',
-        type=float,
-        default=SPIN_TIME,
-        metavar='SECONDS',
-        help='how long to wait for discovery (default: %(default)s)',
+        '--connected', action='store_true', help='only topics that somebody publishes and somebody hears'
     )
+    add_spin_time(parser)
 
 
-@contextmanager
-def cli_node() -> Iterator[Any]:
-    """A hidden node for the time of a command.
+@dataclass
+class Talk:
+    """Who publishes and who hears, by topic.
+
+    Attributes:
+        nodes: Full names.
+        types: Type by topic.
+        publishers, subscribers: Names of nodes by topic.
+    """
+
+    nodes: list[str] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+    publishers: dict[str, list[str]] = field(default_factory=dict)
+    subscribers: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def topics(self) -> list[str]:
+        """Names, sorted."""
+        return sorted(self.types)
+
+    def edges(self) -> list[tuple[str, str, bool]]:
+        """Return (node, topic, whether the node publishes it)."""
+        spoken = [(node, topic, True) for topic in self.topics for node in self.publishers.get(topic, [])]
+        return spoken + [(node, topic, False) for topic in self.topics for node in self.subscribers.get(topic, [])]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the graph, or write it to a file.
 
     Raises:
-        CommandError: The domain can't be joined.
+        CommandError: Nothing runs, the format is unknown, or the file can't be written.
     """
-    from dyn_nodes.middleware import Node, SignalHandlerOptions, init, try_shutdown
+    kind = _format(args)
+    with cli_node() as node:
+        wait_for_discovery(node, args.spin_time)
+        talk = find_talk(node, args.all, args.connected)
+    if not talk.nodes:
+        raise CommandError('no nodes are running')
+    if kind in TEXTS:
+        text = TEXTS[kind](talk)
+        if args.output is None:
+            print(text, end='')
+            return 0
+        _write(args.output, lambda path: path.write_text(text))
+    else:
+        from dyn_nodes.commands.graph_picture import draw
 
+        _write(args.output, lambda path: draw(talk, path, kind))
+    print(f'{len(talk.nodes)} nodes and {len(talk.types)} topics in {args.output}')
+    return 0
+
+
+def _format(args: argparse.Namespace) -> str:
+    if args.output is None:
+        if args.format in ('svg', 'png'):
+            raise CommandError(f'--format {args.format}: expected a file, --output FILE', 2)
+        return args.format or 'mermaid'
+    kind = args.format or SUFFIXES.get(args.output.suffix.lower())
+    if kind is None:
+        raise CommandError(f'--output: expected an ending of {", ".join(SUFFIXES)}, found {args.output.name!r}', 2)
+    return kind
+
+
+def _write(path: Path, write: Callable[[Path], Any]) -> None:
     try:
-        init(args=['dyn-nodes'], signal_handler_options=SignalHandlerOptions.NO)
-    except (RuntimeError, ValueError) as error:
-        raise CommandError(str(error)) from None
-    try:
-        yield Node(f'_dyn_nodes_cli_{os.getpid()}', enable_rosout=False, start_parameter_services=False)
-    finally:
-        try_shutdown()
+        write(path)
+    except OSError as error:
+        raise CommandError(f'{path}: {error.strerror}') from None
 
 
-def wait_until(condition: Callable[[], Any], seconds: float) -> Any:
-    """The condition's first true value, or its last one after some seconds."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value or time.monotonic() >= deadline:
-            return value
-        time.sleep(POLL_PERIOD)
-
-
-def wait_for_discovery(node: Any, seconds: float) -> None:
-    """Give discovery its time; what is listed afterwards is all that there is."""
-    node.get_node_names_and_namespaces()  # the runtime begins to listen when it is first asked
-    time.sleep(seconds)
-
-
-def is_hidden(name: str) -> bool:
-    """Whether a part of a name starts with an underscore."""
-    return any(part.startswith('_') for part in name.split('/'))
-
-
-def absolute(name: str) -> str:
-    """A name with its leading slash."""
-    return name if name.startswith('/') else f'/{name}'
-
-
-def full_name(name: str, namespace: str) -> str:
-    """Fully qualified name of a node."""
-    return f'{namespace.rstrip("/")}/{name}'
-
-
-def find_node(node: Any, name: str, spin_time: float) -> tuple[str, str]:
-    """Name and namespace of a running node.
-
-    Raises:
-        CommandError: There is none within the time.
-    """
-    wanted = absolute(name)
-
-    def search() -> tuple[str, str] | None:
-        for found, namespace in node.get_node_names_and_namespaces():
-            if full_name(found, namespace) == wanted:
-                return found, namespace
-        return None
-
-    found = wait_until(search, spin_time)
-    if found is None:
-        names = sorted({full_name(*entry) for entry in node.get_node_names_and_namespaces()})
-        known = ', '.join(n for n in names if not is_hidden(n)) or 'none'
-        raise CommandError(f"node '{wanted}' was not found; running: {known}")
-    return found
-
-
-def find_topic_type(node: Any, topic: str, spin_time: float) -> str:
-    """Type of a topic.
-
-    Raises:
-        CommandError: Nobody publishes or subscribes to it within the time, or under several types.
-    """
-
-    def search() -> list[str]:
-        return dict(node.get_topic_names_and_types()).get(topic, [])
-
-    kinds = wait_until(search, spin_time)
-    if not kinds:
-        raise CommandError(f"topic '{topic}' does not appear to be published yet; could not determine its type")
-    if len(kinds) > 1:
-        raise CommandError(f"topic '{topic}' has several types: {', '.join(kinds)}; give one of them")
-    return kinds[0]
-
-
-def message_class(kind: str) -> Any:
-    """A message class by its type.
-
-    Raises:
-        CommandError: The type is not known here.
-    """
-    from dyn_nodes.middleware import message
-
-    try:
-        return message(kind)
-    except (ValueError, LookupError, ImportError, AttributeError) as error:
-        raise CommandError(f'{error}') from None
-
-
-def service_class(kind: str) -> Any:
-    """A service class by its type.
-
-    Raises:
-        CommandError: The type is not known here.
-    """
-    from dyn_nodes.middleware import service
-
-    try:
-        return service(kind)
-    except (ValueError, LookupError, ImportError, AttributeError) as error:
-        raise CommandError(f'{error}') from None
-
-
-def matching_qos(node: Any, topic: str) -> Any:
-    """A profile that hears every publisher of a topic, and latched messages where all are latched."""
-    from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-
-    profiles = [info.qos_profile for info in node.get_publishers_info_by_topic(topic)]
-    reliable = all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
-    latched = bool(profiles) and all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
-    return QoSProfile(
-        depth=100,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-    )
-
-
-# --- messages --------------------------------------------------------------------------------------------------------
-
-
-def to_plain(value: Any, limit: int | None = None) -> Any:
-    """A message or a field as dictionaries, lists and scalars.
-
-    Args:
-        value: The message or field.
-        limit: Longer arrays are cut, with '...' at their end; None cuts none.
-    """
-    if hasattr(value, 'get_fields_and_field_types'):
-        return {name: to_plain(getattr(value, name), limit) for name in value.get_fields_and_field_types()}
-    if isinstance(value, bytes):
-        return list(value) if len(value) != 1 else value[0]
-    if hasattr(value, 'tolist'):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        items = [to_plain(item, limit) for item in (value if limit is None else value[:limit])]
-        return items if limit is None or len(value) <= limit else [*items, '...']
-    return value
-
-
-def to_yaml(value: Any) -> str:
-    """Plain values as YAML, laid out as `ros2 topic echo` does."""
-    import yaml
-
-    if not isinstance(value, dict | list):
-        return f'{yaml.safe_dump(value, allow_unicode=True).removesuffix("...").strip().removesuffix("...").strip()}\n'
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10**6, default_flow_style=False)
-
-
-def to_csv(value: Any) -> str:
-    """All numbers and texts of a plain value, in order, separated by commas."""
-    if isinstance(value, dict):
-        return ','.join(to_csv(item) for item in value.values())
-    if isinstance(value, list):
-        return ','.join(to_csv(item) for item in value)
-    return str(value)
-
-
-def select_field(value: Any, path: str) -> Any:
-    """A field of a message by its path, such as `pose.position.x` or `position[2]`.
-
-    Raises:
-        CommandError: There is no such field.
-    """
-    for part in path.split('.'):
-        match = re.fullmatch(r'(\w+)((?:\[-?\d+\])*)', part)
-        names = list(value.get_fields_and_field_types()) if hasattr(value, 'get_fields_and_field_types') else []
-        if match is None or match.group(1) not in names:
-            known = ', '.join(names) or 'none'
-            raise CommandError(f"--field {path}: no field '{part}'; there are {known}")
-        value = getattr(value, match.group(1))
-        for index in re.findall(r'-?\d+', match.group(2)):
-            try:
-                value = value[int(index)]
-            except (IndexError, TypeError):
-                raise CommandError(f"--field {path}: '{part}' has no element {index}") from None
-    return value
-
-
-def fill_message(target: Any, values: Any, path: str = '') -> Any:
-    """Set a message's fields from plain values, as of YAML.
-
-    Raises:
-        CommandError: A field doesn't exist, or a value doesn't fit.
-    """
-    fields = target.get_fields_and_field_types()
-    if values is None:
-        return target
-    if not isinstance(values, dict):
-        raise CommandError(f'{path or "message"}: expected field: value pairs, found {values!r}')
-    for name, value in values.items():
-        place = f'{path}.{name}' if path else str(name)
-        if name not in fields:
-            known = ', '.join(fields) or 'none'
-            raise CommandError(f'{place}: no such field of {type(target).__name__}; there are {known}')
-        setattr(target, name, _field_value(getattr(target, name), fields[name], value, place))
-    return target
-
-
-def _field_value(present: Any, label: str, value: Any, place: str) -> Any:
-    """A plain value as what a field takes."""
-    if hasattr(present, 'get_fields_and_field_types'):
-        return fill_message(present, value, place)
-    if isinstance(value, list):
-        match = re.fullmatch(r'(?:sequence<)?(\w+/\w+)(?:>|\[\d+\]|, \d+>)', label)
-        if match is not None:
-            kind = message_class(match.group(1).replace('/', '/msg/'))
-            return [fill_message(kind(), item, f'{place}[{k}]') for k, item in enumerate(value)]
-        return value
-    if isinstance(present, bool):
-        if not isinstance(value, bool):
-            raise CommandError(f'{place}: expected true or false, found {value!r}')
-        return value
-    if isinstance(present, float) and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(present, int) and (not isinstance(value, int) or isinstance(value, bool)):
-        raise CommandError(f'{place}: expected an integer, found {value!r}')
-    if isinstance(present, float):
-        raise CommandError(f'{place}: expected a number, found {value!r}')
-    if isinstance(present, str):
-        return value if isinstance(value, str) else str(value)
-    if not isinstance(value, type(present)):
-        raise CommandError(f'{place}: expected {label}, found {value!r}')
-    return value
-
-
-def call_service(node: Any, kind: str, name: str, request: Any, timeout: float) -> Any:
-    """Call a service and wait for its answer.
+def find_talk(node: Any, everything: bool, connected: bool) -> Talk:
+    """Ask discovery.
 
     Args:
         node: This command's node.
-        kind: Service type.
-        name: Service name.
-        request: The request message.
-        timeout: Seconds for the service to appear and, again, for its answer.
-
-    Raises:
-        CommandError: It does not appear or does not answer in time.
+        everything: With hidden nodes and topics, and those of every node.
+        connected: Only topics with both ends.
     """
-    from dyn_nodes.middleware import spin_until_future_complete
+    own = node.get_fully_qualified_name()
+    talk = Talk()
+    for name, namespace in node.get_node_names_and_namespaces():
+        full = full_name(name, namespace)
+        if full == own or (is_hidden(full) and not everything) or full in talk.nodes:
+            continue
+        talk.nodes.append(full)
+        for query, ends in (
+            (node.get_publisher_names_and_types_by_node, talk.publishers),
+            (node.get_subscriber_names_and_types_by_node, talk.subscribers),
+        ):
+            for topic, kinds in query(name, namespace):
+                if everything or not (topic in EVERYWHERE or is_hidden(topic)):
+                    talk.types[topic] = ', '.join(kinds)
+                    ends.setdefault(topic, []).append(full)
+    talk.nodes.sort()
+    if connected:
+        talk.types = {t: kind for t, kind in talk.types.items() if t in talk.publishers and t in talk.subscribers}
+    return talk
 
-    client = node.create_client(service_class(kind), name)
-    if not client.wait_for_service(timeout_sec=timeout):
-        raise CommandError(f"service '{name}' is not available")
-    future = client.call_async(request)
-    spin_until_future_complete(node, future, timeout_sec=timeout)
-    if not future.done():
-        raise CommandError(f"service '{name}' did not answer within {timeout:g} s")
-    return future.result()
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+def mermaid(talk: Talk) -> str:
+    """Return a flowchart of Mermaid, which GitHub and GitLab show in Markdown."""
+    nodes = {name: f'n{k}' for k, name in enumerate(talk.nodes)}
+    topics = {name: f't{k}' for k, name in enumerate(talk.topics)}
+    lines = ['flowchart LR']
+    lines += [f'  {key}(["{name}"])' for name, key in nodes.items()]
+    lines += [f'  {key}["{name}<br/>{talk.types[name]}"]' for name, key in topics.items()]
+    for node, topic, speaks in talk.edges():
+        left, right = (nodes[node], topics[topic]) if speaks else (topics[topic], nodes[node])
+        lines.append(f'  {left} --> {right}')
+    return '\n'.join(lines) + '\n'
+
+
+def dot(talk: Talk) -> str:
+    """Return a digraph of Graphviz."""
+
+    def quoted(text: str) -> str:
+        return '"' + re.sub(r'(["\\])', r'\\\1', text) + '"'
+
+    lines = ['digraph nodes {', '  rankdir=LR;', '  node [fontname="sans-serif"];']
+    lines += [f'  {quoted("node " + name)} [label={quoted(name)}, shape=ellipse];' for name in talk.nodes]
+    lines += [
+        f'  {quoted("topic " + name)} [label={quoted(name)}, tooltip={quoted(talk.types[name])}, shape=box];'
+        for name in talk.topics
+    ]
+    for node, topic, speaks in talk.edges():
+        ends = [quoted(f'node {node}'), quoted(f'topic {topic}')]
+        lines.append(f'  {" -> ".join(ends if speaks else reversed(ends))};')
+    return '\n'.join([*lines, '}']) + '\n'
+
+
+TEXTS: dict[str, Callable[[Talk], str]] = {'mermaid': mermaid, 'dot': dot}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dyn_nodes.commands import Subparsers, add_command
-from dyn_nodes.commands.graph import add_spin_time, cli_node, find_node, full_name, is_hidden, wait_for_discovery
+from dyn_nodes.commands.ros_graph import add_spin_time, cli_node, find_node, full_name, is_hidden, wait_for_discovery
 
 
 def add_parser(subparsers: Subparsers) -> None:

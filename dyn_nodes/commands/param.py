@@ -6,17 +6,14 @@ import argparse
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
-from dyn_nodes.commands.graph import (
+from dyn_nodes.commands.plain_messages import message_class, service_class, to_plain, to_yaml
+from dyn_nodes.commands.ros_graph import (
     add_spin_time,
     call_service,
     cli_node,
     find_node,
     full_name,
     is_hidden,
-    message_class,
-    service_class,
-    to_plain,
-    to_yaml,
     wait_for_discovery,
 )
 
@@ -54,6 +51,9 @@ def add_parser(subparsers: Subparsers) -> None:
         'dump': add_command(
             verbs, 'dump', 'Print all values as a parameter file.', 'dyn-nodes param dump /dynamics_node > saved.yaml'
         ),
+        'load': add_command(
+            verbs, 'load', 'Set the values of a parameter file.', 'dyn-nodes param load /dynamics_node saved.yaml'
+        ),
     }
     for verb, sub in made.items():
         sub.add_argument('node', metavar='NODE', nargs='?' if verb == 'list' else None)
@@ -63,12 +63,16 @@ def add_parser(subparsers: Subparsers) -> None:
             sub.add_argument('--hide-type', action='store_true', help='print the value only')
         if verb == 'set':
             sub.add_argument('value', metavar='VALUE')
+        if verb == 'load':
+            sub.add_argument(
+                'file', metavar='FILE', help='as `param dump` prints it; those that are fixed are left out'
+            )
         add_spin_time(sub)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    verbs = {'list': _list, 'get': _get, 'set': _set, 'describe': _describe, 'dump': _dump}
+    verbs = {'list': _list, 'get': _get, 'set': _set, 'describe': _describe, 'dump': _dump, 'load': _load}
     with cli_node() as node:
         return verbs[args.verb](node, args)
 
@@ -191,3 +195,53 @@ def _dump(node: Any, args: argparse.Namespace) -> int:
         place[last] = _value(value)
     print(to_yaml({target: {'ros__parameters': parameters}}), end='')
     return 0
+
+
+def _load(node: Any, args: argparse.Namespace) -> int:
+    """Set what a file says and the node lets be set; say what it refuses."""
+    target = _target(node, args)
+    wanted = _values_of_file(args.file, target)
+    known = _names(node, target)
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise CommandError(f"{args.file}: node '{target}' has no parameter '{missing[0]}'; it has {', '.join(known)}")
+    descriptors = _call(node, target, 'DescribeParameters', names=list(wanted)).descriptors
+    fixed = {item.name for item in descriptors if item.read_only}
+    present = dict(zip(wanted, _values(node, target, list(wanted))))
+    refused = 0
+    for name, value in wanted.items():
+        if name in fixed:
+            if _value(present[name]) != value:
+                print(f'{name}: fixed since the start, stays {_value(present[name])!r}')
+            continue
+        (result,) = _call(node, target, 'SetParameters', parameters=[_parameter(name, value)]).results
+        print(f'{name}: set to {value!r}' if result.successful else f'{name}: refused: {result.reason}')
+        refused += not result.successful
+    if refused:
+        raise CommandError(f"{refused} of {len(wanted)} parameters of '{target}' were refused")
+    return 0
+
+
+def _parameter(name: str, value: Any) -> Any:
+    from dyn_nodes.middleware import Parameter
+
+    return Parameter(name, value=value).to_parameter_msg()
+
+
+def _values_of_file(path: str, target: str) -> dict[str, Any]:
+    """The values that a parameter file has for a node, by name.
+
+    Raises:
+        CommandError: There is no such file, or it says nothing about the node.
+    """
+    from dyn_nodes.middleware.embedded.arguments import load_parameter_file, matches_node
+    from dyn_nodes.middleware.embedded.exceptions import RCLInvalidROSArgsError
+
+    try:
+        entries = load_parameter_file(path)
+    except RCLInvalidROSArgsError as error:
+        raise CommandError(str(error)) from None
+    values = {name: value for pattern, name, value in entries if matches_node(pattern, target)}
+    if not values:
+        raise CommandError(f"{path}: nothing about node '{target}'")
+    return values

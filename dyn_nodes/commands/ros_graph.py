@@ -1,20 +1,19 @@
-"""What the commands that look at a running system share: a node, patience with discovery, messages as YAML."""
+"""What the commands that look at a running system share: a node, patience with discovery, QoS, calls."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from dyn_nodes.commands import CommandError
+from dyn_nodes.commands.plain_messages import service_class
 
 SPIN_TIME = 1.0
 POLL_PERIOD = 0.02
-ARRAY_LIMIT = 128
 
 
 def add_spin_time(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +54,16 @@ def wait_until(condition: Callable[[], Any], seconds: float) -> Any:
         if value or time.monotonic() >= deadline:
             return value
         time.sleep(POLL_PERIOD)
+
+
+def spin_until(node: Any, condition: Callable[[], Any], seconds: float) -> Any:
+    """The condition's first true value, or its last one after some seconds, while messages come in."""
+    from dyn_nodes.middleware import spin_once
+
+    deadline = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < deadline:
+        spin_once(node, timeout_sec=POLL_PERIOD)
+    return value
 
 
 def wait_for_discovery(node: Any, seconds: float) -> None:
@@ -118,40 +127,12 @@ def find_topic_type(node: Any, topic: str, spin_time: float) -> str:
     return kinds[0]
 
 
-def message_class(kind: str) -> Any:
-    """A message class by its type.
-
-    Raises:
-        CommandError: The type is not known here.
-    """
-    from dyn_nodes.middleware import message
-
-    try:
-        return message(kind)
-    except (ValueError, LookupError, ImportError, AttributeError) as error:
-        raise CommandError(f'{error}') from None
-
-
-def service_class(kind: str) -> Any:
-    """A service class by its type.
-
-    Raises:
-        CommandError: The type is not known here.
-    """
-    from dyn_nodes.middleware import service
-
-    try:
-        return service(kind)
-    except (ValueError, LookupError, ImportError, AttributeError) as error:
-        raise CommandError(f'{error}') from None
-
-
 def matching_qos(node: Any, topic: str) -> Any:
     """A profile that hears every publisher of a topic, and latched messages where all are latched."""
     from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
     profiles = [info.qos_profile for info in node.get_publishers_info_by_topic(topic)]
-    reliable = all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
+    reliable = bool(profiles) and all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
     latched = bool(profiles) and all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
     return QoSProfile(
         depth=100,
@@ -160,112 +141,29 @@ def matching_qos(node: Any, topic: str) -> Any:
     )
 
 
-# --- messages --------------------------------------------------------------------------------------------------------
+def add_qos(parser: argparse.ArgumentParser) -> None:
+    """Add the options `--qos-reliability`, `--qos-durability` and `--qos-depth`."""
+    parser.add_argument('--qos-reliability', choices=('reliable', 'best_effort'), help='instead of what fits')
+    parser.add_argument('--qos-durability', choices=('volatile', 'transient_local'), help='instead of what fits')
+    parser.add_argument('--qos-depth', type=int, metavar='N', help='length of the queue')
 
 
-def to_plain(value: Any, limit: int | None = None) -> Any:
-    """A message or a field as dictionaries, lists and scalars.
-
-    Args:
-        value: The message or field.
-        limit: Longer arrays are cut, with '...' at their end; None cuts none.
-    """
-    if hasattr(value, 'get_fields_and_field_types'):
-        return {name: to_plain(getattr(value, name), limit) for name in value.get_fields_and_field_types()}
-    if isinstance(value, bytes):
-        return list(value) if len(value) != 1 else value[0]
-    if hasattr(value, 'tolist'):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        items = [to_plain(item, limit) for item in (value if limit is None else value[:limit])]
-        return items if limit is None or len(value) <= limit else [*items, '...']
-    return value
-
-
-def to_yaml(value: Any) -> str:
-    """Plain values as YAML, laid out as `ros2 topic echo` does."""
-    import yaml
-
-    if not isinstance(value, dict | list):
-        return f'{yaml.safe_dump(value, allow_unicode=True).removesuffix("...").strip().removesuffix("...").strip()}\n'
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10**6, default_flow_style=False)
-
-
-def to_csv(value: Any) -> str:
-    """All numbers and texts of a plain value, in order, separated by commas."""
-    if isinstance(value, dict):
-        return ','.join(to_csv(item) for item in value.values())
-    if isinstance(value, list):
-        return ','.join(to_csv(item) for item in value)
-    return str(value)
-
-
-def select_field(value: Any, path: str) -> Any:
-    """A field of a message by its path, such as `pose.position.x` or `position[2]`.
+def chosen_qos(profile: Any, args: argparse.Namespace) -> Any:
+    """A profile with what the options of `add_qos` say.
 
     Raises:
-        CommandError: There is no such field.
+        CommandError: A wrong depth.
     """
-    for part in path.split('.'):
-        match = re.fullmatch(r'(\w+)((?:\[-?\d+\])*)', part)
-        names = list(value.get_fields_and_field_types()) if hasattr(value, 'get_fields_and_field_types') else []
-        if match is None or match.group(1) not in names:
-            known = ', '.join(names) or 'none'
-            raise CommandError(f"--field {path}: no field '{part}'; there are {known}")
-        value = getattr(value, match.group(1))
-        for index in re.findall(r'-?\d+', match.group(2)):
-            try:
-                value = value[int(index)]
-            except (IndexError, TypeError):
-                raise CommandError(f"--field {path}: '{part}' has no element {index}") from None
-    return value
+    from dyn_nodes.middleware import DurabilityPolicy, ReliabilityPolicy
 
-
-def fill_message(target: Any, values: Any, path: str = '') -> Any:
-    """Set a message's fields from plain values, as of YAML.
-
-    Raises:
-        CommandError: A field doesn't exist, or a value doesn't fit.
-    """
-    fields = target.get_fields_and_field_types()
-    if values is None:
-        return target
-    if not isinstance(values, dict):
-        raise CommandError(f'{path or "message"}: expected field: value pairs, found {values!r}')
-    for name, value in values.items():
-        place = f'{path}.{name}' if path else str(name)
-        if name not in fields:
-            known = ', '.join(fields) or 'none'
-            raise CommandError(f'{place}: no such field of {type(target).__name__}; there are {known}')
-        setattr(target, name, _field_value(getattr(target, name), fields[name], value, place))
-    return target
-
-
-def _field_value(present: Any, label: str, value: Any, place: str) -> Any:
-    """A plain value as what a field takes."""
-    if hasattr(present, 'get_fields_and_field_types'):
-        return fill_message(present, value, place)
-    if isinstance(value, list):
-        match = re.fullmatch(r'(?:sequence<)?(\w+/\w+)(?:>|\[\d+\]|, \d+>)', label)
-        if match is not None:
-            kind = message_class(match.group(1).replace('/', '/msg/'))
-            return [fill_message(kind(), item, f'{place}[{k}]') for k, item in enumerate(value)]
-        return value
-    if isinstance(present, bool):
-        if not isinstance(value, bool):
-            raise CommandError(f'{place}: expected true or false, found {value!r}')
-        return value
-    if isinstance(present, float) and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(present, int) and (not isinstance(value, int) or isinstance(value, bool)):
-        raise CommandError(f'{place}: expected an integer, found {value!r}')
-    if isinstance(present, float):
-        raise CommandError(f'{place}: expected a number, found {value!r}')
-    if isinstance(present, str):
-        return value if isinstance(value, str) else str(value)
-    if not isinstance(value, type(present)):
-        raise CommandError(f'{place}: expected {label}, found {value!r}')
-    return value
+    if args.qos_depth is not None and args.qos_depth < 1:
+        raise CommandError(f'--qos-depth: expected at least 1, found {args.qos_depth}', 2)
+    profile.depth = args.qos_depth or profile.depth
+    if args.qos_reliability:
+        profile.reliability = ReliabilityPolicy[args.qos_reliability.upper()]
+    if args.qos_durability:
+        profile.durability = DurabilityPolicy[args.qos_durability.upper()]
+    return profile
 
 
 def call_service(node: Any, kind: str, name: str, request: Any, timeout: float) -> Any:

@@ -6,16 +6,13 @@ import argparse
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
-from dyn_nodes.commands.graph import (
+from dyn_nodes.commands.plain_messages import fill_message, parse_values, service_class, to_plain, to_yaml
+from dyn_nodes.commands.ros_graph import (
     absolute,
     add_spin_time,
     call_service,
     cli_node,
-    fill_message,
     is_hidden,
-    service_class,
-    to_plain,
-    to_yaml,
     wait_for_discovery,
     wait_until,
 )
@@ -40,14 +37,18 @@ def add_parser(subparsers: Subparsers) -> None:
     call.add_argument('type', metavar='TYPE', nargs='?', help='its type; found by discovery when left out')
     call.add_argument('values', metavar='VALUES', nargs='?', help='the request as YAML')
     call.add_argument('--timeout', type=float, default=10.0, metavar='SECONDS', help='default: %(default)s')
-    for verb in (listing, call):
+    kind = add_command(verbs, 'type', 'Print the type of a service.', 'dyn-nodes service type /dynamics_node/reset')
+    kind.add_argument('service', metavar='SERVICE')
+    find = add_command(verbs, 'find', 'List the services of a type.', 'dyn-nodes service find std_srvs/srv/Trigger')
+    find.add_argument('type', metavar='TYPE')
+    for verb in (listing, call, kind, find):
         add_spin_time(verb)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     with cli_node() as node:
-        return _list(node, args) if args.verb == 'list' else _call(node, args)
+        return {'list': _list, 'call': _call, 'type': _type, 'find': _find}[args.verb](node, args)
 
 
 def _list(node: Any, args: argparse.Namespace) -> int:
@@ -58,21 +59,33 @@ def _list(node: Any, args: argparse.Namespace) -> int:
     return 0
 
 
-def _call(node: Any, args: argparse.Namespace) -> int:
-    import yaml
+def _service_type(node: Any, name: str, spin_time: float) -> str:
+    found = wait_until(lambda: dict(node.get_service_names_and_types()).get(name), spin_time)
+    if not found:
+        raise CommandError(f"service '{name}' is not available")
+    return found[0]
 
+
+def _type(node: Any, args: argparse.Namespace) -> int:
+    print(_service_type(node, absolute(args.service), args.spin_time))
+    return 0
+
+
+def _find(node: Any, args: argparse.Namespace) -> int:
+    wait_for_discovery(node, args.spin_time)
+    wanted = args.type if args.type.count('/') == 2 else args.type.replace('/', '/srv/', 1)
+    for name, kinds in sorted(node.get_service_names_and_types()):
+        if wanted in kinds:
+            print(name)
+    return 0
+
+
+def _call(node: Any, args: argparse.Namespace) -> int:
     name, kind, text = absolute(args.service), args.type, args.values
     if kind is not None and text is None and ('{' in kind or ':' in kind):
         kind, text = None, kind  # the type was left out
-    try:
-        values = yaml.safe_load(text) if text else None
-    except yaml.YAMLError as error:
-        raise CommandError(f'VALUES: expected YAML, found {text!r} ({str(error).splitlines()[0]})', 2) from None
-    if kind is None:
-        found = wait_until(lambda: dict(node.get_service_names_and_types()).get(name), args.spin_time)
-        if not found:
-            raise CommandError(f"service '{name}' is not available")
-        kind = found[0]
+    values = parse_values(text)
+    kind = kind or _service_type(node, name, args.spin_time)
     request = fill_message(service_class(kind).Request(), values)
     print(f'requester: making request: {request}\n')
     response = call_service(node, kind, name, request, args.timeout)

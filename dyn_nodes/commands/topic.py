@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import math
 import time
-from collections import deque
-from itertools import pairwise
 from typing import Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
-from dyn_nodes.commands.graph import (
-    ARRAY_LIMIT,
+from dyn_nodes.commands import CommandError, Subparsers, add_command, topic_pub, topic_rates
+from dyn_nodes.commands.plain_messages import ARRAY_LIMIT, message_class, select_field, to_csv, to_plain, to_yaml
+from dyn_nodes.commands.ros_graph import (
     absolute,
+    add_qos,
     add_spin_time,
+    chosen_qos,
     cli_node,
     find_topic_type,
     is_hidden,
     matching_qos,
-    message_class,
-    select_field,
-    to_csv,
-    to_plain,
-    to_yaml,
     wait_for_discovery,
+    wait_until,
 )
+
+INFINITE = 9_000_000_000_000_000_000
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
-    parser = add_command(subparsers, 'topic', 'Look at topics.', 'dyn-nodes topic echo /joint_states --once')
+    parser = add_command(
+        subparsers, 'topic', 'Look at topics, and publish.', 'dyn-nodes topic echo /joint_states --once'
+    )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
 
     listing = add_command(verbs, 'list', 'List topics.', 'dyn-nodes topic list -t')
@@ -51,21 +50,32 @@ def add_parser(subparsers: Subparsers) -> None:
     echo.add_argument('-f', '--full-length', action='store_true', help='do not cut long arrays')
     echo.add_argument('--timeout', type=float, metavar='SECONDS', help='give up when no message comes for so long')
 
-    rate = add_command(verbs, 'hz', 'Print the rate of a topic, every second.', 'dyn-nodes topic hz /joint_states')
-    rate.add_argument('topic', metavar='TOPIC')
-    rate.add_argument('--window', '-w', type=int, default=10000, metavar='N', help='messages to average over')
-    rate.add_argument('--count', type=int, metavar='N', help='stop after so many lines')
-
     info = add_command(verbs, 'info', 'Print type and numbers of a topic.', 'dyn-nodes topic info /joint_states -v')
     info.add_argument('topic', metavar='TOPIC')
     info.add_argument('-v', '--verbose', action='store_true', help='also nodes and QoS')
-    for verb in (listing, echo, rate, info):
+
+    kind = add_command(verbs, 'type', 'Print the type of a topic.', 'dyn-nodes topic type /joint_states')
+    kind.add_argument('topic', metavar='TOPIC')
+    find = add_command(verbs, 'find', 'List the topics of a type.', 'dyn-nodes topic find sensor_msgs/msg/JointState')
+    find.add_argument('type', metavar='TYPE')
+    add_qos(echo)
+    for verb in (listing, echo, info, kind, find):
         add_spin_time(verb)
+    topic_rates.add_parsers(verbs)
+    topic_pub.add_parser(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    verbs = {'list': _list, 'echo': _echo, 'hz': _hz, 'info': _info}
+    verbs = {
+        'list': _list,
+        'echo': _echo,
+        'info': _info,
+        'type': _type,
+        'find': _find,
+        'pub': topic_pub.run,
+        **topic_rates.VERBS,
+    }
     with cli_node() as node:
         return verbs[args.verb](node, args)
 
@@ -90,6 +100,7 @@ def _echo(node: Any, args: argparse.Namespace) -> int:
 
     topic = absolute(args.topic)
     kind = message_class(args.type or find_topic_type(node, topic, args.spin_time))
+    wait_until(lambda: node.get_publishers_info_by_topic(topic), args.spin_time if args.type else 0.0)
     limit = None if args.full_length else ARRAY_LIMIT
     seen = []
 
@@ -100,51 +111,13 @@ def _echo(node: Any, args: argparse.Namespace) -> int:
         value = to_plain(select_field(message, args.field) if args.field else message, limit)
         print(to_csv(value) if args.csv else to_yaml(value) + '---', flush=True)
 
-    node.create_subscription(kind, topic, on_message, matching_qos(node, topic))
+    node.create_subscription(kind, topic, on_message, chosen_qos(matching_qos(node, topic), args))
     last = time.monotonic()
     while not (args.once and seen):
         spin_once(node, timeout_sec=0.1)
         if args.timeout is not None and time.monotonic() - (seen[-1] if seen else last) > args.timeout:
             raise CommandError(f"no message on '{topic}' for {args.timeout:g} s")
     return 0
-
-
-def _hz(node: Any, args: argparse.Namespace) -> int:
-    from dyn_nodes.middleware import spin_once
-
-    if args.window < 2:
-        raise CommandError(f'--window: expected at least 2, found {args.window}', 2)
-    topic = absolute(args.topic)
-    kind = message_class(find_topic_type(node, topic, args.spin_time))
-    times: deque[float] = deque(maxlen=args.window)
-    node.create_subscription(
-        kind, topic, lambda data: times.append(time.monotonic()), matching_qos(node, topic), raw=True
-    )
-    lines, printed_at, printed = 0, time.monotonic(), 0.0
-    while args.count is None or lines < args.count:
-        spin_once(node, timeout_sec=0.1)
-        now = time.monotonic()
-        if now - printed_at < 1.0:
-            continue
-        printed_at = now
-        if len(times) < 2 or times[-1] == printed:
-            print('no new messages', flush=True)
-        else:
-            printed = times[-1]
-            print(_statistics(list(times)), flush=True)
-        lines += 1
-    return 0
-
-
-def _statistics(times: list[float]) -> str:
-    gaps = [later - earlier for earlier, later in pairwise(times)]
-    mean = sum(gaps) / len(gaps)
-    deviation = math.sqrt(sum((gap - mean) ** 2 for gap in gaps) / len(gaps))
-    rate = 1.0 / mean if mean > 0 else math.inf
-    return (
-        f'average rate: {rate:.3f}\n\tmin: {min(gaps):.3f}s max: {max(gaps):.3f}s '
-        f'std dev: {deviation:.5f}s window: {len(gaps)}'
-    )
 
 
 def _info(node: Any, args: argparse.Namespace) -> int:
@@ -158,11 +131,45 @@ def _info(node: Any, args: argparse.Namespace) -> int:
         print(f'{label} count: {len(endpoints)}')
         if args.verbose:
             for endpoint in endpoints:
-                qos = endpoint.qos_profile
-                print(
-                    f'\n  Node name: {endpoint.node_name}\n  Node namespace: {endpoint.node_namespace}\n'
-                    f'  Topic type: {endpoint.topic_type}\n  Topic type hash: {endpoint.topic_type_hash}\n'
-                    f'  Reliability: {qos.reliability.name}\n  Durability: {qos.durability.name}'
-                )
+                _describe(endpoint)
             print()
+    return 0
+
+
+def _describe(endpoint: Any) -> None:
+    qos = endpoint.qos_profile
+
+    def duration(value: Any) -> str:
+        return f'{value.nanoseconds} nanoseconds' if 0 < value.nanoseconds < INFINITE else 'Infinite'
+
+    gid = '.'.join(f'{byte:02x}' for byte in endpoint.endpoint_gid)
+    rows = {
+        'Node name': endpoint.node_name,
+        'Node namespace': endpoint.node_namespace,
+        'Topic type': endpoint.topic_type,
+        'Topic type hash': getattr(endpoint, 'topic_type_hash', 'unknown'),
+        'Endpoint type': endpoint.endpoint_type.name,
+        'GID': gid,
+        'Reliability': qos.reliability.name,
+        'Durability': qos.durability.name,
+        'Lifespan': duration(qos.lifespan),
+        'Deadline': duration(qos.deadline),
+        'Liveliness': qos.liveliness.name,
+    }
+    print()
+    for label, value in rows.items():
+        print(f'  {label}: {value}')
+
+
+def _type(node: Any, args: argparse.Namespace) -> int:
+    print(find_topic_type(node, absolute(args.topic), args.spin_time))
+    return 0
+
+
+def _find(node: Any, args: argparse.Namespace) -> int:
+    wait_for_discovery(node, args.spin_time)
+    wanted = args.type if args.type.count('/') == 2 else args.type.replace('/', '/msg/', 1)
+    for name, kinds in sorted(node.get_topic_names_and_types()):
+        if wanted in kinds:
+            print(name)
     return 0

@@ -159,6 +159,74 @@ class TestWithANode:
             output = run('service', 'call', '/loader/small/pause', *call, *SPIN)
             assert output.endswith('response:\nsuccess: true\nmessage: paused\n')
 
+    def test_types_are_told_and_found(self):
+        assert run('topic', 'type', '/loader/joint_states', *SPIN) == 'sensor_msgs/msg/JointState\n'
+        assert run('topic', 'find', 'sensor_msgs/JointState').split() == [
+            '/loader/joint_command',
+            '/loader/joint_states',
+        ]
+        assert run('service', 'type', 'loader/small/reset', *SPIN) == 'std_srvs/srv/Trigger\n'
+        assert run('service', 'find', 'std_srvs/srv/SetBool') == '/loader/small/pause\n'
+
+    def test_bandwidth_and_delay_are_measured(self):
+        lines = run('topic', 'bw', '/loader/joint_states', '--count', '1', *SPIN).splitlines()
+        # 50 messages a second of 80 to 120 bytes each
+        assert 3.0 < float(lines[0].split()[0]) < 7.0
+        assert lines[0].split()[1] == 'KB/s'
+        delay = run('topic', 'delay', '/loader/joint_states', '--count', '1', *SPIN)  # its stamps count from 0
+        assert float(delay.split()[2]) > 1e9
+        error = run('topic', 'delay', '/robot_description', '--count', '1', *SPIN, status=1)
+        assert error == "dyn-nodes: topic '/robot_description' has no header with a stamp\n"
+        error = run('topic', 'delay', '/loader/joint_states', '-s', '--spin-time', '0.7', status=1)
+        assert error == "dyn-nodes: no time on '/clock' within 0.7 s\n"
+
+    def test_messages_are_published_and_heard(self):
+        listener = start('topic', 'echo', '/loader/joint_command', '--once', *SPIN)
+        output = run(
+            'topic', 'pub', '--times', '3', '-r', '20', '-w', '2', '-p', '3', '/loader/joint_command',
+            '{header: auto, name: [boom], position: [1, 2e-1]}', *SPIN,
+        )  # fmt: skip
+        assert output.startswith('publishing #1: ')
+        assert '#2' not in output
+        heard, _ = listener.communicate(timeout=20)
+        (document,) = [d for d in yaml.safe_load_all(heard) if d is not None]
+        assert document['position'] == [1.0, 0.2]
+        assert abs(document['header']['stamp']['sec'] - time.time()) < 60
+
+    def test_a_wrong_message_is_not_published(self):
+        arguments = ['topic', 'pub', '/loader/joint_command', '{positions: [1]}', *SPIN]
+        assert 'positions: no such field of' in run(*arguments, status=1)
+        arguments = ['topic', 'pub', '/loader/joint_command', 'sensor_msgs/msg/JointState', '{}', '-w', '50', '--once']
+        assert 'expected 50 subscriptions' in run(*arguments, status=1)
+
+    def test_parameters_are_loaded_from_what_was_dumped(self, tmp_path):
+        saved = tmp_path / 'saved.yaml'
+        dumped = run('param', 'dump', '/loader/small', *SPIN)
+        saved.write_text(dumped.replace('kp: 2', 'kp: 3').replace('machine: log_loader', 'machine: other'))
+        output = run('param', 'load', '/loader/small', str(saved), *SPIN)
+        assert 'gains.kp: set to 3\n' in output
+        assert "machine: fixed since the start, stays 'log_loader'\n" in output
+        saved.write_text('/**:\n  ros__parameters:\n    gains.kp: 12\n    joints: [boom, arm]\n')
+        error = run('param', 'load', '/loader/small', str(saved), *SPIN, status=1)
+        assert error == "dyn-nodes: 1 of 2 parameters of '/loader/small' were refused\n"
+        saved.write_text('/other:\n  ros__parameters:\n    a: 1\n')
+        assert "nothing about node '/loader/small'" in run(
+            'param', 'load', '/loader/small', str(saved), *SPIN, status=1
+        )
+
+    def test_the_graph_is_drawn_and_written(self, tmp_path):
+        lines = run('graph').splitlines()
+        assert lines[0] == 'flowchart LR'
+        assert '  n0(["/loader/small"])' in lines
+        joint_states = next(line.split('[')[0].strip() for line in lines if '["/loader/joint_states<br/>' in line)
+        assert f'  n0 --> {joint_states}' in lines
+        assert '"node /loader/small" -> "topic /loader/joint_states";' in run('graph', '--format', 'dot')
+        assert '/rosout' not in '\n'.join(lines)
+        picture = tmp_path / 'nodes.svg'
+        assert f'1 nodes and 3 topics in {picture}\n' == run('graph', '-o', str(picture))
+        assert picture.read_text().count('<path') > 10
+        assert "found 'nodes.pdf'" in run('graph', '-o', 'nodes.pdf', status=2)
+
     @pytest.mark.parametrize(
         ('arguments', 'part'),
         [

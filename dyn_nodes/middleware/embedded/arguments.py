@@ -92,10 +92,10 @@ class Arguments:
     def parameter_overrides(self, node: str, namespace: str) -> dict[str, Any]:
         """Return name -> value of the parameters given for a node; later ones win."""
         full = full_node_name(node, namespace)
-        return {name: value for pattern, name, value in self.parameters if _matches(pattern, full)}
+        return {name: value for pattern, name, value in self.parameters if matches_node(pattern, full)}
 
 
-def _matches(pattern: str, full: str) -> bool:
+def matches_node(pattern: str, full: str) -> bool:
     """Tell whether a node pattern of a parameter file (`/**`, `/ns/*`, `node`) covers a fully qualified node name."""
     text = pattern if pattern.startswith('/') else f'/{pattern}'
     regex = re.escape(text).replace(r'/\*\*', '(?:/[^/]+)*').replace(r'\*', '[^/]+')

@@ -1,0 +1,233 @@
+"""`dyn-nodes bag play`: publishes what a bag holds, with its types, QoS and timing."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.ros_graph import absolute, cli_node, wait_until
+
+CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
+QUEUE = 1000
+LAST_WORDS = 10.0
+Entry = tuple[int, Any, bytes]
+"""Log time in nanoseconds, publisher (None: a tick of the clock), CDR."""
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'play',
+        'Publish what a bag holds, with its types, QoS and timing.',
+        'dyn-nodes bag play runs/latest/bag --clock\n'
+        'dyn-nodes bag play my_bag --rate 0.5 --start-offset 12 --topics /joint_states "/ground_reactions/*"',
+    )
+    parser.add_argument('bag', metavar='BAG', help='a bag directory, or one .mcap or .db3 file')
+    parser.add_argument('-r', '--rate', type=float, default=1.0, metavar='FACTOR', help='speed (default: %(default)s)')
+    parser.add_argument(
+        '--clock',
+        nargs='?',
+        type=float,
+        const=40.0,
+        metavar='HZ',
+        help="publish the bag's time on /clock (%(const)s Hz)",
+    )
+    parser.add_argument('--topics', nargs='+', metavar='TOPIC', help='these only, by name or pattern')
+    parser.add_argument('--exclude', nargs='+', default=[], metavar='TOPIC', help='not these, by name or pattern')
+    parser.add_argument('-m', '--remap', nargs='+', default=[], metavar='OLD:=NEW', help='publish under other names')
+    parser.add_argument('-l', '--loop', action='store_true', help='begin again at the end, until Ctrl-C')
+    parser.add_argument('--start-offset', type=float, default=0.0, metavar='SECONDS', help='leave out the beginning')
+    parser.add_argument(
+        '--playback-duration', type=float, metavar='SECONDS', help='leave out what comes after, bag time'
+    )
+    parser.add_argument('-d', '--delay', type=float, default=0.0, metavar='SECONDS', help='wait before playing')
+    parser.add_argument(
+        '--wait-for-subscribers',
+        nargs='?',
+        type=float,
+        const=30.0,
+        metavar='SECONDS',
+        help='wait until every topic has one, for so long (%(const)s)',
+    )
+
+
+def play(args: argparse.Namespace) -> int:
+    """Play the bag.
+
+    Raises:
+        CommandError: There is no bag, it can't be read, or an option is wrong.
+    """
+    from rosbags.rosbag2 import Reader, ReaderError
+
+    _check(args)
+    try:
+        with Reader(args.bag) as reader, cli_node() as node:
+            return _play(reader, node, args)
+    except (ReaderError, FileNotFoundError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _check(args: argparse.Namespace) -> None:
+    for name in ('rate', 'clock'):
+        value = getattr(args, name)
+        if value is not None and not value > 0.0:
+            raise CommandError(f'--{name}: expected more than 0, found {value:g}', 2)
+    for name in ('start_offset', 'playback_duration', 'delay'):
+        value = getattr(args, name)
+        if value is not None and value < 0.0:
+            raise CommandError(f'--{name.replace("_", "-")}: expected 0 or more, found {value:g}', 2)
+
+
+def _play(reader: Any, node: Any, args: argparse.Namespace) -> int:
+    connections = _wanted(reader.connections, args)
+    publishers = _publishers(node, connections, _renamed(args.remap))
+    clock = _Clock(node, args.clock) if args.clock is not None else None
+    _wait(list(publishers.values()), args)
+    start = reader.start_time + round(args.start_offset * 1e9)
+    stop = None if args.playback_duration is None else start + round(args.playback_duration * 1e9)
+    count = 0
+    while True:
+        messages = (
+            (at, publishers[item.topic], bytes(data)) for item, at, data in reader.messages(connections, start, stop)
+        )
+        count += _run(clock.among(messages, start) if clock else messages, start, args.rate, clock)
+        if not args.loop:
+            break
+    for publisher in publishers.values():
+        _finish(publisher)
+    print(f'{count} messages on {len(publishers)} topics')
+    return 0
+
+
+def _wanted(connections: Iterable[Any], args: argparse.Namespace) -> list[Any]:
+    def is_wanted(topic: str) -> bool:
+        if args.clock is not None and topic == CLOCK:
+            return False  # there is one clock, and it is ours
+        if any(fnmatchcase(topic, absolute(pattern)) for pattern in args.exclude):
+            return False
+        return args.topics is None or any(fnmatchcase(topic, absolute(pattern)) for pattern in args.topics)
+
+    chosen = [item for item in connections if is_wanted(item.topic)]
+    if not chosen:
+        known = ', '.join(sorted({item.topic for item in connections})) or 'none'
+        raise CommandError(f'{args.bag}: no topic to play; it holds {known}')
+    return chosen
+
+
+def _renamed(rules: list[str]) -> dict[str, str]:
+    names = {}
+    for rule in rules:
+        old, sign, new = rule.partition(':=')
+        if not sign or not old or not new:
+            raise CommandError(f'--remap: expected OLD:=NEW, found {rule!r}', 2)
+        names[absolute(old)] = absolute(new)
+    return names
+
+
+def _publishers(node: Any, connections: list[Any], names: dict[str, str]) -> dict[str, Any]:
+    """A publisher for every topic, by its name in the bag."""
+    by_topic: dict[str, list[Any]] = {}
+    for item in connections:
+        by_topic.setdefault(item.topic, []).append(item)
+    result = {}
+    for topic, group in by_topic.items():
+        kinds = sorted({item.msgtype for item in group})
+        if len(kinds) > 1:
+            raise CommandError(f"topic '{topic}' has several types in the bag: {', '.join(kinds)}")
+        profiles = [profile for item in group for profile in item.ext.offered_qos_profiles]
+        result[topic] = node.create_publisher(_class(group[0]), names.get(topic, topic), recorded_qos(profiles))
+    return result
+
+
+def _class(connection: Any) -> Any:
+    """The class of a recorded type; one that is unknown here is made from its definition in the bag."""
+    from dyn_nodes.middleware import register_message
+
+    try:
+        return register_message(connection.msgtype, connection.msgdef.data)
+    except (ValueError, LookupError) as error:
+        raise CommandError(f"topic '{connection.topic}': {error}") from None
+
+
+def recorded_qos(profiles: list[Any]) -> Any:
+    """What all publishers of a recorded topic offered. The queue is deep: a slow listener loses nothing."""
+    from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+    reliable = all(profile.reliability.name != 'BEST_EFFORT' for profile in profiles)
+    latched = bool(profiles) and all(profile.durability.name == 'TRANSIENT_LOCAL' for profile in profiles)
+    depth = max([profile.depth for profile in profiles], default=0)
+    return QoSProfile(
+        depth=max(depth, 1) if latched else QUEUE,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
+class _Clock:
+    """The bag's time on /clock: between the messages, and as the time of this command's node."""
+
+    def __init__(self, node: Any, rate: float) -> None:
+        from dyn_nodes.middleware import message
+
+        self.node, self.period = node, round(1e9 / rate)
+        self.kind = message(CLOCK_TYPE)
+        self.publisher = node.create_publisher(self.kind, CLOCK, 10)
+
+    def set(self, nanoseconds: int) -> None:
+        """Move time: what is published from now on carries it."""
+        from dyn_nodes.middleware import drive_clock
+
+        drive_clock(self.node, nanoseconds)
+
+    def tick(self, nanoseconds: int) -> None:
+        """Publish the time."""
+        now = self.kind()
+        now.clock.sec, now.clock.nanosec = divmod(nanoseconds, 10**9)
+        self.publisher.publish(now)
+
+    def among(self, messages: Iterable[Entry], start: int) -> Iterator[Entry]:
+        """Put ticks between messages, before those of their instant."""
+        due = start
+        for entry in messages:
+            while due <= entry[0]:
+                yield due, None, b''
+                due += self.period
+            yield entry
+
+
+def _wait(publishers: list[Any], args: argparse.Namespace) -> None:
+    if args.wait_for_subscribers is not None:
+        seconds = args.wait_for_subscribers
+        if not wait_until(lambda: all(item.get_subscription_count() for item in publishers), seconds):
+            alone = ', '.join(item.topic_name for item in publishers if not item.get_subscription_count())
+            raise CommandError(f'nobody subscribed within {seconds:g} s to {alone}')
+    time.sleep(args.delay)
+
+
+def _run(entries: Iterable[Entry], start: int, rate: float, clock: _Clock | None) -> int:
+    """Publish everything at its time; return the number of messages."""
+    began, count = time.monotonic(), 0
+    for at, publisher, data in entries:
+        left = (at - start) * 1e-9 / rate - (time.monotonic() - began)
+        if left > 0.0:
+            time.sleep(left)
+        if clock is not None:
+            clock.set(at)
+        if publisher is None and clock is not None:
+            clock.tick(at)
+        else:
+            publisher.publish(data)
+            count += 1
+    return count
+
+
+def _finish(publisher: Any) -> None:
+    """Wait until everybody has got everything."""
+    from dyn_nodes.middleware import Duration
+
+    publisher.wait_for_all_acked(Duration(seconds=LAST_WORDS))

@@ -1,0 +1,195 @@
+"""Messages as plain values, as YAML and CSV, and back."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from dyn_nodes.commands import CommandError
+
+ARRAY_LIMIT = 128
+NOW, AUTO = 'now', 'auto'
+TIME, HEADER = 'builtin_interfaces/Time', 'std_msgs/Header'
+
+
+def message_class(kind: str) -> Any:
+    """A message class by its type.
+
+    Raises:
+        CommandError: The type is not known here.
+    """
+    from dyn_nodes.middleware import message
+
+    try:
+        return message(kind)
+    except (ValueError, LookupError, ImportError, AttributeError) as error:
+        raise CommandError(f'{error}') from None
+
+
+def service_class(kind: str) -> Any:
+    """A service class by its type.
+
+    Raises:
+        CommandError: The type is not known here.
+    """
+    from dyn_nodes.middleware import service
+
+    try:
+        return service(kind)
+    except (ValueError, LookupError, ImportError, AttributeError) as error:
+        raise CommandError(f'{error}') from None
+
+
+def to_plain(value: Any, limit: int | None = None) -> Any:
+    """A message or a field as dictionaries, lists and scalars.
+
+    Args:
+        value: The message or field.
+        limit: Longer arrays are cut, with '...' at their end; None cuts none.
+    """
+    if hasattr(value, 'get_fields_and_field_types'):
+        return {name: to_plain(getattr(value, name), limit) for name in value.get_fields_and_field_types()}
+    if isinstance(value, bytes):
+        return list(value) if len(value) != 1 else value[0]
+    if hasattr(value, 'tolist'):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        items = [to_plain(item, limit) for item in (value if limit is None else value[:limit])]
+        return items if limit is None or len(value) <= limit else [*items, '...']
+    return value
+
+
+def to_yaml(value: Any) -> str:
+    """Plain values as YAML, laid out as `ros2 topic echo` does."""
+    import yaml
+
+    if not isinstance(value, dict | list):
+        return f'{yaml.safe_dump(value, allow_unicode=True).removesuffix("...").strip().removesuffix("...").strip()}\n'
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=10**6, default_flow_style=False)
+
+
+def parse_values(text: str | None) -> Any:
+    """Values of a message as YAML text.
+
+    Raises:
+        CommandError: It is no YAML.
+    """
+    import yaml
+
+    try:
+        return yaml.safe_load(text) if text else None
+    except yaml.YAMLError as error:
+        raise CommandError(f'VALUES: expected YAML, found {text!r} ({str(error).splitlines()[0]})', 2) from None
+
+
+def to_csv(value: Any) -> str:
+    """All numbers and texts of a plain value, in order, separated by commas."""
+    if isinstance(value, dict):
+        return ','.join(to_csv(item) for item in value.values())
+    if isinstance(value, list):
+        return ','.join(to_csv(item) for item in value)
+    return str(value)
+
+
+def select_field(value: Any, path: str) -> Any:
+    """A field of a message by its path, such as `pose.position.x` or `position[2]`.
+
+    Raises:
+        CommandError: There is no such field.
+    """
+    for part in path.split('.'):
+        match = re.fullmatch(r'(\w+)((?:\[-?\d+\])*)', part)
+        names = list(value.get_fields_and_field_types()) if hasattr(value, 'get_fields_and_field_types') else []
+        if match is None or match.group(1) not in names:
+            known = ', '.join(names) or 'none'
+            raise CommandError(f"--field {path}: no field '{part}'; there are {known}")
+        value = getattr(value, match.group(1))
+        for index in re.findall(r'-?\d+', match.group(2)):
+            try:
+                value = value[int(index)]
+            except (IndexError, TypeError):
+                raise CommandError(f"--field {path}: '{part}' has no element {index}") from None
+    return value
+
+
+def fill_message(target: Any, values: Any, path: str = '') -> Any:
+    """Set a message's fields from plain values, as of YAML.
+
+    Raises:
+        CommandError: A field doesn't exist, or a value doesn't fit.
+    """
+    fields = target.get_fields_and_field_types()
+    if values is None:
+        return target
+    if not isinstance(values, dict):
+        raise CommandError(f'{path or "message"}: expected field: value pairs, found {values!r}')
+    for name, value in values.items():
+        place = f'{path}.{name}' if path else str(name)
+        if name not in fields:
+            known = ', '.join(fields) or 'none'
+            raise CommandError(f'{place}: no such field of {type(target).__name__}; there are {known}')
+        setattr(target, name, _field_value(getattr(target, name), fields[name], value, place))
+    return target
+
+
+def _field_value(present: Any, label: str, value: Any, place: str) -> Any:
+    """A plain value as what a field takes."""
+    if label == TIME and value == NOW:
+        return _now()
+    if label == HEADER and value == AUTO:
+        present.stamp = _now()
+        return present
+    if hasattr(present, 'get_fields_and_field_types'):
+        return fill_message(present, value, place)
+    array = re.fullmatch(r'(?:sequence<)?([\w/]+(?:<\d+>)?)(?:(>)|\[(\d+)\]|, (\d+)>)', label)
+    if array is None:
+        return _scalar(label, value, place)
+    if not isinstance(value, list):
+        raise CommandError(f'{place}: expected a list ({label}), found {value!r}')
+    inner, _, exact, most = array.groups()
+    if (exact and len(value) != int(exact)) or (most and len(value) > int(most)):
+        raise CommandError(f'{place}: expected {exact or f"at most {most}"} values, found {len(value)}')
+    if '/' not in inner:
+        return [_scalar(inner, item, f'{place}[{k}]') for k, item in enumerate(value)]
+    kind = message_class(inner.replace('/', '/msg/'))
+    return [fill_message(kind(), item, f'{place}[{k}]') for k, item in enumerate(value)]
+
+
+def _now() -> Any:
+    seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+    return message_class('builtin_interfaces/msg/Time')(sec=seconds, nanosec=nanoseconds)
+
+
+def _scalar(label: str, value: Any, place: str) -> Any:
+    """A plain value as a field of a basic type."""
+    if label == 'boolean':
+        if not isinstance(value, bool):
+            raise CommandError(f'{place}: expected true or false, found {value!r}')
+        return value
+    if label in ('float', 'double'):
+        try:
+            if not isinstance(value, bool):
+                return float(value)
+        except (TypeError, ValueError):
+            pass
+        raise CommandError(f'{place}: expected a number, found {value!r}')
+    if label.startswith(('string', 'wstring')):
+        if isinstance(value, dict | list):
+            raise CommandError(f'{place}: expected a text, found {value!r}')
+        return value if isinstance(value, str) else str(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise CommandError(f'{place}: expected an integer, found {value!r}')
+    if label == 'octet':
+        from dyn_nodes.middleware import RUNTIME
+
+        label = 'uint8'
+        if RUNTIME == 'rclpy' and 0 <= value < 256:
+            return bytes([value])
+    match = re.fullmatch(r'(u?)int(\d+)', label)
+    if match is not None:
+        bits = int(match.group(2))
+        low, high = (0, 2**bits - 1) if match.group(1) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        if not low <= value <= high:
+            raise CommandError(f'{place}: expected {low} to {high}, found {value}')
+    return value

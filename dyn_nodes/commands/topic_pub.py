@@ -1,0 +1,95 @@
+"""`dyn-nodes topic pub`: messages written as YAML."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.plain_messages import fill_message, message_class, parse_values
+from dyn_nodes.commands.ros_graph import absolute, add_qos, add_spin_time, chosen_qos, find_topic_type, wait_until
+
+WAIT = 10.0
+LAST_WORD = 0.1
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'pub',
+        "Publish messages. In VALUES 'now' is a stamp of the present, 'auto' a header with one.",
+        "dyn-nodes topic pub --once /payload std_msgs/msg/Float64 '{data: 2500.0}'\n"
+        "dyn-nodes topic pub -r 50 /valve_commands '{data: [0.0, 1.5, 0.0]}'",
+    )
+    parser.add_argument('topic', metavar='TOPIC')
+    parser.add_argument('type', metavar='TYPE', nargs='?', help='its type; found by discovery when left out')
+    parser.add_argument('values', metavar='VALUES', nargs='?', help='the fields as YAML; those left out are zero')
+    parser.add_argument('-r', '--rate', type=float, default=1.0, metavar='HZ', help='default: %(default)s')
+    count = parser.add_mutually_exclusive_group()
+    count.add_argument('-1', '--once', dest='times', action='store_const', const=1, help='stop after one message')
+    count.add_argument('-t', '--times', type=int, metavar='N', help='stop after so many')
+    parser.add_argument('-p', '--print', type=int, default=1, metavar='N', help='print every N-th; 0: none')
+    parser.add_argument(
+        '-w',
+        '--wait-matching-subscriptions',
+        type=int,
+        metavar='N',
+        help='wait for so many (--once, --times: 1; else 0)',
+    )
+    parser.add_argument(
+        '--keep-alive', type=float, default=LAST_WORD, metavar='SECONDS', help='stay after the last one'
+    )
+    add_qos(parser)
+    add_spin_time(parser)
+
+
+def run(node: Any, args: argparse.Namespace) -> int:
+    """Publish.
+
+    Raises:
+        CommandError: The values don't fit, or nobody listens.
+    """
+    from dyn_nodes.middleware import QoSProfile
+
+    if args.rate <= 0.0:
+        raise CommandError(f'--rate: expected more than 0, found {args.rate:g}', 2)
+    topic, kind, text = absolute(args.topic), args.type, args.values
+    if kind is not None and text is None and ('{' in kind or ':' in kind):
+        kind, text = None, kind  # the type was left out
+    values = parse_values(text)
+    kind = message_class(kind or find_topic_type(node, topic, args.spin_time))
+    fill_message(kind(), values)  # a mistake is told before anything is published
+    publisher = node.create_publisher(kind, topic, chosen_qos(QoSProfile(depth=10), args))
+    wanted = args.wait_matching_subscriptions
+    wanted = (1 if args.times else 0) if wanted is None else wanted
+    if not wait_until(lambda: publisher.get_subscription_count() >= wanted, WAIT):
+        found = publisher.get_subscription_count()
+        raise CommandError(f"'{topic}': expected {wanted} subscriptions (-w 0: none), found {found} within {WAIT:g} s")
+    _publish(publisher, kind, values, args)
+    publisher.wait_for_all_acked(_seconds(2.0))
+    time.sleep(args.keep_alive)
+    return 0
+
+
+def _seconds(value: float) -> Any:
+    from dyn_nodes.middleware import Duration
+
+    return Duration(seconds=value)
+
+
+def _publish(publisher: Any, kind: Any, values: Any, args: argparse.Namespace) -> None:
+    began, count = time.monotonic(), 0
+    while args.times is None or count < args.times:
+        due = began + count / args.rate
+        if due > time.monotonic():
+            time.sleep(due - time.monotonic())
+        message = fill_message(kind(), values)
+        try:
+            publisher.publish(message)
+        except (TypeError, ValueError) as error:
+            raise CommandError(f'VALUES: {error}') from None
+        count += 1
+        if args.print and (count - 1) % args.print == 0:
+            print(f'publishing #{count}: {message}\n', flush=True)

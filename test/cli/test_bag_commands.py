@@ -1,0 +1,180 @@
+"""Bags played and recorded by the command line, in processes of their own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rosbags.rosbag2 import Reader
+from rosbags.typesys import Stores, get_typestore
+
+from dyn_nodes.middleware import message_definition, type_hash
+from dyn_nodes.recording import BagWriter, QosRecord, Topic
+
+ROOT = Path(__file__).resolve().parents[2]
+DOMAIN = str(1 + (os.getpid() + 77) % 100)
+STORE = get_typestore(Stores.ROS2_JAZZY)
+START = 1_700_000_000_000_000_000
+LATCHED = QosRecord('keep_last', 1, 'reliable', 'transient_local')
+BEST_EFFORT = QosRecord('keep_last', 5, 'best_effort', 'volatile')
+RELIABLE = QosRecord('keep_last', 10, 'reliable', 'volatile')
+TOPICS = {
+    '/robot_description': ('std_msgs/msg/String', LATCHED),
+    '/joint_states': ('sensor_msgs/msg/JointState', RELIABLE),
+    '/load': ('std_msgs/msg/Float64', BEST_EFFORT),
+    '/clock': ('rosgraph_msgs/msg/Clock', RELIABLE),
+}
+
+
+@pytest.fixture
+def dyn_nodes() -> Iterator[Callable[..., subprocess.Popen]]:
+    """Start the command; what still runs at the end is killed."""
+    started: list[subprocess.Popen] = []
+    environment = {**os.environ, 'ROS_DOMAIN_ID': DOMAIN, 'PYTHONPATH': str(ROOT), 'PYTHONUNBUFFERED': '1'}
+
+    def start(*args: str) -> subprocess.Popen:
+        started.append(
+            subprocess.Popen(
+                [sys.executable, '-m', 'dyn_nodes.cli', *args],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+            )
+        )  # fmt: skip
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def finish(process: subprocess.Popen, number: int | None = None, status: int = 0) -> str:
+    """Return standard output, or standard error after a failure."""
+    if number is not None:
+        process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert 'Traceback' not in errors, errors
+    assert process.returncode == status, (output, errors)
+    return output if status == 0 else errors
+
+
+def encoded(topic: str, number: int) -> bytes:
+    """Return the number-th message of a topic as CDR."""
+    types = STORE.types
+    if topic == '/robot_description':
+        return STORE.serialize_cdr(types['std_msgs/msg/String']('<robot/>'), 'std_msgs/msg/String')
+    if topic == '/load':
+        return STORE.serialize_cdr(types['std_msgs/msg/Float64'](float(number)), 'std_msgs/msg/Float64')
+    stamp = types['builtin_interfaces/msg/Time'](*divmod(number * 5_000_000, 10**9))
+    if topic == '/clock':
+        return STORE.serialize_cdr(types['rosgraph_msgs/msg/Clock'](stamp), 'rosgraph_msgs/msg/Clock')
+    import numpy as np
+
+    kind = 'sensor_msgs/msg/JointState'
+    header = types['std_msgs/msg/Header'](stamp, '')
+    values = np.array([0.1 * number])
+    return STORE.serialize_cdr(types[kind](header, ['boom'], values, values, values), kind)
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> Path:
+    """A bag of two seconds: 400 joint states, 40 loads, 200 clocks, one description."""
+    writer = BagWriter(tmp_path / 'bag')
+    numbers = {
+        name: writer.add_topic(Topic(name, kind, message_definition(kind), type_hash(kind), (qos,)))
+        for name, (kind, qos) in TOPICS.items()
+    }
+    entries = [(numbers['/robot_description'], START, START, encoded('/robot_description', 0))]
+    for k in range(400):
+        at = START + k * 5_000_000
+        topics = ['/joint_states', *(['/load'] if k % 10 == 0 else []), *(['/clock'] if k % 2 == 0 else [])]
+        entries += [(numbers[topic], at, at, encoded(topic, k)) for topic in topics]
+    writer.checkpoint(entries)
+    writer.close()
+    return writer.directory
+
+
+def content(path: Path) -> dict[str, list[bytes]]:
+    result: dict[str, list[bytes]] = {}
+    with Reader(path) as reader:
+        for connection, _, data in reader.messages():
+            padding = bytes(-len(data) % 4)  # DDS fills what it sends up to words of four bytes
+            result.setdefault(connection.topic, []).append(bytes(data) + padding)
+    return result
+
+
+def test_what_is_played_is_recorded_alike(dyn_nodes: Callable, bag: Path, tmp_path: Path) -> None:
+    again = tmp_path / 'again'
+    record = dyn_nodes('bag', 'record', '-o', str(again), '--exclude', '/rosout', '/parameter_events', '/diagnostics')
+    assert 'recording to' in record.stderr.readline()
+    began = time.monotonic()
+    output = finish(dyn_nodes('bag', 'play', str(bag), '--rate', '2', '--wait-for-subscribers'))
+    assert time.monotonic() - began > 1.0
+    assert output == '641 messages on 4 topics\n'
+    finish(record, signal.SIGINT)
+    assert content(again) == content(bag)
+    with Reader(again) as reader:
+        qos = {item.topic: item.ext.offered_qos_profiles[0] for item in reader.connections}
+    assert qos['/robot_description'].durability.name == 'TRANSIENT_LOCAL'
+    assert qos['/load'].reliability.name == 'BEST_EFFORT'
+    assert qos['/joint_states'].reliability.name == 'RELIABLE'
+    assert '/joint_states | Type: sensor_msgs/msg/JointState | Count: 400' in finish(
+        dyn_nodes('bag', 'info', str(again))
+    )
+
+
+def test_a_part_is_played_with_the_time_of_the_bag(dyn_nodes: Callable, bag: Path, tmp_path: Path) -> None:
+    again = tmp_path / 'again'
+    topics = ['/joint_states', '/renamed', '/clock']
+    record = dyn_nodes('bag', 'record', '-o', str(again), '--use-sim-time', '-s', 'sqlite3', *topics)
+    assert 'recording to' in record.stderr.readline()
+    play = dyn_nodes(
+        'bag', 'play', str(bag), '--clock', '100', '--topics', '/joint*', '/load', '--remap', '/load:=/renamed',
+        '--start-offset', '0.5', '--playback-duration', '1.0', '--wait-for-subscribers',
+    )  # fmt: skip
+    assert finish(play) == '220 messages on 2 topics\n'
+    finish(record, signal.SIGINT)
+    whole, part = content(bag), content(again)
+    assert part['/joint_states'] == whole['/joint_states'][100:300]
+    assert part['/renamed'] == whole['/load'][10:30]
+    assert 90 <= len(part['/clock']) <= 101
+    with Reader(again) as reader:
+        times = [at for item, at, _ in reader.messages() if item.topic == '/joint_states']
+    assert times == [START + k * 5_000_000 for k in range(100, 300)]
+
+
+def test_a_loop_ends_quietly_by_ctrl_c(dyn_nodes: Callable, bag: Path) -> None:
+    play = dyn_nodes('bag', 'play', str(bag), '--loop', '--rate', '20', '--topics', '/load')
+    echo = dyn_nodes('topic', 'echo', '/load', 'std_msgs/msg/Float64', '--csv')
+    values = [float(echo.stdout.readline()) for _ in range(100)]
+    assert any(later < earlier for earlier, later in itertools.pairwise(values))
+    play.send_signal(signal.SIGINT)
+    output, errors = play.communicate(timeout=20)
+    assert (play.returncode, output, errors) == (130, '', '')
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'part', 'status'),
+    [
+        (['play', 'no_bag'], "'no_bag' does not exist", 1),
+        (['play', 'BAG', '--rate', '0'], '--rate: expected more than 0', 2),
+        (['play', 'BAG', '--topics', '/nothing'], 'no topic to play; it holds /clock, /joint_states', 1),
+        (['play', 'BAG', '--remap', 'a=b'], "--remap: expected OLD:=NEW, found 'a=b'", 2),
+        (['play', 'BAG', '--wait-for-subscribers', '0.2'], 'nobody subscribed within 0.2 s to /clock', 1),
+        (['record', '-a', '/load'], '--all: expected no names', 2),
+        (['record', '-o', 'BAG'], 'exists', 1),
+    ],
+)
+def test_a_mistake_is_told_in_a_line(
+    dyn_nodes: Callable, bag: Path, arguments: list[str], part: str, status: int
+) -> None:
+    words = [str(bag) if word == 'BAG' else word for word in arguments]
+    errors = finish(dyn_nodes('bag', *words), status=status)
+    assert part in errors
+    assert len(errors.splitlines()) == 1
