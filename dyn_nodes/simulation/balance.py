@@ -70,10 +70,12 @@ class Balance:
         return float(self.forces[:, 2].sum())
 
     def names(self, measure: str) -> tuple[str, ...]:
-        """Names of the values in a measure's margin: edges, wheels, or the two ends."""
+        """Names of the values in a measure's margin: edges, wheels, lost feet in the polygon's order, or both ends."""
         if measure == 'longitudinal':
             return NAMES_OF_LONGITUDINAL
-        return self.wheels if measure in ('load_share', 'conservative') else self.edge_names
+        if measure == 'conservative':
+            return tuple(f'loss of {self.wheels[place]}' for place in self.polygon)
+        return self.wheels if measure == 'load_share' else self.edge_names
 
     def critical_edge(self, measure: str) -> str:
         """Name of the edge (or wheel) with the least margin."""

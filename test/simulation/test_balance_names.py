@@ -1,0 +1,35 @@
+"""Which value of a margin is whose."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.stability import Support, margins, support_order
+
+
+def balance_of_six(com):
+    """Six wheels, named in an order that is not that of the polygon."""
+    wheels = ('front_left', 'front_right', 'middle_left', 'middle_right', 'rear_left', 'rear_right')
+    points = np.array([(2, 1, 0), (2, -1, 0), (0, 1.5, 0), (0, -1.5, 0), (-2, 1, 0), (-2, -1, 0)], dtype=float)
+    order = support_order(points, np.array([0.0, 0.0, 1.0]))
+    support = Support(feet=points[order], com=np.array(com), force=np.array([0, 0, -9810.0]), moment=np.zeros(3),
+                      mass=1000.0)  # fmt: skip
+    return Balance(
+        wheels,
+        points,
+        np.zeros((6, 3)),
+        order,
+        np.array(com),
+        np.zeros(2),
+        margins(support, ('conservative', 'static')),
+        support.edge_names,
+    )
+
+
+def test_the_conservative_margin_names_the_foot_whose_loss_is_the_worst():
+    """With the load over one corner, that corner's wheel must not be lost."""
+    for name, com in (('front_left', (1.5, 0.8, 1.0)), ('rear_right', (-1.5, -0.8, 1.0))):
+        balance = balance_of_six(com)
+        assert balance.critical_edge('conservative') == f'loss of {name}'
+        assert len(balance.names('conservative')) == len(balance.margins['conservative'].edges) == 6
