@@ -20,6 +20,7 @@ from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 from dyn_nodes.nodes.keyboard_teleop import KeyboardTeleop
+from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.recorder_node import RecorderNode
 from dyn_nodes.nodes.teleop_node import TeleopNode
 from dyn_nodes.nodes.viewer_node import ViewerNode
@@ -68,7 +69,7 @@ class Bench:
     def spin(self, seconds: float, done: object = None) -> bool:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            self.executor.spin_once(timeout_sec=0.02)
+            self.executor.spin_once(timeout_sec=0.01)
             if done is not None and done():
                 return True
         return False
@@ -99,8 +100,8 @@ def run_lockstep(bench: Bench, directory: Path) -> None:
     bench.listen()
     bench.spin(60.0, lambda: dynamics.finished)
     assert dynamics.finished, f'stands still at t = {dynamics.plant.time:g} s'
-    dynamics.event(0, 'bench', 'a good event')
-    dynamics.event(2, 'bench', 'a bad event from the same place')
+    dynamics.event('reset', 'a good event')
+    dynamics.event('diverged', 'a bad event: another severity, from the same place')
     bench.spin(0.2)
     bench.clear()
 
@@ -187,17 +188,28 @@ def run_recorder(bench: Bench, directory: Path) -> None:
 
 
 def run_others(bench: Bench) -> None:
-    """Nodes that are not named above: made and spun beside a running machine."""
-    dynamics = DynamicsNode(parameter_overrides=parameters(**MACHINE, actuation='monolithic'))
-    bench.add(dynamics)
+    """Nodes that are not named above: made, and fed with the measurements and commands of a machine at rest."""
     for name in sys.argv[2].split(','):
         module = importlib.import_module(f'dyn_nodes.nodes.{name}') if name else None
         for kind in vars(module).values() if module else ():
             if isinstance(kind, type) and issubclass(kind, Node) and kind.__module__ == module.__name__:
                 bench.add(kind(parameter_overrides=parameters(**MACHINE)))
                 bench.others.append(name)
-    bench.listen()
-    bench.spin(1.5 if bench.others else 0.0)
+    states = bench.node.create_publisher(JointState, 'joint_states', 10)
+    volts = bench.node.create_publisher(Float64MultiArray, 'valve_commands_in', 10)
+    start = machine_of('log_loader', '').initial.joint_positions
+    measured = JointState(name=list(start), position=list(start.values()), velocity=[0.0] * 3, effort=[0.0] * 3)
+    wanted = {'/governor/scale', '/stability/allowance/reach'}
+    end = time.monotonic() + (60.0 if bench.others else 0.0)
+    tick = 0
+    while time.monotonic() < end and not wanted <= set(bench.heard):
+        tick += 1
+        measured.header.stamp.sec, measured.header.stamp.nanosec = tick // 100, tick % 100 * 10_000_000
+        states.publish(measured)
+        volts.publish(Float64MultiArray(data=[1.0, 0.0, 0.0]))
+        if tick % 20 == 0:
+            bench.listen()
+        bench.spin(0.01)
     bench.clear()
 
 

@@ -56,7 +56,7 @@ def console_nodes() -> set[str]:
     return {name.strip(" ',\n") for name in names.split(',')} - {''}
 
 
-def wait(process: subprocess.Popen, log: Path, timeout: float = 240.0) -> str:
+def wait(process: subprocess.Popen, log: Path, timeout: float = 280.0) -> str:
     try:
         process.wait(timeout)
     except subprocess.TimeoutExpired:
@@ -75,6 +75,10 @@ def test_every_node_speaks_and_listens(release: str, start_strict: Callable, tmp
     assert result['node'] == 'strict_rclpy'
     assert all(result['heard'].get(topic) for topic in SPOKEN if not topic.startswith('/robot_desc')), result['heard']
     assert set(others.split(',')) - {''} == set(result['others'])
+    heard = set(result['heard'])
+    assert 'tip_over_governor_node' not in result['others'] or '/governor/scale' in heard
+    allowances = {topic for topic in heard if 'stability/allowance/' in topic}
+    assert 'stability_monitor_node' not in result['others'] or len(allowances) == 3
     steps = ['pause', 'step', 'reset', 'pause']
     assert result['answers'][:4] == [f'dynamics_node/{step}: True' for step in steps]
     assert result['answers'][4:] == ['set: True', 'set: True', 'read-only: False']
