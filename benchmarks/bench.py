@@ -40,6 +40,7 @@ from dyn_nodes.simulation import Inputs, RigidBodyModel, Settings, System, initi
 
 REPORT = Path(__file__).resolve().parents[1] / 'build' / 'bench.json'
 MEASURES, CHAINS = Path(__file__).with_name('measures.py'), Path(__file__).with_name('chains.py')
+PLATFORM = Path(__file__).with_name('rolling_platform.py')
 URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')
 TASK = find_resource('config/tasks/pick_and_place_recovery.yaml')
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
@@ -53,6 +54,8 @@ LEAST_RATIO = {
     'chain_forward_dynamics_1000': 1.5,
     'chain_slope': 1.0,
     'truck_with_trailers': 1.0,
+    'rolling_platform_call': 3.0,
+    'rolling_platform_step': 3.0,
 }
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
 # both below GREATEST_ERROR and as accurate as each other; of the methods of solve_ivp LSODA is the fastest
@@ -304,6 +307,30 @@ def chains(quick: bool) -> dict[str, Result]:
     return results
 
 
+def rolling_platform(quick: bool) -> dict[str, Result]:
+    """The platform with four driven and steered wheels against Pinocchio and MuJoCo (yesiloglu-2007, C15)."""
+    command = [sys.executable, str(PLATFORM), *(['--quick'] if quick else [])]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise ValueError(f'{PLATFORM.name} failed:\n{answer.stderr[-2000:]}')
+    found = json.loads(answer.stdout)
+    call = Result(
+        found['pinocchio'] / found['ours'],
+        found['ours'],
+        found['pinocchio'],
+        'us/call',
+        'pinocchio.constraintDynamics, a 3-D contact a wheel, called from Python',
+    )
+    step = Result(
+        found['mujoco_step'] / found['our_step'],
+        found['our_step'],
+        found['mujoco_step'],
+        'us/step',
+        'mujoco.mj_step, RK4, elliptic cones, one contact a wheel',
+    )
+    return {'rolling_platform_call': call, 'rolling_platform_step': step}
+
+
 def first_message(node: str, topic: str, kind: str) -> float:
     """Start a node as a process; return the time to its first message, s. Raises TimeoutError after a minute."""
     from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
@@ -423,6 +450,7 @@ def main(arguments: list[str] | None = None) -> int:
         results['task_realtime_factor'] = task_realtime_factor(task, rounds)
         results['task_against_scipy'] = task_against_scipy(task, rounds, console.print)
         results.update(chains(options.quick))
+        results.update(rolling_platform(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)

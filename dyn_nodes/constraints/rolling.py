@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import casadi as ca
 import numpy as np
@@ -21,7 +22,8 @@ from dyn_nodes.multibody import Frame, Parameters, TreeState
 from dyn_nodes.multibody.spatial import Expression, cross, dot
 
 UP = (0.0, 0.0, 1.0)
-GroundHeight = Callable[[Expression], Expression] | None
+GroundHeight = Callable[[Expression], Expression] | Literal['parameters'] | None
+"""Height of the ground, m: as an expression of the time, given from outside, or zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +33,14 @@ class RollingWheel:
     The multipliers are the force of the ground on the wheel, N: along its travel direction (axle x normal), along the
     axle's horizontal, along the normal. The travel rows are nonholonomic; the normal one has the gap as residual.
 
-    Parameters: `<name>/radius`, m; and without `ground` `<name>/ground_height`, m, with its `_rate`, `_acceleration`.
+    Parameters: `<name>/radius`, m; where `ground` asks for it `<name>/ground_height`, m, with `_rate`, `_acceleration`.
 
     Attributes:
         name: of the constraint.
         centre: frame at the wheel's centre, fixed in the wheel.
         axle: (3,) axle in the axes of that frame; forward is axle x up.
         radius: m.
-        ground: height of the ground as an expression of the time, m, differentiated exactly; None: parameters.
+        ground: height as an expression of the time, m, differentiated exactly; `parameters`; None: level and at rest.
     """
 
     name: str
@@ -146,7 +148,9 @@ class RollingArm:
 
 def _ground(name: str, motion: GroundHeight, parameters: Parameters) -> tuple[Expression, Expression, Expression]:
     """Height of the ground under a wheel with its first and second derivative by time."""
-    if motion is not None:
+    if motion is None:
+        return ca.SX(0), ca.SX(0), ca.SX(0)
+    if motion != 'parameters':
         height = ca.SX(motion(parameters.time))
         rate = ca.jacobian(height, parameters.time)
         return height, rate, ca.jacobian(rate, parameters.time)

@@ -489,7 +489,8 @@ def test_a_wheel_that_can_not_be_is_refused():
 
 def test_a_wheel_rides_up_with_the_ground():
     model = disc(form='contact')
-    system = model.blocks()
+    wheel = RollingWheel('wheel_ground', model.tree.frame('wheel_centre'), (-1, 0, 0), DISC_RADIUS, 'parameters')
+    system = ConstraintBlocks(model.tree, [wheel], gravity=model.gravity)
     p = {'wheel_ground/ground_height_acceleration': 2.0, 'wheel_ground/ground_height_rate': 0.3}
     model.v[5] = 0.3
     assert system.at(model.q, model.v, p).J @ model.v == pytest.approx(system.at(model.q, model.v, p).sigma)

@@ -1,0 +1,142 @@
+"""Constrained systems in minimal form, compiled: the fast way where the choice of independent motions holds.
+
+    system = MinimalSystem('platform', blocks, [q], actuated=('left_drive', 'right_drive'))
+    a = system.accelerations(q, v, u)
+    run = system.run(q, v, 2.0, Inputs.constant({'left_drive': -0.5}), step=1e-3)
+
+`ConstrainedSystem` decides the rank anew in every stage and gives the multipliers; this one has the elimination
+unrolled and only watches that it stays sound: a run ends where it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.compile.tape import Tape
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.elimination import Elimination, choose, traced_acceleration
+from dyn_nodes.simulation import drivers
+from dyn_nodes.simulation.trace import Inputs
+
+Array = NDArray[np.float64]
+UNSOUND = 'the choice of independent motions no longer holds: the rank changes, or a pivot vanishes'
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalRun:
+    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s."""
+
+    times: Array
+    q: Array
+    v: Array
+    status: str
+    end: float
+
+
+class MinimalSystem:
+    """A constrained system with its elimination unrolled.
+
+    Args:
+        name: for people and for the cache.
+        blocks: the traced system.
+        positions: (nq,) each, for which the choice of independent motions is made.
+        actuated: velocities with an input each, of the same name, N or N m.
+
+    Raises:
+        MethodError: no choice serves all positions.
+    """
+
+    def __init__(
+        self, name: str, blocks: ConstraintBlocks, positions: Sequence[ArrayLike], actuated: Sequence[str] = ()
+    ) -> None:
+        self.name, self.blocks, self.actuated = name, blocks, tuple(actuated)
+        self.elimination: Elimination = choose(blocks, positions)
+        self._places = [blocks.tree.velocity_index(joint) for joint in actuated]
+
+    @cached_property
+    def module(self) -> CompiledModule:
+        """Machine code of the equations of motion and of the integrator."""
+        blocks = self.blocks
+        nq, nv = blocks.tree.nq, blocks.tree.nv
+        x, u = ca.SX.sym('x', nq + nv + 1), ca.SX.sym('u', len(self.actuated))
+        p = ca.SX.sym('p', len(blocks.parameters.names))
+        tau = ca.SX(nv, 1)
+        for k, place in enumerate(self._places):
+            tau[place] = u[k]
+        a, sound = traced_acceleration(blocks, self.elimination, tau - blocks.bias)
+        rate = ca.vertcat(blocks.state.position_rate, a, 1)
+        known = [blocks.q, blocks.v, blocks.parameters.vector]
+        given = [x[:nq], x[nq : nq + nv], ca.vertcat(x[nq + nv], p[1:])]
+        # the time is the last state: a motion of the ground may depend on it
+        rate, sound = ca.substitute([rate, sound], known, given)
+        defaults = ca.DM(blocks.parameters.values())
+        functions = {
+            'rhs': ca.Function('rhs', [x, u, p], [ca.densify(rate)]),
+            'guard': ca.Function('guard', [x], [ca.densify(ca.substitute(sound, p, defaults))]),
+        }
+        key = [Tape.from_function(function).digest for function in functions.values()]
+        texts: list[Any] = [drivers.CONSTANTS, drivers.table_input, drivers.sound, drivers.NO_SWITCHES, drivers.run_rk4]
+        return build_module(f'{self.name}_minimal', key, lambda: (functions, {}), (), drivers=texts)
+
+    def state(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Array:
+        """Return the state (nq + nv + 1,) of the compiled functions. Raises ValueError for other lengths."""
+        x = np.concatenate([np.asarray(q, dtype=float), np.asarray(v, dtype=float), [time]])
+        if np.shape(q) != (self.blocks.tree.nq,) or np.shape(v) != (self.blocks.tree.nv,):
+            raise ValueError(
+                f'{self.name}: expected {self.blocks.tree.nq} positions and {self.blocks.tree.nv} velocities, '
+                f'found shapes {np.shape(q)} and {np.shape(v)}'
+            )
+        return x
+
+    def accelerations(self, q: ArrayLike, v: ArrayLike, u: ArrayLike, p: ArrayLike | None = None) -> Array:
+        """Return the accelerations (nv,) for the efforts u of the actuated velocities."""
+        rate = np.empty(self.blocks.tree.nq + self.blocks.tree.nv + 1)
+        efforts = np.asarray(u, dtype=float)
+        if efforts.shape != (len(self.actuated),):
+            raise ValueError(f'{self.name}: expected {len(self.actuated)} efforts, found shape {efforts.shape}')
+        self.module.rhs(self.state(q, v), efforts, self.blocks.numbers(p), rate)
+        return rate[self.blocks.tree.nq : -1]
+
+    def soundness(self, q: ArrayLike, v: ArrayLike) -> float:
+        """Return the soundness of the elimination at a state; below zero it does not hold."""
+        value = np.empty(1)
+        self.module.guard(self.state(q, v), value)
+        return float(value[0])
+
+    def run(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        duration: float,
+        inputs: Inputs | None = None,
+        step: float = 1e-3,
+        stride: int = 1,
+        p: ArrayLike | None = None,
+    ) -> MinimalRun:
+        """Simulate by classical Runge-Kutta steps, keeping every `stride`-th state.
+
+        Raises:
+            ValueError: vectors of another length, a duration that is no whole number of strides.
+        """
+        steps = round(duration / step)
+        if steps < 1 or steps % stride or abs(steps * step - duration) > 1e-9 * duration:
+            raise ValueError(f'expected a duration of whole multiples of {stride} x {step:g} s, found {duration:g} s')
+        x = self.state(q, v)
+        trace = np.full((steps // stride + 1, len(x)), np.nan)
+        trace[0] = x
+        knots, table = (inputs or Inputs.constant()).aligned(self.actuated)
+        status, taken = self.module.run_rk4(
+            x, 0.0, step, steps, knots, table, self.blocks.numbers(p), 0.0, stride, trace
+        )
+        kept = taken // stride + 1
+        nq = self.blocks.tree.nq
+        said = UNSOUND if drivers.STATUS[status] == 'guarded' else drivers.STATUS[status]
+        return MinimalRun(trace[:kept, -1], trace[:kept, :nq], trace[:kept, nq:-1], said, taken * step)

@@ -1,0 +1,89 @@
+"""The unrolled elimination against the solvers that decide the rank anew, on systems of several kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.constraints import ConstraintBlocks, Lock, MethodError, constrained_dynamics, projected_velocity
+from dyn_nodes.constraints.elimination import choose
+from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.minimal import MinimalSystem
+from dyn_nodes.studies.yesiloglu_2007 import models, wheeled
+
+CASES = {
+    'cart': lambda: wheeled.cart('contact'),
+    'platform_circle': lambda: wheeled.platform('contact', True, wheeled.turning_angles(1.5)),
+    'disc': lambda: wheeled.disc(0.2, 0.1, 0.7, 8.0, form='contact'),
+    'planar_arms': models.planar_arms,
+}
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_accelerations_are_those_of_the_reference_solver(name):
+    model = CASES[name]()
+    blocks = model.blocks()
+    system = MinimalSystem(f'test_{name}', blocks, [model.q], model.actuated)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        v = projected_velocity(blocks, model.q, rng.normal(size=model.tree.nv))
+        efforts = rng.normal(size=len(model.actuated))
+        tau = np.zeros(model.tree.nv)
+        for joint, effort in zip(model.actuated, efforts):
+            tau[model.tree.velocity_index(joint)] = effort
+        expected = constrained_dynamics(blocks, model.q, v, tau, method='saddle').acceleration
+        found = system.accelerations(model.q, v, efforts)
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + np.abs(expected).max()))
+        assert system.soundness(model.q, v) > 0
+
+
+def test_a_run_is_that_of_the_step_that_decides_the_rank():
+    model = wheeled.cart('contact')
+    inputs = Inputs.constant({'left_drive': -0.25, 'right_drive': -0.5})
+    minimal = MinimalSystem('test_cart', model.blocks(), [model.q], model.actuated)
+    run = minimal.run(model.q, model.v, 1.0, inputs, step=0.01, stride=10)
+    assert run.status == 'done'
+    dense = ConstrainedSystem('test_cart_dense', model.blocks(), model.actuated)
+    other = dense.run(model.q, model.v, run.times, inputs, step=0.01)
+    assert run.q == pytest.approx(other.q, abs=1e-10)
+    assert run.v == pytest.approx(other.v, abs=1e-10)
+
+
+def test_a_motion_that_leaves_the_choice_ends_the_run_and_says_so():
+    model = wheeled.platform('contact')
+    minimal = MinimalSystem('test_platform', model.blocks(), [model.q], model.actuated)
+    inputs = Inputs.constant({f'{corner}_drive': -1.5 for corner in wheeled.CORNERS})
+    still = minimal.accelerations(model.q, model.v, [0.0, -1.5] * 4)
+    assert still[4] == pytest.approx(0.15846736, abs=1e-8)
+    run = minimal.run(model.q, model.v, 0.2, inputs)
+    assert 'rank changes' in run.status
+    assert run.end < 0.05
+
+
+def test_positions_of_different_rank_have_no_common_choice():
+    straight, toe = wheeled.platform('contact'), wheeled.platform('contact', steering=dict.fromkeys(wheeled.CORNERS))
+    toe.q[7:15:2] = (0.2, -0.2, 0.2, -0.2)
+    with pytest.raises(MethodError, match='rank of the rows differs'):
+        choose(straight.blocks(), [straight.q, toe.q])
+
+
+def test_vectors_of_another_length_are_refused():
+    model = wheeled.disc(form='contact')
+    system = MinimalSystem('test_disc', ConstraintBlocks(model.tree, model.constraints), [model.q])
+    with pytest.raises(ValueError, match='expected 7 positions and 6 velocities'):
+        system.accelerations(model.q[:-1], model.v, [])
+    with pytest.raises(ValueError, match='expected 0 efforts'):
+        system.accelerations(model.q, model.v, [1.0])
+    with pytest.raises(ValueError, match='whole multiples'):
+        system.run(model.q, model.v, 0.0105, step=1e-3)
+
+
+def test_a_system_held_completely_does_not_move():
+    model = wheeled.cart('contact')
+    locks = [Lock(f'hold_{name}', name) for name in model.actuated]
+    blocks = ConstraintBlocks(model.tree, [*model.constraints, *locks], gravity=model.gravity)
+    system = MinimalSystem('test_cart_held', blocks, [model.q])
+    # the rod still pitches about its axle, with the wheels as one body
+    assert len(system.elimination.independent) == 1
+    assert system.accelerations(model.q, model.v, []) == pytest.approx(np.zeros(8), abs=1e-12)
