@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
-from dyn_nodes.constraints import ConstraintBlocks, _run_loops, constrained_dynamics
+from dyn_nodes.constraints import Blocks, ConstraintBlocks, _run_loops, constrained_dynamics
 from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
@@ -249,35 +249,17 @@ class ConstrainedSystem:
         numbers[0] = stops[0]
         start = self.blocks.at(q, v, numbers)
         x = np.concatenate([np.asarray(q, float), np.asarray(v, float), [0.0, 0.0]])
-        rank, chosen = self._plan(start, method, tolerance)
+        rank, chosen = self.plan(start, method, tolerance)
         edges, starts, ends = _segments(inputs or Inputs.constant(), tuple(self.actuated), stops)
         grid = np.union1d(stops, edges[(edges > stops[0]) & (edges < stops[-1])])
         sample = np.where(np.isin(grid, stops), np.searchsorted(stops, grid), -1)
         trace = np.full((len(stops), len(x)), np.nan)
         a, forces = np.full((len(stops), self.blocks.tree.nv), np.nan), np.full((len(stops), self.blocks.m), np.nan)
         zeta, omega = (0.0, 0.0) if stabilization is None else (stabilization.zeta, stabilization.omega)
-        nq, nv, m = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m
-        status, kept, end, found = _run_loops.run(
-            self.module.blocks_entry.ctypes,
-            x,
-            numbers,
-            grid,
-            sample.astype(np.int64),
-            float(step),
-            edges,
-            starts,
-            ends,
-            self._places,
-            self.blocks.holonomic,
-            self._moving,
-            self._watched,
-            np.array([tolerance, zeta, omega]),
-            chosen,
-            rank,
-            nq + nv * nv + nv + m * nv + 3 * m + 1,
-            trace,
-            a,
-            forces,
+        nq, nv = self.blocks.tree.nq, self.blocks.tree.nv
+        how = np.array([tolerance, zeta, omega])
+        status, kept, end, found = self.call(
+            x, numbers, grid, sample.astype(np.int64), step, edges, starts, ends, how, chosen, rank, trace, a, forces
         )
         trace = trace[:kept]
         return ConstrainedRun(
@@ -295,12 +277,55 @@ class ConstrainedSystem:
             self._detail(int(status), int(found), rank),
         )
 
-    @property
+    def call(
+        self,
+        x: Array,
+        p: Array,
+        stops: Array,
+        sample: NDArray[np.int64],
+        step: float,
+        edges: Array,
+        starts: Array,
+        ends: Array,
+        how: Array,
+        method: int,
+        rank: int,
+        trace: Array,
+        accelerations: Array,
+        forces: Array,
+    ) -> tuple[int, int, float, int]:
+        """Call the compiled run (`constraints._run_loops.run`) with this system's own part of its arguments."""
+        nq, nv, m = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m
+        return _run_loops.run(
+            self.module.blocks_entry.ctypes,
+            x,
+            p,
+            stops,
+            sample,
+            float(step),
+            edges,
+            starts,
+            ends,
+            self._places,
+            self.blocks.holonomic,
+            self._moving,
+            self._watched,
+            how,
+            method,
+            rank,
+            nq + nv * nv + nv + m * nv + 3 * m + 1,
+            trace,
+            accelerations,
+            forces,
+        )
+
+    @cached_property
     def _moving(self) -> bool:
         """Whether a constraint moves by itself, so that it does work."""
         return not ca.SX(self.blocks.rows.sigma).is_zero()
 
-    def _plan(self, start: Any, method: StepMethod, tolerance: float) -> tuple[int, int]:
+    def plan(self, start: Blocks, method: StepMethod, tolerance: float) -> tuple[int, int]:
+        """Return the rank at a start and the number of the method for `call`. Raises ValueError as `run` does."""
         rank = Subspaces(start.J, tolerance).rank
         fits = rank == self.blocks.m and definite(start.M)
         if method == 'operator' and not fits:

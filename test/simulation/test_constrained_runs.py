@@ -17,6 +17,7 @@ from dyn_nodes.constraints import (
     Prescribed,
     constrained_dynamics,
     flexible_dynamics,
+    hold_pseudo_joints,
     world_frame,
 )
 from dyn_nodes.constraints.flexible import exponential
@@ -24,6 +25,7 @@ from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedSystem, Stabilization
+from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'constraints'))
@@ -371,3 +373,64 @@ def test_a_run_that_can_not_be_is_refused(planar):
     space = models.four_bar(planar=False)
     with pytest.raises(ValueError, match='found rank 9'):
         ConstrainedSystem('bar', space.blocks()).run(space.q, space.v, [0.0], method='operator')
+
+
+def test_a_run_piece_by_piece_is_the_run(planar):
+    """Efforts as they come, 10 ms a piece, against the table of the whole ramp: the same steps."""
+    model, system = planar
+    whole = system.run(model.q, model.v, [0.0, 1.0], RAMP, step=1e-2)
+    stepper = ConstrainedStepper(system, model.q, model.v, step=1e-2)
+    ends = np.array([models.PLANAR_RAMP[name] for name in system.actuated])
+    for k in range(100):
+        assert stepper.advance(1e-2, ends * k / 500, ends * (k + 1) / 500) == 'done'
+    assert stepper.time == pytest.approx(1.0)
+    assert stepper.q == pytest.approx(whole.q[-1], abs=1e-13)
+    assert stepper.v == pytest.approx(whole.v[-1], abs=1e-13)
+    assert stepper.work == pytest.approx(whole.work[-1], abs=1e-15)
+    assert stepper.acceleration == pytest.approx(whole.a[-1], abs=1e-11)
+    assert stepper.multipliers == pytest.approx(whole.multipliers[-1], abs=1e-11)
+
+
+def test_a_stepper_takes_parameters_and_refuses_nonsense(planar):
+    model, system = planar
+    stepper = ConstrainedStepper(system, model.q, model.v)
+    stepper.set_parameter('gravity_y', -1.0)
+    stepper.advance(0.5)
+    assert stepper.v[1] == pytest.approx(-0.5, abs=0.1)
+    assert system.monitor(np.array([0.5]), stepper.q[None], stepper.v[None], stepper._p)['momentum'][0, 4] == (
+        pytest.approx(-0.5 * 80, rel=1e-9)
+    )
+    with pytest.raises(KeyError, match='unknown parameter'):
+        stepper.set_parameter('luck', 1.0)
+    with pytest.raises(ValueError, match='duration above zero'):
+        stepper.advance(0.0)
+    with pytest.raises(ValueError, match='expected 2 finite efforts'):
+        stepper.advance(0.1, [1.0, np.nan])
+
+
+def test_a_stepper_stops_where_a_contact_opens():
+    builder = TreeBuilder()
+    builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
+    tree = builder.build()
+    contact = Loop.on_plane('table', tree.frame('ball'), world_frame())
+    blocks = ConstraintBlocks(tree, [Prescribed(contact, lambda t: -20 * t**3 / 6)], gravity=(0, 0, -9.81))
+    stepper = ConstrainedStepper(ConstrainedSystem('table', blocks, unilateral=['table/z']), [0.0], [0.0])
+    while stepper.advance(0.05) == 'done':
+        assert stepper.time < 1
+    assert stepper.status == 'contact opened'
+    assert stepper.time == pytest.approx(9.81 / 20, abs=2e-3)
+    assert np.abs(blocks.at(stepper.q, stepper.v, {'time': stepper.time}).residual).max() < 1e-12
+
+
+def test_a_pseudo_joint_is_a_lock_whose_multiplier_is_its_effort():
+    names = ('slider_1', 'slider_2')
+    model = models.four_bar(pseudo=names)
+    tau = np.zeros(model.tree.nv)
+    tau[model.tree.velocity_index('crank_1')] = models.CRANK_TORQUE
+    held = hold_pseudo_joints(model.blocks(), model.q, model.v, tau, names)
+    locks = [Lock(f'{name}_lock', name) for name in names]
+    locked = ConstraintBlocks(model.tree, [*model.constraints, *locks], (), model.gravity)
+    solution = constrained_dynamics(locked, model.q, model.v, tau)
+    for name in names:
+        assert solution.force(f'{name}_lock')[0] == pytest.approx(held.efforts[name], rel=1e-10)
+    assert solution.acceleration == pytest.approx(held.acceleration, abs=1e-10)

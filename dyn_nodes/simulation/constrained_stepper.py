@@ -1,0 +1,128 @@
+"""A constrained system advanced piece by piece, for whoever gets its inputs as it goes: a node, a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.constraints import _run_loops
+from dyn_nodes.constraints.linear import RANK_TOLERANCE
+from dyn_nodes.simulation.constrained import ConstrainedSystem, Stabilization, StepMethod
+
+Array = NDArray[np.float64]
+
+
+class ConstrainedStepper:
+    """Holds the state of a system between calls of `advance`.
+
+    Args:
+        system: that runs.
+        q: (nq,) position that meets the constraints.
+        v: (nv,) velocity that meets them.
+        p: parameters, see `ConstraintBlocks.numbers`.
+        time: s.
+        step: greatest Runge-Kutta step, s.
+        method: see `ConstrainedSystem.run`.
+        stabilization: see `ConstrainedSystem.run`.
+
+    Attributes:
+        time: s.
+        acceleration, multipliers: (nv,), (m,) at the present state, under the last effort; NaN before the first call.
+        status: `done`, or what stopped the last call; the state is then the last sound one before it.
+    """
+
+    def __init__(
+        self,
+        system: ConstrainedSystem,
+        q: ArrayLike,
+        v: ArrayLike,
+        p: ArrayLike | Mapping[str, float] | None = None,
+        time: float = 0.0,
+        step: float = 1e-3,
+        method: StepMethod = 'auto',
+        stabilization: Stabilization | None = None,
+    ) -> None:
+        if not step > 0:
+            raise ValueError(f'expected a step above zero, found {step:g} s')
+        self.system, self.time, self.step, self.status = system, float(time), float(step), 'done'
+        blocks = system.blocks
+        self._p = np.array(blocks.numbers(p))
+        self._p[0] = time
+        self._rank, self._method = system.plan(blocks.at(q, v, self._p), method, RANK_TOLERANCE)
+        self._x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), [0.0, 0.0]])
+        zeta, omega = (0.0, 0.0) if stabilization is None else (stabilization.zeta, stabilization.omega)
+        self._how = np.array([RANK_TOLERANCE, zeta, omega])
+        self._trace = np.empty((1, len(self._x)))
+        self._a, self._forces = np.full((1, blocks.tree.nv), np.nan), np.full((1, blocks.m), np.nan)
+        self._sample = np.array([-1, 0], dtype=np.int64)
+
+    @property
+    def q(self) -> Array:
+        """(nq,) position."""
+        return self._x[: self.system.blocks.tree.nq].copy()
+
+    @property
+    def v(self) -> Array:
+        """(nv,) velocity."""
+        tree = self.system.blocks.tree
+        return self._x[tree.nq : tree.nq + tree.nv].copy()
+
+    @property
+    def work(self) -> float:
+        """Work done on the system since the start, J."""
+        return float(self._x[-2])
+
+    @property
+    def acceleration(self) -> Array:
+        """(nv,) at the end of the last call."""
+        return self._a[0].copy()
+
+    @property
+    def multipliers(self) -> Array:
+        """(m,) at the end of the last call."""
+        return self._forces[0].copy()
+
+    def set_parameter(self, name: str, value: float) -> None:
+        """Change a parameter from now on. Raises KeyError that lists the known ones."""
+        names = self.system.blocks.parameters.names
+        if name not in names:
+            raise KeyError(f'unknown parameter {name!r}; known: {", ".join(names)}')
+        self._p[names.index(name)] = value
+
+    def advance(self, duration: float, efforts: ArrayLike = (), at_end: ArrayLike | None = None) -> str:
+        """Go on for `duration` s under efforts (n,) of the actuated velocities; return the status.
+
+        Args:
+            duration: s, above zero.
+            efforts: at the start, in the order of `system.actuated`; empty: zero.
+            at_end: at the end, linear in between; None: constant.
+
+        Raises:
+            ValueError: efforts of another number or not finite, a duration that is not above zero.
+        """
+        if not duration > 0:
+            raise ValueError(f'expected a duration above zero, found {duration:g} s')
+        start = self._efforts(efforts)
+        end = start if at_end is None else self._efforts(at_end)
+        stops = np.array([self.time, self.time + duration])
+        x = self._x.copy()
+        status, _, reached, _ = self.system.call(
+            x, self._p, stops, self._sample, self.step, stops, start, end, self._how, self._method, self._rank,
+            self._trace, self._a, self._forces,
+        )  # fmt: skip
+        self.status = _run_loops.STATUS[status]
+        self.time = float(reached)
+        if status != _run_loops.DIVERGED:
+            self._x = x
+        return self.status
+
+    def _efforts(self, values: ArrayLike) -> Array:
+        n = len(self.system.actuated)
+        vector = np.asarray(values, dtype=np.float64).reshape(-1)
+        if len(vector) == 0:
+            vector = np.zeros(n)
+        if vector.shape != (n,) or not np.all(np.isfinite(vector)):
+            raise ValueError(f'expected {n} finite efforts, found {vector.tolist()}')
+        return vector.reshape(1, n)
