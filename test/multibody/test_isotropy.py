@@ -31,6 +31,7 @@ D, ANGLE = np.hypot(0.2, 0.3), np.degrees(np.arctan2(0.3, 0.2))
 EXACT_FOUR = rows((45, 0, ANGLE, D), (135, 180, 180 - ANGLE, D), (45, 180, 180 + ANGLE, D), (135, 0, 360 - ANGLE, D))
 
 
+@pytest.mark.pins('saha-1991/6.4/condition')
 @pytest.mark.parametrize(
     ('L', 'two', 'frobenius', 'length', 'values', 'scaled_two', 'scaled_frobenius'),
     [
@@ -62,6 +63,7 @@ def test_the_length_that_makes_a_layout_isotropic_is_found(L, length, sigma):
     assert isotropy_residual(L, characteristic_length(L)) == pytest.approx(np.zeros(6), abs=1e-10)
 
 
+@pytest.mark.pins('saha-1991/6.4/isotropic_angles')
 @pytest.mark.parametrize(('ratio', 'degrees'), [(1.0, 45.0), (2.0, 20.7048110546), (np.sqrt(0.5), 90.0)])
 def test_the_angle_of_the_source_makes_three_wheels_isotropic(ratio, degrees):
     xi = isotropic_angle(ratio)
@@ -72,6 +74,7 @@ def test_the_angle_of_the_source_makes_three_wheels_isotropic(ratio, degrees):
     assert condition_number(matrix) - 1 < 1e-12
 
 
+@pytest.mark.pins('saha-1991/6.4/isotropic_angles')
 def test_wheels_too_near_have_no_isotropic_angle():
     with pytest.raises(ValueError, match='no isotropic angle'):
         isotropic_angle(0.5)

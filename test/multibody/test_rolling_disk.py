@@ -12,6 +12,7 @@ CASES = {'A': (1.0, -0.5), 'B': (1.8, -1.3), 'C': (4.2, -3.7), 'D': (9.6, -9.1)}
 GENERAL = [0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0]
 
 
+@pytest.mark.pins('saha-1991/6.7/steady')
 @pytest.mark.parametrize(
     ('case', 'degrees', 'energy', 'growth'),
     [
@@ -36,6 +37,7 @@ def test_a_disk_that_does_not_turn_stands_upright():
     assert DISK.steady_state(0.0, 3.0)[0] == pytest.approx(0.0, abs=1e-15)
 
 
+@pytest.mark.pins('saha-1991/6.7/general')
 @pytest.mark.parametrize('scheme', SCHEMES)
 def test_every_scheme_gives_the_general_motion_of_the_specification(scheme):
     run = DISK.run(scheme, GENERAL, 0.001, 2000)
@@ -55,6 +57,7 @@ def test_the_euler_scheme_has_the_angles_and_rates_of_the_specification():
     assert run.states[2000, :6] == pytest.approx(expected, abs=1e-7)
 
 
+@pytest.mark.pins('saha-1991/6.7/multiplier_model')
 def test_accelerations_equal_those_of_a_multiplier_model():
     theta, phi, psi, dt, dp, ds = 0.3, 0.4, -0.7, 0.5, 2.0, -3.0
     step = 1e-6
@@ -107,6 +110,7 @@ def test_the_equations_of_motion_are_those_of_lagrange_with_multipliers():
         assert (ahead - back) / 2e-6 == pytest.approx(lagrange_accelerations(theta, phi, dt, dp, ds), abs=1e-5)
 
 
+@pytest.mark.pins('saha-1991/6.8/onset')
 @pytest.mark.parametrize(
     ('scheme', 'seconds'), [('F2', 2.128), ('F3', 2.121), ('D2', 2.485), ('D3', 2.275), ('D4', 2.422), ('I1', 2.289)]
 )
@@ -117,6 +121,7 @@ def test_an_unstable_circle_is_left_when_the_truncation_error_of_the_scheme_has_
     assert run.times[np.argmax(off)] == pytest.approx(seconds, abs=0.05)
 
 
+@pytest.mark.pins('saha-1991/6.8/long')
 def test_the_stable_circle_is_kept_by_all_schemes_and_the_energy_by_matrices_in_the_following_frame():
     start = DISK.steady_state(*CASES['D'])
     for scheme in SCHEMES:
@@ -128,6 +133,7 @@ def test_the_stable_circle_is_kept_by_all_schemes_and_the_energy_by_matrices_in_
     assert np.abs(run.tilt - start[0]).max() < 1e-10
 
 
+@pytest.mark.pins('saha-1991/6.8/energy')
 def test_the_drift_of_quaternions_has_the_printed_digits():
     run = DISK.run('F2', DISK.steady_state(*CASES['D']), 0.007, 379)
     # p. 148 prints 7.60834e-9 J, ten times this disk's (spec F35)
@@ -136,6 +142,7 @@ def test_the_drift_of_quaternions_has_the_printed_digits():
     assert run.energy[-1] - run.energy[0] == pytest.approx(-1.31710e-12, rel=0.02)
 
 
+@pytest.mark.pins('saha-1991/6.8/order')
 def test_the_energy_error_of_a_scheme_falls_with_the_sixth_power_of_the_step():
     start = DISK.steady_state(*CASES['D'])
     errors = []

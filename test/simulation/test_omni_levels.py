@@ -53,6 +53,7 @@ PEAKS = [
 ]
 
 
+@pytest.mark.pins('saha-1991/6.6/peaks')
 @pytest.mark.parametrize(('count', 'driven', 'limited', 'expected', 'effort'), PEAKS)
 def test_peak_torques_on_path_3_are_those_of_the_table(count, driven, limited, expected, effort):
     v = vehicle(count, driven)
@@ -62,6 +63,7 @@ def test_peak_torques_on_path_3_are_those_of_the_table(count, driven, limited, e
     assert integral == pytest.approx(effort, abs=2e-6)
 
 
+@pytest.mark.pins('saha-1991/6.6/plan')
 def test_planned_twists_and_wheel_rates_are_those_of_the_table():
     motion = PATH_3([20.0, 25.0, 52.5])
     assert motion.twist[0] == pytest.approx([0.0261799388, -0.0525204582, 0.1225036319], abs=1e-10)
@@ -73,6 +75,7 @@ def test_planned_twists_and_wheel_rates_are_those_of_the_table():
     assert wheels.roller_rates[1] == pytest.approx([18.6216445, 7.1636580, -25.7853024], abs=1e-7)
 
 
+@pytest.mark.pins('saha-1991/6.6/angles')
 def test_wheel_angles_after_path_3_are_those_of_the_table():
     motion = PATH_3(np.linspace(0.0, 60.0, 601))
     assert wheel_angles(vehicle(3), motion)[0][-1] == pytest.approx([-4.54176, 47.08312, -56.67853], abs=1e-5)
@@ -80,6 +83,7 @@ def test_wheel_angles_after_path_3_are_those_of_the_table():
     assert four == pytest.approx([-58.51043, 61.30321, 61.64447, -58.16917], abs=1e-5)
 
 
+@pytest.mark.pins('saha-1991/6.5/straight')
 @pytest.mark.parametrize(
     ('count', 'direction', 'rates', 'rollers', 'torques'),
     [
@@ -98,6 +102,7 @@ def test_straight_paths_have_the_rates_and_torques_of_the_table(count, direction
     assert drive_torques(v, path([15.0]))[0] == pytest.approx(torques, abs=1e-7)
 
 
+@pytest.mark.pins('saha-1991/6.6/infeasible')
 def test_limits_that_can_not_be_kept_are_reported_with_the_times():
     v = vehicle(4)
     with pytest.raises(NoTorquesError, match='There is no solution at 211 of 301 samples') as refused:
@@ -105,6 +110,7 @@ def test_limits_that_can_not_be_kept_are_reported_with_the_times():
     assert len(refused.value.times) == 211
 
 
+@pytest.mark.pins('saha-1991/6.6/simulation')
 def test_the_torques_drive_the_vehicle_along_the_planned_path():
     v = vehicle(4)
 
