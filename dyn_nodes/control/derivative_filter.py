@@ -50,6 +50,7 @@ class DerivativeFilter:
             raise ValueError('density, gap and deviations: expected finite numbers above 0')
         self.states, self.density, self.gap = states, density, gap
         self.variances = np.square(np.asarray(deviations, dtype=np.float64))
+        self._identity = np.eye(states)
         self._start = np.diag(np.square(np.asarray(start, dtype=np.float64)))
         order = np.arange(states)
         rise = order[None, :] - order[:, None]
@@ -82,12 +83,15 @@ class DerivativeFilter:
         F = self._transition * step**self._powers
         x = F @ self.x
         P = F @ self.covariance @ F.T + self._noise * step**self._noise_powers
-        noise = np.diag(self.variances[rows])
-        gain = np.linalg.solve(P[np.ix_(rows, rows)] + noise, P[rows]).T
+        variances = self.variances[rows]
+        if len(rows) == 1:
+            gain = P[:, rows] / (P[rows[0], rows[0]] + variances[0])
+        else:
+            gain = np.linalg.solve(P[np.ix_(rows, rows)] + np.diag(variances), P[rows]).T
         # Joseph's form: stays positive definite
-        keep = np.eye(self.states)
+        keep = self._identity.copy()
         keep[:, rows] -= gain
-        self.covariance = keep @ P @ keep.T + gain @ noise @ gain.T
+        self.covariance = keep @ P @ keep.T + (gain * variances) @ gain.T
         self.x = x + gain @ (values - x[rows])
         self.time = time
         return self.x

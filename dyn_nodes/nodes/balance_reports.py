@@ -54,6 +54,7 @@ class BalanceReports:
         """Publish one instant: the margins first."""
         for name, margin in balance.margins.items():
             self.margins[name].publish(Float64(data=float(margin.value)))
+        for name, margin in balance.margins.items():
             self.edges[name].publish(labelled_array(balance.names(name), margin.edges))
         self._publish_reactions(balance, stamp)
         self._publish_shape(balance, stamp)

@@ -114,6 +114,7 @@ class StabilityMonitor:
         self.payload = machine.payload.mass if machine.payload else 0.0
         self._gravity = np.array(gravity_vector(machine.gravity, machine.slope if slope is None else slope))
         self._make_filters()
+        self._edge_names: tuple[str, ...] = ()
         self.clear()
 
     def _make_filters(self) -> None:
@@ -254,7 +255,9 @@ class StabilityMonitor:
             normal_loads=footing.normal,
             wheels=points,
             gravity=self.machine.gravity,
+            edge_names=self._edge_names,
         )
+        self._edge_names = support.edge_names  # of wheels that stay where they are on the machine
         forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
         return Balance(
             tuple(wheel.name for wheel in self.machine.wheels),
