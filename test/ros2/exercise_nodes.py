@@ -95,7 +95,7 @@ def run_lockstep(bench: Bench, directory: Path) -> None:
     bench.add(ControllerNode(parameter_overrides=parameters(**shared, task='pick_and_place_recovery')))
     bench.add(HydraulicActuatorNode(parameter_overrides=parameters(**shared)))
     dynamics = bench.add(
-        DynamicsNode(parameter_overrides=parameters(**shared, wait_for=others, duration=0.2, marker_period=0.02))
+        DynamicsNode(parameter_overrides=parameters(**shared, wait_for=others, duration=0.1, marker_period=0.02))
     )
     bench.listen()
     bench.spin(60.0, lambda: dynamics.finished)
@@ -108,7 +108,9 @@ def run_lockstep(bench: Bench, directory: Path) -> None:
 
 def run_realtime(bench: Bench) -> None:
     """Monolithic, driven by teleop, watched by the cockpit; services, parameters, commands good and bad."""
-    dynamics = bench.add(DynamicsNode(parameter_overrides=parameters(**MACHINE, actuation='monolithic')))
+    dynamics = bench.add(
+        DynamicsNode(parameter_overrides=parameters(**MACHINE, actuation='monolithic', exchange_period=0.01))
+    )
     teleop = bench.add(TeleopNode(parameter_overrides=parameters(**MACHINE)))
     viewer = ViewerNode(parameter_overrides=parameters(**MACHINE, port=0))
     bench.nodes.append(viewer)
@@ -158,7 +160,7 @@ def run_realtime(bench: Bench) -> None:
 
 def run_positions(bench: Bench) -> None:
     """The controller's other output, and a refused joint_command."""
-    shared = {**MACHINE, 'mode': 'realtime', 'exchange_period': 0.005}
+    shared = {**MACHINE, 'mode': 'realtime', 'exchange_period': 0.01}
     dynamics = bench.add(DynamicsNode(parameter_overrides=parameters(**shared)))
     controller = bench.add(ControllerNode(parameter_overrides=parameters(**shared, output='joint_command')))
     bench.listen()
