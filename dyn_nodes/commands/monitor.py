@@ -30,6 +30,13 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     check.add_argument('--seeds', metavar='N', type=int, nargs='+', default=[1], help='of the random numbers (1)')
     check.add_argument('--without', choices=('imu', 'velocities'), nargs='+', default=[], help='leave out sensors')
+    check.add_argument(
+        '--stiffness',
+        metavar='FACTOR',
+        type=float,
+        default=1.0,
+        help='what the monitor believes of the suspension, times the truth (1)',
+    )
     check.add_argument('--json', action='store_true', help='print JSON')
     bag = verbs.add_parser(
         'bag',
@@ -85,13 +92,17 @@ def _check(args: argparse.Namespace) -> int:
     from dyn_nodes.studies.measured_run import full_scale
     from dyn_nodes.studies.monitor_check import deviations, replay
 
+    if not 0.1 <= args.stiffness <= 10.0:
+        raise CommandError(f'--stiffness: expected 0.1 to 10, found {args.stiffness:g}')
     results: list[dict[str, Any]] = []
     scale: dict[str, float] = {}
     for name in args.run:
         for seed in args.seeds:
             measured = _measured(name, args.payload, seed)
             scale = scale or full_scale(measured.machine)
-            found = replay(measured, 'imu' not in args.without, 'velocities' not in args.without)
+            found = replay(
+                measured, 'imu' not in args.without, 'velocities' not in args.without, stiffness=args.stiffness
+            )
             for item in deviations(measured, *found):
                 record = {'run': name, 'seed': seed, **vars(item), 'bound': item.bound, 'passed': item.passed}
                 results.append(record)

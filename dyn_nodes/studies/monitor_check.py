@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,13 +54,27 @@ def replay(
     noise: SensorNoise | None = None,
     observer: ObserverSettings | None = None,
     slope: tuple[float, float] | None = None,
+    stiffness: float = 1.0,
 ) -> tuple[Array, dict[str, Array]]:
     """Give a run's measurements to a monitor in the order of their times.
+
+    Args:
+        run: the measurements.
+        use_imu: false: the monitor gets no IMU.
+        use_velocities: false: it gets joint positions alone.
+        noise: that it believes in.
+        observer: its other settings.
+        slope: that it is told.
+        stiffness: times the true stiffness and damping of the suspension: what it believes.
 
     Returns:
         Times (k,) of the reports, s, and margins (k,) by measure.
     """
-    monitor = StabilityMonitor(run.machine, MEASURES, noise, observer=observer, slope=slope)
+    machine = run.machine
+    if stiffness != 1.0:
+        softer = (replace(w, stiffness=stiffness * w.stiffness, damping=stiffness * w.damping) for w in machine.wheels)
+        machine = replace(machine, wheels=tuple(softer))
+    monitor = StabilityMonitor(machine, MEASURES, noise, observer=observer, slope=slope)
     monitor.payload = run.payload
     times: list[float] = []
     values: list[list[float]] = []

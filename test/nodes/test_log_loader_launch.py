@@ -9,11 +9,23 @@ import yaml
 
 from dyn_nodes.launching import find_launch_file
 from dyn_nodes.launching.interpreter import interpret
-from dyn_nodes.nodes import controller_node, dynamics_node, hydraulic_actuator_node
+from dyn_nodes.nodes import (
+    controller_node,
+    dynamics_node,
+    hydraulic_actuator_node,
+    stability_monitor_node,
+    tip_over_governor_node,
+)
 
 DECLARED = {
     module.__name__.rpartition('.')[2]: {declared.name: declared for declared in module.PARAMETERS}
-    for module in (controller_node, dynamics_node, hydraulic_actuator_node)
+    for module in (
+        controller_node,
+        dynamics_node,
+        hydraulic_actuator_node,
+        stability_monitor_node,
+        tip_over_governor_node,
+    )
 }
 
 
@@ -32,6 +44,7 @@ def parameters(file: str = 'log_loader', **arguments: str) -> dict[str, dict[str
     [
         {},
         {'mode': 'lockstep', 'record': 'true', 'bag': '/tmp/bag', 'recovery': 'false', 'duration': '24'},
+        {'governor': 'true', 'monitor': 'true', 'slope': '0.1', 'payload': '3000'},
         {'monolithic': 'true', 'payload': '5100', 'slope': '0', 'cross_slope': '1e-1', 'task': '', 'config': 'a.yaml'},
     ],
 )
@@ -50,6 +63,23 @@ def test_the_dynamics_waits_for_those_that_are_started() -> None:
     assert started['dynamics_node']['wait_for'] == ['controller_node', 'recorder_node']
     assert started['dynamics_node']['actuation'] == 'monolithic'
     assert 'hydraulic_actuator_node' not in started
+
+
+def test_the_governor_stands_between_levers_and_valves() -> None:
+    for governor, topic in (('false', 'valve_commands'), ('true', 'valve_commands_in')):
+        started = interpret(
+            find_launch_file('log_loader.launch.xml'), {'governor': governor, 'viewer': 'true'}
+        ).children
+        rules = {
+            child.name: [word for word in child.command if word.startswith('valve_commands:=')] for child in started
+        }
+        for name in ('controller_node', 'viewer_node'):
+            assert rules[name] == [f'valve_commands:={topic}']
+        assert rules['hydraulic_actuator_node'] == []
+        assert rules.get('tip_over_governor_node', []) == []
+        assert ('tip_over_governor_node' in rules) == (governor == 'true')
+    waited = parameters(governor='true', monitor='true')['dynamics_node']['wait_for']
+    assert {'tip_over_governor_node', 'stability_monitor_node'} <= set(waited)
 
 
 def test_all_nodes_agree_on_machine_mode_and_exchange() -> None:
