@@ -188,7 +188,7 @@ def typestore() -> Any:
     return _definitions().typestore()
 
 
-def drive_clock(node: Node, nanoseconds: int) -> None:
+def drive_clock(node: Any, nanoseconds: int) -> None:
     """Set the time of a node that is itself the source of time (and publishes /clock)."""
     clock = node.get_clock()
     clock._set_ros_time_is_active(True)

@@ -29,6 +29,7 @@ from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.reporting import Reporter, joint_state
 from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.simulation_services import SimulationServices, are_available
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
@@ -140,6 +141,7 @@ class DynamicsNode(OverridableNode):
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/pause', self._on_pause)
         self.create_service(Trigger, '~/step', self._on_step)
+        self.simulation = SimulationServices(self) if are_available() else None
 
     def _publish_description(self) -> None:
         self.description.publish(String(data=self.machine.urdf))
@@ -286,18 +288,22 @@ class DynamicsNode(OverridableNode):
 
     # -- services ----------------------------------------------------------------------------------------------------
 
-    def _on_reset(self, request: Any, response: Any) -> Any:
+    def put_back(self) -> str:
+        """Go back to the initial posture and time 0; return why that is not possible, or ''."""
         try:
             self.plant.reset()
         except NoEquilibriumError as error:
-            response.success, response.message = False, str(error)
-            return response
+            return str(error)
         self._target = None
         self.health.fault = ''
         self.finished = False
         self.pacer.restart()
         self.event('reset', 'back to the initial posture')
-        response.success, response.message = True, 'back to the initial posture'
+        return ''
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        failure = self.put_back()
+        response.success, response.message = not failure, failure or 'back to the initial posture'
         return response
 
     def _on_pause(self, request: Any, response: Any) -> Any:

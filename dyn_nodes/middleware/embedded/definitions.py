@@ -22,4 +22,5 @@ SERVICES = {
 #: Default values that message definitions give and the store drops: type -> field -> value.
 DEFAULTS: dict[str, dict[str, object]] = {
     'geometry_msgs/msg/Quaternion': {'w': 1.0},
+    'simulation_interfaces/srv/StepSimulation_Request': {'steps': 1},
 }

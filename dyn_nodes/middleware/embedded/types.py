@@ -17,6 +17,7 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.base import normalize_fieldname
 
+from . import simulation_interfaces
 from .codec import DTYPES, Codec
 from .definitions import DEFAULTS, SERVICES
 
@@ -262,6 +263,10 @@ def service(name: str) -> Any:
     found = _services.get(full)
     if found is not None:
         return found
+    if full in simulation_interfaces.SERVICES:
+        for kind, text in simulation_interfaces.MESSAGES.items():
+            register_message(kind, text)
+        return register_service(full, simulation_interfaces.SERVICES[full])
     if full in SERVICES:
         return register_service(full, SERVICES[full])
     close = difflib.get_close_matches(full, [*SERVICES, *_services], 3)
@@ -282,7 +287,7 @@ def known_messages() -> list[str]:
 
 def known_services() -> list[str]:
     """Return the names of all service types."""
-    return sorted({*SERVICES, *_services})
+    return sorted({*SERVICES, *simulation_interfaces.SERVICES, *_services})
 
 
 def type_hash(name: str) -> str:

@@ -1,0 +1,195 @@
+"""The services of simulation_interfaces, over what the dynamics node has: pause, reset, step and the base's state.
+
+Offered where the package is installed, and on the embedded runtime, which has the definitions itself. Not served:
+spawning, worlds, setting an entity's state. An entity's acceleration is left zero.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.middleware import RUNTIME, Clock, ClockType, Future, service
+from dyn_nodes.nodes.stamps import stamp_of
+
+if TYPE_CHECKING:
+    from dyn_nodes.nodes.dynamics_node import DynamicsNode
+
+PACKAGE = 'simulation_interfaces'
+UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED = range(5)
+ALREADY, INCORRECT_TRANSITION = 101, 103
+STOPPED, PLAYING, PAUSED, QUITTING, NO_WORLD, LOADING = range(6)
+TIME_AND_STATE = 3
+ROBOT = 1
+ENTITY_STATE, RESET, GET_STATE, SET_STATE, PAUSE, STEP_ONE, STEP_MANY = 10, 20, 24, 25, 26, 31, 32
+POLL_PERIOD = 0.001
+AT_ONCE = 200
+"""Steps of a monolithic machine after which others get their turn."""
+
+
+def are_available() -> bool:
+    """Tell whether the services' definitions are there."""
+    return RUNTIME == 'embedded' or importlib.util.find_spec(PACKAGE) is not None
+
+
+class SimulationServices:
+    """The services, under the node's own name (`~/step_simulation`).
+
+    Args:
+        node: the dynamics node.
+    """
+
+    def __init__(self, node: DynamicsNode) -> None:
+        self.node = node
+        self._is_stopped = False
+        self._is_stepping = False
+        for name, answer in (
+            ('GetSimulatorFeatures', self._features),
+            ('GetSimulationState', self._get_state),
+            ('SetSimulationState', self._set_state),
+            ('StepSimulation', self._step),
+            ('ResetSimulation', self._reset),
+            ('GetEntityState', self._entity_state),
+            ('GetEntities', self._entities),
+        ):
+            topic = re.sub(r'(?<!^)([A-Z])', r'_\1', name).lower()
+            node.create_service(service(f'{PACKAGE}/srv/{name}'), f'~/{topic}', answer)
+
+    @property
+    def state(self) -> int:
+        """The state of the simulation."""
+        if self.node.finished:
+            return QUITTING
+        if not self.node.pacer.paused:
+            self._is_stopped = False
+            return PLAYING
+        return STOPPED if self._is_stopped else PAUSED
+
+    def _features(self, request: Any, response: Any) -> Any:
+        features = [ENTITY_STATE, RESET, GET_STATE, SET_STATE, PAUSE, STEP_ONE]
+        response.features.features = features if self.node.lockstep else [*features, STEP_MANY]
+        response.features.custom_info = 'a step is one exchange_period; reset puts time and state back together'
+        return response
+
+    def _get_state(self, request: Any, response: Any) -> Any:
+        response.state.state = self.state
+        response.result.result = OK
+        return response
+
+    def _set_state(self, request: Any, response: Any) -> Any:
+        wanted, present = request.state.state, self.state
+        if wanted not in (STOPPED, PLAYING, PAUSED, QUITTING):
+            return _answer(response, UNSUPPORTED, f'state {wanted} is not supported: the machine is always loaded')
+        if wanted == present:
+            return _answer(response, ALREADY, 'the simulation is in this state already')
+        if present == QUITTING:
+            return _answer(response, INCORRECT_TRANSITION, 'the simulation has come to its end')
+        if self._is_stepping:
+            return _answer(response, INCORRECT_STATE, 'steps are being taken')
+        if wanted == QUITTING:
+            self.node.finish()
+            return _answer(response, OK)
+        self.node.pacer.pause(wanted != PLAYING)
+        self._is_stopped = wanted == STOPPED
+        return self._put_back(response) if wanted == STOPPED else _answer(response, OK)
+
+    def _put_back(self, response: Any) -> Any:
+        failure = self.node.put_back()
+        return _answer(response, FAILED if failure else OK, failure)
+
+    def _reset(self, request: Any, response: Any) -> Any:
+        if request.scope and request.scope & TIME_AND_STATE != TIME_AND_STATE:
+            return _answer(response, UNSUPPORTED, 'time and state are put back together: scope 0, 3 or 255')
+        if self._is_stepping:
+            return _answer(response, INCORRECT_STATE, 'steps are being taken')
+        return self._put_back(response)
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    async def _step(self, request: Any, response: Any) -> Any:
+        refused = self._why_not_step(request.steps)
+        if refused is not None:
+            return _answer(response, *refused)
+        self._is_stepping = True
+        try:
+            for count in range(request.steps):
+                before = self.node.plant.time
+                self.node.pacer.single_step()
+                if self.node.plant.time <= before:
+                    return _answer(response, FAILED, f'after {count} steps: no command for this instant yet')
+                if not self.node.lockstep and count + 1 < request.steps:
+                    await self._let_others_answer(count)
+        finally:
+            self._is_stepping = False
+        return _answer(response, OK)
+
+    def _why_not_step(self, steps: int) -> tuple[int, str] | None:
+        if self._is_stepping:
+            return INCORRECT_STATE, 'steps are being taken'
+        if self.node.lockstep and steps > 1:
+            return UNSUPPORTED, 'in lockstep one step at a time: each needs the efforts of its instant'
+        if self.state not in (PAUSED, STOPPED):
+            return FAILED, 'pause first: steps are taken only while paused'
+        self._is_stopped = False
+        return None
+
+    async def _let_others_answer(self, count: int) -> None:
+        """Wait for the efforts that follow from the step, or for as long as the node waits for them anyway."""
+        node = self.node
+        if node.monolithic and (count + 1) % AT_ONCE:
+            return
+        answered = Future()
+        before, until = node.commands, time.monotonic() + node.pacer.patience
+
+        def look() -> None:
+            is_due = node.monolithic or node.commands != before or time.monotonic() > until
+            if is_due and not answered.done():
+                answered.set_result(None)
+
+        timer = node.create_timer(POLL_PERIOD, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        try:
+            await answered
+        finally:
+            node.destroy_timer(timer)
+
+    # -- the machine as an entity ------------------------------------------------------------------------------------
+
+    def _entity_state(self, request: Any, response: Any) -> Any:
+        node = self.node
+        if request.entity != node.machine.name:
+            return _answer(response, NOT_FOUND, f'no entity {request.entity!r}; there is {node.machine.name!r}')
+        from scipy.spatial.transform import Rotation
+
+        position, quaternion = node.plant.base_pose()
+        turn = Rotation.from_quat(quaternion)
+        state = response.state
+        state.header.stamp, state.header.frame_id = stamp_of(node.plant.time), node.values['world_frame']
+        _fill(state.pose.position, position)
+        _fill(state.pose.orientation, quaternion)
+        for target, velocity in zip((state.twist.linear, state.twist.angular), node.plant.base_twist()):
+            _fill(target, turn.apply(velocity))
+        return _answer(response, OK)
+
+    def _entities(self, request: Any, response: Any) -> Any:
+        filters = request.filters
+        if len(filters.tags.tags) or len(filters.bounds.points):
+            return _answer(response, UNSUPPORTED, 'entities are not filtered by tags or bounds')
+        try:
+            is_named = re.search(filters.filter, self.node.machine.name) is not None
+        except re.error as error:
+            return _answer(response, FAILED, f'filter: {error}')
+        is_meant = not len(filters.categories) or any(item.category == ROBOT for item in filters.categories)
+        response.entities = [self.node.machine.name] if is_named and is_meant else []
+        return _answer(response, OK)
+
+
+def _answer(response: Any, result: int, text: str = '') -> Any:
+    response.result.result, response.result.error_message = result, text
+    return response
+
+
+def _fill(target: Any, values: Any) -> None:
+    for name, value in zip(('x', 'y', 'z', 'w'), values):
+        setattr(target, name, float(value))
