@@ -1,0 +1,85 @@
+"""Holonomic or not, and the loops of a graph (saha-1991, spec 2.1, 2.9, 6.1)."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from dyn_nodes.constraints.classification import classify, fundamental_loops
+
+
+def disk(theta, r=0.5):
+    """Rolling disk: tilt, heading, spin, x, y (eq. 1.4)."""
+    s, c, sp, cp = ca.sin(theta[0]), ca.cos(theta[0]), ca.sin(theta[1]), ca.cos(theta[1])
+    return ca.vertcat(
+        ca.horzcat(r * c * sp, r * s * cp, r * cp, 1, 0), ca.horzcat(-r * c * cp, r * s * sp, r * sp, 0, 1)
+    )
+
+
+def two_wheels(theta, r=0.05, length=0.4):
+    """Axle with two wheels: heading, x, y, both wheel angles."""
+    s, c = ca.sin(theta[0]), ca.cos(theta[0])
+    return ca.vertcat(
+        ca.horzcat(1, 0, 0, -r / length, r / length),
+        ca.horzcat(0, 1, 0, -0.5 * r * s, -0.5 * r * s),
+        ca.horzcat(0, 0, 1, 0.5 * r * c, 0.5 * r * c),
+    )
+
+
+def omni(theta):
+    """Three omnidirectional wheels of table 4.1: heading, x, y, wheel angles."""
+    s, c = ca.sin(theta[0]), ca.cos(theta[0])
+    rows = []
+    for k, (a, b) in enumerate(((10.0, 0.0), (-5.0, 5 * 3**0.5), (-5.0, -5 * 3**0.5))):
+        unit = [0.0, 0.0, 0.0]
+        unit[k] = -1.0
+        rows.append(ca.horzcat(-3.0, a * c - b * s, a * s + b * c, *unit))
+    return ca.vertcat(*rows)
+
+
+@pytest.mark.pins('saha-1991/6.1/structure')
+@pytest.mark.parametrize(
+    ('rows', 'count', 'independent', 'growth', 'holonomic', 'nonholonomic'),
+    [
+        (disk, 5, (0, 1, 2), (3, 4, 5), 0, 2),
+        (two_wheels, 5, (3, 4), (2, 3, 4), 1, 2),
+        (omni, 6, (0, 1, 2), (3, 5), 1, 2),
+    ],
+)
+def test_vehicles_are_classified_by_what_their_motions_reach(rows, count, independent, growth, holonomic, nonholonomic):
+    point = np.linspace(0.2, 0.9, count)
+    found = classify(rows, count, point, independent)
+    assert found.growth == growth
+    assert (found.holonomic, found.nonholonomic) == (holonomic, nonholonomic)
+    assert found.degrees_of_freedom == len(independent)
+    assert found.configurations == growth[-1]
+
+
+def test_rows_that_integrate_together_are_holonomic_though_each_alone_looks_otherwise():
+    # x dy = 0 scaled by a function: dz - y dx = 0 with dx = 0
+    found = classify(
+        lambda q: ca.vertcat(ca.horzcat(-q[1], 0, 1), ca.horzcat(1, 0, 0)), 3, [0.3, 0.4, 0.5], independent=(1,)
+    )
+    assert (found.holonomic, found.nonholonomic) == (2, 0)
+
+
+def test_rates_that_do_not_determine_the_others_are_refused():
+    with pytest.raises(ValueError, match='do not determine the others'):
+        classify(two_wheels, 5, np.linspace(0.2, 0.9, 5), (1, 2))
+
+
+@pytest.mark.pins('saha-1991/6.1/structure')
+def test_the_caster_vehicle_has_two_independent_loops():
+    edges = [('B', 'R1'), ('B', 'R2'), ('B', 'F'), ('R1', 'P'), ('R2', 'P'), ('P', 'L'), ('L', 'F')]
+    loops = fundamental_loops(edges)
+    assert len(loops) == len(edges) - 6 + 1 == 2
+    joined = {frozenset(edge) for edge in edges}
+    for loop in loops:
+        assert len(set(loop)) == len(loop)
+        assert all(frozenset(pair) in joined for pair in zip(loop, [*loop[1:], loop[0]]))
+
+
+def test_a_graph_in_two_parts_is_refused():
+    with pytest.raises(ValueError, match='found c, d apart from a'):
+        fundamental_loops([('a', 'b'), ('c', 'd')])
