@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from log_loader_tasks import P3D, STILL, WEIGHT, WHEELS, run
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.simulation import NoEquilibriumError, Settings, System, initial_state, settle
 from dyn_nodes.simulation.assembly import gravity_vector
 
@@ -175,3 +177,24 @@ def test_virtual_chain_runs_as_the_quaternion_base(system, chain):
         np.testing.assert_allclose(
             theirs.output(f'{wheel}/normal_force'), ours.output(f'{wheel}/normal_force'), atol=1.0
         )
+
+
+def test_a_machine_settles_whose_wheels_are_on_a_link_above_the_root(tmp_path):
+    """As TIAGo's: a massless root on the floor, a body above it, wheels of one length on springs of their own."""
+    inertia = '<inertia ixx="1" iyy="2" izz="2" ixy="0" ixz="0" iyz="0"/>'
+    body = f'<link name="body"><inertial><origin xyz="0.05 -0.04 0.2"/><mass value="60"/>{inertia}</inertial></link>'
+    joint = '<joint name="up" type="fixed"><parent link="root"/><child link="body"/><origin xyz="0 0 0.1"/></joint>'
+    (tmp_path / 'cart.urdf').write_text(f'<robot name="cart"><link name="root"/>{body}{joint}</robot>')
+    places = {'a': (0.2, -0.15), 'b': (0.2, 0.15), 'c': (-0.2, -0.15), 'd': (-0.2, 0.15)}
+    wheels = ''.join(f'  {name}: {{link: body, position: [{x}, {y}, 0.0]}}\n' for name, (x, y) in places.items())
+    (tmp_path / 'cart.yaml').write_text(
+        'base: {attachment: free}\n'
+        'defaults: {wheel: {stiffness: 3.0e+4, damping: 300.0, free_length: 0.1}}\n'
+        f'wheels:\n{wheels}'
+    )
+    cart = load_machine(tmp_path / 'cart.urdf', tmp_path / 'cart.yaml')
+    system = System(cart)
+    pose, _, holding = settle(system, system.parameters())
+    stance = static_stance(cart)
+    np.testing.assert_allclose(pose[2:5], [stance.height, stance.roll, stance.pitch], atol=1e-9)
+    np.testing.assert_allclose(holding[:6], 0.0, atol=1e-6)
