@@ -101,6 +101,37 @@ def test_a_signal_ends_a_node_in_the_middle_of_its_work(number: int, start_stric
     assert 'Traceback' not in log.read_text()
 
 
+@pytest.mark.slow
+def test_the_commands_work_on_rclpy_too(start_strict: Callable, tmp_path: Path) -> None:
+    words = '-m dyn_nodes.nodes.teleop_node --ros-args -p machine:=log_loader'
+    node = start_strict('teleop', *words.split())
+    log = tmp_path / 'teleop.log'
+    deadline = time.monotonic() + 120.0
+    while 'to drive' not in log.read_text():
+        assert node.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    for number, (command, expected) in enumerate(
+        {
+            'topic list -t': '/valve_commands [std_msgs/msg/Float64MultiArray]',
+            'topic info /valve_commands -v': 'teleop_node',
+            'topic echo /diagnostics --once': 'dead-man button is not held',
+            'node list': '/teleop_node',
+            'node info /teleop_node': '/joy: sensor_msgs/msg/Joy',
+            'service list': '/teleop_node/set_parameters',
+            'param list /teleop_node': 'rate',
+            'param get /teleop_node rate': '50.0',
+            'param set /teleop_node rate 60.0': 'read',
+            'param describe /teleop_node rate': 'Hz',
+            'param dump /teleop_node': 'rate: 50.0',
+        }.items()
+    ):
+        asked = start_strict(f'command_{number}', '-m', 'dyn_nodes.cli', *command.split())
+        text = wait(asked, tmp_path / f'command_{number}.log', 60.0)
+        assert expected in text, f'{command}: {text}'
+        assert 'Traceback' not in text, f'{command}: {text}'
+
+
 # -- the stand-in itself ---------------------------------------------------------------------------------------------
 
 
