@@ -237,3 +237,5 @@ class RealTime(Pacer):
         """Start again from the wall clock's present time."""
         super().restart()
         self._origin = time.monotonic()
+        if self.paused:
+            self.node.announce()  # no tick will: others must see where the machine is

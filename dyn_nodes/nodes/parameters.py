@@ -219,6 +219,3 @@ def _validation(place: str, kind: type, rules: dict[str, Any]) -> tuple[Any, Any
             raise ParameterFileError(f'{place_of_rule}: expected {count} of {kind.__name__}, found {arguments!r}')
         low, high = arguments if count == 2 else (arguments[0], GREATEST[kind])
     return low, high, choices
-
-
-MACHINE, TIMING = (tuple(_parse(f'{SHARED}.yaml', '', _load(SHARED)[group])) for group in ('machine', 'timing'))

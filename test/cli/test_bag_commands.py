@@ -58,7 +58,7 @@ def finish(process: subprocess.Popen, number: int | None = None, status: int = 0
     """Return standard output, or standard error after a failure."""
     if number is not None:
         process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=120)
     assert 'Traceback' not in errors, errors
     assert process.returncode == status, (output, errors)
     return output if status == 0 else errors

@@ -33,7 +33,7 @@ def run(*args: str, status: int = 0) -> str:
     """Output of a command that ends with a status: standard output, or standard error after a failure."""
     process = start(*args)
     try:
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=120)
     finally:
         process.kill()
     assert 'Traceback' not in errors, errors
@@ -188,7 +188,7 @@ class TestWithANode:
         )  # fmt: skip
         assert output.startswith('publishing #1: ')
         assert '#2' not in output
-        heard, _ = listener.communicate(timeout=20)
+        heard, _ = listener.communicate(timeout=120)
         (document,) = [d for d in yaml.safe_load_all(heard) if d is not None]
         assert document['position'] == [1.0, 0.2]
         assert abs(document['header']['stamp']['sec'] - time.time()) < 60
