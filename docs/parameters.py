@@ -6,6 +6,7 @@ python docs/parameters.py            writes docs/parameters.md
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, nodes_with_parameters
@@ -40,7 +41,7 @@ def _row(cells: object) -> str:
 
 
 def _cells(declared: Declared) -> list[str]:
-    name = declared.name.replace(f'{MAP}joints', '<joint>')
+    name = re.sub(rf'{MAP}(\w+)s', r'<\1>', declared.name)
     live = '' if declared.read_only else 'live'
     return [f'`{name}`', declared.type, _value(declared), declared.unit, _range(declared), live, declared.description]
 
