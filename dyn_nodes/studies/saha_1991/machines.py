@@ -1,0 +1,31 @@
+"""The vehicles of tables 4.1 to 4.3 and 5.1."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
+
+FOUR_ROWS = ((45, 0, 56.3, 0.36), (135, 180, 123.7, 0.36), (45, 180, 236.3, 0.36), (135, 0, 303.7, 0.36))
+ISOTROPIC_ROWS = ((45, 0, -45, 0.3), (45, 90, 45, 0.3), (-135, 180, 135, 0.3), (-135, 270, 225, 0.3))
+SIX_ANGLES = (90, 210, 330, 30, 150, 270)
+
+
+def omni_wheel(roller: float, hub: float, direction: float, distance: float, driven: bool = True) -> OmniWheel:
+    """Return a wheel of the tables: angles in degrees, distance in m."""
+    alpha, beta, delta = np.deg2rad([roller, hub, direction])
+    return OmniWheel(alpha, beta, delta, distance, 0.1, 0.01, 2.0, 0.01, 0.00515, driven)
+
+
+def vehicle(count: int, driven: Collection[int] | None = None) -> OmniVehicle:
+    """Return the vehicle with 3, 4 or 6 wheels.
+
+    Args:
+        count: of wheels.
+        driven: numbers of the driven wheels, from 1; all of them where None.
+    """
+    rows = FOUR_ROWS if count == 4 else tuple((90, b, b, 0.3) for b in SIX_ANGLES[:count])
+    wheels = [omni_wheel(*row, driven=driven is None or k in driven) for k, row in enumerate(rows, 1)]
+    return OmniVehicle(wheels, *((37.0, 1.6033) if count == 4 else (32.0, 1.7067)))
