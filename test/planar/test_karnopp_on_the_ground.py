@@ -45,3 +45,10 @@ def test_the_product_is_the_reading_with_all_on_the_ground(monkeypatch):
     ours = simulate(Case(P2, 'friction', friction='karnopp', arm='ground'))
     expected = result(Reading('ground', 'ground', 'ground'), P2, monkeypatch)
     assert [ours.peak, ours.slide, ours.friction] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_the_step_is_not_what_parts_them():
+    runs = [simulate(Case(P1, 'friction', friction='karnopp', arm='ground', step=step)) for step in (5e-4, 2e-4, 1e-4)]
+    for run in runs:
+        assert [run.peak, run.slide] == pytest.approx([14.311, 0.307], rel=1e-3)

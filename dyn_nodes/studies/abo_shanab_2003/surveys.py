@@ -13,6 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,26 +169,30 @@ def friction_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
     return Survey(count, len(cases), shares, {})
 
 
-def friction_level_survey(run: Mapper, count: int, seed: int = 267) -> Survey:
+def friction_level_survey(
+    run: Mapper,
+    count: int,
+    seed: int = 267,
+    levels: Sequence[float] = FRICTION_LEVELS,
+    change: float = CHANGE,
+) -> Survey:
     """Level of friction, LuGre, the printed lever arm (E7).
 
-    An interior extremum is one at an inner level, beyond both ends of the sweep by more than half a per cent; the
-    specification does not print what it counted.
+    An interior extremum is one at an inner level, beyond both ends of the sweep by more than `change`; what the
+    specification counted, and over which levels, it does not print.
     """
     cases, _ = _kept(run, count, seed)
     changes: dict[str, dict[str, Any]] = {
-        f'{level:g}': {'contact': 'friction', 'friction': 'lugre', 'arm': 'source', 'static': level}
-        for level in FRICTION_LEVELS
+        f'{level:g}': {'contact': 'friction', 'friction': 'lugre', 'arm': 'source', 'static': level} for level in levels
     }
     peaks = np.array([[r.peak for r in results] for results in _variants(run, cases, changes).values()])
-    # kept are those that rock and return without skidding; on slippery ground some overturn
-    rough, usual, ends = peaks[0], peaks[FRICTION_LEVELS.index(0.05)], peaks[[0, -1]]
+    rough, usual, ends = peaks[0], peaks[list(levels).index(0.05)], peaks[[0, -1]]
     inner = peaks[1:-1]
     shares = {
         'smaller': _share('peak at 0.05 smaller than at 0.9', usual < (1.0 - CHANGE) * rough, 0.28, 267),
         'larger': _share('peak at 0.05 larger than at 0.9', usual > (1.0 + CHANGE) * rough, 0.42, 267),
-        'minimum': _share('interior minimum', inner.min(axis=0) < (1.0 - CHANGE) * ends.min(axis=0), 0.02, 267),
-        'maximum': _share('interior maximum', inner.max(axis=0) > (1.0 + CHANGE) * ends.max(axis=0), 0.33, 267),
+        'minimum': _share('interior minimum', inner.min(axis=0) < (1.0 - change) * ends.min(axis=0), 0.02, 267),
+        'maximum': _share('interior maximum', inner.max(axis=0) > (1.0 + change) * ends.max(axis=0), 0.33, 267),
     }
     return Survey(count, len(cases), shares, {})
 
@@ -256,6 +261,7 @@ SURVEYS: dict[str, Callable[..., Survey]] = {
     'contact': contact_survey,
     'friction': friction_survey,
     'level': friction_level_survey,
+    'level_to_0.04': partial(friction_level_survey, levels=(0.9, 0.3, 0.2, 0.1, 0.07, 0.05, 0.04), change=0.0),
     'spatial': spatial_survey,
 }
 
