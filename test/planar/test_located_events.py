@@ -189,7 +189,7 @@ def test_reliefs_of_the_hybrid_models_are_observed_and_change_nothing():
         assert coarse.time == pytest.approx(fine.time, abs=1e-6)
 
 
-@pytest.mark.parametrize('contact', ['rigid', 'no_skid', 'middle_held'])
+@pytest.mark.parametrize('contact', ['rigid', 'no_skid', pytest.param('middle_held', marks=pytest.mark.slow)])
 def test_every_hybrid_model_lets_the_payload_go_at_a_time_and_at_a_tilt(contact):
     model = hybrid_model(contact, 'literal')
     times = np.arange(1101) * 0.01

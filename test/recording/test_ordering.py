@@ -79,3 +79,20 @@ def test_arrival_order_between_topics_does_not_matter(stamps, random, checkpoint
         return written + hold.due(1.0) + hold.due(2.0)
 
     assert record(True) == record(False)
+
+
+def test_what_two_nodes_say_on_one_topic_at_one_instant_stands_in_one_order():
+    """`events` has several publishers, also in a namespace: which of them arrives first must not show in a bag."""
+    said = [b'dynamics_node: lift_off', b'hydraulic_actuator_node: relief_open']
+    for topic in ('/events', '/machine/events', '/diagnostics'):
+        written = []
+        for order in (said, said[::-1]):
+            hold = HoldBack()
+            for data in order:
+                hold.add(5 * MS, topic, 1, 5 * MS, data)
+            written.append([entry[3] for entry in hold.all()])
+        assert written[0] == written[1] == said
+    hold = HoldBack()
+    for data in said[::-1]:
+        hold.add(5 * MS, '/joint_states', 1, 5 * MS, data)
+    assert [entry[3] for entry in hold.all()] == said[::-1]
