@@ -18,7 +18,8 @@ FLAGS = {'contract', 'nsz', 'reassoc'}
 kernel = kernels_of(__file__, fastmath=FLAGS)
 OPERATOR, REDUCED = 0, 1
 SINGULAR, CONTRADICTORY = -1, -2
-"""Results of `accelerate` in place of a rank: a motion without mass; dependent rows that ask for different motions."""
+"""Results of `accelerate` in place of a rank: a motion without mass; CONTRADICTORY less the rank: dependent rows that
+ask for different motions."""
 PIVOT = 1e-13
 AGREEMENT = 1e-6
 
@@ -198,7 +199,7 @@ def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool,
         for k in range(rank):
             total += B[i, k] * a[k]
         if abs(total) > AGREEMENT * largest:
-            return CONTRADICTORY
+            return CONTRADICTORY - rank
     reflect(V, rank, a)
     free = n - rank
     N, MN = np.zeros((free, n)), np.empty((free, n))
@@ -271,7 +272,7 @@ def accelerate(
                     for k in range(n):
                         total += Z[i, k] * Z[j, k]
                     Lambda[i, j] = total
-            if cholesky(Lambda, PIVOT) == m:
+            if cholesky(Lambda, max(PIVOT, tolerance * tolerance)) == m:
                 forward(Lambda, multipliers, m)
                 backward(Lambda, multipliers, m)
                 for i in range(m):

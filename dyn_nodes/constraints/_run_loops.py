@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.constraints._dense_loops import CONTRADICTORY as DISAGREE
 from dyn_nodes.constraints._dense_loops import FLAGS, SINGULAR, accelerate
 from dyn_nodes.loops import kernels_of
 
@@ -89,11 +90,13 @@ def segment_input(t: float, k: int, edges: Any, starts: Any, ends: Any, u: Any) 
 
 
 @kernel
-def failure(rank: int) -> int:
-    """Return the status of a rank that is not the one at the start."""
-    if rank >= 0:
-        return RANK_CHANGED
-    return SINGULAR_MOTION if rank == SINGULAR else CONTRADICTORY
+def failure(found: int, rank: int) -> Any:
+    """Return the status of a result that is not the rank at the start, and the rank found."""
+    if found == SINGULAR:
+        return SINGULAR_MOTION, rank
+    if found <= DISAGREE:
+        found = DISAGREE - found
+    return (CONTRADICTORY if found == rank else RANK_CHANGED), found
 
 
 @kernel
@@ -166,7 +169,8 @@ def run(
                     multipliers,
                 )
                 if found != rank:
-                    return failure(found), kept, t, found
+                    status, found = failure(found, rank)
+                    return status, kept, t, found
                 if stage > 0:
                     continue
                 if keep:

@@ -126,6 +126,21 @@ class ConstrainedRun:
         """(t, m) J v - sigma, m/s or rad/s."""
         return self._monitor['slip']
 
+    @cached_property
+    def condition(self) -> Array:
+        """(t,) condition number of the independent rows.
+
+        Where it rises without bound the mechanism comes to a position in which rows depend on each other. Forces grow
+        there in proportion, and so does the share of the integrator's drift in them: look at this before believing a
+        peak.
+        """
+        numbers = self.p.copy()
+        found = np.empty(len(self.times))
+        for k, (time, q, v) in enumerate(zip(self.times, self.q, self.v)):
+            numbers[0] = time
+            found[k] = Subspaces(self.system.blocks.at(q, v, numbers).J).condition
+        return found
+
 
 @dataclass(frozen=True)
 class Stabilization:
@@ -234,7 +249,8 @@ class ConstrainedSystem:
             step: s.
             method: `operator` (independent rows, regular mass matrix), `reduced`, or the first that applies.
             stabilization: None: off.
-            tolerance: relative, of the rank.
+            tolerance: relative, of the rank; a larger one, such as 1e-2, ends the run at some distance from a position
+                in which rows depend on each other.
 
         Raises:
             ValueError: vectors of another length, times that do not rise, a step that is not above zero.

@@ -345,6 +345,23 @@ def test_a_rank_that_changes_ends_the_run_with_the_reason():
     assert system.run(beside, [1.0, -2.0, -0.8 * np.cos(0.3)], [0.0, 0.2]).status == 'done'
 
 
+@pytest.mark.parametrize('method', ['operator', 'reduced'])
+def test_a_wider_tolerance_stops_before_rows_depend(method):
+    """A parallelogram swings through its flat position: between two steps, unless the run is told to keep away."""
+    model = models.four_bar()
+    system = ConstrainedSystem('four_bar', model.blocks(), ('crank_1',))
+    torque = Inputs.constant({'crank_1': 4.0})
+    times = np.linspace(0, 0.7, 71)
+    through = system.run(model.q, model.v, times, torque, step=1e-3, method=method)
+    assert through.status == 'done'
+    assert through.condition.max() > 20 * through.condition[0]
+    kept = system.run(model.q, model.v, times, torque, step=1e-3, method=method, tolerance=2e-2)
+    assert kept.status == 'rank changed'
+    assert 0.5 < kept.end < 0.61
+    assert 'from 6 to 5' in kept.detail
+    assert kept.condition.max() < through.condition.max()
+
+
 def test_a_contact_that_would_pull_ends_the_run():
     """A ball on a table that is pulled away downwards with more than g."""
     builder = TreeBuilder()

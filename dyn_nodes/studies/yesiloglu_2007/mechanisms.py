@@ -88,25 +88,27 @@ def _pseudo_joints(s: StudyRun) -> None:
 
 
 def _four_bar_run(s: StudyRun) -> None:
-    model = models.four_bar()
-    system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
-    times = np.linspace(0.0, 2.0, 201)
-    torque = Inputs.constant({'crank_1': models.CRANK_TORQUE})
-    run = system.run(model.q, model.v, times, torque, step=1e-3)
-
     def rate(_: float, x: Array) -> list[float]:
         return [float(x[1]), parallelogram_acceleration(float(x[0]))]
 
+    # where the parallelogram lies flat it could fold over: rows depend there, and the run ends before
     start = [models.CRANK_ANGLE, models.CRANK_RATE]
-    witness = solve_ivp(rate, (0.0, 2.0), start, 'DOP853', times, rtol=1e-12, atol=1e-12)
-    # where the parallelogram lies flat it could fold over: the rank drops there, and the comparison ends before
-    flat = np.flatnonzero(np.abs(np.sin(witness.y[0])) < 0.05)
+    times = np.linspace(0.0, 2.0, 201)
+    witness = solve_ivp(rate, (0.0, 2.0), start, 'DOP853', times, rtol=1e-12, atol=1e-12).y
+    flat = np.flatnonzero(np.abs(np.sin(witness[0])) < 0.05)
     until = int(flat[0]) if len(flat) else len(times)
-    apart = float(np.abs(run.position('crank_1')[:until] - witness.y[0][:until]).max())
+    model = models.four_bar()
+    system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
+    torque = Inputs.constant({'crank_1': models.CRANK_TORQUE})
+    run = system.run(model.q, model.v, times[:until], torque, step=1e-3)
+    apart = float(np.abs(run.position('crank_1') - witness[0][:until]).max())
     s.near('crank angle before it lies flat, against the closed form, rad', 'spec 6.6', 0.0, apart, absolute=1e-9)
-    balance = float(np.abs(run.energy_balance[:until]).max())
-    s.near('energy less work, J', 'C19', 0.0, balance, absolute=1e-9)
-    s.note(f'The crank lies flat after {times[until - 1]:.2f} s; there a parallelogram can fold over, and rows depend.')
+    s.near('energy less work, J', 'C19', 0.0, float(np.abs(run.energy_balance).max()), absolute=1e-9)
+    s.rising('condition number of the rows, towards the flat position', 'C1', list(run.condition[-5:]))
+    s.note(
+        f'The run ends at {run.end:.2f} s, shortly before the crank lies flat: there a parallelogram can fold over, '
+        'rows depend on each other, and the axial force of the coupler grows without bound.'
+    )
     s.figure('motion', 'Crank and forces on the coupler', lambda: _motion(run, 'crank_1', ('grasp_1', 'grasp_2')))
 
 
