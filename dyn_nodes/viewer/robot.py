@@ -279,4 +279,4 @@ def _main_colour(mesh: Any) -> Any:
         colour = np.asarray(mesh.visual.to_color().main_color, dtype=np.float64) / 255.0
     except Exception:
         return None
-    return tuple(float(c) for c in colour)
+    return tuple(float(c) for c in colour) if colour.shape == (4,) else None  # a scalar where a mesh has none

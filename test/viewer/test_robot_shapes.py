@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.metadata
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.share import folders_above
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.viewer.geometry import ground_rotation, roll_pitch, shortest_turn, yaw_of
 from dyn_nodes.viewer.robot import RobotError, load_robot
@@ -131,3 +133,16 @@ def test_the_shortest_turn_also_turns_round():
     down = np.array([0.0, 0.0, -1.0])
     assert shortest_turn(-down, down).apply(-down) == pytest.approx(down)
     assert shortest_turn(down, down).magnitude() == 0.0
+
+
+@pytest.mark.parametrize('name', ['ur_description/urdf/ur10_robot.urdf', 'tiago_description/robots/tiago.urdf'])
+def test_published_robots_are_shown_with_their_meshes(name):
+    try:
+        files = importlib.metadata.files('example-robot-data') or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip('needs the package example-robot-data')
+    urdf = next(Path(str(f.locate())).resolve() for f in files if str(f).endswith(name))
+    robot = load_robot(urdf.read_text(), folders_above(urdf))
+    assert robot.warnings == []
+    assert sum(len(shape.faces) for shapes in robot.shapes.values() for shape in shapes) > 10_000
+    assert all(len(shape.rgba) == 4 for shapes in robot.shapes.values() for shape in shapes)
