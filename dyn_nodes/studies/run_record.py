@@ -96,8 +96,10 @@ class RunRecord:
     def payload(self) -> float | None:
         """What the implement holds at the end, kg; None where nothing tells it."""
         for _, status in reversed(self.data.statuses.get('diagnostics', [])):
-            if 'payload' in status.values:
+            try:  # the stability monitor speaks of a payload as well, in words
                 return float(status.values['payload'])
+            except (KeyError, ValueError):
+                continue
         if 'payload' in self.data.tables:
             return float(self.data.tables['payload']['data'][-1])
         if self.machine is None or self.machine.payload is None:
