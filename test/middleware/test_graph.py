@@ -75,3 +75,26 @@ def test_endpoints_are_counted(node, worker):
 def test_waiting_for_a_node(node, worker):
     assert node.wait_for_node('/yard/worker', 1.0)
     assert not node.wait_for_node('/nobody', 0.05)
+
+
+def test_what_comes_and_goes_is_counted_at_once_and_an_unchanged_graph_is_not_read_again(node, worker, monkeypatch):
+    from dyn_nodes.middleware.embedded import dds
+
+    assert node.count_publishers('/yard/late') == 0
+    for _ in range(3):
+        late = worker.create_publisher(Float64, 'late', 1)
+        assert node.count_publishers('/yard/late') == 1
+        worker.destroy_publisher(late)
+        assert node.count_publishers('/yard/late') == 0
+    reads = []
+    read = dds.read_discovered
+
+    def counted(reader, condition):
+        reads.append(reader)
+        return read(reader, condition)
+
+    monkeypatch.setattr(dds, 'read_discovered', counted)
+    for _ in range(5):
+        node.get_publishers_info_by_topic('/yard/load')
+    # other tests' participants on this domain may still be coming or going
+    assert len(reads) <= 4

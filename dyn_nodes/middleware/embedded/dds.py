@@ -282,6 +282,11 @@ def read_discovered(reader: Any, condition: Any) -> list[Any]:
     return [sample for sample in samples if not isinstance(sample, InvalidSample)]
 
 
+def take_discovered(reader: Any, condition: Any) -> None:
+    """Forget all that a reader of discovery knows under a condition."""
+    shielded(reader.take, _MANY, condition)
+
+
 def matched_subscription(writer: DataWriter, handle: int) -> Any:
     """Return a reader that hears a writer, as discovered; None if it has gone."""
     try:
