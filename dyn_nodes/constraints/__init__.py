@@ -4,7 +4,7 @@ A constraint gives its rows (`Rows`), `ConstraintBlocks` traces a tree with its 
 `constrained_dynamics` solves it, `analyse` counts it, `assemble` and `projected_velocity` make initial states.
 """
 
-from dyn_nodes.constraints.analysis import Analysis, analyse
+from dyn_nodes.constraints.analysis import Analysis, analyse, arm_class
 from dyn_nodes.constraints.assembly import assemble, moved, projected_velocity
 from dyn_nodes.constraints.blocks import Blocks, ConstraintBlocks
 from dyn_nodes.constraints.deficient import PseudoJoints, SubspaceSolution, hold_pseudo_joints, subspace_dynamics
@@ -50,6 +50,7 @@ __all__ = [
     'Solution',
     'SubspaceSolution',
     'analyse',
+    'arm_class',
     'assemble',
     'axes_along',
     'constrained_dynamics',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +31,7 @@ class Analysis:
         forces_unique: per row name, whether its multiplier is determined.
         condition: of the independent rows of J.
         topology: `serial`, `tree`, `closed` or `complex`.
+        holonomic: no row is a condition on velocities alone.
     """
 
     velocities: int
@@ -44,11 +46,12 @@ class Analysis:
     forces_unique: dict[str, bool]
     condition: float
     topology: str
+    holonomic: bool
 
     def text(self) -> str:
         """Return the counts for people, a line each."""
         lines = [
-            f'topology         {self.topology}',
+            f'topology         {self.topology}, {"holonomic" if self.holonomic else "nonholonomic"}',
             f'velocities       {self.velocities}',
             f'constraint rows  {self.rows}, of which {self.rank} independent (condition number {self.condition:.4g})',
             f'mobility         {self.mobility}',
@@ -104,7 +107,35 @@ def analyse(
         forces_unique=dict(zip(system.row_names, (bool(flag) for flag in unique))),
         condition=subspaces.condition,
         topology=topology(system),
+        holonomic=bool(system.holonomic.all()),
     )
+
+
+def arm_class(
+    system: ConstraintBlocks, q: ArrayLike, constraint: str, joints: Sequence[str]
+) -> Literal['redundant', 'full', 'deficient']:
+    """Return whether an arm's joints can move its tip along every row of the constraint there.
+
+    `deficient`: along some they can't, for good or at a singularity of the moment; `full`: along all, each in one way;
+    `redundant`: in more than one.
+
+    Args:
+        system: of the tree and its constraints.
+        q: (nq,) positions.
+        constraint: name of the one at the tip.
+        joints: names of the arm's velocities.
+
+    Raises:
+        KeyError: an unknown constraint or velocity.
+    """
+    if constraint not in system.slices:
+        raise KeyError(f'unknown constraint {constraint!r}; known: {", ".join(system.slices)}')
+    columns = [system.tree.velocity_index(name) for name in joints]
+    J = system.at(q).J[system.slices[constraint]][:, columns]
+    rank = rank_of(J)
+    if rank < len(J):
+        return 'deficient'
+    return 'redundant' if len(columns) > rank else 'full'
 
 
 def topology(system: ConstraintBlocks) -> str:

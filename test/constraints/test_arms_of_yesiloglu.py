@@ -10,6 +10,7 @@ from dyn_nodes.constraints import (
     METHODS,
     MethodError,
     analyse,
+    arm_class,
     constrained_dynamics,
     flexible_dynamics,
     free_acceleration,
@@ -210,6 +211,23 @@ def test_planar_arms_with_their_loops_cut(planar):
     assert instant.acceleration == pytest.approx(
         constrained_dynamics(system, model.q, model.v, tau).acceleration, abs=1e-13
     )
+
+
+def test_arms_are_full_redundant_or_deficient(planar, spatial):
+    arms = [[f'arm_{k}_joint_{j}' for j in range(1, 7)] for k in (1, 2)]
+    model, system, _, _ = spatial
+    assert arm_class(system, model.q, 'grasp_1', arms[0]) == 'full'
+    assert arm_class(system, model.q, 'grasp_1', [*arms[0], 'base_wx']) == 'redundant'
+    straight = model.q.copy()
+    straight[7:13] = 0.0  # both z joints in line: deficient for the moment
+    assert arm_class(system, straight, 'grasp_1', arms[0]) == 'deficient'
+    model, system, _ = planar
+    assert arm_class(system, model.q, 'grasp_2', arms[1][:3]) == 'full'
+    single = models.deficient_arm()
+    assert arm_class(single.blocks(), single.q, 'grasp', ['hinge']) == 'deficient'
+    assert analyse(system, model.q).holonomic
+    with pytest.raises(KeyError, match='unknown constraint'):
+        arm_class(system, model.q, 'grip', arms[0])
 
 
 # -- four-bar
