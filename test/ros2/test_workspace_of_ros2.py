@@ -401,9 +401,17 @@ def test_ctrl_c_ends_everything_and_the_bag_is_whole(system: System) -> None:
 FILES = {
     'log_loader': ('mode:=realtime exchange_period:=0.002', 'dynamics_node hydraulic_actuator_node controller_node'),
     'log_loader monolithic': ('monolithic:=true record:=true', 'dynamics_node controller_node recorder_node'),
+    'log_loader watched': ('monitor:=true governor:=true', 'stability_monitor_node tip_over_governor_node'),
     'log_loader_planar': ('mode:=lockstep', 'dynamics_node hydraulic_actuator_node controller_node'),
+    'log_loader_ros2_control': ('controllers:=false', 'dynamics_node'),
     'machine': ('', 'dynamics_node'),
 }
+
+
+def test_every_launch_file_has_its_case() -> None:
+    assert {case.partition(' ')[0] for case in FILES} == {
+        path.name.partition('.')[0] for path in (ROOT / 'launch').glob('*.launch.xml')
+    }
 
 
 @pytest.mark.ros2
@@ -419,6 +427,7 @@ def test_a_launch_file_under_launch_testing(case: str, domain: int, tmp_path: Pa
         'DYN_NODES_LAUNCH_FILE': str(ROOT / 'launch' / f'{case.partition(" ")[0]}.launch.xml'),
         'DYN_NODES_LAUNCH_ARGUMENTS': arguments,
         'DYN_NODES_EXPECTED_NODES': nodes,
+        'DYN_NODES_JOINT_STATES': '/robot_joint_states' if 'ros2_control' in case else '/joint_states',
         'ROS_LOG_DIR': str(tmp_path),
     }
     words = [
