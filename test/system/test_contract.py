@@ -1,0 +1,296 @@
+"""Every topic, service and parameter of the contract, read by another process from nodes that a launch file started.
+
+Two machines run at once, in the namespaces `a` (a node for everything) and `b` (hydraulics inside the dynamics).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import contract
+import pytest
+from contract import DIAGNOSTICS, INPUTS, MACHINE, OUTPUTS, WEIGHT, WHEELS
+from harness import Probe
+
+from dyn_nodes.middleware import Parameter, message, parameter_value_to_python, service
+from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, node_parameters
+
+DOMAIN = 1 + (os.getpid() * 7 + 45) % 95
+START_TIME = 200.0
+SPEED = 0.2
+COMMON = ('task:=', 'exchange_period:=0.002', 'payload:=1000.0')
+GIVEN = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0}
+NODES = (
+    'dynamics_node',
+    'hydraulic_actuator_node',
+    'controller_node',
+    'recorder_node',
+    'viewer_node',
+    'stability_monitor_node',
+)
+
+
+class Launch:
+    """A launch file running in a process group of its own."""
+
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self.log = log
+        command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', *COMMON, *arguments]
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'DYN_NODES_MIDDLEWARE': 'embedded'}
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=log.open('w'), stderr=subprocess.STDOUT, start_new_session=True
+        )
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        try:
+            return self.process.wait(120)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise
+
+
+@pytest.fixture(scope='module')
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp('contract')
+
+
+@pytest.fixture(scope='module')
+def machines(directory: Path) -> Iterator[dict[str, Launch]]:
+    record = ('record:=true', f'bag:={directory / "bag"}')
+    made = {'b': Launch(directory / 'b.log', 'namespace:=b', 'monolithic:=true', 'drive:=true')}
+    made['a'] = Launch(directory / 'a.log', 'namespace:=a', 'viewer:=true', 'port:=0', 'monitor:=true', *record)
+    yield made
+    for launch in made.values():
+        assert launch.stop() in (0, 130), launch.log.read_text()
+        assert 'Traceback' not in launch.log.read_text()
+
+
+@pytest.fixture(scope='module')
+def probe(machines: dict[str, Launch]) -> Iterator[Probe]:
+    listener = Probe(DOMAIN)
+    for outputs in OUTPUTS.values():
+        for output in outputs:
+            listener.listen(output.type, f'/a/{output.topic}', output.latched)
+    for topic, kind in (('joint_states', contract.STATES), ('clock', 'rosgraph_msgs/msg/Clock')):
+        listener.listen(kind, f'/b/{topic}')
+    listener.listen('tf2_msgs/msg/TFMessage', '/b/tf')
+    try:
+        listener.until(
+            lambda: (
+                min(listener.count[f'/{name}/joint_states'] for name in 'ab') > 50
+                and listener.count['/a/joint_command'] > 50
+                and all(f'/a/{node}' in listener.node.get_fully_qualified_node_names() for node in NODES)
+            ),
+            'the start of both machines',
+            START_TIME,
+        )
+        for name in 'ab':  # slowly: the exchange must keep its period however busy this computer is
+            set_parameter(listener, f'/{name}/dynamics_node', 'speed', SPEED)
+            call(listener, 'std_srvs/srv/Trigger', f'/{name}/dynamics_node/reset')
+        yield listener
+    finally:
+        listener.close()
+
+
+def call(probe: Probe, kind: str, name: str, **fields: Any) -> Any:
+    made = service(kind)
+    client = probe.node.create_client(made, name)
+    assert client.wait_for_service(30.0), f'no service {name}'
+    answer = client.call(made.Request(**fields), timeout_sec=60.0)
+    assert answer is not None, f'{name} has not answered'
+    probe.node.destroy_client(client)
+    return answer
+
+
+def set_parameter(probe: Probe, node: str, name: str, value: Any) -> Any:
+    parameter = Parameter(name, value=value).to_parameter_msg()
+    return call(probe, 'rcl_interfaces/srv/SetParameters', f'{node}/set_parameters', parameters=[parameter]).results[0]
+
+
+# -- topics ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('node', 'output'),
+    [(node, output) for node, outputs in OUTPUTS.items() for output in outputs],
+    ids=lambda value: value if isinstance(value, str) else value.topic,
+)
+def test_a_topic_has_its_type_and_sane_content(probe: Probe, node: str, output: contract.Output) -> None:
+    full = f'/a/{output.topic}'
+    assert (full, [output.type]) in probe.node.get_publisher_names_and_types_by_node(node, '/a')
+    probe.until(lambda: probe.count[full] > 0, f'a message on {full}', 60.0)
+    if output.shared:
+        probe.until(lambda: output.check(probe.last[full]), f'a good message on {full}')
+    assert output.shared or output.check(probe.last[full]), probe.last[full]
+
+
+def test_every_topic_that_nodes_listen_to_is_there(probe: Probe) -> None:
+    for node, topics in INPUTS.items():
+        heard = dict(probe.node.get_subscriber_names_and_types_by_node(node, '/a'))
+        assert {f'/a/{topic}': [kind] for topic, kind in topics.items()}.items() <= heard.items(), node
+
+
+def test_the_wheels_carry_the_weight_and_each_margin_is_the_least_of_its_edges(probe: Probe) -> None:
+    weight = WEIGHT + 9.81 * (1000.0 - MACHINE.payload.mass)
+
+    def carried() -> float:
+        return sum(probe.last[f'/a/ground_reactions/{wheel}'].wrench.force.z for wheel in WHEELS)
+
+    # at rest, after what the start has stirred up has died away
+    probe.until(lambda: abs(carried() - weight) < 0.02 * weight, f'{weight:.0f} N on the wheels', 60.0)
+    shares = probe.last['/a/stability/load_share/edges']
+    assert sorted(shares.layout.dim[0].label.split(',')) == sorted(WHEELS)
+    assert sum(shares.data) == pytest.approx(1.0, abs=1e-9)
+    assert 0.0 < probe.last['/a/stability/load_share'].data < 0.5
+
+
+def test_diagnostics_speak_of_every_node(probe: Probe) -> None:
+    for node, subjects in DIAGNOSTICS.items():
+        probe.until(
+            lambda node=node, subjects=subjects: (
+                all(any(name.endswith(f'{node}: {subject}') for name in probe.health) for subject in subjects)
+                and any(f'{node}: ' in name for name in probe.health)
+            ),
+            f'diagnostics of {node}',
+            30.0,
+        )
+
+
+def test_a_payload_is_taken_from_its_topic(probe: Probe) -> None:
+    kind = message(contract.FLOAT)
+    publisher = probe.node.create_publisher(kind, '/a/payload', 10)
+    probe.until(publisher.get_subscription_count, 'the subscription to payload')
+    before = sum(probe.last[f'/a/ground_reactions/{wheel}'].wrench.force.z for wheel in WHEELS)
+    publisher.publish(kind(data=500.0))
+
+    def carried() -> float:
+        return sum(probe.last[f'/a/ground_reactions/{wheel}'].wrench.force.z for wheel in WHEELS)
+
+    probe.until(lambda: abs(before - carried() - 500.0 * 9.81) < 0.02 * before, 'less load on the wheels', 60.0)
+    publisher.publish(kind(data=1000.0))
+
+
+# -- services ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_machine_is_paused_stepped_and_reset_and_the_other_one_goes_on(probe: Probe) -> None:
+    def ticks(name: str) -> float:
+        stamp = probe.last[f'/{name}/joint_states'].header.stamp
+        return stamp.sec + 1e-9 * stamp.nanosec
+
+    assert call(probe, 'std_srvs/srv/SetBool', '/a/dynamics_node/pause', data=True).success
+    time.sleep(0.3)
+    paused, other = ticks('a'), ticks('b')
+    probe.until(lambda: ticks('b') > other + 0.2, 'time of b')
+    assert ticks('a') == paused
+    assert call(probe, 'std_srvs/srv/Trigger', '/a/dynamics_node/step').success
+    probe.until(lambda: ticks('a') == pytest.approx(paused + 0.002, abs=1e-9), 'one step of a')
+    assert (
+        call(probe, 'simulation_interfaces/srv/GetSimulationState', '/a/dynamics_node/get_simulation_state').state.state
+        == 2
+    )
+    assert call(probe, 'std_srvs/srv/Trigger', '/a/dynamics_node/reset').success
+    probe.until(lambda: ticks('a') < paused, 'time 0 of a')
+    assert ticks('b') > other
+    assert call(probe, 'std_srvs/srv/SetBool', '/a/dynamics_node/pause', data=False).success
+    probe.until(lambda: ticks('a') > 0.05, 'time of a')
+    assert call(probe, 'std_srvs/srv/Trigger', '/a/hydraulic_actuator_node/reset').success
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+def named(declared: Declared, listed: Sequence[str]) -> list[str]:
+    """Return the names under which a node has a parameter: one, or one for each name of a map."""
+    parts = [r'[^.]+' if part.startswith(MAP) else re.escape(part) for part in declared.name.split('.')]
+    return [name for name in listed if re.fullmatch(r'\.'.join(parts), name)]
+
+
+@pytest.mark.parametrize('node', NODES)
+def test_every_parameter_is_listed_described_and_read(probe: Probe, node: str) -> None:
+    target = f'/a/{node}'
+    listed = call(probe, 'rcl_interfaces/srv/ListParameters', f'{target}/list_parameters').result.names
+    found = [(item, name) for item in all_parameters(node) for name in named(item, listed)]
+    declared, names = [item for item, _ in found], [name for _, name in found]
+    assert {item.name for item in declared} == {item.name for item in all_parameters(node)}
+    rest = {name for name in listed if name not in names and not name.startswith('qos_overrides./')}
+    assert rest == {'use_sim_time'}
+    descriptors = call(probe, 'rcl_interfaces/srv/DescribeParameters', f'{target}/describe_parameters', names=names)
+    values = call(probe, 'rcl_interfaces/srv/GetParameters', f'{target}/get_parameters', names=names).values
+    for item, name, told, value in zip(declared, names, descriptors.descriptors, values):
+        expected = item.descriptor()
+        assert told.name == name
+        assert told.description == expected.description
+        assert told.read_only == item.read_only
+        assert told.additional_constraints == expected.additional_constraints
+        assert list(told.floating_point_range) == list(expected.floating_point_range)
+        assert list(told.integer_range) == list(expected.integer_range)
+        plain = parameter_value_to_python(value)
+        assert type(plain) is type(item.default) or isinstance(item.default, list), item.name
+        if item.name in GIVEN:
+            assert plain == GIVEN[item.name], item.name
+
+
+def test_live_parameters_are_set_and_what_is_out_of_range_is_refused_with_the_reason(probe: Probe) -> None:
+    def set_to(name: str, value: Any) -> Any:
+        return set_parameter(probe, '/a/dynamics_node', name, value)
+
+    for item in node_parameters('dynamics_node'):
+        if item.read_only:
+            continue
+        assert item.low is not None
+        assert item.high is not None
+        value = SPEED if item.name == 'speed' else item.default
+        assert set_to(item.name, value).successful, item.name
+        result = set_to(item.name, item.high + 1.0)
+        assert not result.successful
+        assert f'out of range [{item.low}, {item.high}]' in result.reason
+    refused = set_to('exchange_period', 0.004)
+    assert not refused.successful
+    assert 'read-only' in refused.reason
+
+
+# -- two machines ------------------------------------------------------------------------------------------------------
+
+
+def test_two_machines_share_nothing_but_diagnostics(probe: Probe) -> None:
+    nodes = probe.node.get_fully_qualified_node_names()
+    assert len(nodes) == len(set(nodes))
+    assert '/b/dynamics_node' in nodes
+    shared = {'/rosout', '/parameter_events', '/diagnostics'}
+    topics = {name for name, _ in probe.node.get_topic_names_and_types()} - shared
+    assert all(name.startswith(('/a/', '/b/')) for name in topics), topics
+    for name in 'ab':
+        for topic in ('clock', 'tf', 'joint_states'):
+            publishers = probe.node.get_publishers_info_by_topic(f'/{name}/{topic}')
+            assert {item.node_namespace for item in publishers} == {f'/{name}'}
+            # the monitor tells where its own contact frames are; there is one clock
+            assert [item.node_name for item in publishers if topic != 'tf'] in (['dynamics_node'], [])
+        listeners = probe.node.get_subscriptions_info_by_topic(f'/{name}/joint_states')
+        # a recorder without names of topics records everything that there is
+        others = {item.node_namespace for item in listeners if item.node_name != 'recorder_node'}
+        assert others <= {f'/{name}', '/'}
+    probe.until(lambda: probe.count['/b/tf'] > 0, 'frames of b')
+    assert any(item.child_frame_id == MACHINE.base.link for item in probe.last['/b/tf'].transforms)
+
+
+def test_the_bag_of_a_machine_holds_what_its_namespace_published(
+    machines: dict[str, Launch], probe: Probe, directory: Path
+) -> None:
+    from dyn_nodes.recording import bag_summary
+
+    wanted = {f'/a/{output.topic}' for outputs in OUTPUTS.values() for output in outputs}
+
+    def missing() -> set[str]:
+        return wanted - {topic.name for topic in bag_summary(directory / 'bag').topics if topic.count}
+
+    probe.until(lambda: not missing(), 'every topic in the bag', 60.0)
