@@ -95,6 +95,12 @@ def terminal(tmp_path):
     one.stop()
 
 
+def numbers(seen: dict[str, str], part: str) -> list[float]:
+    """Return what `data:` was in the answers to the block that holds a part of a command."""
+    text = next(text for command, text in seen.items() if part in command)
+    return [float(number) for number in re.findall(r'^data: (-?[\d.e+-]+)$', text, re.MULTILINE)]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_bring_your_own_machine(terminal):
@@ -113,9 +119,13 @@ def test_bring_your_own_machine(terminal):
     said = next(text for command, text in seen.items() if 'init $TIAGO' in command)
     assert 'tiago.yaml: tiago, 65.89 kg, 10 joints that move' in said
     assert '26 guesses, each marked "guess:"' in said
-    tilted = next(text for command, text in seen.items() if 'slope_roll' in command)
-    assert 'data: ' in tilted
-    assert terminal.margin('static') == pytest.approx(0.24, abs=0.05)
+    (level,) = numbers(seen, 'topic list')[:1]
+    assert level == pytest.approx(19.91, abs=0.05)
+    (tilted,) = numbers(seen, 'slope_roll')
+    assert tilted > 1.1 * level, 'the arm hangs to the right: with the left side down the right edge is further away'
+    empty, laden = numbers(seen, 'data: 10.0')[:2]
+    assert empty == pytest.approx(0.2456, abs=1e-3)
+    assert laden == pytest.approx((182.7 * 0.2456 - 10.0 * (1.384 - 0.351)) / 192.7, abs=4e-3)
     terminal.stop()
     assert (terminal.folder / 'ur10_on_platform.yaml').exists()
     assert 'process has died' not in terminal.log.read_text()
