@@ -11,6 +11,7 @@ from dyn_nodes.studies.abo_shanab_2003.surveys import (
     contact_survey,
     friction_level_survey,
     friction_survey,
+    main,
     random_reaches,
 )
 
@@ -80,3 +81,17 @@ def test_extremes_of_a_sweep_are_those_of_inner_levels():
 def test_a_draw_can_be_repeated():
     assert random_reaches(3) == random_reaches(3)
     assert random_reaches(3) != random_reaches(3, seed=1)
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        (['contact', '0'], 'expected a whole number above zero'),
+        (['planar', '5'], "invalid choice: 'planar'"),
+        ([], 'survey'),
+    ],
+)
+def test_a_wrong_call_is_told(words, message, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert message in capsys.readouterr().err

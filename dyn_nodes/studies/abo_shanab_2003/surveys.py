@@ -1,6 +1,6 @@
 """How often the source's trends hold in manoeuvres that were not chosen for them (spec 6.11).
 
-    python -m dyn_nodes.studies.abo_shanab_2003.surveys planar 486      prints the shares of that many manoeuvres
+    python -m dyn_nodes.studies.abo_shanab_2003.surveys contact 486     prints the shares of that many manoeuvres
 
 The specification counted over manoeuvres drawn at random, and prints neither these nor the ranges of their voltages and
 times. So the draw here is another one, and a share is compared as one sample with another: Fisher's exact test of both
@@ -9,8 +9,8 @@ counts. A trend that the specification found in all of 252 manoeuvres must be fo
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -266,13 +266,16 @@ SURVEYS: dict[str, Callable[..., Survey]] = {
 }
 
 
-def main(words: Sequence[str]) -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Print a survey: its name and the number of manoeuvres to draw."""
     from dyn_nodes.studies.framework import Workers
 
-    name, count = words[0], int(words[1])
+    parser = argparse.ArgumentParser(description='Count how often trends of the source hold in random manoeuvres.')
+    parser.add_argument('survey', choices=list(SURVEYS), help='which trends')
+    parser.add_argument('count', type=_positive, help='manoeuvres to draw; about half of them are kept')
+    arguments = parser.parse_args(words)
     with Workers() as workers:
-        found = SURVEYS[name](workers.map, count)
+        found = SURVEYS[arguments.survey](workers.map, arguments.count)
     print(f'{found.kept} of {found.drawn} manoeuvres rock by 2.5 to 20 degrees and return')
     for share in found.shares.values():
         print(
@@ -283,5 +286,11 @@ def main(words: Sequence[str]) -> None:
         print(f'median change of the peak at {change}: {100 * median:+.1f} %')
 
 
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'expected a whole number above zero, found {text!r}')
+    return int(text)
+
+
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    main()
