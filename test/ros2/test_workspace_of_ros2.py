@@ -434,7 +434,7 @@ def test_a_launch_file_under_launch_testing(case: str, domain: int, tmp_path: Pa
         sys.executable,
         '-m',
         'launch_testing.launch_test',
-        str(Path(__file__).with_name('launch_file_under_test.py')),
+        str(Path(__file__).with_name('launch_testing_of_a_file.py')),
     ]
     process = subprocess.Popen(
         words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True

@@ -1,5 +1,5 @@
 # ruff: noqa: PT009  # launch_testing runs unittest
-"""A launch file under launch_testing; started by test_workspace_of_ros2.py as `launch_test launch_file_under_test.py`.
+"""A launch file under launch_testing; test_workspace_of_ros2.py starts it as `launch_test launch_testing_of_a_file.py`.
 
 DYN_NODES_LAUNCH_FILE is the path of the file, DYN_NODES_LAUNCH_ARGUMENTS its arguments (`name:=value`, by spaces),
 DYN_NODES_EXPECTED_NODES the names that must appear in the graph.
