@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
 
 from dyn_nodes.studies.bag_reading import read_bag
+
+PATIENCE = 800.0
 
 
 @pytest.fixture
@@ -22,8 +26,23 @@ def run_task(domain, tmp_path):
         words = [f'{name}:={value}' for name, value in {**given, **arguments}.items()]
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
         command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', *words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=840, check=False)
-        return read_bag(bag), done.stdout + done.stderr
+        launched = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        heard: list[str] = []
+        guard = threading.Timer(PATIENCE, launched.terminate)
+        guard.start()
+        try:
+            for line in launched.stdout:  # the launch goes on when the run is over
+                heard.append(line)
+                if 'finished: the run' in line or 'overturned' in line:
+                    launched.send_signal(signal.SIGINT)
+            launched.wait(60)
+        finally:
+            guard.cancel()
+            if launched.poll() is None:
+                launched.terminate()
+        return read_bag(bag), ''.join(heard)
 
     return run
 
