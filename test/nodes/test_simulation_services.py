@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,9 +30,20 @@ class Caller(Tester):
             place, *rest = path.split('__')
             target = request if not rest else getattr(request, place)
             setattr(target, rest[0] if rest else place, value)
-        self.until(client.service_is_ready, 200.0)
-        future = client.call_async(request)
-        self.until(future.done, 60.0)
+        answers: list[Any] = []
+
+        def answered() -> bool:
+            # a node that the test before has killed is still known for a while: what it is asked is lost
+            if client.service_is_ready() and (
+                not answers or (name.startswith('Get') and asked[0] < time.monotonic() - 6)
+            ):
+                answers.append(client.call_async(request))
+                asked[0] = time.monotonic()
+            return any(future.done() for future in answers)
+
+        asked = [0.0]
+        self.until(answered, 200.0)
+        future = next(future for future in answers if future.done())
         self.node.destroy_client(client)
         return future.result()
 
@@ -102,6 +114,7 @@ def test_what_is_not_supported_is_said(machine: NodeProcess, caller: Caller) -> 
     assert caller.call('GetEntities', filters__filter='(').result.result == FAILED
 
 
+@pytest.mark.slow
 def test_steps_of_a_split_machine_wait_for_its_hydraulics(
     start_node: Callable[..., NodeProcess], context: Context, caller: Caller
 ) -> None:
@@ -118,6 +131,7 @@ def test_steps_of_a_split_machine_wait_for_its_hydraulics(
     assert all((later - earlier) % 10**9 == round(PERIOD * 1e9) for earlier, later in itertools.pairwise(stamps))
 
 
+@pytest.mark.slow
 def test_lockstep_takes_one_step_at_a_time(start_node: Callable[..., NodeProcess], caller: Caller) -> None:
     start_node('dynamics_node', machine='log_loader', mode='lockstep', actuation='monolithic')
     features = list(caller.call('GetSimulatorFeatures').features.features)
