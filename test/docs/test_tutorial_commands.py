@@ -56,7 +56,8 @@ class Terminal:
         assert done.returncode == 0, f'{text}\n{done.stdout}\n{done.stderr}'
         return done.stdout
 
-    def start(self, text: str) -> None:
+    def start(self, text: str, until: str = '') -> None:
+        """Launch, and wait for a margin, or for a text in what the launch prints."""
         self.stop()
         command = ['bash', '-c', f'{self.kept}\nexec {text.replace("viewer:=true", "viewer:=true port:=0")}']
         with self.log.open('w') as log:
@@ -64,7 +65,7 @@ class Terminal:
                 command, cwd=self.folder, env=self.environment, stdout=log, stderr=subprocess.STDOUT
             )
         end = time.monotonic() + START
-        while self.margin('static', patience=5.0) is None:
+        while until not in self.log.read_text() if until else self.margin('static', patience=5.0) is None:
             assert self.launch.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(1.0)
@@ -134,8 +135,10 @@ def test_bring_your_own_machine(terminal):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_record_and_analyse_a_bag(terminal):
-    (commands,) = blocks('record_and_analyse.md')
-    terminal.run(commands.text.replace('duration:=24.0', 'duration:=0.5'), timeout=900.0)
+    launch, commands = blocks('record_and_analyse.md')
+    terminal.start(launch.text.replace('duration:=24.0', 'duration:=0.5'), until='finished: ')
+    terminal.stop()
+    terminal.run(commands.text)
     assert (terminal.folder / 'my_run' / 'metadata.yaml').exists()
     assert list(terminal.folder.rglob('report.html'))
     (python,) = re.findall(r'```python\n(.*?)```', (TUTORIALS / 'record_and_analyse.md').read_text(), re.DOTALL)
