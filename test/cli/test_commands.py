@@ -159,6 +159,7 @@ class TestWithANode:
             output = run('service', 'call', '/loader/small/pause', *call, *SPIN)
             assert output.endswith('response:\nsuccess: true\nmessage: paused\n')
 
+    @pytest.mark.slow
     def test_types_are_told_and_found(self):
         assert run('topic', 'type', '/loader/joint_states', *SPIN) == 'sensor_msgs/msg/JointState\n'
         assert run('topic', 'find', 'sensor_msgs/JointState').split() == [
@@ -168,6 +169,7 @@ class TestWithANode:
         assert run('service', 'type', 'loader/small/reset', *SPIN) == 'std_srvs/srv/Trigger\n'
         assert run('service', 'find', 'std_srvs/srv/SetBool') == '/loader/small/pause\n'
 
+    @pytest.mark.slow
     def test_bandwidth_and_delay_are_measured(self):
         lines = run('topic', 'bw', '/loader/joint_states', '--count', '1', *SPIN).splitlines()
         # 50 messages a second of 80 to 120 bytes each
@@ -193,12 +195,14 @@ class TestWithANode:
         assert document['position'] == [1.0, 0.2]
         assert abs(document['header']['stamp']['sec'] - time.time()) < 60
 
+    @pytest.mark.slow
     def test_a_wrong_message_is_not_published(self):
         arguments = ['topic', 'pub', '/loader/joint_command', '{positions: [1]}', *SPIN]
         assert 'positions: no such field of' in run(*arguments, status=1)
         arguments = ['topic', 'pub', '/loader/joint_command', 'sensor_msgs/msg/JointState', '{}', '-w', '50', '--once']
         assert 'expected 50 subscriptions' in run(*arguments, status=1)
 
+    @pytest.mark.slow
     def test_parameters_are_loaded_from_what_was_dumped(self, tmp_path):
         saved = tmp_path / 'saved.yaml'
         dumped = run('param', 'dump', '/loader/small', *SPIN)
@@ -214,6 +218,7 @@ class TestWithANode:
             'param', 'load', '/loader/small', str(saved), *SPIN, status=1
         )
 
+    @pytest.mark.slow
     def test_the_graph_is_drawn_and_written(self, tmp_path):
         lines = run('graph').splitlines()
         assert lines[0] == 'flowchart LR'

@@ -112,6 +112,7 @@ def test_ctrl_c_stops_everything_and_reports_the_part_that_ran(demo):
     run.assert_no_node_is_left()
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
     run = demo('--duration', '600')
     run.wait_for(UNDER_WAY)
@@ -158,6 +159,7 @@ def page_of(address: str) -> str:
         return answer.read().decode(errors='replace')
 
 
+@pytest.mark.slow
 def test_the_cockpit_is_there_during_the_run_and_gone_afterwards(tmp_path):
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
