@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ if settings is not None:
     # is closed today and was open yesterday must have a change of the code behind it.
     settings.register_profile('house', deadline=None, derandomize=True)
     settings.load_profile('house')
+
+
+def pytest_configure() -> None:
+    """A shell that starts the suite in the background lets it ignore Ctrl-C, and every process that it starts too."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
