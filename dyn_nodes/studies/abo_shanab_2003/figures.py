@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dyn_nodes.studies.abo_shanab_2003.planar import Outcome, profile
-from dyn_nodes.studies.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY, WIDTH
+from dyn_nodes.studies.drawing import legend, panels
+from dyn_nodes.studies.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY
 
 __all__ = ['AMBER', 'BLACK', 'BLUE', 'GREEN', 'GREY', 'LINES', 'ORANGE', 'SKY']
 
@@ -20,19 +20,6 @@ HALF_BASE, FOOT, BOOM, STICK = 2.5, (1.5, 1.5), 5.2, 1.8  # m, of urdf/log_loade
 HOUSE = ((-2.5, 0.25), (2.5, 0.25), (2.5, 0.7), (1.9, 0.9), (1.5, 1.7), (0.7, 2.3), (-1.6, 2.0), (-2.4, 1.7))
 SPRING = 0.3  # m, free length
 OVER = 25.0  # degrees at which a rotation that overturns is cut
-
-
-def panels(rows: int, height: float, columns: int = 1, share: bool = True) -> tuple[Figure, list[Any]]:
-    """Return a figure of the house's width (height in inches) and its axes."""
-    figure = Figure(figsize=(WIDTH, height), layout='constrained')
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, sharex=share, squeeze=False)
-    return figure, list(axes.ravel())
-
-
-def legend(axes: Any, columns: int = 4) -> None:
-    """Put the legend above the panel."""
-    axes.legend(loc='lower left', bbox_to_anchor=(0.0, 1.0), ncol=columns, borderaxespad=0.2)
 
 
 def over_time(axes: Any, outcome: Outcome, label: str) -> None:

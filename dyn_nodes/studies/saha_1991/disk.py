@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.multibody.rolling_disk import SCHEMES, DiskRun, RollingDisk
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.plots import LINES
-from dyn_nodes.studies.yesiloglu_2007 import drawing
 
 Array = NDArray[np.float64]
 DISK = RollingDisk()

@@ -13,10 +13,10 @@ from dyn_nodes.multibody.differential_drive import AxleMotion, CasterVehicle, Dr
 from dyn_nodes.multibody.isotropy import characteristic_length, condition_number, scaled, symmetric_layout
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.simulation.omni import NoTorquesError, drive_torques, simulate, wheel_motion
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.plots import LINES
 from dyn_nodes.studies.saha_1991.machines import ISOTROPIC_ROWS, omni_wheel, vehicle
-from dyn_nodes.studies.yesiloglu_2007 import drawing
 
 Array = NDArray[np.float64]
 TIMES = np.linspace(0.0, 60.0, 3001)

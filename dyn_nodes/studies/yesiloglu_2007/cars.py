@@ -8,8 +8,9 @@ from scipy.linalg import expm
 
 from dyn_nodes.constraints import analyse
 from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.yesiloglu_2007 import car, car_topology, drawing
+from dyn_nodes.studies.yesiloglu_2007 import car, car_topology
 
 Array = NDArray[np.float64]
 FRONT = ('front_left', 'front_right')

@@ -17,8 +17,9 @@ from dyn_nodes.constraints import (
 )
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.yesiloglu_2007 import drawing, models
+from dyn_nodes.studies.yesiloglu_2007 import models
 
 Array = NDArray[np.float64]
 G = 9.81

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics, flexible_dynamics
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.yesiloglu_2007 import drawing, models
+from dyn_nodes.studies.yesiloglu_2007 import models
 
 Array = NDArray[np.float64]
 DURATION, SAMPLE, STEP = 200.0, 0.25, 5e-3  # s

@@ -16,8 +16,9 @@ from dyn_nodes.constraints import (
 )
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.yesiloglu_2007 import drawing, models
+from dyn_nodes.studies.yesiloglu_2007 import models
 
 Array = NDArray[np.float64]
 SPEC = 'spec 6.4'

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from dyn_nodes.constraints import analyse, constrained_dynamics
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
-from dyn_nodes.studies.yesiloglu_2007 import drawing, wheeled
+from dyn_nodes.studies.yesiloglu_2007 import wheeled
 from dyn_nodes.studies.yesiloglu_2007.models import Model
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Drawings of the experiments with arms and mechanisms, in the house's style (`dyn_nodes.studies.plots`)."""
+"""What the drawings of all sources share, in the house's style (`dyn_nodes.studies.plots`)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ def panels(rows: int, height: float, columns: int = 1, share: bool = True) -> tu
     return figure, list(axes.ravel())
 
 
+def legend(axes: Any, columns: int = 4) -> None:
+    """Put the legend above the panel."""
+    axes.legend(loc='lower left', bbox_to_anchor=(0.0, 1.0), ncol=columns, borderaxespad=0.2)
+
+
 def histories(times: Array, channels: Mapping[str, Lines], columns: int = 1, height: float = 2.0) -> Figure:
     """Return one panel a channel: its name with the unit on the axis, a line each of its quantities over time, s."""
     rows = -(-len(channels) // columns)
@@ -35,7 +40,7 @@ def histories(times: Array, channels: Mapping[str, Lines], columns: int = 1, hei
         panel.set_xlim(times[0], times[-1])
         if len(lines) > 1:
             widest = len(lines) if columns == 1 else 3
-            panel.legend(loc='lower left', bbox_to_anchor=(0.0, 1.0), ncol=min(widest, len(lines)), borderaxespad=0.2)
+            legend(panel, min(widest, len(lines)))
     for panel in axes[len(channels) :]:
         panel.set_visible(False)
     for panel in axes[-columns:]:
