@@ -6,6 +6,7 @@ from dyn_nodes.forces.contact import GroundAxes, WheelContact, ground_axes, kelv
 from dyn_nodes.forces.karnopp import StickSlip, karnopp
 from dyn_nodes.forces.lugre import Friction, lugre, stribeck
 from dyn_nodes.forces.power import friction_power, suspension_dissipation, suspension_energy
+from dyn_nodes.forces.rolling import rolling_contact, tyre_friction
 
 __all__ = [
     'Friction',
@@ -17,8 +18,10 @@ __all__ = [
     'karnopp',
     'kelvin_voigt',
     'lugre',
+    'rolling_contact',
     'stribeck',
     'suspension_dissipation',
     'suspension_energy',
+    'tyre_friction',
     'wheel_contact',
 ]

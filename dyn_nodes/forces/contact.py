@@ -8,6 +8,7 @@ import casadi as ca
 
 from dyn_nodes.forces.karnopp import karnopp
 from dyn_nodes.forces.lugre import lugre
+from dyn_nodes.forces.vectors import cross, dot
 from dyn_nodes.model.machine import Karnopp, Wheel
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
@@ -83,11 +84,11 @@ def ground_axes(normal_axis: Vector, heading_axis: Vector) -> GroundAxes:
         heading_axis: (3,) forward axis of the base, world frame; need not be of unit length nor in the plane.
     """
     n = (normal_axis[0], normal_axis[1], normal_axis[2])
-    along = _dot(n, heading_axis)
+    along = dot(n, heading_axis)
     flat = tuple(heading_axis[i] - along * n[i] for i in range(3))
-    scale = 1.0 / ca.sqrt(ca.fmax(_dot(flat, flat), _LEAST_HEADING_SQUARED))
+    scale = 1.0 / ca.sqrt(ca.fmax(dot(flat, flat), _LEAST_HEADING_SQUARED))
     longitudinal = (scale * flat[0], scale * flat[1], scale * flat[2])
-    return GroundAxes(n, longitudinal, _cross(n, longitudinal))
+    return GroundAxes(n, longitudinal, cross(n, longitudinal))
 
 
 def wheel_contact(
@@ -123,17 +124,17 @@ def wheel_contact(
     """
     axes = ground_axes(normal_axis, heading_axis)
     normal, longitudinal, lateral = axes
-    height = _dot(normal, point) - plane_offset
-    height_rate = _dot(normal, velocity)
+    height = dot(normal, point) - plane_offset
+    height_rate = dot(normal, velocity)
     push = kelvin_voigt(wheel.stiffness, wheel.damping, wheel.free_length, height, height_rate)
-    slip = (_dot(longitudinal, velocity), _dot(lateral, velocity))
+    slip = (dot(longitudinal, velocity), dot(lateral, velocity))
     ground_point = ca.vertcat(*(point[i] - height * normal[i] for i in range(3)))
     application_point = ca.vertcat(*(point[i] for i in range(3)))
     if wheel.friction_point == 'ground':
         # v - h (w x n) on both axes; w . axis is the same for every wheel of a body and is computed once.
         slip = (
-            slip[0] - height * _dot(lateral, angular_velocity),
-            slip[1] + height * _dot(longitudinal, angular_velocity),
+            slip[0] - height * dot(lateral, angular_velocity),
+            slip[1] + height * dot(longitudinal, angular_velocity),
         )
         application_point = ground_point
     along, across = (_friction(wheel, slip[k], bristle[k], push, stick[k]) for k in range(2))
@@ -160,11 +161,3 @@ def _friction(
     if isinstance(wheel.friction, Karnopp):
         return tuple(karnopp(wheel.friction, slip_speed, bristle, stick, normal))
     return (*lugre(wheel.friction, slip_speed, bristle, normal), 1.0)
-
-
-def _dot(a: Vector, b: Vector) -> Scalar:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Vector, b: Vector) -> tuple[Scalar, Scalar, Scalar]:
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])

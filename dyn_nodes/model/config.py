@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
 from dyn_nodes.model import schema
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
 from dyn_nodes.model.constraint_config import read_constraints, read_joint_classes, read_loads
@@ -27,6 +29,7 @@ from dyn_nodes.model.machine import (
     frozen_array,
 )
 from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.rolling import Rolling
 from dyn_nodes.model.schema_reader import SchemaReader, Values, overlay
 from dyn_nodes.model.yaml_source import Entry
 
@@ -134,6 +137,9 @@ def _wheels(reader: SchemaReader, entry: object, shared: dict[str, Entry], root_
         friction = values['friction']
         if isinstance(friction, dict) and not _complete(friction, schema.FRICTION):
             continue
+        rolling = values['rolling']
+        if isinstance(rolling, dict) and not _complete(rolling, schema.ROLLING):
+            continue
         wheels.append(
             Wheel(
                 name=name,
@@ -144,6 +150,7 @@ def _wheels(reader: SchemaReader, entry: object, shared: dict[str, Entry], root_
                 free_length=values['free_length'],  # type: ignore[arg-type]
                 friction=_friction(values) if isinstance(friction, dict) else None,
                 friction_point=values['friction_point'],  # type: ignore[arg-type]
+                rolling=_rolling(rolling) if isinstance(rolling, dict) else None,
             )
         )
     return tuple(wheels)
@@ -157,6 +164,15 @@ def _friction(wheel: Values) -> LuGre | Karnopp:
         if given[key] is None:
             given[key] = wheel[key]
     return kind(**{entry.name: given[entry.name] for entry in fields(kind)})
+
+
+def _rolling(values: dict[str, Any]) -> Rolling:
+    axis = frozen_array(values['axis'], (3,))
+    length = float(np.linalg.norm(axis))
+    unit = axis / length if length > 0.0 else axis
+    return Rolling(
+        (float(unit[0]), float(unit[1]), float(unit[2])), values['roller_angle'], values['relaxation_length']
+    )
 
 
 def _actuators(reader: SchemaReader, entry: object, shared: dict[str, Entry]) -> tuple[Actuator, ...]:

@@ -15,6 +15,7 @@ from dyn_nodes.model.linkage_checks import check_linkage
 from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, MotorActuator, Wheel
 from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.model.problems import Report, did_you_mean, number
+from dyn_nodes.model.rolling import check_rolling
 from dyn_nodes.model.urdf import Urdf
 
 OUTSIDE = 1e-9  # rad or m
@@ -29,6 +30,8 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
     _check_payload(config, links, report)
     for wheel in config.wheels:
         _check_wheel(wheel, links, config, report)
+        if wheel.rolling is not None:
+            check_rolling(wheel.name, wheel, joints, config, report)
     movers: dict[str, str] = {}
     for actuator in config.actuators:
         _check_actuator(actuator, joints, movers, config, report)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
+from dyn_nodes.model.rolling import Rolling
 
 Array = NDArray[np.float64]
 JointType = Literal['revolute', 'continuous', 'prismatic', 'fixed']
@@ -120,17 +121,22 @@ class Karnopp:
 
 @dataclass(frozen=True, eq=False)
 class Wheel:
-    """A braked wheel or foot: a unilateral Kelvin-Voigt element along the ground normal, and friction.
+    """A wheel or foot: a unilateral Kelvin-Voigt element along the ground normal, and friction.
+
+    Braked, or rolling about its axle.
 
     Attributes:
         name: `front_right`, ...; the topic is `ground_reactions/<name>`.
         link: the link that carries it.
-        position: (3,) attachment point in the frame of `link`, m (abo-shanab-2003, r_w of section 7.2).
+        position: (3,) attachment point in the frame of `link`, m (abo-shanab-2003, r_w of section 7.2); of a rolling
+            wheel its centre.
         stiffness: k, N/m.  damping: c, N s/m.
-        free_length: l_o, height of the attachment above the ground at which contact is lost, m.
+        free_length: l_o, height of the attachment above the ground at which contact is lost, m; of a rolling wheel its
+            unloaded radius.
         friction: parameters of its friction model, or None for a frictionless contact.
         friction_point: where friction acts and sees the speed: the `ground` point below the wheel, or the `attachment`,
             as in chapter 6 of the source; both are power-consistent (spec 2.23, 2.24).
+        rolling: how it rolls; None: its link is braked.
     """
 
     name: str
@@ -141,6 +147,7 @@ class Wheel:
     free_length: float
     friction: LuGre | Karnopp | None = None
     friction_point: FrictionPoint = 'ground'
+    rolling: Rolling | None = None
 
 
 @dataclass(frozen=True)
@@ -381,6 +388,12 @@ class Machine:
     def movable_joints(self) -> tuple[Joint, ...]:
         """The joints with a degree of freedom, in the order of the generalized coordinates."""
         return tuple(joint for joint in self.joints if joint.movable)
+
+    @property
+    def actuated_joints(self) -> tuple[Joint, ...]:
+        """The movable joints that something drives: all but those of class `free` and `flexible`."""
+        idle = {entry.joint for entry in self.joint_classes if entry.kind != 'actuated'}
+        return tuple(joint for joint in self.movable_joints if joint.name not in idle)
 
     @property
     def total_mass(self) -> float:

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal['number', 'vector', 'text', 'choice', 'flag', 'table', 'partial', 'named', 'positions', 'names']
+Kind = Literal[
+    'number', 'numbers', 'vector', 'pair', 'text', 'choice', 'flag', 'table', 'partial', 'named', 'positions', 'names'
+]
 Sign = Literal['any', 'positive', 'non-negative']
 
 
@@ -25,9 +27,10 @@ class Key:
     """One key of a mapping.
 
     Attributes:
-        kind: `table` is a mapping with the keys of `table`, `partial` one that may lack any of them;
+        kind: `vector` is [x, y, z], `pair` is [x, y];
+            `table` is a mapping with the keys of `table`, `partial` one that may lack any of them;
             `named` is a mapping from names to such mappings;
-            `positions` a mapping from joint names to numbers; `names` a list of texts.
+            `positions` a mapping from joint names to numbers; `names` a list of texts; `numbers` a list of numbers.
         unit: SI unit; the sizes that look like another unit are refused by it.
         default: value where the key is absent, `REQUIRED` where it must be present.
     """
@@ -59,6 +62,18 @@ FRICTION = (
     _number('damping', 'N s/m', 'positive', 'c_h, horizontal; of karnopp only; absent: that of the wheel', None),
     _number('stick_speed', 'm/s', 'positive', 'D_v, below which the wheel sticks; of karnopp only', 1e-3),
 )
+ROLLING = (
+    Key('axis', 'vector', 'axle in the frame of the link; forward: axle x up', default=(0.0, 1.0, 0.0)),
+    _number(
+        'roller_angle',
+        'rad',
+        'any',
+        'omnidirectional wheel: from the rolling direction to the axis of the roller on the ground, about the upward '
+        'normal; 0: free sideways, +-pi/4: Mecanum; absent: a tyre',
+        None,
+    ),
+    _number('relaxation_length', 'm', 'positive', 'of a tyre: distance rolled in which a deflection fades to 1/e', 0.1),
+)
 WHEEL = (
     Key('link', 'text', 'the link that carries it', default=None),
     Key('position', 'vector', 'where the strut is attached, in the frame of the link', 'm'),
@@ -73,6 +88,7 @@ WHEEL = (
         default='ground',
         choices=('ground', 'attachment'),
     ),
+    Key('rolling', 'table', 'how it rolls; absent: its link is braked', default=None, table=ROLLING),
 )
 LINKAGE = (
     _number('a', 'm', 'positive', 'distance of one pin from the joint axis'),
@@ -168,6 +184,24 @@ END = (
     Key('position', 'vector', 'in the frame of the link', 'm', (0.0, 0.0, 0.0)),
     Key('rotation', 'vector', 'roll, pitch, yaw of the axes in the frame of the link', 'rad', (0.0, 0.0, 0.0)),
 )
+PROFILE = (
+    Key(
+        'kind',
+        'choice',
+        'form of the motion over the time; see below',
+        choices=('sine', 'polynomial', 'points', 'bump'),
+    ),
+    _number('offset', '', 'any', 'mean; kind sine', 0.0),
+    _number('amplitude', '', 'any', 'kind sine', 0.0),
+    _number('frequency', 'Hz', 'positive', 'kind sine', 0.0),
+    _number('phase', 'rad', 'any', 'at time 0; kind sine', 0.0),
+    Key('coefficients', 'numbers', 'of the powers 0, 1, 2, ... of the time in s; kind polynomial', default=()),
+    Key('times', 'numbers', 'rising, at least two; kind points', 's', default=()),
+    Key('values', 'numbers', 'at these times, at rest before and after; kind points', default=()),
+    _number('height', '', 'any', 'kind bump', 0.0),
+    _number('start', 's', 'any', 'kind bump', 0.0),
+    _number('duration', 's', 'positive', 'kind bump', 0.0),
+)
 CONSTRAINT = (
     Key(
         'kind',
@@ -184,6 +218,7 @@ CONSTRAINT = (
             'distance',
             'lock',
             'coupling',
+            'prescribed',
             'wheel',
         ),
     ),
@@ -197,10 +232,18 @@ CONSTRAINT = (
     ),
     _number('length', 'm', 'positive', 'of a rod; kind distance', 0.0),
     _number('radius', 'm', 'positive', 'kind wheel', 0.0),
-    Key('joint', 'text', 'kind lock', default=''),
+    Key('joint', 'text', 'kinds lock and prescribed', default=''),
     _number('position', '', 'any', 'where the joint is held, rad or m; kind lock', 0.0),
     Key('coefficients', 'positions', 'by joint name; kind coupling', default={}),
     _number('offset', '', 'any', 'sum of coefficient times joint position; kind coupling', 0.0),
+    Key(
+        'profile',
+        'table',
+        'position over the time, rad or m; kind prescribed; of kind plane: height of the plane along its normal',
+        default=None,
+        table=PROFILE,
+    ),
+    Key('ground', 'table', 'height of the ground under it over the time, m; kind wheel', default=None, table=PROFILE),
 )
 INERTIA = (
     *(_number(f'i{axis}{axis}', 'kg m2', 'positive', f'about {axis} through the centre of mass') for axis in 'xyz'),

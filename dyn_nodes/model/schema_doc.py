@@ -13,6 +13,7 @@ SECTIONS = (
     ('`payload`', schema.PAYLOAD),
     ('`wheels.<name>`', schema.WHEEL),
     ('`wheels.<name>.friction`', schema.FRICTION),
+    ('`wheels.<name>.rolling`', schema.ROLLING),
     ('`actuators.<name>` of type `cylinder`', schema.CYLINDER),
     ('`actuators.<name>.linkage`', schema.LINKAGE),
     ('`actuators.<name>` of type `motor`', schema.MOTOR),
@@ -21,6 +22,7 @@ SECTIONS = (
     ('`pumps.<name>`', schema.PUMP),
     ('`constraints.<name>`', schema.CONSTRAINT),
     ('`constraints.<name>.first` and `.second`', schema.END),
+    ('`constraints.<name>.profile` and `.ground`', schema.PROFILE),
     ('`loads.<name>`', schema.LOAD),
     ('`loads.<name>.inertia`', schema.INERTIA),
     ('`joints.<name>`', schema.JOINT_CLASS),
@@ -34,6 +36,7 @@ KINDS = {
     'named': 'mapping of names',
     'positions': 'mapping of joints',
     'names': 'list of names',
+    'numbers': 'list of numbers',
 }
 
 

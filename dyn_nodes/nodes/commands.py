@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,11 @@ def _finite(topic: str, what: str, names: Sequence[str], values: Array) -> None:
 
 
 def joint_values(
-    message: Any, joints: Sequence[str], limits: Array, topic: str = 'joint_command'
+    message: Any,
+    joints: Sequence[str],
+    limits: Array,
+    topic: str = 'joint_command',
+    passive: Mapping[str, str] | None = None,
 ) -> tuple[str, Array, Array]:
     """Check a JointState command and sort it into the machine's order.
 
@@ -68,18 +72,23 @@ def joint_values(
         joints: names of the machine's joints.
         limits: (n,) greatest effort of each, inf where none.
         topic: for messages.
+        passive: class by name of the joints that nothing drives; they get no command.
 
     Returns:
-        ('effort', efforts, nothing) or ('position', positions or NaN, velocities or NaN), each (n,).
+        ('effort', efforts, nothing) or ('position', positions or NaN, velocities or NaN), each (n,); the efforts of
+        passive joints are zero.
 
     Raises:
-        RefusedError: unknown, missing or repeated joint, wrong size, not finite, beyond the effort limit, empty.
+        RefusedError: unknown, passive, missing or repeated joint, wrong size, not finite, beyond the effort limit,
+            empty.
     """
     names = list(message.name)
     places = {name: k for k, name in enumerate(joints)}
     for name in names:
         if name not in places:
             raise RefusedError('unknown joint', f'{topic}: unknown joint {name!r}; known: {", ".join(joints)}')
+        if passive and name in passive:
+            raise RefusedError('passive joint', f'{topic}: joint {name!r} is {passive[name]}: nothing drives it')
     if len(set(names)) != len(names):
         raise RefusedError('wrong size', f'{topic}: a joint is named twice: {", ".join(names)}')
     columns = {}
@@ -96,6 +105,7 @@ def joint_values(
         raise RefusedError('wrong size', f'{topic}: neither effort nor position nor velocity given')
     if 'effort' in columns:
         efforts = columns['effort']
+        efforts[[places[name] for name in passive or ()]] = 0.0
         missing = [joint for joint, value in zip(joints, efforts) if np.isnan(value)]
         if missing:
             raise RefusedError('missing joint', f'{topic}: no effort for {", ".join(missing)}')

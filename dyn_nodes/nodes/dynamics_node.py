@@ -66,6 +66,7 @@ class DynamicsNode(OverridableNode):
         self.commands = 0
         self._target: tuple[np.ndarray, np.ndarray] | None = None
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
+        self._passive = {entry.joint: entry.kind for entry in self.machine.joint_classes if entry.kind != 'actuated'}
         self._create_topics()
         self._create_services()
         self.pacer = Lockstep(self) if self.lockstep else RealTime(self)
@@ -178,8 +179,7 @@ class DynamicsNode(OverridableNode):
     def advance(self) -> bool:
         """Advance by one exchange period; False where the run has ended."""
         if self._target is not None:
-            efforts = self.plant.servo_efforts(*self._target)
-            self._apply_efforts(efforts)
+            self.plant.set_efforts(self.plant.servo_efforts(*self._target))
         try:
             self.plant.advance()
         except PlantDivergedError as error:
@@ -215,14 +215,6 @@ class DynamicsNode(OverridableNode):
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
-    def _apply_efforts(self, efforts: np.ndarray) -> None:
-        self.plant.u[self._effort_places()] = efforts
-
-    def _effort_places(self) -> list[int]:
-        if not hasattr(self, '_places'):
-            self._places = [self.plant.system.index('input', f'{name}/effort') for name in self.plant.joints]
-        return self._places
-
     def hold(self) -> None:
         """Take the safe state: joints held where they are, spools to neutral."""
         if self.monolithic:
@@ -240,13 +232,13 @@ class DynamicsNode(OverridableNode):
         if self.lockstep and nanoseconds_of_stamp(msg.header.stamp) != nanoseconds_of(self.plant.time):
             return
         try:
-            kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits)
+            kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
         except commands.RefusedError as refused:
             self.refuse(refused)
             return
         if kind == 'effort':
             self._target = None
-            self._apply_efforts(first)
+            self.plant.set_efforts(first)
         else:
             held = self._target[0] if self._target else self.plant.positions
             position = np.where(np.isnan(first), held, first)

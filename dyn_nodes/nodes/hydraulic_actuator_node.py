@@ -114,7 +114,7 @@ class HydraulicActuatorNode(OverridableNode):
 
     def _create_topics(self) -> None:
         data, command = data_qos(self.lockstep), command_qos(self.lockstep)
-        joints = [joint.name for joint in self.machine.movable_joints]
+        joints = [joint.name for joint in self.machine.actuated_joints]
         self._reply = JointState(name=joints)
         self._effort_places = [joints.index(joint) for joint in self.exchange.system.joints]
         self._efforts = [0.0] * len(joints)  # joints without an actuator get none

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import casadi as ca
 import numpy as np
 
-from dyn_nodes.forces import WheelContact, friction_power, suspension_energy, wheel_contact
+from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
+from dyn_nodes.forces.joint_spring import JointSpring
 from dyn_nodes.hydraulics import (
     CylinderTerms,
     MotorTerms,
@@ -43,6 +44,7 @@ COMMON_PARAMETERS = (
     'bulk_modulus_scale',
 )
 DIRECTIONS = ('longitudinal', 'lateral')
+ROLLER = ('roller',)
 AUDIT_STATES = ('work_actuators', 'work_suspension', 'work_friction')
 
 
@@ -103,7 +105,7 @@ class Assembly:
         moved = {a.joint for a in hydraulic}
         self.efforts = {
             joint.name: self.inputs.add(f'{joint.name}/effort')
-            for joint in self.machine.movable_joints
+            for joint in self.machine.actuated_joints
             if joint.name not in moved
         }
         self.parameters.add(*COMMON_PARAMETERS)
@@ -138,17 +140,20 @@ class Assembly:
         for wheel in self.machine.wheels:
             frame = self.tree.frame(wheel.link)
             point = ca.SX(frame.p + frame.R @ wheel.position)
-            result[wheel.name] = wheel_contact(
-                self._scaled_wheel(wheel),
-                NORMAL,
-                heading,
+            motion = (
                 self.state.poses[frame.body].point(point),
                 self.state.point_velocity(frame.body, point),
                 self.state.angular_velocity(frame.body),
                 self._by_direction(self.bristles.get(wheel.name), 0.0),
                 self.p[self.heights[wheel.name]],
-                self._by_direction(self.sticks.get(wheel.name), 1.0),
             )
+            scaled = self._scaled_wheel(wheel)
+            if wheel.rolling is None:
+                flags = self._by_direction(self.sticks.get(wheel.name), 1.0)
+                result[wheel.name] = wheel_contact(scaled, NORMAL, heading, *motion, flags)
+            else:
+                axle = ca.mtimes(self.state.poses[frame.body].R, frame.R @ np.array(wheel.rolling.axis))
+                result[wheel.name] = rolling_contact(scaled, NORMAL, heading, axle, *motion)
         return result
 
     def _by_direction(self, place: slice | None, absent: float) -> Expression:
@@ -218,11 +223,41 @@ class Assembly:
 
     @cached_property
     def joint_efforts(self) -> dict[str, Expression]:
-        """Drive effort of every movable joint, before the joint's own damping."""
+        """Effort of every movable joint, before the joint's own damping: of its drive, or of its spring and damper."""
         by_joint = {a.joint: self.actuators[a.name].effort for a in self.machine.actuators if a.name in self.hydraulics}
         for name, place in self.efforts.items():
             by_joint[name] = self.u[place]
-        return by_joint
+        for name in self.passive:
+            by_joint[name] = self._spring_effort(name)
+        return {joint.name: by_joint[joint.name] for joint in self.machine.movable_joints}
+
+    @property
+    def passive(self) -> tuple[str, ...]:
+        """Names of the movable joints that nothing drives."""
+        driven = {joint.name for joint in self.machine.actuated_joints}
+        return tuple(joint.name for joint in self.machine.movable_joints if joint.name not in driven)
+
+    @cached_property
+    def springs(self) -> dict[str, JointSpring]:
+        """Springs of the flexible joints, by joint."""
+        start = self.machine.initial.joint_positions
+        return {
+            entry.joint: JointSpring(
+                entry.joint,
+                entry.stiffness,
+                entry.damping,
+                start.get(entry.joint, 0.0) if entry.rest is None else entry.rest,
+            )
+            for entry in self.machine.joint_classes
+            if entry.kind == 'flexible'
+        }
+
+    def _spring_effort(self, name: str) -> Expression:
+        spring = self.springs.get(name)
+        if spring is None:
+            return ca.SX(0)
+        q, v = self.joint(name)
+        return -spring.stiffness * (q - spring.rest) - spring.damping * v
 
     @cached_property
     def generalized_forces(self) -> Expression:
@@ -275,7 +310,10 @@ class Assembly:
                 contact, place = self.contacts[wheel.name], self.bristles[wheel.name]
                 assert wheel.friction is not None
                 greatest = wheel.friction.static * self.parameter('friction_scale') * contact.normal_force
-                used.append(ca.fabs(contact.friction[: self._count(place)]) / ca.fmax(greatest, 1e-9))
+                friction = ca.fabs(contact.friction[: self._count(place)])
+                if wheel.rolling is not None:
+                    friction = ca.norm_2(contact.friction) * ca.SX.ones(self._count(place))
+                used.append(friction / ca.fmax(greatest, 1e-9))
         return ca.densify(ca.vertcat(*used, ca.SX(0, 1)))
 
     @cached_property
@@ -300,8 +338,14 @@ class Assembly:
 
     @cached_property
     def static_forces(self) -> Expression:
-        """(nv,) generalized forces that would hold the machine still at x (zero on a base at rest)."""
-        return inverse_dynamics(self.state, ca.SX(self.tree.nv, 1), self.gravity, self.contact_forces)
+        """(nv,) generalized forces that would hold the machine still at x, beside the springs of its flexible joints.
+
+        Zero on a base and on passive joints at rest.
+        """
+        needed = inverse_dynamics(self.state, ca.SX(self.tree.nv, 1), self.gravity, self.contact_forces)
+        for name in self.springs:
+            needed[self.tree.velocity_names.index(name)] -= self._spring_effort(name)
+        return needed
 
     @cached_property
     def stored_energies(self) -> tuple[Expression, Expression, Expression]:
@@ -309,6 +353,8 @@ class Assembly:
         springs = sum(
             (suspension_energy(self._scaled_wheel(w), self.contacts[w.name]) for w in self.machine.wheels), ca.SX(0)
         )
+        for name, spring in self.springs.items():
+            springs += 0.5 * spring.stiffness * (self.joint(name)[0] - spring.rest) ** 2
         return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
 
 
@@ -318,11 +364,16 @@ def friction_states(machine: Machine) -> dict[str, tuple[str, ...]]:
     return {
         wheel.name: tuple(
             f'{wheel.name}/{"deflection" if isinstance(wheel.friction, Karnopp) else "bristle"}_{direction}'
-            for direction in directions
+            for direction in (ROLLER if is_omnidirectional(wheel) else directions)
         )
         for wheel in machine.wheels
         if wheel.friction is not None
     }
+
+
+def is_omnidirectional(wheel: Wheel) -> bool:
+    """Tell whether a wheel rolls on rollers."""
+    return wheel.rolling is not None and wheel.rolling.roller_angle is not None
 
 
 def stick_flags(machine: Machine) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -42,7 +42,11 @@ def quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
 
 
 def _statics_module(machine: Machine) -> CompiledModule:
-    """Kernel `statics`: base pose (x, y, z, roll, pitch, yaw), joints and bristles -> holding forces and Jacobian."""
+    """Kernel `statics`: base pose (x, y, z, roll, pitch, yaw), joints and bristles -> holding forces and Jacobian.
+
+    The Jacobian is of the forces that must be zero at rest, on the base and on passive joints (`balanced`), by pose,
+    bristles and the positions of the flexible joints (`bent`).
+    """
 
     def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
         plant = Assembly(machine, 'effort')
@@ -53,14 +57,15 @@ def _statics_module(machine: Machine) -> CompiledModule:
         state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), bristles, sticking))
         holding, used = ca.substitute([plant.static_forces, plant.friction_use], [plant.x], [state])
         unknown = ca.vertcat(pose, bristles)
-        rows = holding[: plant.tree.base_dofs]
-        jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(rows, unknown))))
+        base, nv = plant.tree.base_dofs, plant.tree.nv
+        names = [joint.name for joint in machine.movable_joints]
+        balanced = [*range(base), *(nv - len(names) + names.index(name) for name in plant.passive)]
+        bent = [names.index(name) for name in plant.springs]
+        unknown = ca.vertcat(pose, bristles, joints[bent])
+        jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(holding[balanced], unknown))))
         inputs = [pose, joints, bristles, plant.p]
         outputs = [ca.densify(holding), jacobian, ca.densify(used)]
-        return {'statics': ca.Function('statics', inputs, outputs)}, {
-            'base_dofs': plant.tree.base_dofs,
-            'nv': plant.tree.nv,
-        }
+        return {'statics': ca.Function('statics', inputs, outputs)}, {'nv': nv, 'balanced': balanced, 'bent': bent}
 
     return build_module(f'{machine.name}_statics', [machine_fingerprint(machine)], make, ROOMS)
 
@@ -75,13 +80,27 @@ def base_coordinates(plant: Assembly, pose: Any) -> Any:
     return ca.SX(0, 1)
 
 
-def settle(
-    system: System, p: Array, joints: Mapping[str, float] | None = None, pose: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """Find the resting pose of the base on its wheels with the joints held.
+class Rest(NamedTuple):
+    """A machine at rest on its wheels.
 
-    Height, roll and pitch, and the friction that holds the machine on a slope (least bristle deflections), are found by
-    Newton steps with the exact Jacobian.
+    Attributes:
+        pose: (6,) of the base: x, y, z, roll, pitch, yaw.
+        bristles: deflections of the friction elements in the order of `friction_states`, m.
+        joints: positions of the movable joints, rad or m: flexible ones have given way.
+        holding: (nv,) forces that hold it: of the joints the drive efforts.
+    """
+
+    pose: Array
+    bristles: Array
+    joints: Array
+    holding: Array
+
+
+def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, pose: Array | None = None) -> Rest:
+    """Find the resting pose of the base on its wheels with the driven joints held.
+
+    Height, roll and pitch, what flexible joints give way, and the friction that holds the machine on a slope (least
+    bristle deflections), are found by Newton steps with the exact Jacobian.
 
     Args:
         system: any system of the machine.
@@ -89,41 +108,39 @@ def settle(
         joints: positions by name; the machine's initial ones where not named.
         pose: (6,) first guess x, y, z, roll, pitch, yaw; x, y and yaw are kept.
 
-    Returns:
-        pose (6,); deflections of the friction elements in the order of `friction_states`; holding forces (nv,), of
-        which the joints' are the drive efforts at rest.
-
     Raises:
         NoEquilibriumError: no rest was found: it tips, slides or hangs.
     """
     machine = system.machine
     module = _statics_module(machine)
-    base_dofs, nv = module.meta['base_dofs'], module.meta['nv']
+    balanced, bent = (np.array(module.meta[key], dtype=np.intp) for key in ('balanced', 'bent'))
     q_joints = joint_vector(machine, joints)
     pose = np.array(pose if pose is not None else initial_pose(machine), dtype=np.float64)
     names = [name for own in friction_states(machine).values() for name in own]
     bristles, used = np.zeros(len(names)), np.empty(len(names))
-    holding, flat = np.empty(nv), np.empty(base_dofs * (6 + len(bristles)))
-    if base_dofs == 0 or not machine.initial.settle or not machine.wheels:
+    unknowns = 6 + len(bristles) + len(bent)
+    holding, flat = np.empty(int(module.meta['nv'])), np.empty(len(balanced) * unknowns)
+    if machine.base.attachment == 'fixed' or not machine.initial.settle or not machine.wheels:
         module.statics(pose, q_joints, bristles, p, holding, flat, used)
-        return pose, bristles, holding
+        return Rest(pose, bristles, q_joints, holding)
     weight = (machine.total_mass + p[system.index('parameter', 'payload_mass')]) * np.linalg.norm(p[:3])
-    free = np.r_[[2, 3, 4] if machine.base.attachment == 'free' else [2, 4], np.arange(6, 6 + len(bristles))]
-    residual = np.inf
+    free = np.r_[[2, 3, 4] if machine.base.attachment == 'free' else [2, 4], np.arange(6, unknowns)]
+    residual, unbent = np.inf, q_joints.copy()
     for guess in _standing_guesses(machine, p, system, q_joints):
-        pose[2:5], bristles[:] = guess, 0.0
+        pose[2:5], bristles[:], q_joints[:] = guess, 0.0, unbent
         for _ in range(ITERATIONS):
             module.statics(pose, q_joints, bristles, p, holding, flat, used)
-            residual = float(np.abs(holding[:base_dofs]).max() / weight)
+            residual = float(np.abs(holding[balanced]).max() / weight)
             if residual < CONVERGED:
                 _check_friction(machine, names, used)
-                return pose, bristles, holding
-            jacobian = flat.reshape(base_dofs, -1, order='F')[:, free]
-            step = -np.linalg.lstsq(jacobian, holding[:base_dofs], rcond=1e-12)[0]
-            change = np.zeros(6 + len(bristles))
+                return Rest(pose, bristles, q_joints, holding)
+            jacobian = flat.reshape(len(balanced), -1, order='F')[:, free]
+            step = -np.linalg.lstsq(jacobian, holding[balanced], rcond=1e-12)[0]
+            change = np.zeros(unknowns)
             change[free] = step * min(1.0, 0.05 / max(float(np.abs(step).max()), 1e-12))
             pose += change[:6]
-            bristles += change[6:]
+            bristles += change[6 : 6 + len(bristles)]
+            q_joints[bent] += change[6 + len(bristles) :]
     raise NoEquilibriumError(
         f'{machine.name}: no resting pose on the wheels in this posture (unbalanced force {residual:.2e} of the '
         'weight); the machine tips or slides'
@@ -176,20 +193,20 @@ def initial_state(
     """
     p = system.parameters() if p is None else p
     machine = system.machine
-    pose, bristles, holding = settle(system, p, joints, pose)
+    rest = settle(system, p, joints, pose)
     x = np.zeros(len(system.state_names))
-    plant_q = _base_numbers(machine, pose, system.base)
-    q_joints = joint_vector(machine, joints)
+    plant_q = _base_numbers(machine, rest.pose, system.base)
+    q_joints = rest.joints
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
     deflections = [name for own in friction_states(machine).values() for name in own]
-    for name, value in zip(deflections, bristles):
+    for name, value in zip(deflections, rest.bristles):
         x[system.index('state', name)] = value
     for own in stick_flags(machine).values():
         x[[system.index('state', name) for name in own]] = 1.0
     if system.actuation == 'hydraulic':
         names = [joint.name for joint in machine.movable_joints]
-        efforts = dict(zip(names, holding[len(holding) - len(names) :]))
+        efforts = dict(zip(names, rest.holding[len(rest.holding) - len(names) :]))
         for actuator in machine.actuators:
             start = system.index('state', f'{actuator.name}/spool')
             q = float(q_joints[names.index(actuator.joint)])

@@ -52,6 +52,7 @@ class Plant:
         x: state.  p: parameters.
         system: what is integrated: names and places of states, inputs, parameters and outputs.
         joints: names of the movable joints, in the order of every joint vector here.
+        actuated: names of those that something drives.
         overturned: True once the base has tilted beyond the machine's limit.
         drop_time, drop_tilt: the payload is let go at this time, s, or when the base has tilted by this more than at
             the start, rad; None: never.
@@ -76,6 +77,8 @@ class Plant:
         self.system: Any = self._make_system(actuation)
         self.observer = balance_observer(self.system, measures)
         self.joints = tuple(joint.name for joint in machine.movable_joints)
+        self.actuated = tuple(joint.name for joint in machine.actuated_joints)
+        self._driven = np.array([self.joints.index(name) for name in self.actuated], dtype=np.intp)
         joint_vector(machine, joints)  # unknown names
         self.start = dict(joints or {})
         self.substeps = max(1, int(np.ceil(exchange_period / integration_step - 1e-9)))
@@ -113,7 +116,7 @@ class Plant:
         self._outputs: Array | None = None
         self._events.clear()
         if self.system.actuation == 'effort':
-            self.u[:] = self.holding_efforts()
+            self.set_efforts(self.holding_efforts())
         self._begin()
 
     def warm_up(self) -> None:
@@ -202,6 +205,11 @@ class Plant:
         """Set inputs by name. Raises UnknownNameError."""
         for name, value in values.items():
             self.u[self.system.index('input', name)] = value
+        self._outputs = None
+
+    def set_efforts(self, efforts: Array) -> None:
+        """Set the efforts of a plant without actuators of its own from those of all joints (n,), N m or N."""
+        self.u[:] = efforts[self._driven]
         self._outputs = None
 
     def set_parameter(self, name: str, value: float) -> None:

@@ -27,13 +27,19 @@ class JointServo:
     def __init__(self, machine: Machine, bandwidth: float = 40.0, damping_ratio: float = 1.0) -> None:
         self.model = RigidBodyModel(machine)
         self.bandwidth, self.damping_ratio = bandwidth, damping_ratio
-        self.count = len(machine.movable_joints)
+        names = [joint.name for joint in machine.movable_joints]
+        first = self.model.nv - len(names)
+        self._driven = np.array([names.index(joint.name) for joint in machine.actuated_joints], dtype=np.intp)
+        self._places = first + self._driven
+        self.count = len(names)
         self._parameters = self.model.parameters()
 
     def efforts(
         self, q: Array, v: Array, target: Array, target_velocity: Array, gravity: Array, payload: float
     ) -> Array:
         """Return the joint efforts (n,) at positions q (nq,) and velocities v (nv,) of the whole machine.
+
+        Those of joints that nothing drives are zero.
 
         Args:
             q: positions of the tree.
@@ -47,7 +53,9 @@ class JointServo:
         self._parameters[:3], self._parameters[3] = gravity, payload
         joints = slice(self.model.nv - n, self.model.nv)
         bias = self.model.inverse_dynamics(q, v, np.zeros(self.model.nv), self._parameters)[joints]
-        inverse = np.linalg.inv(self.model.mass_matrix(q, self._parameters))[joints, joints]
+        inverse = np.linalg.inv(self.model.mass_matrix(q, self._parameters))[np.ix_(self._places, self._places)]
         error, rate_error = target - q[len(q) - n :], target_velocity - v[joints]
         wanted = wn**2 * error + 2 * self.damping_ratio * wn * rate_error
-        return bias + np.linalg.solve(inverse, wanted)
+        efforts = np.zeros(n)
+        efforts[self._driven] = bias[self._driven] + np.linalg.solve(inverse, wanted[self._driven])
+        return efforts

@@ -90,9 +90,10 @@ class System:
         base: BaseForm = 'quaternion',
         audit: bool = False,
     ) -> None:
-        if machine.constraints or machine.loads or machine.joint_classes:
+        held = [entry.joint for entry in machine.joint_classes if entry.kind in ('locked', 'pseudo')]
+        if machine.constraints or machine.loads or held:
             raise ValueError(
-                f'{machine.name}: expected a machine without constraints, loads and joint classes; '
+                f'{machine.name}: expected a machine without constraints, loads and locked joints; '
                 'dyn_nodes.simulation.constrained_machine runs one with them'
             )
         self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit

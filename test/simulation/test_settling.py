@@ -131,7 +131,7 @@ def test_posture_that_tips_is_refused_with_the_reason(system, values, slope, joi
 
 def test_holding_efforts_are_those_of_the_trapped_oil(system, effort_system):
     p = system.parameters()
-    _, _, holding = settle(effort_system, p)
+    holding = settle(effort_system, p).holding
     y = dict(zip(system.output_names, system.outputs(initial_state(system, p), np.zeros(3), p)))
     for k, joint in enumerate(('swing_joint', 'boom_joint', 'stick_joint')):
         assert y[f'{joint}/drive_effort'] == pytest.approx(holding[6 + k], rel=1e-9, abs=1e-6)
@@ -140,7 +140,7 @@ def test_holding_efforts_are_those_of_the_trapped_oil(system, effort_system):
 
 def test_efforts_that_hold_keep_the_effort_driven_machine_at_rest(effort_system):
     p = effort_system.parameters()
-    _, _, holding = settle(effort_system, p)
+    holding = settle(effort_system, p).holding
     x, u = initial_state(effort_system, p), np.zeros(3)
     for k, joint in enumerate(('swing_joint', 'boom_joint', 'stick_joint')):
         u[effort_system.index('input', f'{joint}/effort')] = holding[6 + k]
@@ -194,7 +194,8 @@ def test_a_machine_settles_whose_wheels_are_on_a_link_above_the_root(tmp_path):
     )
     cart = load_machine(tmp_path / 'cart.urdf', tmp_path / 'cart.yaml')
     system = System(cart)
-    pose, _, holding = settle(system, system.parameters())
+    rest = settle(system, system.parameters())
+    pose, holding = rest.pose, rest.holding
     stance = static_stance(cart)
     np.testing.assert_allclose(pose[2:5], [stance.height, stance.roll, stance.pitch], atol=1e-9)
     np.testing.assert_allclose(holding[:6], 0.0, atol=1e-6)

@@ -1,0 +1,63 @@
+"""How a wheel rolls: about its axle, on a tyre or on rollers. Data only, and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.model.problems import Report
+
+PARALLEL = 1e-6
+"""Sine of the angle between an axle and the axis of its joint that is still round-off of the files."""
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """A wheel that turns with its link.
+
+    Attributes:
+        axis: (3,) unit axle in the frame of the wheel's link. The wheel rolls forward, along axle x up, when it turns
+            by the right hand about the axle.
+        roller_angle: of an omnidirectional wheel, from the rolling direction to the axis of the roller on the ground,
+            about the upward normal, rad: 0 for rollers across the wheel (free sideways), pi/4 or -pi/4 for a Mecanum
+            wheel; None: a tyre, which grips in both directions.
+        relaxation_length: of a tyre, distance rolled in which the deflection that it does not renew fades to 1/e, m.
+    """
+
+    axis: tuple[float, float, float]
+    roller_angle: float | None = None
+    relaxation_length: float = 0.1
+
+
+def check_rolling(name: str, wheel: Any, joints: Mapping[str, Any], config: Any, report: Report) -> None:
+    """Check a rolling wheel: its link turns about its axle, through its centre; bristles, not Karnopp's foot."""
+    where = f'wheels.{name}.rolling'
+    line, written = config.line(where), config.written(where)
+    if wheel.friction is None or not hasattr(wheel.friction, 'bristle_stiffness'):
+        report.add(line, written, 'friction of model lugre for a wheel that rolls', 'another, or none')
+    if wheel.friction_point != 'ground':
+        where = f'wheels.{name}.friction_point'
+        report.add(config.line(where), config.written(where), 'ground for a wheel that rolls', wheel.friction_point)
+    joint = next((joint for joint in joints.values() if joint.child == wheel.link), None)
+    if joint is None or joint.type not in ('continuous', 'revolute'):
+        found = f'link {wheel.link!r}, which none moves'
+        if joint is not None:
+            found = f'link {wheel.link!r}, which the {joint.type} joint {joint.name!r} moves'
+        report.add(config.line(f'wheels.{name}.link'), written, 'a link that a continuous joint turns', found)
+        return
+    axle = np.asarray(wheel.rolling.axis)
+    if np.linalg.norm(np.cross(joint.axis, axle)) > PARALLEL or not axle.any():
+        expected = f'the axis of joint {joint.name}, {_text(joint.axis)}, or its reverse'
+        report.add(config.line(f'{where}.axis'), f'{written}.axis', expected, _text(axle))
+    offset = np.linalg.norm(np.cross(joint.axis, wheel.position))
+    if offset > PARALLEL:
+        where = f'wheels.{name}.position'
+        expected = f'a point on the axis of joint {joint.name}'
+        report.add(config.line(where), config.written(where), expected, f'one {offset:.4g} m beside it')
+
+
+def _text(vector: Any) -> str:
+    return '[' + ', '.join(f'{value:g}' for value in vector) + ']'
