@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from dyn_nodes.commands import CommandError
@@ -21,10 +22,7 @@ def message_class(kind: str) -> Any:
     """
     from dyn_nodes.middleware import message
 
-    try:
-        return message(kind)
-    except (ValueError, LookupError, ImportError, AttributeError) as error:
-        raise CommandError(f'{error}') from None
+    return _made(message, kind)
 
 
 def service_class(kind: str) -> Any:
@@ -35,8 +33,12 @@ def service_class(kind: str) -> Any:
     """
     from dyn_nodes.middleware import service
 
+    return _made(service, kind)
+
+
+def _made(make: Callable[[str], Any], kind: str) -> Any:
     try:
-        return service(kind)
+        return make(kind)
     except (ValueError, LookupError, ImportError, AttributeError) as error:
         raise CommandError(f'{error}') from None
 

@@ -87,6 +87,24 @@ def full_name(name: str, namespace: str) -> str:
     return f'{namespace.rstrip("/")}/{name}'
 
 
+def print_names_of_type(node: Any, entries: Callable[[], Any], kind: str, folder: str, spin_time: float) -> int:
+    """Print the topics or services of a type, as the verbs `find` do.
+
+    Args:
+        node: This command's node.
+        entries: Gives pairs of name and types.
+        kind: The type, with or without its folder.
+        folder: `msg` or `srv`.
+        spin_time: Seconds for discovery.
+    """
+    wait_for_discovery(node, spin_time)
+    wanted = kind if kind.count('/') == 2 else kind.replace('/', f'/{folder}/', 1)
+    for name, kinds in sorted(entries()):
+        if wanted in kinds:
+            print(name)
+    return 0
+
+
 def find_node(node: Any, name: str, spin_time: float) -> tuple[str, str]:
     """Name and namespace of a running node.
 

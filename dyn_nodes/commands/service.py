@@ -13,6 +13,7 @@ from dyn_nodes.commands.ros_graph import (
     call_service,
     cli_node,
     is_hidden,
+    print_names_of_type,
     wait_for_discovery,
     wait_until,
 )
@@ -72,12 +73,7 @@ def _type(node: Any, args: argparse.Namespace) -> int:
 
 
 def _find(node: Any, args: argparse.Namespace) -> int:
-    wait_for_discovery(node, args.spin_time)
-    wanted = args.type if args.type.count('/') == 2 else args.type.replace('/', '/srv/', 1)
-    for name, kinds in sorted(node.get_service_names_and_types()):
-        if wanted in kinds:
-            print(name)
-    return 0
+    return print_names_of_type(node, node.get_service_names_and_types, args.type, 'srv', args.spin_time)
 
 
 def _call(node: Any, args: argparse.Namespace) -> int:

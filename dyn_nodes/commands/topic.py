@@ -17,6 +17,7 @@ from dyn_nodes.commands.ros_graph import (
     find_topic_type,
     is_hidden,
     matching_qos,
+    print_names_of_type,
     wait_for_discovery,
     wait_until,
 )
@@ -167,9 +168,4 @@ def _type(node: Any, args: argparse.Namespace) -> int:
 
 
 def _find(node: Any, args: argparse.Namespace) -> int:
-    wait_for_discovery(node, args.spin_time)
-    wanted = args.type if args.type.count('/') == 2 else args.type.replace('/', '/msg/', 1)
-    for name, kinds in sorted(node.get_topic_names_and_types()):
-        if wanted in kinds:
-            print(name)
-    return 0
+    return print_names_of_type(node, node.get_topic_names_and_types, args.type, 'msg', args.spin_time)

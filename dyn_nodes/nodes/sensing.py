@@ -97,6 +97,22 @@ class Sensing:
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
 
+    def warm_up(self, use: Callable[[np.ndarray], None]) -> None:
+        """Load the machine code now, so that the first answer is prompt; then forget it all.
+
+        Args:
+            use: does with the monitor what the node will do; called with the initial joint positions, (n,), after
+                three samples of a machine at rest there.
+        """
+        monitor = self.monitor
+        initial = self.machine.initial.joint_positions
+        q = np.array([initial.get(joint, 0.0) for joint in monitor.model.joints])
+        for k in range(3):
+            monitor.imu(1e-3 * k, np.zeros(3), np.array([0.0, 0.0, self.machine.gravity]))
+            monitor.joints(1e-3 * k, q, 0.0 * q)
+        use(q)
+        monitor.clear()
+
     # -- messages ----------------------------------------------------------------------------------------------------
 
     def _on_joint_states(self, msg: Any) -> None:

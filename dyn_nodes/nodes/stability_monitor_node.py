@@ -72,7 +72,7 @@ class StabilityMonitorNode(OverridableNode):
         self._due = {name: Every(name, values[name], 1e-3, False) for name in ('period', 'marker_period')}
         self._allowance_due = Every('allowance_period', values['allowance_period'], 1e-3, False)
         self._create_topics(measures, qos)
-        self._warm_up()
+        self.sensing.warm_up(self._warm_up)
         sources = {
             'joint_states': self.sensing.joint_health,
             'imu': self.sensing.imu_health,
@@ -103,18 +103,12 @@ class StabilityMonitorNode(OverridableNode):
         }
         self.tf = self.create_publisher(TFMessage, '/tf', qos) if self.values['publish_tf'] else None
 
-    def _warm_up(self) -> None:
-        """Load the machine code now, so that the first answer is prompt."""
+    def _warm_up(self, q: np.ndarray) -> None:
+        """Do once all that is done with a message."""
         monitor = self.sensing.monitor
-        initial = self.machine.initial.joint_positions
-        q = np.array([initial.get(joint, 0.0) for joint in monitor.model.joints])
-        for k in range(3):
-            monitor.imu(1e-3 * k, np.zeros(3), np.array([0.0, 0.0, self.machine.gravity]))
-            monitor.joints(1e-3 * k, q, 0.0 * q)
-            monitor.balance()
+        monitor.balance()
         self.ground.place(np.array([0.0, 0.0, 1.0, -1.0]), monitor.up)
         self.allowances.evaluate(q, 0.0 * q, monitor.payload, monitor.load)
-        monitor.clear()
 
     # -- states ------------------------------------------------------------------------------------------------------
 

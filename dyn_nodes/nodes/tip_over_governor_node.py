@@ -68,7 +68,7 @@ class TipOverGovernorNode(OverridableNode):
         self._due_states = self._paired = 0
         self._waiting: list[np.ndarray] = []
         self._due_stamp: int | None = None
-        self._warm_up()
+        self.sensing.warm_up(self._warm_up)
         self._create_topics()
         sources = {
             'joint_states': self.sensing.joint_health,
@@ -91,18 +91,11 @@ class TipOverGovernorNode(OverridableNode):
         heard.depth = data_qos(False).depth
         self.create_subscription(Float64MultiArray, 'valve_commands_in', self._on_command, heard)
 
-    def _warm_up(self) -> None:
-        """Load the machine code now, so that the first answer is prompt."""
-        monitor = self.sensing.monitor
-        initial = self.machine.initial.joint_positions
-        q = np.array([initial.get(joint, 0.0) for joint in monitor.model.joints])
-        for k in range(3):
-            monitor.imu(1e-3 * k, np.zeros(3), np.array([0.0, 0.0, self.machine.gravity]))
-            monitor.joints(1e-3 * k, q, 0.0 * q)
+    def _warm_up(self, q: np.ndarray) -> None:
+        """Do once all that is done with a command."""
         self._place()
         self.governor.govern(np.ones(len(self._limits)), q, 0.0 * q, 0.01)
         self.governor.reset()
-        monitor.clear()
 
     def _degrees(self, q: Any, v: Any, a: Any) -> Any:
         return self.ground.moving_degrees(q, v, a, self.sensing.monitor.payload)
