@@ -10,8 +10,20 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 ConstraintKind = Literal[
-    'frame', 'point', 'hinge', 'slider', 'planar', 'line', 'plane', 'distance', 'lock', 'coupling', 'wheel'
+    'frame',
+    'point',
+    'hinge',
+    'slider',
+    'planar',
+    'line',
+    'plane',
+    'distance',
+    'lock',
+    'coupling',
+    'prescribed',
+    'wheel',
 ]
+ProfileKind = Literal['sine', 'polynomial', 'points', 'bump']
 LoadMotion = Literal['free', 'planar']
 JointKind = Literal['actuated', 'free', 'flexible', 'locked', 'pseudo']
 WORLD = 'world'
@@ -32,6 +44,30 @@ class End:
     rotation: Array
 
 
+@dataclass(frozen=True)
+class Profile:
+    """A motion that is prescribed over the time t, s: a joint's position or a height, rad or m.
+
+    Attributes:
+        kind: `sine`: offset + amplitude sin(2 pi frequency t + phase); `polynomial`: the sum of coefficients[k] t^k;
+            `points`: through `values` at `times`, smooth to the fourth derivative, at rest before and after;
+            `bump`: height sin^4(pi (t - start) / duration) within the duration, else zero.
+        frequency: Hz. phase: rad. times, start, duration: s.
+    """
+
+    kind: ProfileKind
+    offset: float = 0.0
+    amplitude: float = 0.0
+    frequency: float = 0.0
+    phase: float = 0.0
+    coefficients: tuple[float, ...] = ()
+    times: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    height: float = 0.0
+    start: float = 0.0
+    duration: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class MachineConstraint:
     """A constraint as the machine YAML gives it; which fields count depends on the kind.
@@ -39,8 +75,9 @@ class MachineConstraint:
     Attributes:
         first, second: ends. axis: (3,) unit vector in the frames of the ends: of a hinge, slider, line, plane or axle.
         length: of a rod, m. radius: of a wheel, m.
-        joint: that is locked; position: where, rad or m.
+        joint: that is locked or moved; position: where a lock holds it, rad or m.
         coefficients, offset: of a coupling: sum of coefficient times joint position = offset.
+        profile: of a prescribed joint, or of a plane that moves along its normal. ground: under a wheel.
         line: in the YAML.
     """
 
@@ -55,6 +92,8 @@ class MachineConstraint:
     position: float = 0.0
     coefficients: tuple[tuple[str, float], ...] = ()
     offset: float = 0.0
+    profile: Profile | None = None
+    ground: Profile | None = None
     line: int = 0
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model import schema
-from dyn_nodes.model.constraint import WORLD, End, JointClass, Load, MachineConstraint
+from dyn_nodes.model.constraint import WORLD, End, JointClass, Load, MachineConstraint, Profile
+from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Joint, frozen_array
 from dyn_nodes.model.problems import Report, did_you_mean, number
+from dyn_nodes.model.schema import Key
 from dyn_nodes.model.schema_reader import SchemaReader, Values
 from dyn_nodes.model.yaml_source import Entry
 
@@ -26,17 +29,25 @@ NEEDED = {
     'distance': ('first', 'second', 'length'),
     'lock': ('joint',),
     'coupling': ('coefficients',),
+    'prescribed': ('joint', 'profile'),
     'wheel': ('first', 'radius'),
 }
 ALLOWED = {
     'hinge': ('axis',),
     'slider': ('axis',),
     'line': ('axis',),
-    'plane': ('axis',),
-    'wheel': ('axis',),
+    'plane': ('axis', 'profile'),
+    'wheel': ('axis', 'ground'),
     'lock': ('position',),
     'coupling': ('offset',),
 }
+PROFILE_NEEDED = {
+    'sine': ('amplitude', 'frequency'),
+    'polynomial': ('coefficients',),
+    'points': ('times', 'values'),
+    'bump': ('height', 'duration'),
+}
+PROFILE_ALLOWED = {'sine': ('offset', 'phase'), 'bump': ('start',)}
 
 
 def read_constraints(reader: SchemaReader, entry: object) -> tuple[MachineConstraint, ...]:
@@ -47,8 +58,11 @@ def read_constraints(reader: SchemaReader, entry: object) -> tuple[MachineConstr
         if set(values) != {key.name for key in schema.CONSTRAINT}:
             continue
         kind = values.pop('kind')
-        if not _fits_kind(kind, own, reader.report):
+        if not _fits_kind(kind, own, schema.CONSTRAINT, NEEDED[kind], ALLOWED.get(kind, ()), reader.report):
             continue
+        if not all(_sound_profile(own.mapping.get(key), values[key], reader.report) for key in ('profile', 'ground')):
+            continue
+        values |= {key: None if values[key] is None else Profile(**values[key]) for key in ('profile', 'ground')}
         first, second = _end(values.pop('first')), _end(values.pop('second'))
         if ('first' in own.mapping and first is None) or ('second' in own.mapping and second is None):
             continue
@@ -62,18 +76,48 @@ def read_constraints(reader: SchemaReader, entry: object) -> tuple[MachineConstr
     return tuple(result)
 
 
-def _fits_kind(kind: str, own: Entry, report: Report) -> bool:
+def _fits_kind(
+    kind: str, own: Entry, keys: Sequence[Key], needed: Sequence[str], allowed: Sequence[str], report: Report
+) -> bool:
     sound = True
-    for key in NEEDED[kind]:
+    for key in needed:
         if key not in own.mapping:
             report.add(own.line, f'{own.path}.{key}', f'a value, which kind {kind} needs', 'nothing')
             sound = False
-    fitting = {'kind', *NEEDED[kind], *ALLOWED.get(kind, ())}
+    fitting = {'kind', *needed, *allowed}
     for key, child in own.mapping.items():
-        if key not in fitting and key in {entry.name for entry in schema.CONSTRAINT}:
+        if key not in fitting and key in {entry.name for entry in keys}:
             report.add(child.line, child.path, f'keys of kind {kind}: {", ".join(sorted(fitting))}', repr(key))
             sound = False
     return sound
+
+
+def _sound_profile(entry: Entry | None, values: object, report: Report) -> bool:
+    """Report what makes no motion of the values of a profile; True where there is none."""
+    if entry is None or values is None:
+        return True
+    if not isinstance(values, dict) or set(values) != {key.name for key in schema.PROFILE}:
+        return False
+    kind = values['kind']
+    needed, allowed = PROFILE_NEEDED[kind], PROFILE_ALLOWED.get(kind, ())
+    if not _fits_kind(kind, entry, schema.PROFILE, needed, allowed, report):
+        return False
+    if kind == 'polynomial':
+        return bool(values['coefficients'])
+    if kind != 'points':
+        return True
+    times, heights = values['times'], values['values']
+    if not times or not heights:
+        return False
+    if len(times) < 2 or any(after <= before for before, after in zip(times, times[1:])):
+        found = ', '.join(number(time) for time in times)
+        report.add(entry.mapping['times'].line, f'{entry.path}.times', 'at least two times that rise', found)
+        return False
+    if len(heights) != len(times):
+        found = f'{len(heights)} values for {len(times)} times'
+        report.add(entry.mapping['values'].line, f'{entry.path}.values', 'a value for every time', found)
+        return False
+    return True
 
 
 def _end(values: object) -> End | None:
@@ -160,6 +204,9 @@ def check_constraints(
         _check_joint(entry.joint, movable, joints, entry.line, f'joints.{entry.joint}', report)
     for constraint in constraints:
         where = f'constraints.{constraint.name}'
+        if not re.match(NAME, constraint.name):
+            expected = 'a name of letters, digits and underscores, as it becomes part of a topic'
+            report.add(constraint.line, where, expected, repr(constraint.name))
         for end, value in (('first', constraint.first), ('second', constraint.second)):
             if value is not None and value.link not in known:
                 expected = 'a link of the URDF, a load or world'
@@ -185,17 +232,21 @@ def _check_joint(
 
 
 def _check_locks(constraints: tuple[MachineConstraint, ...], classes: tuple[JointClass, ...], report: Report) -> None:
-    """Two locks of one joint: refused where they say different positions, and where a joint is of class locked."""
-    held: dict[str, tuple[str, float | None]] = {
-        entry.joint: (f'joints.{entry.joint}', entry.rest) for entry in classes if entry.kind in ('locked', 'pseudo')
-    }
+    """Two locks or prescribed motions of one joint, or one of a joint of class locked or pseudo, are refused."""
+    held: dict[str, str] = {}
+    for entry in classes:
+        if entry.kind in ('locked', 'pseudo'):
+            at = 'its initial position' if entry.rest is None else number(entry.rest)
+            held[entry.joint] = f'joints.{entry.joint} holds it at {at}'
     for constraint in constraints:
-        if constraint.kind != 'lock':
+        if constraint.kind not in ('lock', 'prescribed'):
             continue
-        where = f'constraints.{constraint.name}'
+        where, moved = f'constraints.{constraint.name}', constraint.kind == 'prescribed'
         if constraint.joint in held:
-            other, position = held[constraint.joint]
-            at = 'its initial position' if position is None else number(position)
-            found = f'{number(constraint.position)}, while {other} holds it at {at}'
-            report.add(constraint.line, where, f'one lock of joint {constraint.joint}', found)
-        held[constraint.joint] = (where, constraint.position)
+            found = 'a motion' if moved else number(constraint.position)
+            expected = (
+                f'one lock of joint {constraint.joint}' if not moved else f'one motion of joint {constraint.joint}'
+            )
+            report.add(constraint.line, where, expected, f'{found}, while {held[constraint.joint]}')
+        at = 'moves it' if moved else f'holds it at {number(constraint.position)}'
+        held[constraint.joint] = f'{where} {at}'

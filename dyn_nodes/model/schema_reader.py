@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
@@ -12,6 +13,7 @@ from dyn_nodes.model.yaml_source import Entry
 
 Values = dict[str, object]
 SPECIAL = {'.inf': 'inf', '+.inf': 'inf', '-.inf': '-inf', '.nan': 'nan'}  # YAML's spelling
+DEGREES = re.compile(r'deg\((.+)\)')
 
 
 def is_marked(entry: Entry) -> bool:
@@ -105,6 +107,9 @@ class SchemaReader:
         if key.kind == 'names':
             values[key.name] = self._names(entry, where)
             return
+        if key.kind == 'numbers':
+            values[key.name] = self._numbers(entry, key.unit)
+            return
         plain = self._unmarked(entry)
         value = self._value(key, plain) if plain is not None else None
         if value is not None:
@@ -128,8 +133,8 @@ class SchemaReader:
     def _value(self, key: Key, entry: Entry) -> object | None:
         if key.kind == 'number':
             return self.number(entry, key.unit, key.sign)
-        if key.kind == 'vector':
-            return self._vector(entry, key.unit)
+        if key.kind in ('vector', 'pair'):
+            return self._vector(entry, key.unit, 'xyz' if key.kind == 'vector' else 'xy')
         if key.kind == 'flag':
             if entry.kind == 'bool':
                 return entry.text.lower() in ('true', 'yes', 'on')
@@ -145,10 +150,16 @@ class SchemaReader:
         return entry.text
 
     def number(self, entry: Entry, unit: str = '', sign: str = 'any') -> float | None:
-        """Return a finite number of the wanted sign and of a size that fits its unit, None after a fault."""
+        """Return a finite number of the wanted sign and of a size that fits its unit, None after a fault.
+
+        An angle may be written in degrees, as in parameter files of ROS: `deg(45)`.
+        """
         expected = f'a number{f" in {unit}" if unit else ""}'
+        degrees = DEGREES.fullmatch(entry.text) if unit == 'rad' else None
+        text = degrees[1] if degrees else entry.text
         try:
-            value = float(SPECIAL.get(entry.text.lower(), entry.text)) if entry.kind == 'text' else None
+            value = float(SPECIAL.get(text.lower(), text)) if entry.kind == 'text' else None
+            value = math.radians(value) if degrees and value is not None else value
         except ValueError:
             value = None
         if value is None:
@@ -170,9 +181,19 @@ class SchemaReader:
             return None
         return value
 
-    def _vector(self, entry: Entry, unit: str) -> tuple[float, ...] | None:
-        if entry.kind != 'list' or len(entry.items) != 3:
-            self.report.add(entry.line, entry.path, f'three numbers [x, y, z] in {unit}', entry.describe())
+    def _numbers(self, entry: Entry, unit: str) -> tuple[float, ...]:
+        if entry.kind != 'list' or not entry.items:
+            self.report.add(entry.line, entry.path, 'a list of numbers', entry.describe())
+            return ()
+        plain = [self._unmarked(item) for item in entry.items]
+        found = [self.number(item, unit) for item in plain if item is not None]
+        numbers = tuple(value for value in found if value is not None)
+        return numbers if len(numbers) == len(entry.items) else ()
+
+    def _vector(self, entry: Entry, unit: str, axes: str = 'xyz') -> tuple[float, ...] | None:
+        if entry.kind != 'list' or len(entry.items) != len(axes):
+            count = 'three' if len(axes) == 3 else 'two'
+            self.report.add(entry.line, entry.path, f'{count} numbers [{", ".join(axes)}] in {unit}', entry.describe())
             return None
         numbers: list[float] = []
         for item in entry.items:
@@ -180,7 +201,7 @@ class SchemaReader:
             value = self.number(plain, unit) if plain is not None else None
             if value is not None:
                 numbers.append(value)
-        return tuple(numbers) if len(numbers) == 3 else None
+        return tuple(numbers) if len(numbers) == len(axes) else None
 
     def _positions(self, entry: Entry, where: str) -> dict[str, float]:
         """Return joint name -> position."""

@@ -200,6 +200,27 @@ class ConstrainedSystem:
             drivers=[ENTRY.format(n=x.numel(), m=p.numel(), size=output.numel())],
         )
 
+    def blocks_at(self, q: Array, v: Array, p: Array) -> Blocks:
+        """Return the blocks at a state from the compiled kernel: `ConstraintBlocks.at` for use in a loop.
+
+        Args:
+            q: (nq,) positions.
+            v: (nv,) velocities.
+            p: (n,) all parameters.
+
+        Raises:
+            ValueError: a vector of another length.
+        """
+        nq, nv, m = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m
+        sizes = (nq, nv, len(self.blocks.parameters.names))
+        if tuple(len(part) for part in (q, v, p)) != sizes:
+            raise ValueError(f'expected {sizes} positions, velocities and parameters')
+        out = np.empty(nq + nv * nv + nv + m * nv + 3 * m + 1)
+        self.module.blocks(np.concatenate([q, v, [0.0, 0.0]]), np.ascontiguousarray(p), out)
+        ends = np.cumsum([nq, nv * nv, nv, m * nv, m, m])
+        _, M, h, J, gamma, sigma, rest = np.split(out, ends)
+        return Blocks(M.reshape(nv, nv), h, J.reshape(m, nv), gamma, sigma, rest[:m])
+
     @cached_property
     def _monitor(self) -> ca.Function:
         blocks, rows = self.blocks, self.blocks.rows
@@ -290,7 +311,7 @@ class ConstrainedSystem:
             numbers,
             _run_loops.STATUS[status],
             float(end),
-            self._detail(int(status), int(found), rank),
+            self.detail(int(status), int(found), rank),
         )
 
     def call(
@@ -351,7 +372,8 @@ class ConstrainedSystem:
             )
         return rank, OPERATOR if method == 'operator' or (method == 'auto' and fits) else REDUCED
 
-    def _detail(self, status: int, found: int, rank: int) -> str:
+    def detail(self, status: int, found: int, rank: int) -> str:
+        """Return what is to be said of a status of `call`: the rank, the contact; or ''."""
         if status == _run_loops.RANK_CHANGED:
             return f'the rank of the constraints went from {rank} to {found}: motion beyond this point is not continued'
         if status == _run_loops.LIFTED:

@@ -21,10 +21,12 @@ from dyn_nodes.constraints import (
     Distance,
     Lock,
     Loop,
+    Prescribed,
     RollingWheel,
     analyse,
     assemble,
     constrained_dynamics,
+    projected_velocity,
 )
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.forces.joint_spring import JointSpring
@@ -34,6 +36,7 @@ from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.multibody import Frame, Tree, build_tree
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.profiles import motion_of
 
 Array = NDArray[np.float64]
 
@@ -45,7 +48,7 @@ class ConstrainedMachine:
     Attributes:
         machine: as loaded.
         system: that runs; its inputs are the efforts of the actuated joints.
-        q: (nq,) initial position; v: (nv,) at rest.
+        q: (nq,) initial position; v: (nv,) at rest, but for what a prescribed motion moves at time 0.
         analysis: rank, mobility, underactuation, redundancy at the start.
     """
 
@@ -58,7 +61,7 @@ class ConstrainedMachine:
 
 def has_constraints(machine: Machine) -> bool:
     """Tell whether a machine has anything that only this module takes."""
-    return bool(machine.constraints or machine.loads or machine.joint_classes)
+    return bool(machine.constraints or machine.loads or (machine.joint_classes and not machine.wheels))
 
 
 def constrained_machine(machine: Machine) -> ConstrainedMachine:
@@ -69,6 +72,7 @@ def constrained_machine(machine: Machine) -> ConstrainedMachine:
     Raises:
         MachineError: the constraints can't be met; says which, where, and by how much.
     """
+    _refuse_contacts(machine)
     tree = build_tree(machine)
     classes = {entry.joint: entry for entry in machine.joint_classes}
     start = machine.initial.joint_positions
@@ -86,16 +90,23 @@ def constrained_machine(machine: Machine) -> ConstrainedMachine:
     gravity = gravity_vector(machine.gravity, machine.slope)
     blocks = ConstraintBlocks(tree, constraints, springs, gravity, payload)
     idle = {name for name, entry in classes.items() if entry.kind != 'actuated'}
+    idle |= {entry.joint for entry in machine.constraints if entry.kind == 'prescribed'}
     actuated = tuple(joint.name for joint in machine.movable_joints if joint.name not in idle)
     q = _assembled(machine, blocks)
-    v = np.zeros(tree.nv)
     try:
+        v = projected_velocity(blocks, q, np.zeros(tree.nv))
         constrained_dynamics(blocks, q, v, np.zeros(tree.nv), method='saddle')
     except ConstraintError as error:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
     watched = [f'{entry.name}/normal' for entry in machine.constraints if entry.kind == 'wheel']
     system = ConstrainedSystem(machine.name, blocks, actuated, watched)
     return ConstrainedMachine(machine, system, q, v, analyse(blocks, q, actuated=actuated))
+
+
+def _refuse_contacts(machine: Machine) -> None:
+    if machine.wheels:
+        found = f'wheels on springs ({", ".join(wheel.name for wheel in machine.wheels)}) beside constraints'
+        raise MachineError([_problem(machine, '', 'wheels that are constraints of kind wheel', found)])
 
 
 def initial_guess(machine: Machine, tree: Tree) -> Array:
@@ -150,7 +161,7 @@ def _gap(machine: Machine, name: str, gap: float, blocks: ConstraintBlocks, gues
         above = float(blocks.at(guess).residual[rows][-1])
         side = 'above' if above > 0 else 'below'
         return 'a wheel on the ground', f'one {abs(above):.4g} m {side} it; nearest the others allow: {gap:.4g} m'
-    if kinds.get(name, 'lock') in ('lock', 'coupling'):
+    if kinds.get(name, 'lock') in ('lock', 'coupling', 'prescribed'):
         return 'a joint position that the other constraints allow', f'one that misses them by {gap:.4g} rad or m'
     return 'a loop that closes', f'ends that stay {gap:.4g} m (or rad) apart'
 
@@ -176,10 +187,13 @@ def _constraint(entry: MachineConstraint, tree: Tree) -> Constraint:
         return Lock(entry.name, entry.joint, entry.position)
     if entry.kind == 'coupling':
         return Coupling(entry.name, dict(entry.coefficients), entry.offset)
+    if entry.kind == 'prescribed':
+        assert entry.profile is not None
+        return Prescribed(Lock(entry.name, entry.joint), motion_of(entry.profile))
     assert entry.first is not None
     first = _frame(entry.first, tree)
     if entry.kind == 'wheel':
-        return RollingWheel(entry.name, first, entry.axis, entry.radius)
+        return RollingWheel(entry.name, first, entry.axis, entry.radius, entry.ground and motion_of(entry.ground))
     assert entry.second is not None
     second = _frame(entry.second, tree)
     if entry.kind == 'distance':
@@ -188,5 +202,6 @@ def _constraint(entry: MachineConstraint, tree: Tree) -> Constraint:
         return Loop(entry.name, first, second, ('ry', 'x', 'z'))
     along = {'hinge': Loop.hinge, 'slider': Loop.slider, 'line': Loop.on_line, 'plane': Loop.on_plane}
     if entry.kind in along:
-        return along[entry.kind](entry.name, first, second, entry.axis)
+        loop = along[entry.kind](entry.name, first, second, entry.axis)
+        return loop if entry.profile is None else Prescribed(loop, motion_of(entry.profile))
     return Loop.frame(entry.name, first, second) if entry.kind == 'frame' else Loop.point(entry.name, first, second)

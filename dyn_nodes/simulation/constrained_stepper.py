@@ -31,6 +31,7 @@ class ConstrainedStepper:
         time: s.
         acceleration, multipliers: (nv,), (m,) at the present state, under the last effort; NaN before the first call.
         status: `done`, or what stopped the last call; the state is then the last sound one before it.
+        detail: what is to be said of it, or ''.
     """
 
     def __init__(
@@ -46,7 +47,8 @@ class ConstrainedStepper:
     ) -> None:
         if not step > 0:
             raise ValueError(f'expected a step above zero, found {step:g} s')
-        self.system, self.time, self.step, self.status = system, float(time), float(step), 'done'
+        self.system, self.time, self.step = system, float(time), float(step)
+        self.status, self.detail = 'done', ''
         blocks = system.blocks
         self._p = np.array(blocks.numbers(p))
         self._p[0] = time
@@ -57,6 +59,25 @@ class ConstrainedStepper:
         self._trace = np.empty((1, len(self._x)))
         self._a, self._forces = np.full((1, blocks.tree.nv), np.nan), np.full((1, blocks.m), np.nan)
         self._sample = np.array([-1, 0], dtype=np.int64)
+
+    @property
+    def rank(self) -> int:
+        """Rank of the rows at the start."""
+        return self._rank
+
+    @property
+    def state(self) -> Array:
+        """(nq + nv + 2,) position, velocity, work done on the system and heat since the start, J."""
+        return self._x.copy()
+
+    def put(self, state: ArrayLike, time: float, p: ArrayLike | None = None) -> None:
+        """Go on from another state, time and, where given, parameters. Raises ValueError for another size."""
+        x = np.array(state, dtype=np.float64)
+        if x.shape != self._x.shape:
+            raise ValueError(f'expected a state of {len(self._x)} numbers, found shape {x.shape}')
+        self._x, self.time = x, float(time)
+        if p is not None:
+            self._p = np.array(self.system.blocks.numbers(p))
 
     @property
     def q(self) -> Array:
@@ -106,13 +127,22 @@ class ConstrainedStepper:
             raise ValueError(f'expected a duration above zero, found {duration:g} s')
         start = self._efforts(efforts)
         end = start if at_end is None else self._efforts(at_end)
-        stops = np.array([self.time, self.time + duration])
+        return self._call(np.array([self.time, self.time + duration]), self._sample, start, end)
+
+    def evaluate(self, efforts: ArrayLike = ()) -> str:
+        """Find acceleration and multipliers at the present state under efforts (n,); return the status."""
+        held = self._efforts(efforts)
+        return self._call(np.array([self.time]), self._sample[1:], held, held)
+
+    def _call(self, stops: Array, sample: NDArray[np.int64], start: Array, end: Array) -> str:
         x = self._x.copy()
-        status, _, reached, _ = self.system.call(
-            x, self._p, stops, self._sample, self.step, stops, start, end, self._how, self._method, self._rank,
+        edges = np.array([stops[0], stops[0] + 1.0]) if len(stops) == 1 else stops
+        status, _, reached, found = self.system.call(
+            x, self._p, stops, sample, self.step, edges, start, end, self._how, self._method, self._rank,
             self._trace, self._a, self._forces,
         )  # fmt: skip
         self.status = _run_loops.STATUS[status]
+        self.detail = self.system.detail(int(status), int(found), self._rank)
         self.time = float(reached)
         if status != _run_loops.DIVERGED:
             self._x = x
