@@ -25,6 +25,8 @@ COMMANDS = (
     'study',
     'teleop',
     'loadchart',
+    'omni',
+    'design',
     'fit',
     'monitor',
     'topic',

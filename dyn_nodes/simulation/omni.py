@@ -5,7 +5,7 @@ From a planned motion to wheel motions, torques, and back to the motion that tho
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,14 +44,33 @@ class NoTorquesError(ValueError):
 
     Attributes:
         times: (k,) when, s.
-        first: why, at the first of them.
+        fractions: (k,) the greatest part of the wrench that can be given then; limits 1 / fraction times as high do.
+        intervals: [(first, last), ...] of neighbouring samples, s.
+        first, worst: why, at the first of them, and where the fraction is least.
     """
 
-    def __init__(self, times: Array, samples: int, first: InfeasibleDemandError) -> None:
-        self.times, self.first = times, first
+    def __init__(self, times: Array, missed: Mapping[int, InfeasibleDemandError]) -> None:
+        places = np.array(list(missed))
+        errors = list(missed.values())
+        self.times = times[places]
+        self.fractions = np.array([error.fraction for error in errors])
+        runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+        self.intervals = [(float(times[run[0]]), float(times[run[-1]])) for run in runs]
+        least = int(np.argmin(self.fractions))
+        self.first, self.worst = errors[0], errors[least]
+        spans = ', '.join(f'{begin:g} to {end:g} s' if end > begin else f'{begin:g} s' for begin, end in self.intervals)
         super().__init__(
-            f'There is no solution at {len(times)} of {samples} samples, first at {times[0]:.6g} s: {first}'
+            f'There is no solution at {len(places)} of {len(times)} samples ({spans}). Worst at '
+            f'{self.times[least]:g} s: {self.worst}. {self.remedy}'
         )
+
+    @property
+    def remedy(self) -> str:
+        """By how much all limits would have to rise."""
+        least = float(self.fractions.min())
+        if least <= 0.0:
+            return 'No factor on the limits mends that.'
+        return f'All limits {np.ceil(1e4 / least) / 1e4:g} times as high would do.'
 
 
 def wheel_motion(vehicle: OmniVehicle, motion: PlanarMotion) -> WheelMotion:
@@ -91,14 +110,14 @@ def drive_torques(vehicle: OmniVehicle, motion: PlanarMotion, distribution: Torq
     """
     share = distribution or TorqueDistribution(vehicle.L_driven)
     torques = np.full((len(motion.times), len(vehicle.L_driven)), np.nan)
-    missed: list[tuple[float, InfeasibleDemandError]] = []
-    for k, (time, twist, rate) in enumerate(zip(motion.times, motion.twist, motion.twist_rate)):
+    missed: dict[int, InfeasibleDemandError] = {}
+    for k, (twist, rate) in enumerate(zip(motion.twist, motion.twist_rate)):
         try:
             torques[k] = share(vehicle.wrench(twist, rate))
         except InfeasibleDemandError as error:
-            missed.append((float(time), error))
+            missed[k] = error
     if missed:
-        raise NoTorquesError(np.array([time for time, _ in missed]), len(torques), missed[0][1])
+        raise NoTorquesError(motion.times, missed)
     return torques
 
 

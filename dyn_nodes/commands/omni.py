@@ -1,0 +1,205 @@
+"""`dyn-nodes omni`: what do the wheels of an omnidirectional vehicle do along a path, and what does it take?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from dyn_nodes.control.platform_path import Path as PlannedPath
+    from dyn_nodes.simulation.omni_config import OmniMachine
+    from dyn_nodes.studies.omni_levels import OmniRun
+
+VERBS = {
+    'rates': 'level 1: rates and accelerations of wheels and rollers along a path',
+    'angles': 'level 2: these, and the angles of the wheels',
+    'torques': 'level 3: these, and the torques of the drives with least effort within their limits',
+    'simulate': 'level 4: these, and the motion that those torques give, against the plan',
+}
+MOST_SAMPLES = 200_000
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `omni` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'omni',
+        'Rates, angles, torques and simulation of a vehicle on omnidirectional wheels along a path',
+        'dyn-nodes omni torques four_wheels path_3 --limit wheel_4=0.01 --plot torques.png\n'
+        'dyn-nodes omni rates my_vehicle.yaml my_waypoints.csv --csv rates.csv\n'
+        'dyn-nodes omni simulate six_wheels path_3 --json',
+    )
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
+    for verb, text in VERBS.items():
+        _add_verb(verbs.add_parser(verb, help=text, description=text[0].upper() + text[1:] + '.'), verb)
+
+
+def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
+    parser.add_argument('vehicle', metavar='VEHICLE', help='vehicle YAML, or the name of one in config/omni')
+    parser.add_argument(
+        'path', metavar='PATH', help='path_1 (along x), path_2 (along y), path_3, circle; or a CSV or YAML of waypoints'
+    )
+    parser.add_argument('--step', type=float, default=0.02, metavar='S', help='between samples, s (0.02)')
+    parser.add_argument('--driven', nargs='+', metavar='WHEEL', help="wheels with a motor (the file's)")
+    if verb in ('torques', 'simulate'):
+        for name, what in (
+            ('limit', 'torque limit of a wheel, N m, both ways'),
+            ('weight', 'of a torque in the effort'),
+        ):
+            parser.add_argument(
+                f'--{name}', action='append', default=[], metavar='WHEEL=X', help=f'{what}; WHEEL may be `all`'
+            )
+    if verb == 'simulate':
+        parser.add_argument(
+            '--torques', metavar='CSV', help="torques by time, such as `omni torques --csv` writes (the path's own)"
+        )
+    parser.add_argument('--csv', metavar='FILE', help='write all histories there')
+    parser.add_argument('--plot', metavar='FILE', help='draw path and histories there: PNG, SVG or PDF')
+    parser.add_argument('--json', action='store_true', help='print summary and histories as JSON, SI units')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compute, print and write; return 0, or 1 where a file has faults or the limits are too low."""
+    from dyn_nodes.model import MachineError
+    from dyn_nodes.simulation.omni import NoTorquesError
+    from dyn_nodes.studies.omni_levels import run_levels
+
+    try:
+        machine = _vehicle(args)
+        name, path, span = _path(args.path)
+        times = _times(span, args.step)
+        torques = _torques(args.torques, machine) if getattr(args, 'torques', None) else None
+        result = run_levels(machine, name, path, times, args.verb, torques)
+    except MachineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except NoTorquesError as error:
+        raise CommandError(str(error)) from None
+    if args.json:
+        from dyn_nodes.studies.omni_output import as_json
+
+        print(json.dumps(as_json(result)))
+    else:
+        _print(result)
+    _write(result, args)
+    return 0
+
+
+def _vehicle(args: argparse.Namespace) -> OmniMachine:
+    from dyn_nodes.simulation.omni_config import load_omni_machine
+
+    machine = load_omni_machine(_file(args.vehicle, 'vehicle', 'config/omni'))
+    try:
+        if args.driven:
+            machine = machine.with_drives(args.driven)
+        if getattr(args, 'limit', None):
+            machine = machine.with_limits(_pairs('--limit', args.limit, machine, 0.0))
+        if getattr(args, 'weight', None):
+            machine = machine.with_weights(_pairs('--weight', args.weight, machine, sys.float_info.min))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    return machine
+
+
+def _file(given: str, what: str, folder: str) -> Path:
+    """Return a file by its path, or by its name in a folder of the share."""
+    from dyn_nodes.share import find_resource, share_directory
+
+    if Path(given).exists() or '/' in given or Path(given).suffix:
+        return Path(given)
+    try:
+        return find_resource(f'{folder}/{given}.yaml')
+    except FileNotFoundError:
+        known = ', '.join(sorted(file.stem for file in (share_directory() / folder).glob('*.yaml')))
+        raise CommandError(f'{what}: expected a file, or one of {known}; found {given!r}') from None
+
+
+def _pairs(option: str, given: list[str], machine: OmniMachine, least: float) -> dict[str, float]:
+    """Return wheel -> number of options such as `wheel_1=0.5`."""
+    found: dict[str, float] = {}
+    for text in given:
+        name, _, number = text.partition('=')
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not value >= least:
+            expected = 'WHEEL=X with X a number ' + ('>= 0' if least == 0.0 else '> 0')
+            raise CommandError(f'{option}: expected {expected}, found {text!r}', 2)
+        found.update(dict.fromkeys(machine.wheels, value) if name == 'all' else {name: value})
+    return found
+
+
+def _path(given: str) -> tuple[str, PlannedPath, tuple[float, float]]:
+    """Return name, path, and its first and last time, s."""
+    from dyn_nodes.control.waypoint_path import load_waypoints
+    from dyn_nodes.studies.omni_levels import NAMED_DURATION, NAMED_PATHS
+
+    if given in NAMED_PATHS:
+        return given, NAMED_PATHS[given][1](), (0.0, NAMED_DURATION)
+    if not (Path(given).exists() or Path(given).suffix):
+        known = '; '.join(f'{name}: {text}' for name, (text, _) in NAMED_PATHS.items())
+        raise CommandError(f'path: expected a file of waypoints, or a name ({known}); found {given!r}')
+    path = load_waypoints(given)
+    return Path(given).name, path, (path.start, path.start + path.duration)
+
+
+def _times(span: tuple[float, float], step: float) -> Any:
+    import numpy as np
+
+    if not (math.isfinite(step) and step > 0.0):
+        raise CommandError(f'--step: expected a number > 0 s, found {step:g}', 2)
+    count = max(round((span[1] - span[0]) / step), 2) + 1
+    if count > MOST_SAMPLES:
+        raise CommandError(f'--step: expected at most {MOST_SAMPLES} samples, found {count}', 2)
+    return np.linspace(*span, count)
+
+
+def _torques(file: str, machine: OmniMachine) -> Callable[[float], Any]:
+    from dyn_nodes.control.waypoint_path import read_columns
+    from dyn_nodes.studies.omni_levels import torque_history
+
+    table = read_columns(file, ('time', *(f'{name}_torque' for name in machine.drives)))
+    return torque_history(table[:, 0], table[:, 1:])
+
+
+def _print(result: OmniRun) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dyn_nodes.studies.omni_output import headings, remarks, table_rows
+
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, emoji=False, width=max(console.width, 140))
+    table = Table(title=f'{result.machine.name} along {result.path}', title_justify='left', title_style='bold')
+    for number, heading in enumerate(headings(result)):
+        table.add_column(heading, justify='left' if number < 2 else 'right')
+    for row in table_rows(result):
+        table.add_row(*row)
+    console.print(table)
+    for line in remarks(result):
+        console.print(line, style='dim', markup=False)
+
+
+def _write(result: OmniRun, args: argparse.Namespace) -> None:
+    from dyn_nodes.studies.omni_output import draw, write_csv
+
+    try:
+        if args.csv:
+            write_csv(result, Path(args.csv))
+            print(f'written: {args.csv}', file=sys.stderr)
+        if args.plot:
+            draw(result).savefig(args.plot)
+            print(f'written: {args.plot}', file=sys.stderr)
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.plot}: {error.strerror or error}') from None
+    except ValueError as error:  # a suffix that matplotlib does not know
+        raise CommandError(f'--plot: {error}', 2) from None
