@@ -22,6 +22,8 @@ from dyn_nodes.simulation.system import ROOMS, System
 
 Array = NDArray[np.float64]
 ITERATIONS = 60
+FRICTION_EASE = 1e-3
+"""How easily friction deflections change in a Newton step of `settle`, against the pose."""
 CONVERGED = 1e-9
 """Greatest unbalanced force over the weight."""
 
@@ -125,6 +127,8 @@ def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, 
         return Rest(pose, bristles, q_joints, holding)
     weight = (machine.total_mass + p[system.index('parameter', 'payload_mass')]) * np.linalg.norm(p[:3])
     free = np.r_[[2, 3, 4] if machine.base.attachment == 'free' else [2, 4], np.arange(6, unknowns)]
+    # the least change: friction only where height, tilt and flexible joints can't give the balance
+    ease = np.where((free >= 6) & (free < 6 + len(bristles)), FRICTION_EASE, 1.0)
     residual, unbent = np.inf, q_joints.copy()
     for guess in _standing_guesses(machine, p, system, q_joints):
         pose[2:5], bristles[:], q_joints[:] = guess, 0.0, unbent
@@ -134,8 +138,8 @@ def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, 
             if residual < CONVERGED:
                 _check_friction(machine, names, used)
                 return Rest(pose, bristles, q_joints, holding)
-            jacobian = flat.reshape(len(balanced), -1, order='F')[:, free]
-            step = -np.linalg.lstsq(jacobian, holding[balanced], rcond=1e-12)[0]
+            jacobian = flat.reshape(len(balanced), -1, order='F')[:, free] * ease
+            step = -np.linalg.lstsq(jacobian, holding[balanced], rcond=1e-12)[0] * ease
             change = np.zeros(unknowns)
             change[free] = step * min(1.0, 0.05 / max(float(np.abs(step).max()), 1e-12))
             pose += change[:6]
