@@ -1,0 +1,353 @@
+"""How a vehicle stands on its wheels: the geometry that turns its motion into wheel speeds, and back.
+
+    base = WheelBase.of(machine)
+    speeds = base.wheel_speeds(twist, angles, rates)
+
+A twist is (vx, vy, wz) of the base link: its origin's velocity in its own axes, x ahead, y left, m/s, and yaw rate,
+rad/s. Wheel speeds are those about the axles, positive ahead, rad/s; steering angles and rates are those about the upward
+normal, rad and rad/s: `WheelUnit.turn` and `WheelUnit.up` make joint values of them. The base is taken as level; joints
+of a suspension are where they start.
+
+A wheel of radius r at p, with rolling direction f, tells r w = f . v(p). An omnidirectional one tells the same along the
+axis u of the roller on the ground only: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles counted from
+the rolling direction). A tyre also holds v(p) . (up x f) = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.machine import Joint, Machine, Wheel
+from dyn_nodes.model.posture import initial_positions, joint_transform, link_poses
+
+Array = NDArray[np.float64]
+
+UPRIGHT = 0.99
+"""Cosine between a joint axis and the vertical from which on the joint steers."""
+LYING = 0.2
+"""Sine of the angle between an axle and the ground up to which a wheel rolls on it."""
+STIFF = 1e-2
+"""Singular value of unit rows from which on headings hold a motion: below it they would by a turn of half a degree."""
+KEPT = 12
+ALIKE = 1e-6
+"""Singular value of unit rows, lengths in m, that is still round-off of the files."""
+
+
+class NoVehicleError(ValueError):
+    """A machine that its wheels cannot drive; the message names the wheel or the joint."""
+
+
+@dataclass(frozen=True)
+class WheelUnit:
+    """A rolling wheel and the joints that move it against the base link.
+
+    Attributes:
+        name: of the wheel.
+        drive: joint that turns it.  driven: something drives that joint.
+        turn: +1 or -1: joint rate times this is the speed about the axle.
+        steering: joint above it with a vertical axis, or None.  steered: something drives that joint.
+        up: +1 or -1: joint angle times this is the angle about the upward normal.
+        pivot: (2,) where the steering axis meets the ground, or the centre without one; in the base frame, m.
+        offset: (2,) from the pivot to the centre at steering angle 0, m.
+        heading: of the rolling direction at steering angle 0, from the x axis, rad.
+        roller_angle: see `Rolling`; None for a tyre.
+        radius: height of the centre at rest, m.
+        drive_limits: greatest speed, rad/s, and effort, N m; inf where there is none.
+        steering_limits: least and greatest angle about the upward normal, rad.
+        steering_speed, steering_effort: rad/s, N m; inf where there is none.
+        axial_inertia: of what turns about the axle, kg m2.
+        steering_inertia: of what turns about the steering axis, kg m2; 0 without one.
+    """
+
+    name: str
+    drive: str
+    driven: bool
+    turn: float
+    steering: str | None
+    steered: bool
+    up: float
+    pivot: tuple[float, float]
+    offset: tuple[float, float]
+    heading: float
+    roller_angle: float | None
+    radius: float
+    drive_limits: tuple[float, float]
+    steering_limits: tuple[float, float]
+    steering_speed: float
+    steering_effort: float
+    axial_inertia: float
+    steering_inertia: float
+
+    @property
+    def is_tyre(self) -> bool:
+        """Tell whether it grips sideways too."""
+        return self.roller_angle is None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Tell whether it is a tyre that points where the vehicle points."""
+        return self.is_tyre and self.steering is None
+
+
+class WheelBase:
+    """The wheels of a vehicle, as arrays.
+
+    Attributes:
+        wheels: n of them, in the machine's order.
+        driven, steered, tyres: (n,) of bool.
+        inertia: (3, 3) of the rigid vehicle in its first posture, felt by the twist, without the spin of the wheels.
+        height: of the base link above the ground at rest, m.
+        constraint: (3,) row that vanishes on every motion that fixed tyres allow, or None without any. Several tyres
+            that share no axle drag sideways in a turn: the row is then that of the middle.
+        drags: they do.
+    """
+
+    def __init__(self, wheels: tuple[WheelUnit, ...], inertia: Array, height: float = 0.0) -> None:
+        if not wheels:
+            raise NoVehicleError('the machine has no wheels that roll: expected `rolling` under some of `wheels`')
+        self.wheels, self.inertia, self.height = wheels, inertia, height
+        self.names = tuple(wheel.name for wheel in wheels)
+        self.driven = np.array([wheel.driven for wheel in wheels])
+        self.steered = np.array([wheel.steered for wheel in wheels])
+        self.tyres = np.array([wheel.is_tyre for wheel in wheels])
+        self.turn = np.array([wheel.turn for wheel in wheels])
+        self.up = np.array([wheel.up for wheel in wheels])
+        self._pivot = np.array([wheel.pivot for wheel in wheels])
+        self._offset = np.array([wheel.offset for wheel in wheels])
+        self._heading = np.array([wheel.heading for wheel in wheels])
+        roller = np.array([wheel.roller_angle or 0.0 for wheel in wheels])
+        self._gripping = self._heading + roller
+        self.reach = np.array([wheel.radius for wheel in wheels]) * np.cos(roller)
+        self._kept: dict[tuple[str, bytes], Any] = {}
+        self.drags = False
+        self.constraint = self._fixed_row()
+        self._check_drives()
+
+    @classmethod
+    def of(cls, machine: Machine) -> WheelBase:
+        """Return the wheels of a machine.
+
+        Raises:
+            NoVehicleError: none rolls, an axle that stands upright, two steering joints in a row, wheels that fight
+                each other or leave a motion free.
+        """
+        above = {joint.child: joint for joint in machine.joints}
+        positions = initial_positions(machine)
+        poses = link_poses(machine.links, machine.joints, positions)
+        rolling = [wheel for wheel in machine.wheels if wheel.rolling is not None]
+        for wheel in rolling:
+            positions.update((joint.name, 0.0) for joint in _steering(wheel, poses, above))
+        poses = link_poses(machine.links, machine.joints, positions)
+        stance = static_stance(machine)
+        loads = np.zeros(len(machine.wheels)) if stance is None else stance.loads
+        by_name = {wheel.name: float(load) for wheel, load in zip(machine.wheels, loads)}
+        units = tuple(_unit(machine, wheel, by_name[wheel.name], poses, above) for wheel in rolling)
+        height = machine.initial.base_position[2] if stance is None else stance.height
+        return cls(units, rigid_inertia(machine, poses), height)
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def rolling_rows(self, angles: Array) -> tuple[Array, Array]:
+        """Return rows R (n, 3) and s (n,): reach * w = R twist + s * (steering rate), for steering angles (n,)."""
+        return self._keep('rolling', angles, lambda: self._rows(self._gripping + angles, angles))
+
+    def lateral_rows(self, angles: Array) -> tuple[Array, Array]:
+        """Return rows R (n, 3) and s (n,): 0 = R twist + s * (steering rate), true for tyres only."""
+        return self._keep('lateral', angles, lambda: self._rows(self._heading + angles + 0.5 * np.pi, angles))
+
+    def _keep(self, what: str, angles: Array, make: Callable[[], Any]) -> Any:
+        """Return what was made for these angles the last time: one instant asks for it again and again."""
+        key = (what, angles.tobytes())
+        if key not in self._kept:
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def _rows(self, direction: Array, angles: Array) -> tuple[Array, Array]:
+        """Velocity of the centres along directions (n,): of the twist, and of the turn about the steering axes."""
+        c, s = np.cos(direction), np.sin(direction)
+        arm = _turned(self._offset, angles)
+        centre = self._pivot.T + arm
+        return np.array([c, s, centre[0] * s - centre[1] * c]).T, arm[0] * s - arm[1] * c
+
+    def wheel_speeds(self, twist: Array, angles: Array, rates: Array) -> Array:
+        """Return the speeds (n,) about the axles that roll without slip along the grip."""
+        rows, swing = self.rolling_rows(angles)
+        return np.asarray((rows @ twist + swing * rates) / self.reach)
+
+    def steering_choices(self, wheel: int, twist: Array) -> tuple[float, float] | None:
+        """Return the two steering angles at which a wheel rolls with a twist; None at rest or where there are none."""
+        unit = self.wheels[wheel]
+        x, y = float(twist[0]) - float(twist[2]) * unit.pivot[1], float(twist[1]) + float(twist[2]) * unit.pivot[0]
+        speed = math.hypot(x, y)
+        trail = unit.offset[0] * math.cos(unit.heading) + unit.offset[1] * math.sin(unit.heading)
+        across = float(twist[2]) * trail
+        if speed <= abs(across) or speed == 0.0:
+            return None
+        along, lead = math.atan2(y, x) - unit.heading, math.asin(across / speed)
+        return along + lead, along + math.pi - lead
+
+    def pivot_speeds(self, twist: Array) -> Array:
+        """Return the speeds (n,) of the pivots, m/s."""
+        x, y = twist[0] - twist[2] * self._pivot[:, 1], twist[1] + twist[2] * self._pivot[:, 0]
+        return np.asarray(np.hypot(x, y))
+
+    # -- what the wheels allow ---------------------------------------------------------------------------------------
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Names of the tyres that do not steer."""
+        return tuple(wheel.name for wheel in self.wheels if wheel.is_fixed)
+
+    def _fixed_row(self) -> Array | None:
+        fixed = np.array([wheel.is_fixed for wheel in self.wheels])
+        if not fixed.any():
+            return None
+        rows = self.lateral_rows(np.zeros(len(self.wheels)))[0][fixed]
+        rows *= np.sign(rows[:, :2] @ rows[0, :2])[:, None]
+        if np.abs(rows[:, :2] - rows[0, :2]).max() > ALIKE:
+            raise NoVehicleError(f'expected axles that are parallel for the wheels {", ".join(self.fixed)}')
+        self.drags = bool(np.ptp(rows[:, 2]) > ALIKE)
+        return np.asarray(rows.mean(axis=0))
+
+    def held_rows(self, angles: Array) -> Array:
+        """Return the rows (k, 3) that vanish on the motions that fixed and steered tyres allow at steering angles."""
+        rows = self.lateral_rows(angles)[0][self.tyres & self.steered]
+        return rows if self.constraint is None else np.vstack([self.constraint, rows])
+
+    def free_motions(self, angles: Array) -> Array:
+        """Return the twists (3, q) of length one that the headings of the wheels allow, q >= 1; lengths in m.
+
+        Where steered wheels disagree no motion is free of slip: the one with the least remains.
+        """
+
+        def make() -> Array:
+            rows = self.held_rows(angles)
+            if not len(rows):
+                return np.eye(3)
+            _, sizes, basis = np.linalg.svd(rows)
+            held = min(int(np.count_nonzero(sizes > STIFF)), 2)
+            return np.asarray(basis[held:].T)
+
+        return np.asarray(self._keep('free', angles, make))
+
+    def _check_drives(self) -> None:
+        zero = np.zeros(len(self.wheels))
+        rows = [self.rolling_rows(zero)[0][self.driven], self.held_rows(zero)]
+        rank = int(np.linalg.matrix_rank(np.vstack(rows), tol=ALIKE)) if self.driven.any() else 0
+        if rank < 3:
+            driven = ', '.join(name for name, own in zip(self.names, self.driven) if own) or 'none'
+            raise NoVehicleError(
+                f'expected driven wheels that move the base in all directions that the others leave, found: {driven}'
+            )
+
+
+# -- the parts of a machine --------------------------------------------------------------------------------------------
+
+
+def rigid_inertia(machine: Machine, poses: Mapping[str, Array]) -> Array:
+    """Return the (3, 3) inertia about the base link's origin that a twist (vx, vy, wz) feels, all joints held."""
+    mass, first, second = 0.0, np.zeros(2), 0.0
+    bodies = [(link.mass, link.com, link.inertia, poses[link.name]) for link in machine.links]
+    if machine.payload is not None:
+        payload = machine.payload
+        bodies.append((payload.mass, payload.position, np.zeros((3, 3)), poses[payload.link]))
+    for own, com, inertia, pose in bodies:
+        centre = (pose[:3, :3] @ com + pose[:3, 3])[:2]
+        mass += own
+        first += own * centre
+        second += own * float(centre @ centre) + float(pose[2, :3] @ inertia @ pose[2, :3])
+    return np.array([[mass, 0.0, -first[1]], [0.0, mass, first[0]], [-first[1], first[0], second]])
+
+
+def _turned(vectors: Array, angles: Array) -> Array:
+    c, s = np.cos(angles), np.sin(angles)
+    x, y = vectors.T
+    return np.array([c * x - s * y, s * x + c * y])
+
+
+def _chain(link: str, above: Mapping[str, Joint]) -> list[Joint]:
+    """Return the joints between the base and a link, from the link upwards."""
+    found = []
+    while link in above:
+        found.append(above[link])
+        link = above[link].parent
+    return found
+
+
+def _axis(joint: Joint, poses: Mapping[str, Array]) -> Array:
+    """Return the axis of a joint in the base frame."""
+    return np.asarray(poses[joint.parent][:3, :3] @ joint.origin[:3, :3] @ joint.axis)
+
+
+def _steering(wheel: Wheel, poses: Mapping[str, Array], above: Mapping[str, Joint]) -> list[Joint]:
+    """Return the joints above a wheel that turn about the vertical."""
+    turning = [joint for joint in _chain(wheel.link, above)[1:] if joint.type in ('revolute', 'continuous')]
+    return [joint for joint in turning if abs(_axis(joint, poses)[2]) > UPRIGHT]
+
+
+def _unit(
+    machine: Machine, wheel: Wheel, load: float, poses: Mapping[str, Array], above: Mapping[str, Joint]
+) -> WheelUnit:
+    assert wheel.rolling is not None
+    drive, steering = above[wheel.link], _steering(wheel, poses, above)
+    if len(steering) > 1:
+        names = ', '.join(joint.name for joint in steering)
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected one steering joint at most, found {names}')
+    actuated = {joint.name for joint in machine.actuated_joints}
+    pose = poses[wheel.link]
+    axle = pose[:3, :3] @ np.asarray(wheel.rolling.axis)
+    if abs(axle[2]) > LYING:
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the ground, found one that leans')
+    if abs(np.cos(wheel.rolling.roller_angle or 0.0)) < LYING:
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected rollers that are not parallel to the axle')
+    centre = (pose[:3, :3] @ wheel.position + pose[:3, 3])[:2]
+    joint = steering[0] if steering else None
+    pivot, up = centre, 1.0
+    if joint is not None:
+        pivot = (poses[joint.parent] @ joint.origin)[:2, 3]
+        up = float(np.sign(_axis(joint, poses)[2]))
+    low, high = (-np.inf, np.inf) if joint is None else sorted((up * joint.lower, up * joint.upper))
+    radius = wheel.free_length - load / wheel.stiffness
+    return WheelUnit(
+        name=wheel.name,
+        drive=drive.name,
+        driven=drive.name in actuated,
+        turn=float(np.sign(drive.axis @ np.asarray(wheel.rolling.axis))),
+        steering=joint.name if joint else None,
+        steered=joint is not None and joint.name in actuated,
+        up=up,
+        pivot=(float(pivot[0]), float(pivot[1])),
+        offset=(float(centre[0] - pivot[0]), float(centre[1] - pivot[1])),
+        heading=float(np.arctan2(-axle[0], axle[1])),  # axle x up
+        roller_angle=wheel.rolling.roller_angle,
+        radius=radius,
+        drive_limits=(drive.velocity_limit, drive.effort_limit),
+        steering_limits=(float(low), float(high)),
+        steering_speed=joint.velocity_limit if joint else np.inf,
+        steering_effort=joint.effort_limit if joint else np.inf,
+        axial_inertia=_inertia_about(machine, drive, poses, above),
+        steering_inertia=_inertia_about(machine, joint, poses, above) if joint else 0.0,
+    )
+
+
+def _inertia_about(machine: Machine, joint: Joint, poses: Mapping[str, Array], above: Mapping[str, Joint]) -> float:
+    """Return the inertia of everything below a joint about its axis, kg m2."""
+    frame = poses[joint.parent] @ joint_transform(joint, 0.0)
+    axis, origin = frame[:3, :3] @ joint.axis, frame[:3, 3]
+    total = 0.0
+    for link in machine.links:
+        if joint in _chain(link.name, above):
+            pose = poses[link.name]
+            arm = np.cross(axis, pose[:3, :3] @ link.com + pose[:3, 3] - origin)
+            turned = pose[:3, :3].T @ axis
+            total += link.mass * float(arm @ arm) + float(turned @ link.inertia @ turned)
+    return total

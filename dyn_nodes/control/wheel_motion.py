@@ -1,0 +1,134 @@
+"""A vehicle that is told twists: from joint states to joint commands, and odometry on the way.
+
+    motion = WheelMotion(WheelBase.of(machine), period=0.002)
+    motion.restart(state)
+    command = motion.step(twist, dt, state)
+
+Joint values here are those of the joints in `WheelMotion.joints`, with the signs of the URDF.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_drive import DriveLimits, DriveReference, WheelDrive
+from dyn_nodes.control.wheel_odometry import OdometryNoise, WheelOdometry
+from dyn_nodes.control.wheel_servo import ServoGains, WheelServo
+
+Array = NDArray[np.float64]
+
+LEASH = 1.0
+"""Angle by which the position reference of a wheel may lead the wheel, rad: a wheel that is held must not wind up."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointValues:
+    """Positions, velocities and efforts (n,) of joints, rad or N m."""
+
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+class WheelMotion:
+    """Drive, servo and odometry of a vehicle.
+
+    Args:
+        base: its wheels.
+        period: of the commands, s.
+        limits, gains, noise: see there.
+
+    Attributes:
+        joints: names of all drive and steering joints, driven or not.
+        commanded: names of those that get commands.
+        reference: of the last step, or None before the first.
+    """
+
+    def __init__(
+        self,
+        base: WheelBase,
+        period: float,
+        limits: DriveLimits | None = None,
+        gains: ServoGains | None = None,
+        noise: OdometryNoise | None = None,
+    ) -> None:
+        self.base = base
+        self.drive, self.servo = WheelDrive(base, limits), WheelServo(base, period, gains)
+        self.odometry = WheelOdometry(base, noise)
+        steering = [wheel.steering for wheel in base.wheels]
+        self.joints = tuple(wheel.drive for wheel in base.wheels) + tuple(dict.fromkeys(filter(None, steering)))
+        self._steering = np.array([-1 if name is None else self.joints.index(name) for name in steering])
+        self._has_steering = self._steering >= 0
+        driven = [wheel.drive for wheel in base.wheels if wheel.driven]
+        steered = [wheel.steering for wheel in base.wheels if wheel.steered and wheel.steering]
+        self.commanded = (*driven, *dict.fromkeys(steered))
+        self._places = np.array([self.joints.index(name) for name in self.commanded])
+        self.reference: DriveReference | None = None
+
+    # -- joints and wheels ---------------------------------------------------------------------------------------------
+
+    def _wheels_of(self, joints: Array) -> tuple[Array, Array]:
+        """Return what joint values (joints,) are about the axles and about the upward normal, (n,) each."""
+        steering = np.where(self._has_steering, joints[self._steering], 0.0)
+        return self.base.turn * joints[: len(self.base.wheels)], self.base.up * steering
+
+    def _joints_of(self, axles: Array, steering: Array) -> Array:
+        """Return the joint values of the commanded joints."""
+        joints = np.zeros(len(self.joints))
+        joints[: len(axles)] = self.base.turn * axles
+        own = self._has_steering
+        joints[self._steering[own]] = (self.base.up * steering)[own]
+        return np.asarray(joints[self._places])
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def restart(self, state: JointValues, pose: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
+        """Start at a pose, with the motion that the joints have, and hold the efforts that they have."""
+        self.odometry.reset(pose)
+        self.resume(state)
+
+    def resume(self, state: JointValues) -> None:
+        """Take up the motion that the joints have, after a pause; the odometry goes on."""
+        turns, angles = self._wheels_of(state.position)
+        speeds, rates = self._wheels_of(state.velocity)
+        self.odometry.step(0.0, turns, speeds, angles, rates)
+        self.drive.reset(angles, self.odometry.twist)
+        self.servo.reset(self._wheels_of(state.effort)[0])
+        self._turns = turns.copy()
+        self.reference = None
+
+    def step(self, wanted: Array, dt: float, state: JointValues) -> JointValues:
+        """Return positions, velocities and efforts of the commanded joints.
+
+        Args:
+            wanted: (3,) twist of the base, finite.
+            dt: since the last call, s.
+            state: measured now.
+        """
+        turns, angles = self._wheels_of(state.position)
+        speeds, rates = self._wheels_of(state.velocity)
+        self.odometry.step(dt, turns, speeds, angles, rates)
+        reference = self.drive.step(wanted, dt, angles)
+        forward, part = self.servo.feedforward(reference, angles)
+        if part < 1.0:
+            reference = self.drive.withdraw(reference, part, dt, angles)
+        self.reference = reference
+        drive = self.servo.drive_torques(reference, forward, speeds, angles)
+        steering = self.servo.steering_torques(reference, drive, angles, rates)
+        leading = self._turns + reference.wheel_speeds * dt
+        self._turns = np.clip(leading, turns - LEASH, turns + LEASH)
+        return JointValues(
+            self._joints_of(self._turns, reference.steering_angles),
+            self._joints_of(reference.wheel_speeds, reference.steering_rates),
+            self._joints_of(drive, steering),
+        )
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What is not followed now, in texts."""
+        texts = self.reference.refused if self.reference else ()
+        return (*texts, self.servo.refused) if self.servo.refused else texts

@@ -1,0 +1,194 @@
+"""Where the wheels say that the vehicle has gone, how far this can be trusted, and how much they slip.
+
+    odometry = WheelOdometry(base)
+    odometry.step(dt, wheel_positions, wheel_speeds, steering_angles, steering_rates)
+    odometry.pose, odometry.slip
+
+Every wheel tells a component of the velocity at its centre along its grip; a tyre also that there is none across
+(`WheelBase`). The twist is the weighted least-squares one over all of them, driven or not. What is left over is slip that
+can be seen, m/s at each wheel: it needs more wheels than the motion asks for. Where `slip_dimensions` is 0 all wheel
+speeds fit some motion, and slip goes into the pose unseen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.wheel_base import WheelBase
+
+Array = NDArray[np.float64]
+
+SEEN = 1e-9
+"""Determinant of the normal equations, over the cube of their trace, below which a motion is not told by the wheels."""
+
+
+@dataclass(frozen=True)
+class OdometryNoise:
+    """How far wheels are trusted.
+
+    Attributes:
+        rolling: standard deviation of the way that a wheel tells along its grip, after 1 m, m; it grows with the root
+            of the way.
+        lateral: the same of a tyre across its rolling direction, m.
+        speed: standard deviation of a wheel's speed over ground at rest, m/s.
+    """
+
+    rolling: float = 0.01
+    lateral: float = 0.02
+    speed: float = 0.002
+
+
+class WheelOdometry:
+    """Dead reckoning from wheel and steering angles.
+
+    Args:
+        base: the wheels.
+        noise: see there.
+
+    Attributes:
+        pose: (x, y, yaw) in the frame of the start, m, rad.
+        twist: (vx, vy, wz) of the base now.
+        pose_covariance: (3, 3) of the pose, fixed axes.
+        twist_covariance: (3, 3).
+        slip: (n,) of the wheels now, m/s: length of what the twist does not explain.
+        distance: way of the base so far, m.
+    """
+
+    def __init__(self, base: WheelBase, noise: OdometryNoise | None = None) -> None:
+        self.base, self.noise = base, noise or OdometryNoise()
+        self._across = np.flatnonzero(base.tyres)
+        if base.drags:  # tyres that drag in every turn say nothing about the way across
+            self._across = np.array([k for k in self._across if not base.wheels[k].is_fixed], dtype=np.intp)
+        spread = [self.noise.rolling] * len(base.wheels) + [self.noise.lateral] * len(self._across)
+        if base.drags:
+            spread.append(self.noise.lateral)
+        self._spread = np.array(spread)
+        self._weights = (self.noise.rolling / self._spread) ** 2  # relative to a rolling wheel's
+        self._known: tuple[Array, tuple[Array, Array, Array]] | None = None
+        self.reset()
+
+    def reset(self, pose: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
+        """Start at a pose that is exactly known."""
+        self.pose = np.array(pose, dtype=np.float64)
+        self.twist = np.zeros(3)
+        self.pose_covariance = np.zeros((3, 3))
+        self.twist_covariance = np.zeros((3, 3))
+        self.slip = np.zeros(len(self.base.wheels))
+        self.distance = 0.0
+        self._last: tuple[Array, Array] | None = None
+
+    def step(self, dt: float, turns: Array, speeds: Array, angles: Array, rates: Array) -> None:
+        """Take joint states.
+
+        Args:
+            dt: since the last call, s; of no account in the first one.
+            turns: (n,) angles about the axles, positive ahead, rad; they may be wrapped to a turn.
+            speeds: (n,) rad/s.
+            angles: (n,) of steering, rad.
+            rates: (n,) of steering, rad/s.
+        """
+        self.twist, left = self._solve(speeds, angles, rates)
+        self.slip = self._by_wheel(left)
+        inverse = self._matrices(angles)[0]
+        self.twist_covariance = self._covariance(inverse, self.noise.speed**2 / self._weights + left**2)
+        if self._last is not None and dt > 0.0:
+            before, were = self._last
+            mean = _unwrapped(turns - before, speeds * dt)
+            turned = _unwrapped(angles - were, rates * dt)
+            self._move(dt, mean / dt, were + 0.5 * turned, turned / dt)
+        self._last = turns.copy(), angles.copy()
+
+    # -- solving -------------------------------------------------------------------------------------------------------
+
+    def _matrices(self, angles: Array) -> tuple[Array, Array, Array]:
+        """Return the inverse (3, m), the rows (m, 3) and the swing of every row (m,); kept while no wheel steers."""
+        if self._known is not None and np.array_equal(self._known[0], angles):
+            return self._known[1]
+        rolling, along = self.base.rolling_rows(angles)
+        lateral, across = self.base.lateral_rows(angles)
+        rows, swing = np.vstack([rolling, lateral[self._across]]), np.concatenate([along, across[self._across]])
+        if self.base.drags:
+            assert self.base.constraint is not None
+            rows, swing = np.vstack([rows, self.base.constraint]), np.append(swing, 0.0)
+        weighed = rows.T * self._weights
+        normal = weighed @ rows
+        if np.linalg.det(normal) > SEEN * float(np.trace(normal)) ** 3:
+            inverse = np.linalg.solve(normal, weighed)
+        else:
+            root = np.sqrt(self._weights)
+            inverse = np.linalg.pinv(root[:, None] * rows, rcond=1e-6) * root
+        found = (inverse, rows, swing)
+        self._known = (angles.copy(), found)
+        return found
+
+    def _solve(self, speeds: Array, angles: Array, rates: Array) -> tuple[Array, Array]:
+        """Return the twist (3,) and what it leaves of every row (m,), m/s."""
+        inverse, rows, swing = self._matrices(angles)
+        told = np.zeros(len(rows))
+        told[: len(speeds)] = self.base.reach * speeds
+        steering = np.concatenate([rates, rates[self._across], np.zeros(len(rows) - len(rates) - len(self._across))])
+        told -= swing * steering
+        twist = inverse @ told
+        return twist, told - rows @ twist
+
+    def _by_wheel(self, left: Array) -> Array:
+        count = len(self.base.wheels)
+        slip = left[:count] ** 2
+        slip[self._across] += left[count : count + len(self._across)] ** 2
+        return np.asarray(np.sqrt(slip))
+
+    @staticmethod
+    def _covariance(inverse: Array, variances: Array) -> Array:
+        return np.asarray((inverse * variances) @ inverse.T)
+
+    # -- going ---------------------------------------------------------------------------------------------------------
+
+    def _move(self, dt: float, speeds: Array, angles: Array, rates: Array) -> None:
+        """Go on for a period by the mean speeds, on the arc that a constant twist draws."""
+        twist, left = self._solve(speeds, angles, rates)
+        inverse, rows, _ = self._matrices(angles)
+        way = np.abs(rows @ twist) * dt
+        way[len(speeds) :] = np.hypot(twist[0], twist[1]) * dt  # tyres drift by the way that they roll
+        noise = self._covariance(inverse, self._spread**2 * way + (left * dt) ** 2)
+        step = twist * dt
+        to_start = arc(step)
+        c, s = np.cos(self.pose[2]), np.sin(self.pose[2])
+        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        moved = turn @ to_start
+        carry = np.eye(3)
+        carry[:2, 2] = -moved[1], moved[0]
+        self.pose_covariance = carry @ self.pose_covariance @ carry.T + turn @ noise @ turn.T
+        self.pose = self.pose + moved
+        self.distance += float(np.hypot(*step[:2]))
+
+    # -- what can be seen ----------------------------------------------------------------------------------------------
+
+    def slip_dimensions(self, angles: Array | None = None) -> int:
+        """Return how many independent combinations of wheel speeds no motion explains: 0 where slip cannot be seen."""
+        inverse, rows, _ = self._matrices(np.zeros(len(self.base.wheels)) if angles is None else angles)
+        speeds = len(self.base.wheels)
+        left = np.eye(len(rows))[:, :speeds] - rows @ inverse[:, :speeds]
+        return int(np.linalg.matrix_rank(left, tol=1e-6))
+
+    def knows_the_motion(self, angles: Array | None = None) -> bool:
+        """Tell whether the wheels determine the twist."""
+        rows = self._matrices(np.zeros(len(self.base.wheels)) if angles is None else angles)[1]
+        return int(np.linalg.matrix_rank(rows, tol=1e-6)) == 3
+
+
+def arc(step: Array) -> Array:
+    """Return the pose (x, y, yaw) at the end of a constant twist times its duration (x, y, yaw): the exponential."""
+    x, y, yaw = (float(value) for value in step)
+    if abs(yaw) < 1e-4:
+        a, b = 1.0 - yaw**2 / 6.0, 0.5 * yaw * (1.0 - yaw**2 / 12.0)
+    else:
+        a, b = np.sin(yaw) / yaw, (1.0 - np.cos(yaw)) / yaw
+    return np.array([a * x - b * y, b * x + a * y, yaw])
+
+
+def _unwrapped(change: Array, expected: Array) -> Array:
+    """Return changes of angles with whole turns added where an encoder has wrapped."""
+    return np.asarray(change + 2.0 * np.pi * np.round((expected - change) / (2.0 * np.pi)))

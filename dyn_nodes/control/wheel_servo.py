@@ -1,0 +1,199 @@
+"""Torques that let wheels and steering joints follow a `DriveReference`.
+
+Driven wheels: feedforward of the vehicle's mass, shared between them with least effort inside their limits, and a
+velocity loop at each wheel. Its integral part takes only what a motion of the vehicle can correct: wheels that disagree, by
+slip or by radii that are not quite equal, do not wind each other up. At rest the integral is an angle: it holds the
+vehicle on a slope. Steering joints: computed torque with the inertia about the steering axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_drive import DriveReference
+
+Array = NDArray[np.float64]
+
+OWN_INERTIA = 0.25
+"""A wheel in the air must stay stable: its own inertia times this, over the period, is the greatest speed gain."""
+MARGIN = 0.98
+"""Of a wrench that was found to be the greatest, this part is asked for next."""
+
+
+@dataclass(frozen=True)
+class ServoGains:
+    """Loops of the wheels.
+
+    Attributes:
+        speed: bandwidth of the vehicle's speed, 1/s.
+        integral: times the gain of the speed gives that of its integral, 1/s.
+        steering: natural frequency of the steering loop, rad/s.
+        damping_ratio: of the steering loop.
+        steering_integral: rate at which a lasting error of a steering angle is taken away, 1/s.
+    """
+
+    speed: float = 10.0
+    integral: float = 4.0
+    steering: float = 25.0
+    damping_ratio: float = 1.0
+    steering_integral: float = 2.0
+
+
+class WheelServo:
+    """Torques of the driven wheels and steering joints of a vehicle.
+
+    Args:
+        base: its wheels.
+        period: between two calls, s.
+        gains: see there.
+
+    Attributes:
+        base, gains: the latter may be replaced at any time, then `tune` has to be called.
+        saturated: names of the joints at their effort limit in the last call.
+        refused: what the last feedforward could not give, or ''.
+    """
+
+    def __init__(self, base: WheelBase, period: float, gains: ServoGains | None = None) -> None:
+        self.base, self.period, self.gains = base, period, gains or ServoGains()
+        self._driven = np.flatnonzero(base.driven)
+        self._names = [base.names[k] for k in self._driven]
+        self._limit = np.array([wheel.drive_limits[1] for wheel in base.wheels])
+        self._steering_limit = np.array([wheel.steering_effort for wheel in base.wheels])
+        self._spin = np.array([wheel.axial_inertia for wheel in base.wheels])
+        self._share: tuple[Array, TorqueDistribution] | None = None
+        self._shadow: tuple[Array, Array] | None = None
+        self._greatest: tuple[Array, float] | None = None
+        self.tune()
+        self.reset()
+
+    def tune(self) -> None:
+        """Take over gains."""
+        base = self.base
+        felt = base.inertia[0, 0] + float((self._spin / base.reach**2).sum())
+        wanted = self.gains.speed * felt * base.reach**2 / max(len(self._driven), 1)
+        self._speed_gain = np.minimum(wanted, OWN_INERTIA * self._spin / self.period)
+        swing = base.rolling_rows(np.zeros(len(base.wheels)))[1]
+        steering = np.array([wheel.steering_inertia for wheel in base.wheels])
+        self._steering_inertia = steering + self._spin * (swing / base.reach) ** 2
+
+    def reset(self, torques: Array | None = None) -> None:
+        """Start with these torques about the axles (n,), such as those that hold the vehicle now; or with none."""
+        count = len(self.base.wheels)
+        self._integral = np.zeros(count) if torques is None else np.where(self.base.driven, torques, 0.0)
+        self._integral = np.clip(self._integral, -self._limit, self._limit)
+        self._steering_integral = np.zeros(count)
+        self.saturated: tuple[str, ...] = ()
+        self.refused = ''
+
+    # -- feedforward ---------------------------------------------------------------------------------------------------
+
+    def feedforward(self, reference: DriveReference, angles: Array) -> tuple[Array, float]:
+        """Return the torques (n,) about the axles that give a reference, and the part of it that the limits allow."""
+        motions = self.base.free_motions(angles)
+        rows = self.base.rolling_rows(angles)[0] / self.base.reach[:, None]
+        inertia = self.base.inertia + rows.T @ (self._spin[:, None] * rows)
+        demand = motions.T @ (inertia @ reference.acceleration + self._bias(reference.twist))
+        torques = np.zeros(len(self.base.wheels))
+        self.refused = ''
+        if not demand.any():
+            return torques, 1.0
+        part = self._known_part(demand)
+        try:
+            share = self._distribution(rows[self._driven] @ motions)
+            torques[self._driven] = share(part * demand)
+        except InfeasibleDemandError as error:
+            size = float(np.linalg.norm(demand))
+            part *= MARGIN * error.fraction
+            self._greatest = (demand / size, part * size)
+            self.refused = f'{100 * part:.0f} % of the acceleration: torque of {", ".join(error.binding)}'
+            torques[self._driven] = share(part * demand) if part > 0.0 else 0.0
+        except ValueError:
+            part = 0.0
+            self.refused = 'no acceleration: the wheels that are driven cannot give it as they are turned'
+        if part < 1.0 and not self.refused:
+            self.refused = f'{100 * part:.0f} % of the acceleration: torques are at their limits'
+        return torques, part
+
+    def _known_part(self, demand: Array) -> float:
+        """Return how much of a wrench can be given where one of the same direction was found to be too much."""
+        if self._greatest is None:
+            return 1.0
+        direction, most = self._greatest
+        size = float(np.linalg.norm(demand))
+        if len(direction) != len(demand) or direction @ demand < 0.999 * size or size <= most:
+            self._greatest = None if size <= 0.9 * most else self._greatest
+            return 1.0
+        return most / size
+
+    def _distribution(self, rows: Array) -> TorqueDistribution:
+        if self._share is None or not np.array_equal(self._share[0], rows):
+            limit = self._limit[self._driven]
+            self._share = (rows, TorqueDistribution(rows, -limit, limit, names=self._names))
+        return self._share[1]
+
+    def _bias(self, twist: Array) -> Array:
+        """Wrench that a rigid vehicle asks for because its axes turn."""
+        x, y, _ = self.base.inertia @ twist
+        return np.array([-twist[2] * y, twist[2] * x, twist[0] * y - twist[1] * x])
+
+    # -- loops ---------------------------------------------------------------------------------------------------------
+
+    def drive_torques(self, reference: DriveReference, forward: Array, speeds: Array, angles: Array) -> Array:
+        """Return the torques (n,) about the axles.
+
+        Args:
+            reference: what the wheels should do.
+            forward: (n,) of `feedforward`.
+            speeds: (n,) measured.
+            angles: (n,) measured steering angles.
+        """
+        error = np.where(self.base.driven, reference.wheel_speeds - speeds, 0.0)
+        wanted = forward + self._speed_gain * error + self._integral
+        torques = np.clip(wanted, -self._limit, self._limit)
+        self.saturated = tuple(self.base.names[k] for k in np.flatnonzero(torques != wanted))
+        growth = self.gains.integral * self._speed_gain * self._correctable(error, angles) * self.period
+        held = (torques != wanted) & (growth * wanted > 0.0)  # no winding up against a limit
+        self._integral = np.clip(self._integral + np.where(held, 0.0, growth), -self._limit, self._limit)
+        return np.where(self.base.driven, torques, 0.0)
+
+    def _correctable(self, error: Array, angles: Array) -> Array:
+        """Return the part of the speed errors (n,) that a motion of the vehicle corrects."""
+        motions = self.base.free_motions(angles)
+        rows = (self.base.rolling_rows(angles)[0] / self.base.reach[:, None])[self._driven] @ motions
+        if self._shadow is None or not np.array_equal(self._shadow[0], rows):
+            self._shadow = rows, rows @ np.linalg.pinv(rows, rcond=1e-6)
+        result = np.zeros(len(error))
+        result[self._driven] = self._shadow[1] @ error[self._driven]
+        return result
+
+    def steering_torques(self, reference: DriveReference, drive: Array, angles: Array, rates: Array) -> Array:
+        """Return the torques (n,) about the steering axes, upwards.
+
+        Args:
+            reference: what the wheels should do.
+            drive: (n,) torques about the axles now: their traction beside the steering axis is held against.
+            angles: (n,) measured.
+            rates: (n,) measured.
+        """
+        if not self.base.steered.any():
+            return np.zeros(len(angles))
+        wn, inertia = self.gains.steering, self._steering_inertia
+        error, rate_error = reference.steering_angles - angles, reference.steering_rates - rates
+        push = wn**2 * error + 2.0 * self.gains.damping_ratio * wn * rate_error + reference.steering_accelerations
+        swing = self.base.rolling_rows(angles)[1]
+        wanted = inertia * push + self._steering_integral - swing * drive / self.base.reach
+        torques = np.clip(wanted, -self._steering_limit, self._steering_limit)
+        growth = self.gains.steering_integral * inertia * wn**2 * error * self.period
+        held = (torques != wanted) & (growth * wanted > 0.0)
+        self._steering_integral = self._steering_integral + np.where(held, 0.0, growth)
+        limit = self._steering_limit
+        self._steering_integral = np.clip(self._steering_integral, -limit, limit)
+        self.saturated += tuple(
+            f'{self.base.names[k]} (steering)' for k in np.flatnonzero(self.base.steered & (torques != wanted))
+        )
+        return np.where(self.base.steered, torques, 0.0)
