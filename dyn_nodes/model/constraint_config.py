@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def _sound_profile(entry: Entry | None, values: object, report: Report) -> bool:
     times, heights = values['times'], values['values']
     if not times or not heights:
         return False
-    if len(times) < 2 or any(after <= before for before, after in zip(times, times[1:])):
+    if len(times) < 2 or any(after <= before for before, after in pairwise(times)):
         found = ', '.join(number(time) for time in times)
         report.add(entry.mapping['times'].line, f'{entry.path}.times', 'at least two times that rise', found)
         return False

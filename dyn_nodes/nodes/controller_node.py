@@ -104,7 +104,7 @@ class ControllerNode(OverridableNode):
     def _make_position_motion(self) -> PositionMotion:
         if self.values['task']:
             raise ParameterError("parameter 'task': a task of voltages needs the output valve_commands")
-        known = [joint.name for joint in self.machine.movable_joints]
+        known = [joint.name for joint in self.machine.actuated_joints]
         joints = [name for name in self.values['joints'] if name] or known
         if not joints:
             raise ParameterError(f'machine {self.machine.name!r} has no joint that moves: there is nothing to control')

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.simulation.constrained_plant import GREATEST_DRIFT, ConstrainedPlant
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
+CONSTRAINTS_PERIOD = 0.5
+"""Simulated time after which the constraints are looked at anew, s."""
+GREATEST_CONDITION = 1e6
 LOW_SHARE = 0.05
 """Least wheel-load share below which a warning is given."""
 
@@ -27,6 +33,8 @@ class DynamicsHealth:
         self.fault = ''
         self._balance: Balance | None = None
         self._told_silent = False
+        self._constraints: Any = None
+        self._constraints_at = -np.inf
 
     def note(self, balance: Balance | None) -> None:
         """Keep the newest balance."""
@@ -34,7 +42,8 @@ class DynamicsHealth:
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
-        return {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
+        own = {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
+        return own | {'constraints': self.constraints} if isinstance(self.node.plant, ConstrainedPlant) else own
 
     def wall_update(self) -> None:
         """Report at once that the other side has fallen silent, or is back: simulated time can't pace this."""
@@ -77,6 +86,33 @@ class DynamicsHealth:
             health.worse(ERROR, f'no command for {node.pacer.patience:g} s: {stands}')
         if node.refusals.recent(node.plant.time):
             health.worse(WARN, f'refused: {node.refusals.last}')
+        return health
+
+    def constraints(self) -> Health:
+        """Rank, mobility, drift, and whose forces are not unique."""
+        plant = self.node.plant
+        assert isinstance(plant, ConstrainedPlant)
+        if not 0.0 <= plant.time - self._constraints_at < CONSTRAINTS_PERIOD:
+            self._constraints_at, self._constraints = plant.time, plant.constraint_health()
+        found = self._constraints
+        values = {
+            'rows': f'{found.rows}',
+            'independent rows': f'{found.rank}',
+            'mobility': f'{found.mobility}',
+            'underactuation': f'{found.underactuation}',
+            'condition number': f'{found.condition:.6g}',
+            'drift': f'{found.drift:.3g}',
+            'slip': f'{found.slip:.3g}',
+            'forces not unique': ', '.join(found.indeterminate),
+        }
+        text = 'all constraint forces are unique'
+        if found.indeterminate:
+            text = 'some constraint forces are not unique: those of least norm are told'
+        health = Health(text=text, values=values)
+        if found.condition > GREATEST_CONDITION:
+            health.worse(WARN, 'near a position in which constraints depend on each other: forces grow without bound')
+        if found.drift > GREATEST_DRIFT:
+            health.worse(WARN, f'constraints have drifted apart by {found.drift:.3g} m or rad')
         return health
 
     def stability(self) -> Health:

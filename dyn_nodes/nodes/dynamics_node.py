@@ -17,7 +17,7 @@ from dyn_nodes.middleware import (
     service,
     spin,
 )
-from dyn_nodes.model import Machine
+from dyn_nodes.model import Machine, MachineError
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
@@ -33,9 +33,9 @@ from dyn_nodes.nodes.simulation_services import SimulationServices, are_availabl
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, plant_for
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
-from dyn_nodes.simulation.rigid_plant import plant_type
 
 Clock = message('rosgraph_msgs/msg/Clock')
 JointState = message('sensor_msgs/msg/JointState')
@@ -66,7 +66,10 @@ class DynamicsNode(OverridableNode):
         self.commands = 0
         self._target: tuple[np.ndarray, np.ndarray] | None = None
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
-        self._passive = {entry.joint: entry.kind for entry in self.machine.joint_classes if entry.kind != 'actuated'}
+        self._passive: dict[str, str] = {
+            entry.joint: entry.kind for entry in self.machine.joint_classes if entry.kind != 'actuated'
+        }
+        self._passive |= {e.joint: 'moved as prescribed' for e in self.machine.constraints if e.kind == 'prescribed'}
         self._create_topics()
         self._create_services()
         self.pacer = Lockstep(self) if self.lockstep else RealTime(self)
@@ -98,11 +101,13 @@ class DynamicsNode(OverridableNode):
         slope = values['slope_roll'], values['slope_pitch']
         timing = values['exchange_period'], values['integration_step']
         try:
-            kind = plant_type(values['contact_model'])
+            kind = plant_for(self.machine, values['contact_model'])
+            if self.monolithic and kind is ConstrainedPlant:
+                raise ParameterError("parameter 'actuation': expected topics for a machine with constraints")
             plant = kind(self.machine, actuation, *timing, measures, joints, start, slope)
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
-        except NoEquilibriumError:
+        except (NoEquilibriumError, MachineError, ParameterError):
             raise
         except ValueError as error:
             raise ParameterError(f"parameter 'contact_model': {error}") from None
@@ -146,7 +151,7 @@ class DynamicsNode(OverridableNode):
 
     def _publish_description(self) -> None:
         self.description.publish(String(data=self.machine.urdf))
-        fixed = self.reporter.frames.fixed(stamp_of(self.plant.time)) if self.values['publish_tf'] else []
+        fixed = self.reporter.fixed_transforms()
         if fixed:
             self.tf_static.publish(TFMessage(transforms=fixed))
 
@@ -184,7 +189,7 @@ class DynamicsNode(OverridableNode):
             self.plant.advance()
         except PlantDivergedError as error:
             self.health.fault = str(error)
-            self.event('diverged', str(error))
+            self.event(getattr(error, 'kind', 'diverged'), str(error))
             self.finish()
             return False
         if self.plant.overturned:

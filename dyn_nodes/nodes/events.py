@@ -7,10 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes.diagnostics import ERROR, OK, Health, status_message
+from dyn_nodes.nodes.diagnostics import ERROR, OK, WARN, Health, status_message
 from dyn_nodes.simulation.events import Event
 
 DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
+ENDINGS = (
+    'overturned',
+    'diverged',
+    'rank_changed',
+    'motion_without_mass',
+    'contradictory_constraints',
+    'contact_opened',
+)
+"""Kinds after which a machine's motion does not go on."""
 
 
 class EventPublisher:
@@ -30,11 +39,11 @@ class EventPublisher:
 
     def publish(self, event: Event) -> None:
         """Publish and log an event."""
-        level = ERROR if event.kind in ('overturned', 'diverged') else OK
+        level = ERROR if event.kind in ENDINGS else WARN if event.kind == 'constraint_drift' else OK
         text = words(event)
         values = {'time': f'{event.time:.9f}', **{name: _number(value) for name, value in _details(event).items()}}
         self.publisher.publish(status_message(self.node, event.kind, Health(level, text, values)))
-        if level:  # two lines: a logger of rclpy refuses another severity from the same place in the code
+        if level == ERROR:  # two lines: a logger of rclpy refuses another severity from the same place in the code
             self.node.get_logger().error(f'{event.kind}: {text}')
         else:
             self.node.get_logger().info(f'{event.kind}: {text}')

@@ -8,25 +8,17 @@ import numpy as np
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
+from dyn_nodes.nodes.constraint_reports import ConstraintReports
 from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.transforms import set_quaternion, set_vector, transform
 from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 from dyn_nodes.simulation.plant import Plant
 
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')
 TFMessage = message('tf2_msgs/msg/TFMessage')
-TransformStamped = message('geometry_msgs/msg/TransformStamped')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
-
-
-def set_vector(target: Any, values: Any) -> None:
-    """Write three numbers to a message's x, y, z."""
-    target.x, target.y, target.z = (float(v) for v in values)
-
-
-def set_quaternion(target: Any, values: Any) -> None:
-    """Write x, y, z, w to a message's quaternion."""
-    target.x, target.y, target.z, target.w = (float(v) for v in values)
 
 
 def joint_state(plant: Plant) -> Any:
@@ -65,16 +57,26 @@ class Reporter:
         self.child_links = {name: plant.machine.joint(name).child for name in joints}
         self.joint_reactions = {name: create(WrenchStamped, f'joint_reactions/{name}', qos) for name in joints}
         measures = plant.observer.measures if plant.observer else ()
-        wheels = [wheel.name for wheel in plant.machine.wheels]
+        wheels = plant.observer.wheels if plant.observer else [wheel.name for wheel in plant.machine.wheels]
         self.balance = BalanceReports(node, wheels, measures, qos, world_frame)
+        self.constraints = (
+            ConstraintReports(node, plant, qos, world_frame) if isinstance(plant, ConstrainedPlant) else None
+        )
 
     def publish(self, balance: Balance | None, with_markers: bool) -> None:
         """Publish the state of the plant now."""
         stamp = stamp_of(self.plant.time)
         self._publish_pose(stamp, balance)
         self._publish_joint_reactions(stamp)
+        if self.constraints is not None:
+            self.constraints.publish(stamp, with_markers)
         if balance is not None:
             self.balance.publish(balance, stamp, with_markers)
+
+    def fixed_transforms(self) -> list[Any]:
+        """Return what is for /tf_static: links on fixed joints, and frames of constraints, which nobody else knows."""
+        links = self.frames.fixed(stamp_of(self.plant.time)) if self.publish_links else []
+        return links + (self.constraints.fixed() if self.constraints is not None else [])
 
     def _publish_pose(self, stamp: Any, balance: Balance | None) -> None:
         position, quaternion = self.plant.base_pose()
@@ -91,6 +93,8 @@ class Reporter:
             transforms += self.frames.moving(stamp)
         if balance is not None:
             transforms += self.frames.contacts(self.world, balance, stamp)
+        if self.constraints is not None:
+            transforms += self.constraints.moving(stamp)
         self.tf.publish(TFMessage(transforms=transforms))
 
     def _publish_joint_reactions(self, stamp: Any) -> None:
@@ -104,15 +108,6 @@ class Reporter:
             set_vector(wrench.wrench.force, reaction[:3])
             set_vector(wrench.wrench.torque, reaction[3:])
             self.joint_reactions[name].publish(wrench)
-
-
-def transform(parent: str, child: str, stamp: Any, position: Any, quaternion: Any) -> Any:
-    """Return a TransformStamped."""
-    result = TransformStamped()
-    result.header.stamp, result.header.frame_id, result.child_frame_id = stamp, parent, child
-    set_vector(result.transform.translation, position)
-    set_quaternion(result.transform.rotation, quaternion)
-    return result
 
 
 class LinkFrames:

@@ -17,10 +17,10 @@ from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
-from dyn_nodes.nodes.reporting import transform
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO, stamp_of
+from dyn_nodes.nodes.transforms import transform
 from dyn_nodes.simulation.allowance import Allowance, Allowances, AllowanceSettings
 from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.standing import StandingGround

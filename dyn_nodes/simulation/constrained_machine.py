@@ -193,7 +193,8 @@ def _constraint(entry: MachineConstraint, tree: Tree) -> Constraint:
     assert entry.first is not None
     first = _frame(entry.first, tree)
     if entry.kind == 'wheel':
-        return RollingWheel(entry.name, first, entry.axis, entry.radius, entry.ground and motion_of(entry.ground))
+        ground = None if entry.ground is None else motion_of(entry.ground)
+        return RollingWheel(entry.name, first, entry.axis, entry.radius, ground)
     assert entry.second is not None
     second = _frame(entry.second, tree)
     if entry.kind == 'distance':

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -54,7 +55,7 @@ def _through_points(profile: Profile) -> Motion:
 
 def _polynomial(coefficients: Iterable[float], t: Expression) -> Expression:
     """Sum of coefficients[k] t^k."""
-    value: Expression = 0.0
+    value: Any = 0.0
     for coefficient in reversed([float(part) for part in coefficients]):
         value = value * t + coefficient
     return value

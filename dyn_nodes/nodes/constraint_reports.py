@@ -1,0 +1,110 @@
+"""Reactions of constraints, and where loads are, as messages of the dynamics node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.middleware import message
+from dyn_nodes.model.constraint import WORLD, Load
+from dyn_nodes.nodes.balance_reports import contact_frame
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.transforms import set_quaternion, set_vector, transform
+from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+
+Marker = message('visualization_msgs/msg/Marker')
+MarkerArray = message('visualization_msgs/msg/MarkerArray')
+WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
+ORANGE = (0.84, 0.37, 0.0, 0.8)
+
+
+class ConstraintReports:
+    """Publishers of the reactions of a machine's constraints.
+
+    `constraint_reactions/<name>` is what the second link exerts on the first one, in the frame `<name>_constraint` at
+    the first end. A machine on fewer than three wheels by constraint has no balance: their `ground_reactions/<name>`
+    are published here.
+
+    Args:
+        node: the node.
+        plant: the machine.
+        qos: of the topics.
+        world_frame: frame of the ground plane.
+    """
+
+    def __init__(self, node: Any, plant: ConstrainedPlant, qos: Any, world_frame: str) -> None:
+        self.plant, self.world = plant, world_frame
+        self.loops = {
+            entry.name: node.create_publisher(WrenchStamped, f'constraint_reactions/{entry.name}', qos)
+            for entry in plant.loops
+        }
+        wheels = () if plant.observer is not None else plant.wheels
+        self.markers = node.create_publisher(MarkerArray, 'markers', qos) if plant.machine.loads else None
+        self.wheels = {name: node.create_publisher(WrenchStamped, f'ground_reactions/{name}', qos) for name in wheels}
+
+    def publish(self, stamp: Any, with_markers: bool) -> None:
+        """Publish the reactions now, and loads to be drawn."""
+        if self.markers is not None and with_markers:
+            self.markers.publish(
+                MarkerArray(markers=[_box(load, k, stamp) for k, load in enumerate(self.plant.machine.loads)])
+            )
+        for name, publisher in self.loops.items():
+            wrench = self.plant.constraint_reaction(name)
+            publisher.publish(_wrench(stamp, constraint_frame(name), wrench[:3], wrench[3:]))
+        for name, publisher in self.wheels.items():
+            _, force = self.plant.ground_reaction(name)
+            publisher.publish(_wrench(stamp, contact_frame(name), force, np.zeros(3)))
+
+    def moving(self, stamp: Any) -> list[Any]:
+        """Return the transforms of loads, and of contact frames that no balance has."""
+        result = [
+            transform(self.world, name, stamp, position, quaternion)
+            for name, (position, quaternion) in self.plant.load_poses().items()
+        ]
+        half = 0.5 * self.plant.output('yaw')
+        heading = (0.0, 0.0, float(np.sin(half)), float(np.cos(half)))
+        for name in self.wheels:
+            point, _ = self.plant.ground_reaction(name)
+            result.append(transform(self.world, contact_frame(name), stamp, point, heading))
+        return result
+
+    def fixed(self) -> list[Any]:
+        """Return the transforms of the frames of the reactions in their links, for /tf_static."""
+        result = []
+        stamp = stamp_of(self.plant.time)
+        for entry in self.plant.loops:
+            end = entry.first
+            assert end is not None
+            parent = self.world if end.link == WORLD else end.link
+            turn = Rotation.from_matrix(end.rotation).as_quat()
+            result.append(transform(parent, constraint_frame(entry.name), stamp, end.position, turn))
+        return result
+
+
+def _box(load: Load, number: int, stamp: Any) -> Any:
+    """Return a box with the mass and the moments of inertia of a load, which has no shape of its own."""
+    moments, axes = np.linalg.eigh(load.inertia)
+    axes[:, 2] *= np.linalg.det(axes)
+    edges = np.sqrt(np.maximum(6.0 * (moments.sum() - 2.0 * moments) / load.mass, 1e-6))
+    result = Marker(ns='loads', id=number, type=Marker.CUBE, action=Marker.ADD)
+    result.header.stamp, result.header.frame_id = stamp, load.name
+    set_vector(result.pose.position, load.com)
+    set_quaternion(result.pose.orientation, Rotation.from_matrix(axes).as_quat())
+    set_vector(result.scale, edges)
+    result.color.r, result.color.g, result.color.b, result.color.a = ORANGE
+    return result
+
+
+def constraint_frame(name: str) -> str:
+    """Return the name of the frame in which the reaction of a constraint is given."""
+    return f'{name}_constraint'
+
+
+def _wrench(stamp: Any, frame: str, force: Any, torque: Any) -> Any:
+    result = WrenchStamped()
+    result.header.stamp, result.header.frame_id = stamp, frame
+    set_vector(result.wrench.force, force)
+    set_vector(result.wrench.torque, torque)
+    return result

@@ -1,0 +1,212 @@
+"""What a machine with constraints tells at one state: efforts, reactions of its constraints, ground, balance, drift.
+
+The names are those of an ordinary machine's outputs (`outputs.traced_outputs`), so that the balance is observed alike.
+A wheel by constraint has a point and a force on the ground; every other constraint between two ends has a wrench.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.compile.tape import Tape
+from dyn_nodes.constraints import ConstraintBlocks, Prescribed, RollingWheel
+from dyn_nodes.constraints.rows import Rows
+from dyn_nodes.model.constraint import MachineConstraint
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody import Frame, TreeState
+from dyn_nodes.multibody.kinematics import ExplodedState
+from dyn_nodes.multibody.spatial import Expression, cross, dot
+from dyn_nodes.simulation.outputs import XYZ
+
+Array = NDArray[np.float64]
+UP = (0.0, 0.0, 1.0)
+WRENCH = ('force_x', 'force_y', 'force_z', 'torque_x', 'torque_y', 'torque_z')
+
+
+def wheels_of(machine: Machine) -> tuple[str, ...]:
+    """Return the names of the wheels that are constraints."""
+    return tuple(entry.name for entry in machine.constraints if entry.kind == 'wheel')
+
+
+def loops_of(machine: Machine) -> tuple[MachineConstraint, ...]:
+    """Return the constraints with a reaction between two ends: all but wheels and those on joints."""
+    return tuple(entry for entry in machine.constraints if entry.first is not None and entry.kind != 'wheel')
+
+
+class ConstrainedOutputs:
+    """Named outputs of a machine with constraints, compiled.
+
+    Args:
+        machine: the machine.
+        blocks: its traced system.
+
+    Attributes:
+        names: of the outputs, in order.
+    """
+
+    def __init__(self, machine: Machine, blocks: ConstraintBlocks) -> None:
+        self.machine, self.blocks = machine, blocks
+        tree = blocks.tree
+        self._a, self._multipliers = ca.SX.sym('a', tree.nv), ca.SX.sym('multipliers', blocks.m)
+        self._tau = ca.SX.sym('tau', tree.nv)
+        self.names: list[str] = []
+        self._values: list[Expression] = []
+        self._add_efforts()
+        self._add([f'{name}_acceleration' for name in tree.velocity_names], self._a)
+        for entry in loops_of(machine):
+            self._add([f'{entry.name}/{part}' for part in WRENCH], self._reaction(entry))
+        self._add_wheels()
+        self._add_balance()
+        self._add_attitude()
+        self._add_health()
+
+    def _add(self, names: Sequence[str], *expressions: Expression) -> None:
+        self.names.extend(names)
+        self._values.extend(expressions)
+
+    @cached_property
+    def module(self) -> CompiledModule:
+        """Kernel `observe`: [q, v], accelerations, multipliers, generalized efforts, parameters -> outputs."""
+        blocks = self.blocks
+        state = [blocks.q, blocks.v, self._a, self._multipliers, self._tau, blocks.parameters.vector]
+        function = ca.Function('observe', state, [ca.densify(ca.vertcat(*self._values))])
+        return build_module(
+            f'{self.machine.name}_constrained_outputs',
+            [Tape.from_function(function).digest],
+            lambda: ({'observe': function}, {}),
+            (),
+        )
+
+    def evaluate(self, q: Array, v: Array, a: Array, multipliers: Array, tau: Array, p: Array) -> Array:
+        """Return the outputs at a state.
+
+        Args:
+            q: (nq,) positions.
+            v: (nv,) velocities.
+            a: (nv,) accelerations.
+            multipliers: (m,).
+            tau: (nv,) generalized forces of the actuators.
+            p: parameters of the blocks.
+        """
+        result = np.empty(len(self.names))
+        self.module.observe(q, v, a, multipliers, tau, p, result)
+        return result
+
+    @cached_property
+    def _exploded(self) -> ExplodedState:
+        blocks = self.blocks
+        return ExplodedState(blocks.tree, blocks.q, blocks.v, blocks.state.payload_mass)
+
+    @cached_property
+    def _pulls(self) -> dict[str, Expression]:
+        """(nv + 6 nb,) by constraint: efforts on joints, then wrenches [moment; force] on bodies, world axes."""
+        blocks, result = self.blocks, {}
+        for constraint in blocks.constraints:
+            rows: Rows = constraint.rows(self._exploded, blocks.parameters)
+            result[constraint.name] = ca.mtimes(rows.jacobian.T, self._multipliers[blocks.slices[constraint.name]])
+        return result
+
+    def _add_efforts(self) -> None:
+        """What acts along the joints: actuators, springs, and what locks, couplings and motions hold them with."""
+        blocks, nv = self.blocks, self.blocks.tree.nv
+        total = self._tau + blocks.applied
+        for pull in self._pulls.values():
+            total = total + pull[:nv]
+        for joint in self.machine.movable_joints:
+            self._add([f'{joint.name}/drive_effort'], total[blocks.tree.velocity_index(joint.name)])
+
+    def _wrench(self, name: str, body: int) -> tuple[Expression, Expression]:
+        """Moment about a body's origin and force, world axes, that a constraint puts on it."""
+        start = self.blocks.tree.nv + 6 * body
+        pull = self._pulls[name]
+        return pull[start : start + 3], pull[start + 3 : start + 6]
+
+    def _reaction(self, entry: MachineConstraint) -> Expression:
+        """(6,) force and torque on the first link at the first end, in that end's axes."""
+        state, of = self.blocks.state, self._ends(entry.name)
+        pose = state.frame_pose(of[0])
+        body, sign = (of[0].body, 1.0) if of[0].body >= 0 else (of[1].body, -1.0)
+        moment, force = self._wrench(entry.name, body)
+        arm = pose.p - state.poses[body].p
+        at_end = moment - cross(arm, force)
+        # a loop may have turned its frames to its axis: the end is that of the file
+        assert entry.first is not None
+        R = ca.SX(entry.first.rotation)
+        if entry.first.link in self.blocks.tree.frames:
+            link = self.blocks.tree.frame(entry.first.link)
+            R = ca.mtimes(state.frame_pose(link).R, R)
+        return sign * ca.vertcat(ca.mtimes(R.T, force), ca.mtimes(R.T, at_end))
+
+    def _ends(self, name: str) -> tuple[Frame, Frame]:
+        constraint = next(part for part in self.blocks.constraints if part.name == name)
+        of = constraint.of if isinstance(constraint, Prescribed) else constraint
+        return of.first, of.second  # type: ignore[attr-defined]
+
+    @cached_property
+    def _wheels(self) -> dict[str, tuple[Expression, Expression]]:
+        """Ground point and force of the ground (3,), world axes, by wheel."""
+        result = {}
+        for wheel in (part for part in self.blocks.constraints if isinstance(part, RollingWheel)):
+            _, force = self._wrench(wheel.name, wheel.centre.body)
+            result[wheel.name] = (lowest_point(wheel, self.blocks.state, self._radius(wheel)), force)
+        return result
+
+    def _radius(self, wheel: RollingWheel) -> Expression:
+        return self.blocks.parameters.add(f'{wheel.name}/radius', wheel.radius)
+
+    @cached_property
+    def _base_rotation(self) -> Expression:
+        return self.blocks.state.frame_pose(self.blocks.tree.frame(self.machine.base.link)).R
+
+    @cached_property
+    def _yaw(self) -> Expression:
+        return ca.atan2(self._base_rotation[1, 0], self._base_rotation[0, 0])
+
+    def _add_wheels(self) -> None:
+        c, s = ca.cos(self._yaw), ca.sin(self._yaw)
+        for name, (point, force) in self._wheels.items():
+            self._add([f'{name}/normal_force', f'{name}/friction_longitudinal'], force[2], c * force[0] + s * force[1])
+            self._add([f'{name}/friction_lateral'], c * force[1] - s * force[0])
+            self._add([f'{name}/point_{axis}' for axis in XYZ], point)
+
+    def _add_balance(self) -> None:
+        blocks = self.blocks
+        state, momentum = blocks.state, blocks.state.momentum
+        com, force, moment = state.center_of_mass, ca.SX(3, 1), ca.SX(3, 1)
+        for point, push in self._wheels.values():
+            force = force + push
+            moment = moment + cross(point - com, push)
+        self._add(['mass'], state.mass)
+        self._add([f'center_of_mass_{axis}' for axis in XYZ], com)
+        self._add([f'center_of_mass_velocity_{axis}' for axis in XYZ], momentum.f / state.mass)
+        self._add([f'angular_momentum_{axis}' for axis in XYZ], momentum.n)
+        self._add([f'load_force_{axis}' for axis in XYZ], -force)
+        self._add([f'load_moment_{axis}' for axis in XYZ], -moment)
+        self._add(['kinetic_energy', 'potential_energy'], state.kinetic_energy, blocks.potential_energy)
+
+    def _add_attitude(self) -> None:
+        R = self._base_rotation
+        self._add(['tilt'], ca.atan2(ca.sqrt(R[2, 0] ** 2 + R[2, 1] ** 2 + 1e-300), R[2, 2]))
+        self._add(['roll'], ca.atan2(R[2, 1], R[2, 2]))
+        self._add(['pitch'], ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2 + 1e-300)))
+        self._add(['yaw'], self._yaw)
+
+    def _add_health(self) -> None:
+        rows = self.blocks.rows
+        slip = ca.mtimes(rows.jacobian, self.blocks.v) - rows.sigma
+        for name, errors in (('constraint_drift', rows.residual), ('constraint_slip', slip)):
+            self._add([name], ca.mmax(ca.fabs(ca.densify(errors))) if errors.numel() else ca.SX(0))
+
+
+def lowest_point(wheel: RollingWheel, state: TreeState, radius: Expression) -> Expression:
+    """Return the lowest point (3,) of a disc in the world, m, where it touches the ground."""
+    pose = state.frame_pose(wheel.centre)
+    axle, up = ca.mtimes(pose.R, ca.SX(np.asarray(wheel.axle, dtype=float))), ca.SX(np.array(UP))
+    lean = dot(up, axle)
+    return pose.p - radius * (up - lean * axle) / ca.sqrt(1 - lean * lean)

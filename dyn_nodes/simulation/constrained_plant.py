@@ -1,0 +1,361 @@
+"""A machine with constraints, advanced step by step as a `Plant` is.
+
+Its constraints are kept by the accelerations; as a node runs without an end, Baumgarte's return keeps the drift small
+for good. What the model cannot continue ends the run with its reason: a rank that changes, rows that contradict each
+other, a motion without mass, a wheel that would lift off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.constraints import ForceObserver
+from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.constraints.solve import UNIQUE
+from dyn_nodes.model.machine import Base, Machine
+from dyn_nodes.model.problems import MachineError, Problem
+from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
+from dyn_nodes.simulation.constrained import Stabilization
+from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
+from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_of, wheels_of
+from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
+from dyn_nodes.simulation.events import Event, Watcher
+from dyn_nodes.simulation.plant import Plant, PlantDivergedError
+from dyn_nodes.simulation.rigid_plant import plant_type
+from dyn_nodes.simulation.system import UnknownNameError
+
+Array = NDArray[np.float64]
+STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
+GREATEST_DRIFT = 1e-6
+"""Error of a constraint that is told, m or rad."""
+SERVO_BANDWIDTH, SERVO_DAMPING = 40.0, 1.0
+SERVO_CUTOFF = 1e-9
+"""Of the inertia that driven joints feel: directions in which they fight each other, relative."""
+
+
+class PlantStoppedError(PlantDivergedError):
+    """The model does not say how the motion goes on; `kind` names the event."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class _Wheel:
+    name: str
+
+
+@dataclass(frozen=True)
+class _Stance:
+    """What a balance has to know of a machine: its base, and the wheels that are constraints."""
+
+    name: str
+    base: Base
+    wheels: tuple[_Wheel, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintHealth:
+    """How the constraints are at one instant.
+
+    Attributes:
+        rows, rank: number of rows, and of those that are independent.
+        mobility: velocities less rank. underactuation: mobility less independent actuators, at the start.
+        condition: of the independent rows; it rises without bound where they come to depend on each other.
+        drift: greatest error at position level, m or rad. slip: at velocity level, m/s or rad/s.
+        indeterminate: names of the rows whose force is not unique (the one of least norm is told).
+    """
+
+    rows: int
+    rank: int
+    mobility: int
+    underactuation: int
+    condition: float
+    drift: float
+    slip: float
+    indeterminate: tuple[str, ...]
+
+
+class ConstrainedPlantSystem:
+    """Names and places of a machine with constraints: what `Plant` asks a `System` for.
+
+    Attributes:
+        state_names: positions, velocities (`<name>_rate`), work done on the machine and heat, J.
+        input_names: `<joint>/effort` of the actuated joints.
+        parameter_names: those of every plant, then those of the constraints and springs.
+    """
+
+    actuation = 'constrained'
+
+    def __init__(self, machine: Machine) -> None:
+        self.start: ConstrainedMachine = constrained_machine(machine)
+        self.system = self.start.system
+        self.blocks = blocks = self.system.blocks
+        tree = blocks.tree
+        self.nq, self.nv = tree.nq, tree.nv
+        stance = tuple(_Wheel(name) for name in wheels_of(machine))
+        self.machine = _Stance(machine.name, machine.base, stance)
+        rates = (f'{name}_rate' for name in tree.velocity_names)
+        self.state_names = (*tree.position_names, *rates, 'work', 'heat')
+        self.input_names = tuple(f'{name}/effort' for name in self.system.actuated)
+        own = tuple(name for name in blocks.parameters.names[1:] if name not in COMMON_PARAMETERS)
+        self.parameter_names = (*COMMON_PARAMETERS, *own)
+        self.observed = ConstrainedOutputs(machine, blocks)
+        self.output_names = tuple(self.observed.names)
+        names = (self.state_names, self.input_names, self.parameter_names, self.output_names)
+        self._index = {
+            kind: {name: k for k, name in enumerate(own)}
+            for kind, own in zip(('state', 'input', 'parameter', 'output'), names)
+        }
+        known = [(k, name) for k, name in enumerate(blocks.parameters.names) if name in self._index['parameter']]
+        self._own = np.array([k for k, _ in known], dtype=np.intp)
+        self._given = np.array([self._index['parameter'][name] for _, name in known], dtype=np.intp)
+
+    def index(self, kind: str, name: str) -> int:
+        """Return the place of a name. Raises UnknownNameError."""
+        if name not in self._index[kind]:
+            raise UnknownNameError(kind, name, tuple(self._index[kind]))
+        return self._index[kind][name]
+
+    def parameters(self, values: Mapping[str, float] | None = None) -> Array:
+        """Return a parameter vector: the machine's own values, changed by name. Raises UnknownNameError."""
+        p = np.ones(len(self.parameter_names))
+        p[self.index('parameter', 'payload_mass')] = 0.0
+        p[self._given] = self.blocks.parameters.values()[self._own]
+        for name, value in (values or {}).items():
+            p[self.index('parameter', name)] = value
+        return p
+
+    def numbers(self, p: Array, time: float) -> Array:
+        """Return the parameters of the blocks at a time, s."""
+        numbers = np.empty(len(self.blocks.parameters.names))
+        numbers[0] = time
+        numbers[self._own] = p[self._given]
+        return numbers
+
+    def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
+        """Return a watcher of nothing: what happens to constraints ends a run."""
+        return Watcher((), capacity)
+
+
+class ConstrainedPlant(Plant):
+    """A running machine with constraints; arguments and attributes are those of `Plant`.
+
+    Attributes:
+        x: positions, velocities, work done on the machine, heat.
+
+    Raises:
+        MachineError: the constraints cannot be met from the initial position,
+            or a reaction is asked for at a joint that does not move.
+        ValueError: hydraulic actuators inside (`actuation` hydraulic).
+    """
+
+    def _make_system(self, actuation: Actuation) -> Any:
+        if actuation == 'hydraulic':
+            raise ValueError(f'{self.machine.name}: a machine with constraints takes efforts, no hydraulics inside')
+        self.loops, self.wheels = loops_of(self.machine), wheels_of(self.machine)
+        for name in self.machine.reactions:
+            if not self.machine.joint(name).movable:
+                found = f'{name}, which is fixed'
+                raise MachineError([Problem(self.machine.sources[-1], 0, 'reactions', 'joints that move', found)])
+        return ConstrainedPlantSystem(self.machine)
+
+    def reset(self) -> None:
+        """Start again from the assembled initial position with the present parameters."""
+        system: ConstrainedPlantSystem = self.system
+        self.actuated = tuple(system.system.actuated)
+        self._driven = np.array([self.joints.index(name) for name in self.actuated], dtype=np.intp)
+        self._places = np.array([system.blocks.tree.velocity_index(name) for name in self.actuated], dtype=np.intp)
+        super().reset()
+
+    def _initial_state(self) -> Array:
+        system: ConstrainedPlantSystem = self.system
+        start = system.start
+        if self.start:
+            initial = replace(
+                self.machine.initial, joint_positions={**self.machine.initial.joint_positions, **self.start}
+            )
+            start = constrained_machine(replace(self.machine, initial=initial))
+        return np.concatenate([start.q, start.v, [0.0, 0.0]])
+
+    def _begin(self) -> None:
+        system: ConstrainedPlantSystem = self.system
+        q, v = self._tree_state()
+        numbers = system.numbers(self.p, 0.0)
+        step = self.period / self.substeps
+        self.stepper = ConstrainedStepper(
+            system.system, q, v, numbers, step=step * (1 + 1e-9), stabilization=STABILIZATION
+        )
+        self._drifted = False
+        self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
+        super()._begin()
+        self.set_efforts(self.holding_efforts())
+
+    @property
+    def reaction(self) -> Any:  # type: ignore[override]
+        """The joints whose reaction is told, as `joints`; None where there are none."""
+        return _Reactions(self.machine.reactions) if self.machine.reactions else None
+
+    def joint_reactions(self) -> Array:
+        """Return the wrenches (joints, 6) of parent on child at these joints now, in the child's axes; N and N m."""
+        system: ConstrainedPlantSystem = self.system
+        assert self._reaction is not None
+        tree, q, v = system.blocks.tree, *self._tree_state()
+        self.outputs()
+        numbers = system.numbers(self.p, self.time)
+        forces = self._reaction.forces(q, v, self.stepper.acceleration, self.stepper.multipliers, self._tau(), numbers)
+        result = np.empty((len(self.machine.reactions), 6))
+        for row, name in zip(result, self.machine.reactions):
+            link = tree.frame(self.machine.joint(name).child)
+            turn = self._rotations(q)[link.body] @ link.R
+            wrench = forces.wrench(name)
+            row[:3], row[3:] = turn.T @ wrench[3:], turn.T @ wrench[:3]
+        return result
+
+    def _rotations(self, q: Array) -> list[Array]:
+        """Axes (3, 3) of every body in the world."""
+        result: list[Array] = []
+        for body in self.system.blocks.tree.bodies:
+            if body.kind == 'free':
+                result.append(Rotation.from_quat(q[body.q + 3 : body.q + 7]).as_matrix())
+                continue
+            own = body.R0
+            if body.kind == 'revolute':
+                own = own @ Rotation.from_rotvec(body.axis * q[body.q]).as_matrix()
+            result.append(own if body.parent < 0 else result[body.parent] @ own)
+        return result
+
+    def _tau(self) -> Array:
+        tau = np.zeros(self.system.nv)
+        tau[self._places] = self.u
+        return tau
+
+    def _evaluate(self) -> Array:
+        system: ConstrainedPlantSystem = self.system
+        q, v = self._tree_state()
+        numbers = system.numbers(self.p, self.time)
+        self.stepper.put(self.x, self.time, numbers)
+        self.stepper.evaluate(self.u)
+        return system.observed.evaluate(q, v, self.stepper.acceleration, self.stepper.multipliers, self._tau(), numbers)
+
+    def _integrate(self, x: Array, start: float, end: float, knots: Array, table: Array) -> list[Event]:
+        """Advance x in place. Raises PlantStoppedError with the event's kind where the motion cannot go on."""
+        stepper = self.stepper
+        stepper.put(x, start, self.system.numbers(self.p, start))
+        status = stepper.advance(end - start, table[0])
+        if status == 'done':
+            x[:] = stepper.state
+            self.overturned = self.overturned or self._has_overturned(x)
+            return []
+        at = f'{self.machine.name}: at t = {stepper.time:.4f} s: '
+        if status == 'diverged':
+            raise PlantDivergedError(f'{at}the simulation diverged')
+        raise PlantStoppedError(status.replace(' ', '_'), at + (stepper.detail or status))
+
+    def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
+        self.stepper.put(self.x, start, self.system.numbers(self.p, start))
+        if end > start:
+            self.stepper.advance(end - start, table[0])
+        return self.stepper.state
+
+    def _has_overturned(self, x: Array) -> bool:
+        return self.observer is not None and self._tilt(x) > self.machine.overturn_angle
+
+    def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
+        """Return efforts (n,) that drive the actuated joints to a target, as stiff position servos would.
+
+        Computed torque on the constrained machine: wanted accelerations of the actuated joints, the passive ones move
+        as they must. Where driven joints fight each other, the efforts of least norm.
+        """
+        system: ConstrainedPlantSystem = self.system
+        q, v = self._tree_state()
+        at = system.system.blocks_at(q, v, system.numbers(self.p, self.time))
+        spaces = Subspaces(at.J)
+        N, forced = spaces.motions, spaces.pseudo_inverse @ at.gamma
+        inertia = N.T @ at.M @ N
+        own = N[self._places]  # accelerations of the driven joints from those of the motions
+        still = forced[self._places] + own @ np.linalg.solve(inertia, N.T @ (-at.h - at.M @ forced))
+        response = own @ np.linalg.solve(inertia, own.T)
+        error = (target - self.positions)[self._driven]
+        rate_error = (target_velocity - self.velocities)[self._driven]
+        wanted = SERVO_BANDWIDTH**2 * error + 2 * SERVO_DAMPING * SERVO_BANDWIDTH * rate_error
+        efforts = np.zeros(len(self.joints))
+        efforts[self._driven] = np.linalg.pinv(response, SERVO_CUTOFF, hermitian=True) @ (wanted - still)
+        return efforts
+
+    def load_poses(self) -> dict[str, tuple[Array, Array]]:
+        """Return position (3,), m, and quaternion (x, y, z, w) of every load in the ground's frame, by name."""
+        result = {}
+        tree = self.system.blocks.tree
+        for load in self.machine.loads:
+            if load.motion == 'free':
+                at = tree.bodies[tree.body(load.name)].q
+                turn = self.x[at + 3 : at + 7]
+                result[load.name] = self.x[at : at + 3], turn / np.linalg.norm(turn)
+                continue
+            names = (f'{load.name}_{part}' for part in ('x', 'z', 'pitch'))
+            x, z, pitch = (self.x[tree.position_names.index(name)] for name in names)
+            half = 0.5 * pitch
+            result[load.name] = np.array([x, 0.0, z]), np.array([0.0, np.sin(half), 0.0, np.cos(half)])
+        return result
+
+    def constraint_reaction(self, name: str) -> Array:
+        """Return force, N, and torque, N m, (6,) on the first link of a loop at its end and in the end's axes, now."""
+        start = self.system.index('output', f'{name}/force_x')
+        return self.outputs()[start : start + 6]
+
+    def ground_reaction(self, wheel: str) -> tuple[Array, Array]:
+        """Return the ground point (3,), m, of a wheel by constraint and the force (3,) on it: ahead, left, up, N."""
+        y, index = self.outputs(), self.system.index
+        at, components = (
+            index('output', f'{wheel}/point_x'),
+            ('friction_longitudinal', 'friction_lateral', 'normal_force'),
+        )
+        return y[at : at + 3], np.array([y[index('output', f'{wheel}/{part}')] for part in components])
+
+    def constraint_health(self) -> ConstraintHealth:
+        """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""
+        system: ConstrainedPlantSystem = self.system
+        at = system.system.blocks_at(*self._tree_state(), system.numbers(self.p, self.time))
+        spaces = Subspaces(at.J)
+        drift, slip = self.output('constraint_drift'), self.output('constraint_slip')
+        if drift > GREATEST_DRIFT and not self._drifted:
+            self._drifted = True
+            text = f'constraints have drifted apart by {drift:.3g} m or rad'
+            self._events.append(Event(self.time, 'constraint_drift', details={'drift': drift, 'text': text}))
+        open_rows = np.abs(spaces.dependencies).max(axis=1, initial=0.0) >= UNIQUE
+        names = tuple(name for name, is_open in zip(system.blocks.row_names, open_rows) if is_open)
+        return ConstraintHealth(
+            rows=system.blocks.m,
+            rank=spaces.rank,
+            mobility=system.nv - spaces.rank,
+            underactuation=system.start.analysis.underactuation,
+            condition=spaces.condition,
+            drift=drift,
+            slip=slip,
+            indeterminate=names,
+        )
+
+
+@dataclass(frozen=True)
+class _Reactions:
+    joints: tuple[str, ...]
+
+
+def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
+    """Return the plant of a machine: one for its constraints, or that of the contact model.
+
+    Raises:
+        ValueError: no such contact model.
+    """
+    held = any(entry.kind in ('locked', 'pseudo') for entry in machine.joint_classes)
+    if machine.constraints or machine.loads or held:
+        return ConstrainedPlant
+    return plant_type(contact_model)
