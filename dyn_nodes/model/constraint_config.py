@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model import schema
 from dyn_nodes.model.constraint import WORLD, End, JointClass, Load, MachineConstraint, Profile
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Joint, frozen_array
 from dyn_nodes.model.problems import Report, did_you_mean, number
+from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.schema import Key
 from dyn_nodes.model.schema_reader import SchemaReader, Values
 from dyn_nodes.model.yaml_source import Entry
@@ -129,7 +129,7 @@ def _end(values: object) -> End | None:
 
 def _turn(angles: Any) -> np.ndarray:
     """Rotation of roll, pitch, yaw, as in a URDF."""
-    return frozen_array(Rotation.from_euler('xyz', angles).as_matrix(), (3, 3))
+    return frozen_array(matrix_of_rpy(angles), (3, 3))
 
 
 def read_loads(reader: SchemaReader, entry: object) -> tuple[Load, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lxml import etree
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model.config import Config
 from dyn_nodes.model.machine import Joint, frozen_array
@@ -60,6 +59,8 @@ def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:
     """
     if not locked:
         return text
+    from scipy.spatial.transform import Rotation  # takes longer than reading a machine, which seldom has such joints
+
     root = etree.fromstring(text.encode('utf-8'))
     origins = {joint.name: joint.origin for joint in urdf.joints if joint.name in locked}
     for element in root.findall('joint'):

@@ -23,6 +23,7 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import command_qos, data_qos
+from dyn_nodes.nodes.imu_report import ImuReport
 from dyn_nodes.nodes.machines import joint_positions, machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
@@ -133,6 +134,7 @@ class DynamicsNode(OverridableNode):
         self.description = self.create_publisher(String, 'robot_description', latched)
         self.tf_static = self.create_publisher(TFMessage, '/tf_static', latched)
         self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
+        self.imu = ImuReport(self, self.plant, qos)
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
         if self.monolithic:
             self.create_subscription(
@@ -170,6 +172,8 @@ class DynamicsNode(OverridableNode):
             self.reporter.publish(balance, self.due('marker_period'))
             self.health.note(balance)
             self.diagnostics.update(plant.time)
+        if self.due('imu_period'):
+            self.imu.publish()
         self.joint_states.publish(joint_state(plant))
 
     def repeat(self) -> None:

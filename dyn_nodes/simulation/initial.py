@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.hydraulics import initial_pressures
@@ -221,6 +220,8 @@ def initial_state(
 def _base_numbers(machine: Machine, pose: Array, form: BaseForm) -> list[float]:
     attachment = machine.base.attachment
     if attachment == 'free' and form == 'virtual_chain':
+        from scipy.spatial.transform import Rotation
+
         # the chain turns by pitch, then roll, then yaw
         pitch, roll, yaw = Rotation.from_euler('ZYX', pose[5:2:-1]).as_euler('YXZ')
         return [pose[2], pose[0], pose[1], pitch, roll, yaw]

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, balance_observer
@@ -311,7 +311,7 @@ class Plant:
     def _tilt(self, x: Array) -> float:
         """Angle between the base's z axis and the normal of the ground, rad."""
         _, quaternion = self._pose(x)
-        return float(np.arccos(np.clip(Rotation.from_quat(quaternion).as_matrix()[2, 2], -1.0, 1.0)))
+        return float(np.arccos(np.clip(matrix_of_quaternion(quaternion)[2, 2], -1.0, 1.0)))
 
     def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
         """Return the efforts that drive the joints to a target, as stiff position servos would."""
@@ -352,3 +352,21 @@ class Plant:
             vx, vz, rate = v[:3]
             return np.array([c * vx - s * vz, 0.0, s * vx + c * vz]), np.array([0.0, rate, 0.0])
         return np.zeros(3), np.zeros(3)
+
+    def base_acceleration(self) -> Array:
+        """Return the acceleration (3,) of the base link's origin over the ground, in its own axes, m/s2."""
+        a = self._tree_acceleration()
+        if self.machine.base.attachment == 'free':
+            linear, angular = self.base_twist()
+            return np.asarray(a[3:6] + np.cross(angular, linear))  # velocities in turning axes: their rates lack this
+        if self.machine.base.attachment == 'planar':
+            q, _ = self._tree_state()
+            c, s = np.cos(q[2]), np.sin(q[2])
+            return np.array([c * a[0] - s * a[1], 0.0, s * a[0] + c * a[1]])
+        return np.zeros(3)
+
+    def _tree_acceleration(self) -> Array:
+        """Return the rates of the tree's velocities."""
+        nq = self.system.nq
+        names = (name.removesuffix('_rate') for name in self.system.state_names[nq : nq + self.system.nv])
+        return np.array([self.output(f'{name}_acceleration') for name in names])

@@ -96,6 +96,16 @@ class RigidPlant(Plant):
         v[1] -= ahead * v[2]
         return q, v
 
+    def _tree_acceleration(self) -> Array:
+        """Return the rates of the tree's velocities, referred to the base link instead of the edge."""
+        names = ('base_x', 'base_z', 'base_pitch', *self.joints)
+        a = np.array([self.output(f'{name}_acceleration') for name in names])
+        position, _ = self._pose(self.x)
+        rise, ahead, rate = position[2] - self.x[1], position[0] - self.x[0], self.x[self.system.nv + 2]
+        a[0] += rise * a[2] - ahead * rate**2
+        a[1] -= ahead * a[2] + rise * rate**2
+        return a
+
     def _pose(self, x: Array) -> tuple[Array, Array]:
         point = self.system.edge_position(self.mode)
         c, s, half = np.cos(x[2]), np.sin(x[2]), 0.5 * x[2]

@@ -1,0 +1,91 @@
+"""Rotations of single bodies as numbers: quaternions x, y, z, w of norm one, as in ROS messages.
+
+SciPy's `Rotation` does all of this and more; importing it takes longer than reading a machine, and every node starts
+with these few functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Numbers = Sequence[float] | Array
+
+
+def matrix_of_rpy(angles: Numbers) -> Array:
+    """Return the rotation matrix (3, 3) of roll, pitch and yaw about fixed axes x, y, z, rad, as in a URDF."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos(angles), np.sin(angles)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def matrix_of_quaternion(quaternion: Numbers) -> Array:
+    """Return the rotation matrix (3, 3) of a quaternion of norm one."""
+    x, y, z, w = quaternion
+    return np.array(
+        [
+            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
+            [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
+            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
+        ]
+    )
+
+
+def quaternion_of_matrix(matrix: Array) -> Array:
+    """Return the quaternion (4,) of a rotation matrix.
+
+    Of the four squares of its components the largest is taken for the root, so that nothing is divided by little.
+    """
+    m, trace = matrix, float(np.trace(matrix))
+    largest = int(np.argmax([m[0, 0], m[1, 1], m[2, 2], trace]))
+    if largest == 3:
+        q = np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], 1.0 + trace])
+    else:
+        i, j, k = largest, (largest + 1) % 3, (largest + 2) % 3
+        q = np.empty(4)
+        q[i], q[j], q[k] = 1.0 - trace + 2.0 * m[i, i], m[j, i] + m[i, j], m[k, i] + m[i, k]
+        q[3] = m[k, j] - m[j, k]
+    return np.asarray(q / np.linalg.norm(q))
+
+
+def quaternion_about(axis: Numbers, angle: float) -> Array:
+    """Return the quaternion (4,) of a turn by an angle, rad, about an axis of norm one."""
+    x, y, z = axis
+    s = np.sin(0.5 * angle)
+    return np.array([s * x, s * y, s * z, np.cos(0.5 * angle)])
+
+
+def product(first: Numbers, second: Numbers) -> Array:
+    """Return the quaternion (4,) of `second`, then `first`: of a frame within a frame."""
+    ax, ay, az, aw = first
+    bx, by, bz, bw = second
+    return np.array(
+        [
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ]
+    )
+
+
+def shortest(start: Array, end: Array) -> Array:
+    """Return the quaternion (4,) of the shortest turn from one direction (3,) to another, each of any length but zero.
+
+    Of opposite directions one of the half turns.
+    """
+    a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
+    if a @ b < -1.0 + 1e-12:
+        aside = np.eye(3)[int(np.argmin(np.abs(a)))]
+        across = np.cross(a, aside)
+        return np.append(across / np.linalg.norm(across), 0.0)
+    q = np.append(np.cross(a, b), 1.0 + a @ b)
+    return np.asarray(q / np.linalg.norm(q))

@@ -1,0 +1,39 @@
+"""The topic `imu` of the dynamics node: what an IMU without errors would measure in the base link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes.reporting import set_quaternion, set_vector
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.simulation.inertial import read_imu
+from dyn_nodes.simulation.plant import Plant
+
+Imu = message('sensor_msgs/msg/Imu')
+
+
+class ImuReport:
+    """Publisher of `imu` as REP-145 has it: frame of the base link, specific force, orientation in a level world.
+
+    The covariances stay zero: not known.
+
+    Args:
+        node: the node.
+        plant: the machine.
+        qos: of the topic.
+    """
+
+    def __init__(self, node: Any, plant: Plant, qos: Any) -> None:
+        self.plant = plant
+        self.publisher = node.create_publisher(Imu, 'imu', qos)
+
+    def publish(self) -> None:
+        """Publish what is measured now."""
+        reading = read_imu(self.plant)
+        msg = Imu()
+        msg.header.stamp, msg.header.frame_id = stamp_of(self.plant.time), self.plant.machine.base.link
+        set_quaternion(msg.orientation, reading.orientation)
+        set_vector(msg.angular_velocity, reading.angular_velocity)
+        set_vector(msg.linear_acceleration, reading.specific_force)
+        self.publisher.publish(msg)
