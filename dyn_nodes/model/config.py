@@ -31,6 +31,7 @@ from dyn_nodes.model.machine import (
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.rolling import Rolling
 from dyn_nodes.model.schema_reader import SchemaReader, Values, overlay
+from dyn_nodes.model.terrain import Rise
 from dyn_nodes.model.yaml_source import Entry
 
 
@@ -57,6 +58,7 @@ class Config:
     constraints: tuple[MachineConstraint, ...] = ()
     loads: tuple[Load, ...] = ()
     joint_classes: tuple[JointClass, ...] = ()
+    terrain: tuple[Rise, ...] = ()
     assumed: dict[str, str] = field(default_factory=dict)
     places: dict[str, Entry] = field(default_factory=dict)
 
@@ -92,6 +94,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     config.reactions = tuple(_get(values, 'reactions', ()))
     config.locked = tuple(_get(values, 'locked', ()))
     config.pumps = _pumps(reader, values.get('pumps'))
+    config.terrain = _terrain(reader, values.get('terrain'))
     config.constraints = read_constraints(reader, values.get('constraints'))
     config.loads = read_loads(reader, values.get('loads'))
     config.joint_classes = read_joint_classes(reader, values.get('joints'))
@@ -224,6 +227,15 @@ def _pumps(reader: SchemaReader, entry: object) -> tuple[SharedPump, ...]:
         if _complete(values, schema.PUMP):
             pumps.append(SharedPump(name=name, **values))
     return tuple(pumps)
+
+
+def _terrain(reader: SchemaReader, entry: object) -> tuple[Rise, ...]:
+    rises = []
+    for name, own in reader.named(entry if isinstance(entry, Entry) else None).items():
+        values: dict[str, Any] = dict(reader.table(own, schema.RISE))
+        if _complete(values, schema.RISE):
+            rises.append(Rise(name=name, **values))
+    return tuple(rises)
 
 
 def _over(reader: SchemaReader, own: Entry, keys: tuple[schema.Key, ...], *below: Entry | None) -> Values:

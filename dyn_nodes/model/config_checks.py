@@ -37,6 +37,7 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
         _check_actuator(actuator, joints, movers, config, report)
     _check_pumps(config, report)
     _check_reactions(config, joints, report)
+    _check_terrain(config, report)
     held = (config.constraints, config.loads, config.joint_classes)
     check_constraints(*held, links, joints, config.locked, report)
     if not report.failed:
@@ -56,6 +57,13 @@ def _check_base(config: Config, urdf: Urdf, report: Report) -> None:
     if config.overturn_angle > math.pi:
         line = config.line('overturn_angle')
         report.add(line, 'overturn_angle', 'at most pi rad', number(config.overturn_angle))
+
+
+def _check_terrain(config: Config, report: Report) -> None:
+    braked = [wheel.name for wheel in config.wheels if wheel.rolling is None]
+    if config.terrain and (braked or not config.wheels):
+        found = f'{braked[0]!r}, which has none' if braked else 'no wheels'
+        report.add(config.line('terrain'), 'terrain', 'wheels with `rolling`: braked ones stand on a plane', found)
 
 
 def _check_pumps(config: Config, report: Report) -> None:

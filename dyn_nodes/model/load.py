@@ -109,4 +109,5 @@ def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...])
         constraints=config.constraints,
         loads=config.loads,
         joint_classes=config.joint_classes,
+        terrain=config.terrain,
     )

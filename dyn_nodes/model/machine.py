@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
 from dyn_nodes.model.rolling import Rolling
+from dyn_nodes.model.terrain import Rise
 
 Array = NDArray[np.float64]
 JointType = Literal['revolute', 'continuous', 'prismatic', 'fixed']
@@ -352,6 +353,7 @@ class Machine:
         assumed: dotted keys of the YAML whose values are marked as assumed, with the reason.
         reactions: names of the joints whose reaction is published; the topic is `joint_reactions/<name>`.
         pumps: pumps that several actuators share; all others have one of their own.
+        terrain: what rises from the ground plane, under rolling wheels.
         constraints, loads, joint_classes: what holds it beside its joints (see `dyn_nodes.model.constraint`).
     """
 
@@ -374,6 +376,7 @@ class Machine:
     constraints: tuple[MachineConstraint, ...] = ()
     loads: tuple[Load, ...] = ()
     joint_classes: tuple[JointClass, ...] = ()
+    terrain: tuple[Rise, ...] = ()
 
     def pump_of(self, actuator: str) -> SharedPump | None:
         """Return the shared pump that feeds an actuator; None where it has one of its own."""

@@ -74,6 +74,15 @@ ROLLING = (
     ),
     _number('relaxation_length', 'm', 'positive', 'of a tyre: distance rolled in which a deflection fades to 1/e', 0.1),
 )
+RISE = (
+    Key('shape', 'choice', '`bump`: up and down again; `ramp`: up to stay', default='bump', choices=('bump', 'ramp')),
+    _number('x', 'm', 'any', 'where it starts, in the world', 0.0),
+    _number('y', 'm', 'any', 'middle of its start, in the world', 0.0),
+    _number('heading', 'rad', 'any', 'direction in which it rises first', 0.0),
+    _number('length', 'm', 'positive', 'along that direction'),
+    _number('height', 'm', 'any', 'greatest; negative: a hollow'),
+    _number('width', 'm', 'positive', 'across, with sides that fall off over half its length; absent: no end', None),
+)
 WHEEL = (
     Key('link', 'text', 'the link that carries it', default=None),
     Key('position', 'vector', 'where the strut is attached, in the frame of the link', 'm'),
@@ -293,5 +302,6 @@ MACHINE = (
     ),
     Key('joints', 'named', 'classes of joints, by joint name', default=None, table=JOINT_CLASS),
     Key('locked', 'names', 'joints held for good where they start: they cost no time and need no inertia', default=()),
+    Key('terrain', 'named', 'what rises from the ground plane under rolling wheels, by name', default=None, table=RISE),
     Key('reactions', 'names', 'joints whose reaction is published, on `joint_reactions/<joint>`', default=()),
 )

@@ -14,6 +14,7 @@ SECTIONS = (
     ('`wheels.<name>`', schema.WHEEL),
     ('`wheels.<name>.friction`', schema.FRICTION),
     ('`wheels.<name>.rolling`', schema.ROLLING),
+    ('`terrain.<name>`', schema.RISE),
     ('`actuators.<name>` of type `cylinder`', schema.CYLINDER),
     ('`actuators.<name>.linkage`', schema.LINKAGE),
     ('`actuators.<name>` of type `motor`', schema.MOTOR),

@@ -16,6 +16,7 @@ import numpy as np
 
 from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
 from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.forces.terrain import ground_at
 from dyn_nodes.hydraulics import (
     CylinderTerms,
     MotorTerms,
@@ -140,20 +141,24 @@ class Assembly:
         for wheel in self.machine.wheels:
             frame = self.tree.frame(wheel.link)
             point = ca.SX(frame.p + frame.R @ wheel.position)
+            center = self.state.poses[frame.body].point(point)
             motion = (
-                self.state.poses[frame.body].point(point),
+                center,
                 self.state.point_velocity(frame.body, point),
                 self.state.angular_velocity(frame.body),
                 self._by_direction(self.bristles.get(wheel.name), 0.0),
-                self.p[self.heights[wheel.name]],
             )
-            scaled = self._scaled_wheel(wheel)
+            scaled, height = self._scaled_wheel(wheel), self.p[self.heights[wheel.name]]
             if wheel.rolling is None:
                 flags = self._by_direction(self.sticks.get(wheel.name), 1.0)
-                result[wheel.name] = wheel_contact(scaled, NORMAL, heading, *motion, flags)
+                result[wheel.name] = wheel_contact(scaled, NORMAL, heading, *motion, height, flags)
             else:
                 axle = ca.mtimes(self.state.poses[frame.body].R, frame.R @ np.array(wheel.rolling.axis))
-                result[wheel.name] = rolling_contact(scaled, NORMAL, heading, axle, *motion)
+                normal: Any = NORMAL
+                if self.machine.terrain:
+                    ground = ground_at(self.machine.terrain, center[0], center[1])
+                    normal, height = ground.normal, height + ground.plane_offset(center[0], center[1])
+                result[wheel.name] = rolling_contact(scaled, normal, heading, axle, *motion, height)
         return result
 
     def _by_direction(self, place: slice | None, absent: float) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from rolling_machines import GRAVITY, caster_vehicle, disc, friction, hinge, mec
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.model import MachineError
+from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody.differential_drive import CasterVehicle
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state, settle
@@ -38,7 +40,7 @@ def caster_reference(duration):
 
 
 def test_caster_vehicle_moves_as_the_one_that_rolls_without_slip(tmp_path):
-    """What is left, 0.1 % of the speeds and 0.3 % of the fork's angle, is its springs: pitch moves the caster's trail."""
+    """But for 0.1 % of the speeds and 0.3 % of the fork's angle: pitch on its springs moves the caster's trail."""
     machine = caster_vehicle(tmp_path, 500.0, 12.0, 0.5)
     # ours drives ahead where the source's torque is negative
     found = run(machine, {'left': -LEFT, 'right': -RIGHT}, 2.0)
@@ -176,3 +178,36 @@ def test_a_wheel_that_cannot_roll_is_refused_with_the_line(tmp_path):
             write(tmp_path, 'bad', urdf, f'name: bad\nbase: {{attachment: free}}\nwheels:\n  one: {text}{change}\n')
         for word in words:
             assert word in str(caught.value)
+
+
+def on_terrain(folder, terrain):
+    """The Mecanum vehicle on tyres, before what rises from the ground."""
+    machine = mecanum(folder, 300.0, 6.0)
+    tyre = dataclasses.replace(machine.wheels[0].rolling, roller_angle=None)
+    wheels = tuple(dataclasses.replace(wheel, rolling=tyre) for wheel in machine.wheels)
+    return dataclasses.replace(machine, wheels=wheels, terrain=terrain)
+
+
+def test_a_vehicle_climbs_a_ramp_and_stands_higher_by_its_height(tmp_path):
+    machine = on_terrain(tmp_path, (Rise('ramp', 'ramp', 0.6, 0.0, 0.0, 1.0, 0.15),))
+    found = run(machine, {wheel.name: 4.0 for wheel in machine.wheels}, 2.5, audit=True)
+    assert found.state('base_x')[-1] > 2.5
+    # it still accelerates, so it is pitched a little: the middle of the base rises by the height
+    assert found.state('base_z')[-1] - found.state('base_z')[0] == pytest.approx(0.15, abs=1e-3)
+    pitch = found.output('pitch')
+    assert pitch.min() < -0.1  # nose up on the way
+    energy = found.output('kinetic_energy') + found.output('potential_energy')
+    works = sum(found.state(name) for name in ('work_actuators', 'work_suspension', 'work_friction'))
+    gained = 68.0 * GRAVITY * 0.15
+    assert np.abs(energy - energy[0] - works).max() < 1e-6 * gained
+
+
+def test_a_wheel_on_a_bump_carries_more_than_the_others_and_rolls_the_vehicle(tmp_path):
+    """A bump under the left wheels alone: height of the wheels is that of the ground below them."""
+    rise = Rise('bump', 'bump', 0.5, 0.25, 0.0, 0.8, 0.05, 0.1)
+    machine = on_terrain(tmp_path, (rise,))
+    found = run(machine, {wheel.name: 2.0 for wheel in machine.wheels}, 2.5)
+    assert found.output('roll').max() > 0.05 / 0.5 * 0.3
+    top = int(np.argmax(found.output('front_left/point_z')))
+    assert found.output('front_left/point_z')[top] == pytest.approx(0.05, rel=2e-2)
+    assert np.abs(found.output('front_right/point_z')).max() < 1e-6
