@@ -48,13 +48,19 @@ class Elimination:
     dependent: tuple[int, ...]
 
 
-def choose(system: ConstraintBlocks, positions: Sequence[ArrayLike], p: ArrayLike | None = None) -> Elimination:
+def choose(
+    system: ConstraintBlocks,
+    positions: Sequence[ArrayLike],
+    p: ArrayLike | None = None,
+    independent: Sequence[int] = (),
+) -> Elimination:
     """Choose which velocity is eliminated by which row.
 
     Args:
         system: traced.
         positions: (nq,) each, meeting the constraints; a pivot must be sizeable at all of them.
         p: parameters.
+        independent: places of velocities that must remain.
 
     Raises:
         MethodError: the rank differs between the positions: no choice serves them all.
@@ -62,7 +68,7 @@ def choose(system: ConstraintBlocks, positions: Sequence[ArrayLike], p: ArrayLik
     matrices = [system.at(q, p=p).J.copy() for q in positions]
     scale = max(float(np.abs(matrices[0]).max(initial=0.0)), 1e-300)
     structure = _pattern(system) != 0.0
-    rows, columns = set(range(system.m)), set(range(system.tree.nv))
+    rows, columns = set(range(system.m)), set(range(system.tree.nv)) - set(independent)
     pivots: list[tuple[int, int]] = []
     sizes: list[float] = []
     while rows and columns:
@@ -94,7 +100,8 @@ def choose(system: ConstraintBlocks, positions: Sequence[ArrayLike], p: ArrayLik
             f'elimination: the rank of the rows differs between the positions ({len(pivots)} at all of them); '
             'no choice of independent velocities serves them all'
         )
-    return Elimination(tuple(pivots), tuple(sizes), tuple(sorted(columns)), tuple(sorted(rows)))
+    remaining = columns | set(independent)
+    return Elimination(tuple(pivots), tuple(sizes), tuple(sorted(remaining)), tuple(sorted(rows)))
 
 
 def _pattern(system: ConstraintBlocks) -> Array:
@@ -114,6 +121,26 @@ def traced_acceleration(
 
     The soundness is the least of the pivots over VANISHED of their size at first, less one, and of the entries that
     are left in dependent rows, DEPENDENT less their size.
+    """
+    N, particular, checks = traced_complement(system, elimination)
+    M = ca.sparsify(system.mass_matrix)
+    MN = ca.mtimes(M, N)
+    inertia, rest = ca.mtimes(N.T, MN), ca.mtimes(N.T, load - ca.mtimes(M, particular))
+    a = particular + ca.mtimes(N, solve_symmetric(inertia, ca.densify(rest)))
+    sound = ca.SX(1) if not checks else checks[0]
+    for check in checks[1:]:
+        sound = ca.fmin(sound, check)
+    return ca.densify(a), ca.densify(sound)
+
+
+def traced_complement(
+    system: ConstraintBlocks, elimination: Elimination
+) -> tuple[Expression, Expression, list[Expression]]:
+    """Return N (nv, n), the accelerations (nv,) at zero independent ones, and what must stay above zero.
+
+    Args:
+        system: traced.
+        elimination: chosen for it.
     """
     n = system.tree.nv
     rows = [dict(row) for row in _entries(system)]
@@ -144,14 +171,7 @@ def traced_acceleration(
         particular[j] = gamma[i]
         for column, value in rows[i].items():
             N[j, place[column]] = -value
-    M = ca.sparsify(system.mass_matrix)
-    MN = ca.mtimes(M, N)
-    inertia, rest = ca.mtimes(N.T, MN), ca.mtimes(N.T, load - ca.mtimes(M, particular))
-    a = particular + ca.mtimes(N, solve_symmetric(inertia, ca.densify(rest)))
-    sound = ca.SX(1) if not checks else checks[0]
-    for check in checks[1:]:
-        sound = ca.fmin(sound, check)
-    return ca.densify(a), ca.densify(sound)
+    return N, particular, checks
 
 
 def _entries(system: ConstraintBlocks) -> list[dict[int, Expression]]:
