@@ -16,7 +16,7 @@ from dyn_nodes.compile import build_module
 from dyn_nodes.hydraulics import CylinderTerms, initial_pressures, spool_rate
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation import drivers
-from dyn_nodes.simulation.assembly import actuator_states, line_flows, machine_terms, pressure_rates
+from dyn_nodes.simulation.actuator_terms import actuator_states, line_flows, machine_terms, pressure_rates
 from dyn_nodes.simulation.command_delay import CommandDelay, History, input_delays
 from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs
 from dyn_nodes.simulation.fingerprint import machine_fingerprint

@@ -8,7 +8,8 @@ import casadi as ca
 
 from dyn_nodes.hydraulics import CylinderTerms
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.simulation.assembly import Assembly, line_flows
+from dyn_nodes.simulation.actuator_terms import line_flows
+from dyn_nodes.simulation.assembly import Assembly
 
 XYZ = ('x', 'y', 'z')
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.model.machine import Actuator, Machine
-from dyn_nodes.simulation.assembly import actuator_terms, pressure_rates, symbolic
+from dyn_nodes.simulation.actuator_terms import actuator_terms, pressure_rates, symbolic
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.studies.oil_integrator import run_oil, solve_stage
 from dyn_nodes.studies.signal_smoothing import noise_level, smooth
