@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares, minimize_scalar
+from scipy.optimize import least_squares
 
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 
@@ -49,7 +49,9 @@ def scaled(L: ArrayLike, length: float) -> Array:
 def characteristic_length(L: ArrayLike) -> float:
     """Return the length, m, at which the Frobenius condition number of the scaled matrix is least (eq. 5.7, spec G15).
 
-    It is |first column| / |second| where the columns are at right angles and the last two equally long.
+    With G = L' L and its inverse H the number's square is (G11 / c^2 + G22 + G33) (c^2 H11 + H22 + H33) / 9 at a length
+    c: least at c^4 = G11 (H22 + H33) / (H11 (G22 + G33)). That is |first column| / |second| where the columns are at right
+    angles and the last two equally long.
 
     Raises:
         ValueError: L has not full column rank; no length mends that.
@@ -57,16 +59,10 @@ def characteristic_length(L: ArrayLike) -> float:
     rates = np.asarray(L, dtype=float)
     if not np.isfinite(condition_number(rates)):
         raise ValueError('these drives can not give every motion: expected L of rank 3')
-    guess = float(np.log(np.linalg.norm(rates[:, 0]) / np.linalg.norm(rates[:, 1:]) * np.sqrt(2.0)))
-    found = minimize_scalar(
-        lambda x: condition_number(scaled(rates, np.exp(x)), 'frobenius'),
-        bracket=(guess - 0.5, guess, guess + 0.5),
-        options={'xtol': 1e-12},
-    )
-    best = float(np.exp(found.x))
-    # near the minimum the number is flat to half the digits: a guess that is no worse is the exact value
-    close = condition_number(scaled(rates, np.exp(guess)), 'frobenius') <= found.fun * (1 + 1e-14)
-    return float(np.exp(guess)) if close else best
+    gram = rates.T @ rates
+    inverse = np.linalg.inv(gram)
+    power = gram[0, 0] * (inverse[1, 1] + inverse[2, 2]) / (inverse[0, 0] * (gram[1, 1] + gram[2, 2]))
+    return float(power**0.25)
 
 
 def isotropy_residual(L: ArrayLike, length: float, sigma: float | None = None) -> Array:

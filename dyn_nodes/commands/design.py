@@ -1,0 +1,194 @@
+"""`dyn-nodes design`: find machines with wanted properties."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from dyn_nodes.multibody.isotropic_design import Design
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `design` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'design',
+        'Find layouts of wheels with wanted properties',
+        'dyn-nodes design isotropic --wheels 3 --map three.png\n'
+        'dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --vehicle mine.yaml\n'
+        'dyn-nodes design isotropic --wheels 4 --places "0.3,0.2 -0.3,0.2 -0.3,-0.2 0.3,-0.2"',
+    )
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
+    isotropic = verbs.add_parser(
+        'isotropic',
+        help='omnidirectional wheels whose drives see every motion alike',
+        description='Layouts of omnidirectional wheels whose drives see every motion alike: condition number one at '
+        'a characteristic length. All families that there are; in given places (--places) the layout nearest to one.',
+    )
+    isotropic.add_argument('--wheels', type=int, required=True, metavar='N', help='number of wheels, all driven')
+    isotropic.add_argument(
+        '--roller', type=float, nargs='+', default=[90.0], metavar='DEG',
+        help='angle from the hub to the roller on the floor, degrees: one for all, or one for each wheel (90)',
+    )  # fmt: skip
+    isotropic.add_argument('--distance', type=float, metavar='M', help='of the wheels from the centre, m (0.3)')
+    isotropic.add_argument(
+        '--length', type=float, metavar='M', help='characteristic length, m (the greatest that the distance allows)'
+    )
+    isotropic.add_argument('--radius', type=float, default=0.1, metavar='M', help='of the wheels, m (0.1)')
+    isotropic.add_argument('--roller-radius', type=float, default=0.01, metavar='M', help='m (0.01)')
+    isotropic.add_argument('--places', metavar="'X,Y X,Y ...'", help='given places of the wheels, m')
+    isotropic.add_argument(
+        '--rectangle', metavar='A,B', help='half length and half width of four Mecanum wheels on parallel hubs, m'
+    )
+    isotropic.add_argument('--samples', type=int, default=2, metavar='K', help='of layouts without symmetry (2)')
+    isotropic.add_argument('--seed', type=int, default=0, metavar='K', help='of random choices (0)')
+    isotropic.add_argument('--map', metavar='FILE', help='draw the design space and the layouts there: PNG, SVG or PDF')
+    isotropic.add_argument('--vehicle', metavar='FILE', help='write the first layout as a YAML for `dyn-nodes omni`')
+    isotropic.add_argument('--json', action='store_true', help='print JSON, SI units')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find and show layouts; return 0 where every one of them is isotropic, else 1."""
+    from dyn_nodes.multibody.isotropic_design import ImpossibleDesignError
+
+    try:
+        designs = _found(args)
+    except ImpossibleDesignError as error:
+        raise CommandError(str(error)) from None
+    if args.json:
+        from dyn_nodes.studies.isotropic_output import as_json
+
+        print(json.dumps(as_json(designs), indent=2))
+    else:
+        _print(designs, args.wheels)
+    _write(designs, args)
+    return 0 if all(design.layout.isotropic for design in designs) else 1
+
+
+def _found(args: argparse.Namespace) -> list[Design]:
+    from dyn_nodes.multibody.isotropic_design import general, rectangles, require_possible, stars
+
+    rollers = args.roller * args.wheels if len(args.roller) == 1 else args.roller
+    if len(rollers) != args.wheels and args.wheels >= 3:
+        raise CommandError(f'--roller: expected one angle, or {args.wheels}, found {len(args.roller)}', 2)
+    if args.samples < 0:
+        raise CommandError(f'--samples: expected 0 or more, found {args.samples}', 2)
+    alpha = [math.radians(angle) for angle in rollers]
+    require_possible(alpha, args.radius, args.distance, args.length)
+    require_possible(alpha, args.roller_radius)
+    if args.places:
+        return [_nearest(args, alpha)]
+    sizes = (args.radius, args.roller_radius)
+    distance = args.distance or (0.3 if args.length is None else max(0.3, args.length / math.sqrt(2.0)))
+    designs = []
+    if len(set(alpha)) == 1:
+        designs += stars(args.wheels, alpha[0], *sizes, distance, args.length)
+    if args.rectangle:
+        designs += _rectangles(args, alpha)
+    elif args.wheels == 4 and all(abs(abs(math.tan(angle)) - 1.0) < 1e-9 for angle in alpha) and args.length is None:
+        designs += rectangles(0.8 * distance, 0.6 * distance, *sizes)
+    if args.wheels > 3 or len(set(alpha)) > 1:
+        reach = args.length or distance
+        designs += itertools.islice(general(alpha, *sizes, distance, reach, args.seed), args.samples)
+    return designs
+
+
+def _rectangles(args: argparse.Namespace, alpha: list[float]) -> list[Design]:
+    from dyn_nodes.multibody.isotropic_design import ImpossibleDesignError, rectangles
+
+    half_length, half_width = _point('--rectangle', args.rectangle)
+    if args.wheels != 4 or min(half_length, half_width) <= 0.0:
+        raise CommandError(
+            f'--rectangle: expected four wheels and lengths > 0 m, found {args.wheels} and {args.rectangle}'
+        )
+    if any(abs(abs(math.tan(angle)) - 1.0) > 1e-9 for angle in alpha):
+        raise ImpossibleDesignError(
+            'wheels on parallel hubs in a rectangle: expected rollers at 45 degrees (--roller 45); with any other '
+            'angle ahead and sideways are not alike'
+        )
+    return rectangles(half_length, half_width, args.radius, args.roller_radius)
+
+
+def _point(option: str, text: str) -> tuple[float, float]:
+    try:
+        x, y = (float(part) for part in text.split(','))
+    except ValueError:
+        x = y = math.nan
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise CommandError(f'{option}: expected two numbers with a comma, such as 0.3,-0.2; found {text!r}', 2)
+    return x, y
+
+
+def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
+    """Return the layout nearest to isotropy in given places; its hubs and rollers turn."""
+    from dyn_nodes.multibody.isotropic_design import Design, require_possible
+    from dyn_nodes.multibody.isotropy import synthesize
+    from dyn_nodes.multibody.omni_vehicle import OmniWheel
+
+    places = [_point('--places', text) for text in args.places.split()]
+    if len(places) != args.wheels:
+        raise CommandError(f'--places: expected {args.wheels} places, found {len(places)}', 2)
+    reach = max(math.hypot(*place) for place in places)
+    require_possible([0.5 * math.pi] * args.wheels, args.radius, reach, args.length)
+    wheels = [
+        OmniWheel(a, math.atan2(y, x), math.atan2(y, x), math.hypot(x, y), args.radius, args.roller_radius)
+        for a, (x, y) in zip(alpha, places)
+    ]
+    layout = synthesize(wheels, args.length, seed=args.seed)
+    note = 'hubs and rollers turned until the six conditions hold' if layout.isotropic else (
+        'no isotropic layout found in these places; this one is the nearest'
+    )  # fmt: skip
+    return Design('in given places', note, layout)
+
+
+def _print(designs: list[Design], count: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from dyn_nodes.multibody.isotropic_design import freedom
+    from dyn_nodes.studies.isotropic_output import table_rows
+
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, emoji=False, width=max(console.width, 110))
+    for design in designs:
+        layout = design.layout
+        title = f'{design.family}: {design.note}'
+        said = f'L = {layout.length:.6g} m, sigma = {layout.sigma:.6g} 1/m, condition number {layout.condition:.9g}'
+        table = Table(title=title, caption=said, title_justify='left', caption_justify='left', title_style='bold')
+        for heading in ('wheel', 'x, m', 'y, m', 'hub, deg', 'roller, deg', 'roller axis, deg'):
+            table.add_column(heading, justify='right')
+        for row in table_rows(design):
+            table.add_row(*row)
+        console.print(table)
+    free = freedom(count)
+    told = f'{free} free parameters' if free else 'none but its mirror image'
+    console.print(
+        f'All isotropic layouts of {count} equal wheels, beside turning the whole: {told}; every wheel may slide along '
+        'the axis of its roller, and its hub may turn with the roller left in place.',
+        style='dim',
+    )
+
+
+def _write(designs: list[Design], args: argparse.Namespace) -> None:
+    from dyn_nodes.studies.isotropic_output import draw, vehicle_yaml
+
+    try:
+        if args.map:
+            draw(designs, args.wheels).savefig(args.map)
+            print(f'written: {args.map}', file=sys.stderr)
+        if args.vehicle:
+            Path(args.vehicle).write_text(vehicle_yaml(designs[0]), encoding='utf-8')
+            print(f'written: {args.vehicle}', file=sys.stderr)
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.map}: {error.strerror or error}') from None
+    except ValueError as error:  # a suffix that matplotlib does not know
+        raise CommandError(f'--map: {error}', 2) from None
