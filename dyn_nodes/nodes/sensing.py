@@ -67,6 +67,7 @@ class Sensing:
         self.stamp: int | None = None
         self.received = self.imu_received = self.restarts = 0
         self.heard = self.imu_heard = -np.inf
+        self._waiting: list[tuple[float, Any, Any, Any]] = []
         self._least_step = values['filter_period'] - 0.25e-3
         if values['payload'] >= 0.0:
             self._set_payload(values['payload'])
@@ -134,10 +135,12 @@ class Sensing:
         monitor, now = self.monitor, stamp / NANO
         step = now - monitor.time if monitor.time is not None else np.inf
         self.stamp = stamp
+        self._take_waiting(now)
         if -LEAST_STEP < step < self._least_step:
             return False
         if step <= 0.0:
             self.restarts += 1
+            self._waiting = [entry for entry in self._waiting if entry[0] <= now]
             self.node.get_logger().info(f'time went back by {-step:.3f} s: the filters start again')
         monitor.joints(now, positions, velocities)
         self.received += 1
@@ -158,11 +161,26 @@ class Sensing:
             self.refuse(refused)
             return
         self.imu_heard = time.monotonic()
+        if self.lockstep:
+            self._waiting.append((now, omega, force, orientation))
+        else:
+            self._take_imu(now, omega, force, orientation)
+
+    def _take_imu(self, now: float, omega: Any, force: Any, orientation: Any) -> None:
         last = self.monitor.imu_time
         if last is not None and abs(now - last) < LEAST_STEP:
             return
         self.imu_received += 1
         self.monitor.imu(now, omega, force, orientation)
+
+    def _take_waiting(self, now: float) -> None:
+        """Lockstep: take what the IMU has measured before an instant.
+
+        Two topics have no order between them. What belongs to the instant itself may or may not have come, and waits
+        for the next joint states, so that a run is the same every time.
+        """
+        while self._waiting and self._waiting[0][0] < now - LEAST_STEP:
+            self._take_imu(*self._waiting.pop(0))
 
     @staticmethod
     def _check_imu(msg: Any, omega: Any, force: Any, orientation: Any) -> None:

@@ -118,3 +118,27 @@ def test_in_lockstep_every_command_waits_for_its_instant_and_gets_one_answer(mak
     assert len(node.commands_out.messages) == 3
     first = node.commands_out.last.data[0]
     assert first == pytest.approx(-0.15)  # from neutral again, at 15 V/s
+
+
+def test_in_lockstep_it_does_not_matter_whether_imu_or_joint_states_of_an_instant_come_first(make_governor):
+    Imu = message('sensor_msgs/msg/Imu')
+
+    def answers(imu_first):
+        node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
+        for k in range(30):
+            imu = Imu()
+            imu.header.stamp = joint_state(0.01 * k, CLOSE).header.stamp
+            imu.orientation.w, imu.linear_acceleration.z = 1.0, 9.81
+            imu.angular_velocity.y = 0.02 * np.sin(0.5 * k)  # it rocks
+            takes = [lambda imu=imu: node.sensing._on_imu(imu)]
+            takes.append(lambda k=k: node.sensing._on_joint_states(joint_state(0.01 * k, CLOSE)))
+            for take in takes if imu_first else takes[::-1]:
+                take()
+            node._on_command(Float64MultiArray(data=[-1.0, -2.0, 0.0]))
+        assert node.sensing.imu_received == 29
+        return node.verdict, node.sensing.monitor.balance().margins['zmp'].value
+
+    (first, margin), (second, same) = answers(True), answers(False)
+    assert first.degree == second.degree
+    assert first.predicted == second.predicted
+    assert margin == same
