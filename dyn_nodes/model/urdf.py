@@ -1,17 +1,20 @@
-"""URDF text -> links and joints."""
+"""URDF text -> links and joints.
+
+The checks have looked at every element before, so that what is here is sound. What is drawn, yourdfpy reads
+(`dyn_nodes.viewer.robot`); numbers alone need neither meshes nor a scene.
+"""
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from lxml import etree
 
 from dyn_nodes.model.machine import Array, Joint, Link, frozen_array
 from dyn_nodes.model.problems import Report
+from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.tree import order_tree
 from dyn_nodes.model.urdf_checks import Outline, check_elements, leave_out_free_root
 from dyn_nodes.model.xml_source import parse_xml
@@ -39,76 +42,64 @@ def read_urdf(text: str, report: Report) -> Urdf | None:
     order = order_tree(outline, report)
     if report.failed or order is None:
         return None
-    try:
-        robot = _read_with_yourdfpy(root)
-        links_by_name = {link.name: _link(link) for link in robot.links}
-        joints_by_name = {joint.name: _joint(joint) for joint in robot.joints}
-    except Exception as error:  # a third-party reader may stumble over what the checks do not know
-        report.add(0, 'document', 'a URDF that yourdfpy reads', f'{type(error).__name__}: {error}')
-        return None
+    links_by_name = {link.name: link for link in map(_link, root.findall('link'))}
+    joints_by_name = {joint.name: joint for joint in map(_joint, root.findall('joint'))}
     links = tuple(links_by_name[name] for name in order[0])
     joints = tuple(joints_by_name[name] for name in order[1])
     return None if report.failed else Urdf(outline.name, links, joints, outline, text)
 
 
-def _read_with_yourdfpy(root: etree._Element) -> Any:
-    """Return yourdfpy's Robot. Shapes are left out: nothing here needs them, and meshes are slow."""
-    import yourdfpy  # takes 0.2 s: not paid by those who import this package only
-
-    for link in root.findall('link'):
-        for shape in link.findall('visual') + link.findall('collision'):
-            link.remove(shape)
-        link.set('name', (link.get('name') or '').strip())
-    for joint in root.findall('joint'):
-        joint.set('name', (joint.get('name') or '').strip())
-        for end in ('parent', 'child'):
-            reference = joint.find(end)
-            if reference is not None:
-                reference.set('link', (reference.get('link') or '').strip())
-        for unused in joint.findall('mimic') + joint.findall('calibration') + joint.findall('safety_controller'):
-            joint.remove(unused)
-    for material in root.findall('material'):
-        root.remove(material)
-    text = etree.tostring(root)
-    model = yourdfpy.URDF.load(io.BytesIO(text), build_scene_graph=False, load_meshes=False)
-    return model.robot
-
-
-def _link(source: Any) -> Link:
-    inertial = source.inertial
-    if inertial is None or inertial.mass is None:
-        return Link(source.name, 0.0, frozen_array(np.zeros(3), (3,)), frozen_array(np.zeros((3, 3)), (3, 3)))
-    pose = np.eye(4) if inertial.origin is None else np.asarray(inertial.origin, dtype=np.float64)
+def _link(element: etree._Element) -> Link:
+    name, inertial = (element.get('name') or '').strip(), element.find('inertial')
+    if inertial is None:
+        return Link(name, 0.0, frozen_array(np.zeros(3), (3,)), frozen_array(np.zeros((3, 3)), (3, 3)))
+    pose, inertia, mass = _origin(inertial), inertial.find('inertia'), inertial.find('mass')
+    xx, yy, zz, xy, xz, yz = (_number(inertia, key, 0.0) for key in ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz'))
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     rotation = pose[:3, :3]
-    tensor = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=np.float64)
     about_axes = _symmetric(rotation @ tensor @ rotation.T)
-    return Link(source.name, float(inertial.mass), frozen_array(pose[:3, 3], (3,)), frozen_array(about_axes, (3, 3)))
+    return Link(name, _number(mass, 'value', 0.0), frozen_array(pose[:3, 3], (3,)), frozen_array(about_axes, (3, 3)))
 
 
-def _joint(source: Any) -> Joint:
-    axis = np.array([1.0, 0.0, 0.0]) if source.axis is None else np.asarray(source.axis, dtype=np.float64)
-    origin = np.eye(4) if source.origin is None else source.origin
+def _joint(element: etree._Element) -> Joint:
+    kind = element.get('type') or ''
+    axis = _vector(element.find('axis'), 'xyz', (1.0, 0.0, 0.0))
     length = float(np.linalg.norm(axis))
-    limit, dynamics = source.limit, source.dynamics
-    bounded = source.type in ('revolute', 'prismatic')
+    limit, dynamics = element.find('limit'), element.find('dynamics')
+    bounded = kind in ('revolute', 'prismatic')
+    ends = {end: (element.find(end).get('link') or '').strip() for end in ('parent', 'child')}  # type: ignore[union-attr]
     return Joint(
-        name=source.name,
-        type=source.type,
-        parent=source.parent,
-        child=source.child,
-        origin=frozen_array(origin, (4, 4)),
+        name=(element.get('name') or '').strip(),
+        type=kind,  # type: ignore[arg-type]  # the checks know the four
+        parent=ends['parent'],
+        child=ends['child'],
+        origin=frozen_array(_origin(element), (4, 4)),
         axis=frozen_array(axis / length if length > 0 else axis, (3,)),
-        lower=_or(limit and limit.lower, 0.0) if bounded else -math.inf,
-        upper=_or(limit and limit.upper, 0.0) if bounded else math.inf,
-        velocity_limit=_or(limit and limit.velocity, math.inf),
-        effort_limit=_or(limit and limit.effort, math.inf),
-        damping=_or(dynamics and dynamics.damping, 0.0),
-        friction=_or(dynamics and dynamics.friction, 0.0),
+        lower=_number(limit, 'lower', 0.0) if bounded else -math.inf,
+        upper=_number(limit, 'upper', 0.0) if bounded else math.inf,
+        velocity_limit=_number(limit, 'velocity', math.inf),
+        effort_limit=_number(limit, 'effort', math.inf),
+        damping=_number(dynamics, 'damping', 0.0),
+        friction=_number(dynamics, 'friction', 0.0),
     )
 
 
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else float(value)
+def _origin(element: etree._Element) -> Array:
+    """Return the pose (4, 4) of an element's origin in its parent; none: the same frame."""
+    origin, pose = element.find('origin'), np.eye(4)
+    pose[:3, :3] = matrix_of_rpy(_vector(origin, 'rpy', (0.0, 0.0, 0.0)))
+    pose[:3, 3] = _vector(origin, 'xyz', (0.0, 0.0, 0.0))
+    return pose
+
+
+def _vector(element: etree._Element | None, key: str, default: tuple[float, float, float]) -> Array:
+    text = None if element is None else element.get(key)
+    return np.array(default if text is None else [float(word) for word in text.split()])
+
+
+def _number(element: etree._Element | None, key: str, default: float) -> float:
+    text = None if element is None else element.get(key)
+    return default if text is None else float(text)
 
 
 def _symmetric(matrix: Array) -> Array:
