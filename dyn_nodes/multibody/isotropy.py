@@ -50,8 +50,8 @@ def characteristic_length(L: ArrayLike) -> float:
     """Return the length, m, at which the Frobenius condition number of the scaled matrix is least (eq. 5.7, spec G15).
 
     With G = L' L and its inverse H the number's square is (G11 / c^2 + G22 + G33) (c^2 H11 + H22 + H33) / 9 at a length
-    c: least at c^4 = G11 (H22 + H33) / (H11 (G22 + G33)). That is |first column| / |second| where the columns are at right
-    angles and the last two equally long.
+    c: least at c^4 = G11 (H22 + H33) / (H11 (G22 + G33)). That is |first column| / |second| where the columns are at
+    right angles and the last two equally long.
 
     Raises:
         ValueError: L has not full column rank; no length mends that.

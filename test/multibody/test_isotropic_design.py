@@ -41,7 +41,7 @@ def test_stars_with_the_greatest_length_are_the_isotropic_rows_of_the_table(coun
     assert singular_values(design) == pytest.approx([sigma] * 3, abs=1e-6)
 
 
-@pytest.mark.pins('saha-1991/6.4/general')
+@pytest.mark.pins('saha-1991/6.4/isotropic_angles')
 @pytest.mark.parametrize(('ratio', 'xi'), [(1.0, 45.0), (2.0, 20.7048)])
 def test_stars_of_a_given_ratio_have_the_angles_of_the_specification(ratio, xi):
     found = stars(3, 0.5 * np.pi, *SIZES, 0.3, 0.3 / ratio)
