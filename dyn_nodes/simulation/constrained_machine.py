@@ -6,7 +6,8 @@ that contradict each other, a motion that moves no mass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,15 +65,22 @@ def has_constraints(machine: Machine) -> bool:
     return bool(machine.constraints or machine.loads or (machine.joint_classes and not machine.wheels))
 
 
-def constrained_machine(machine: Machine) -> ConstrainedMachine:
+def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = None) -> ConstrainedMachine:
     """Return the system of a machine with its constraints, assembled.
 
     What the YAML's `initial` gives stays where it is, if the loops close that way; else everything may move.
+
+    Args:
+        machine: with constraints.
+        joints: positions at the start by name, over those of the YAML; these stay in any case.
 
     Raises:
         MachineError: the constraints can't be met; says which, where, and by how much.
     """
     _refuse_contacts(machine)
+    if joints:
+        initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
+        machine = replace(machine, initial=initial)
     tree = build_tree(machine)
     classes = {entry.joint: entry for entry in machine.joint_classes}
     start = machine.initial.joint_positions
@@ -92,7 +100,7 @@ def constrained_machine(machine: Machine) -> ConstrainedMachine:
     idle = {name for name, entry in classes.items() if entry.kind != 'actuated'}
     idle |= {entry.joint for entry in machine.constraints if entry.kind == 'prescribed'}
     actuated = tuple(joint.name for joint in machine.movable_joints if joint.name not in idle)
-    q = _assembled(machine, blocks)
+    q = _assembled(machine, blocks, list(joints or ()))
     try:
         v = projected_velocity(blocks, q, np.zeros(tree.nv))
         constrained_dynamics(blocks, q, v, np.zeros(tree.nv), method='saddle')
@@ -134,10 +142,11 @@ def initial_guess(machine: Machine, tree: Tree) -> Array:
     return q
 
 
-def _assembled(machine: Machine, blocks: ConstraintBlocks) -> Array:
+def _assembled(machine: Machine, blocks: ConstraintBlocks, chosen: list[str]) -> Array:
     guess = initial_guess(machine, blocks.tree)
     given = [name for name in machine.initial.joint_positions if name in blocks.tree.velocity_names]
-    for held in ([*given, *_base_velocities(blocks.tree)], given, ()):
+    base = _base_velocities(blocks.tree)
+    for held in ([*given, *base], given, [*chosen, *base], chosen):
         try:
             return assemble(blocks, guess, held=held)
         except AssemblyError as error:

@@ -8,7 +8,7 @@ other, a motion without mass, a wheel that would lift off.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -176,13 +176,7 @@ class ConstrainedPlant(Plant):
         super().reset()
 
     def _initial_state(self) -> Array:
-        system: ConstrainedPlantSystem = self.system
-        start = system.start
-        if self.start:
-            initial = replace(
-                self.machine.initial, joint_positions={**self.machine.initial.joint_positions, **self.start}
-            )
-            start = constrained_machine(replace(self.machine, initial=initial))
+        start = constrained_machine(self.machine, self.start) if self.start else self.system.start
         return np.concatenate([start.q, start.v, [0.0, 0.0]])
 
     def _begin(self) -> None:

@@ -96,6 +96,14 @@ def test_check_reports_rank_mobility_and_redundancy(config, capsys):
     assert len(facts['redundant']) == {'four_bar': 3, 'planar_arms': 0}[config.stem]
 
 
+LOCK = '  a: {kind: lock, joint: crank_joint, position: 0.2}\n'
+
+
+def moved(profile):
+    """A prescribed motion of the crank, before the joints of the file."""
+    return f'  b: {{kind: prescribed, joint: crank_joint, profile: {{{profile}}}}}\njoints:'
+
+
 BROKEN = {
     'loop that can not close': (
         [('link: rocker, position: [0.5, 0, 0]', 'link: world, position: [3, 0, 0]')],
@@ -154,6 +162,51 @@ BROKEN = {
         [('joints:', '  gear: {kind: coupling, coefficients: {crank_joint: 0}}\njoints:')],
         'constraints.gear.coefficients: expected a coefficient other than zero',
         8,
+    ),
+    'motion of a locked joint': (
+        [('joints:', LOCK + moved('kind: sine, amplitude: 1, frequency: 1'))],
+        'constraints.b: expected one motion of joint crank_joint, found a motion, while constraints.a holds it at 0.2',
+        9,
+    ),
+    'motion without a profile': (
+        [('joints:', '  b: {kind: prescribed, joint: crank_joint}\njoints:')],
+        'constraints.b.profile: expected a value, which kind prescribed needs, found nothing',
+        8,
+    ),
+    'profile of another kind': (
+        [('joints:', moved('kind: bump, height: 1, duration: 1').replace('prescribed', 'lock'))],
+        "constraints.b.profile: expected keys of kind lock: joint, kind, position, found 'profile'",
+        8,
+    ),
+    'profile without its numbers': (
+        [('joints:', moved('kind: sine, amplitude: 1'))],
+        'constraints.b.profile.frequency: expected a value, which kind sine needs, found nothing',
+        8,
+    ),
+    'key of another profile': (
+        [('joints:', moved('kind: polynomial, coefficients: [1], start: 2'))],
+        "constraints.b.profile.start: expected keys of kind polynomial: coefficients, kind, found 'start'",
+        8,
+    ),
+    'times that do not rise': (
+        [('joints:', moved('kind: points, times: [0, 1, 1], values: [0, 1, 2]'))],
+        'constraints.b.profile.times: expected at least two times that rise, found 0, 1, 1',
+        8,
+    ),
+    'values that are too few': (
+        [('joints:', moved('kind: points, times: [0, 1], values: [0]'))],
+        'constraints.b.profile.values: expected a value for every time, found 1 values for 2 times',
+        8,
+    ),
+    'a list that holds a text': (
+        [('joints:', moved('kind: polynomial, coefficients: [1, up]'))],
+        "constraints.b.profile.coefficients[1]: expected a number, found 'up'",
+        8,
+    ),
+    'name that is no topic': (
+        [('  pin:', '  pin-1:')],
+        'constraints.pin-1: expected a name of letters, digits and underscores, as it becomes part of a topic',
+        7,
     ),
     'load that is no body': (
         [('joints:', 'loads:\n  box: {mass: 1, inertia: {ixx: 1, iyy: 1, izz: 5}}\njoints:')],

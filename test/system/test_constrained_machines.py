@@ -1,11 +1,15 @@
-"""Machines with constraints as real processes: efforts in, reactions and loads out, what is refused, what ends a run."""
+"""Machines with constraints as real processes: efforts in, reactions and loads out, what is refused, what ends it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from dyn_nodes.middleware import message
+from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, message
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.constrained_machine import constrained_machine
 
 JointState = message('sensor_msgs/msg/JointState')
 REACTIONS = {
@@ -78,3 +82,89 @@ def test_a_command_for_a_passive_joint_is_refused_with_its_class(processes, prob
     publisher.publish(JointState(name=[joint], effort=[1.0]))
     expected = f"joint_command: joint '{joint}' is {kind}"
     probe.until(lambda: expected in str(probe.health.get('dynamics_node: commands')), 'the refusal')
+
+
+def test_lockstep_follows_the_efforts_of_every_instant(processes, tmp_path, probe):
+    """A ramp of effort given instant by instant: the bag is the run of the system under the same steps."""
+
+    def efforts(t):
+        return 12.0 + 4.0 * t
+
+    publisher = probe.node.create_publisher(JointState, 'joint_command', lockstep_qos())
+    states = []
+
+    def answer(msg):
+        t = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
+        states.append((t, *msg.position))
+        reply = JointState(name=['crank_joint'], effort=[efforts(t)])
+        reply.header.stamp = msg.header.stamp
+        publisher.publish(reply)
+
+    probe.node.create_subscription(JointState, 'joint_states', answer, QoSProfile(depth=100))
+    options = {'machine': 'four_bar', 'mode': 'lockstep', 'duration': 0.4}
+    processes.start('dynamics_node', wait_for=['probe'], **options)
+    assert processes.wait('dynamics_node', 120) == 0, processes.log('dynamics_node')
+    rows = np.array(sorted(set(states)))
+    machine = constrained_machine(
+        load_machine(find_resource('urdf/four_bar.urdf'), find_resource('config/four_bar.yaml'))
+    )
+    times = np.arange(401) * 1e-3
+    held = Inputs(np.repeat(times, 2)[1:-1], {'crank_joint': np.repeat([efforts(t) for t in times[:-1]], 2)})
+    run = machine.system.run(machine.q, machine.v, times, held, step=5e-4)
+    assert len(rows) == 401
+    assert np.abs(rows[:, 1:] - run.q).max() < 1e-8
+    assert np.ptp(rows[:, 1]) > 0.02
+
+
+def test_a_wheel_that_would_pull_at_the_ground_ends_the_run(processes, probe, tmp_path):
+    """A cart with a high centre of mass: it stands with margins until a drive that would lift its front wheels."""
+    urdf, config = top_heavy_cart(tmp_path)
+    probe.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/front_left')
+    probe.listen('std_msgs/msg/Float64', 'stability/static')
+    start(processes, probe, str(urdf), config=str(config))
+    probe.until(lambda: probe.count['ground_reactions/front_left'] > 1, 'ground reactions')
+    probe.until(lambda: probe.count['stability/static'] > 1, 'margins')
+    assert probe.last['ground_reactions/front_left'].wrench.force.z == pytest.approx(28 * 9.81 / 4, rel=1e-6)
+    names = ('front_left', 'front_right', 'rear_left', 'rear_right')
+    commander(probe).publish(JointState(name=[f'{name}_axle' for name in names], effort=[20.0] * 4))
+    assert processes.wait('dynamics_node', 20) == 1, processes.log('dynamics_node')
+    probe.until(lambda: 'contact_opened' in str(getattr(probe.last.get('events'), 'name', '')), 'the event')
+    assert 'would pull' in probe.last['events'].message
+
+
+def test_what_a_machine_with_constraints_can_not_do_is_said(processes):
+    processes.start('dynamics_node', machine='four_bar', actuation='monolithic')
+    assert processes.wait('dynamics_node', 60) != 0
+    assert "parameter 'actuation': expected topics for a machine with constraints" in processes.log('dynamics_node')
+    assert 'Traceback' not in processes.log('dynamics_node')
+
+
+def lockstep_qos():
+    return QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def top_heavy_cart(tmp_path):
+    links, lines = '', ''
+    places = {
+        'front_left': (0.5, 0.4),
+        'front_right': (0.5, -0.4),
+        'rear_left': (-0.5, 0.4),
+        'rear_right': (-0.5, -0.4),
+    }
+    for name, (x, y) in places.items():
+        links += (
+            f'<link name="{name}_wheel"><inertial><mass value="2"/>'
+            f'<inertia ixx="0.02" iyy="0.04" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+            f'<joint name="{name}_axle" type="continuous"><parent link="base"/><child link="{name}_wheel"/>'
+            f'<origin xyz="{x} {y} 0"/><axis xyz="0 1 0"/></joint>'
+        )
+        lines += f'  {name}: {{kind: wheel, first: {{link: {name}_wheel}}, axis: [0, -1, 0], radius: 0.2}}\n'
+    urdf, config = tmp_path / 'cart.urdf', tmp_path / 'cart.yaml'
+    urdf.write_text(
+        '<robot name="cart"><link name="base"><inertial><origin xyz="0 0 2"/><mass value="20"/>'
+        f'<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>{links}</robot>'
+    )
+    config.write_text(
+        f'name: cart\nbase: {{attachment: free}}\ninitial: {{base_position: [0, 0, 0.2]}}\nconstraints:\n{lines}'
+    )
+    return urdf, config

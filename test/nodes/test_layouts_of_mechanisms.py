@@ -1,0 +1,47 @@
+"""The RViz layouts of machines with constraints name nothing that their nodes do not publish."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dyn_nodes.middleware import Context, Parameter, init, type_name
+
+DOMAIN = 1 + (os.getpid() + 41) % 100
+CONFIG = Path(__file__).resolve().parents[2] / 'config'
+TYPES = {
+    'RobotModel': 'std_msgs/msg/String',
+    'MarkerArray': 'visualization_msgs/msg/MarkerArray',
+    'Wrench': 'geometry_msgs/msg/WrenchStamped',
+    'Odometry': 'nav_msgs/msg/Odometry',
+}
+
+
+def displays(entries):
+    for entry in entries:
+        yield entry
+        yield from displays(entry.get('Displays', ()))
+
+
+@pytest.mark.parametrize('machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms'])
+def test_rviz_shows_every_reaction(machine, monkeypatch):
+    from dyn_nodes.nodes.dynamics_node import DynamicsNode
+
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+    context = Context()
+    init(args=['layouts'], context=context)
+    overrides = [Parameter(name, value=value) for name, value in (('machine', machine), ('mode', 'lockstep'))]
+    node = DynamicsNode(context=context, parameter_overrides=overrides)
+    published = {publisher.topic_name: type_name(publisher.msg_type) for publisher in node.publishers}
+    context.try_shutdown()
+    layout = yaml.safe_load((CONFIG / f'{machine}.rviz').read_text())
+    shown = {}
+    for display in displays(layout['Visualization Manager']['Displays']):
+        topic = display.get('Topic') or display.get('Description Topic')
+        if topic is not None:
+            shown[f'/{topic["Value"]}'] = TYPES[display['Class'].split('/')[1]]
+    assert {topic: published.get(topic) for topic in shown} == shown
+    assert {topic for topic in published if 'constraint_reactions' in topic} <= set(shown)

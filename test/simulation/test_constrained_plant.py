@@ -1,0 +1,246 @@
+"""A machine with constraints as a plant: against runs of the system, hand balances and closed forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.model import MachineError, load_machine
+from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, PlantStoppedError, plant_for
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.studies.yesiloglu_2007 import models
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAVITY = 9.81
+BASE, WHEEL, RADIUS, AXIAL = 20.0, 2.0, 0.2, 0.04
+MASS = BASE + 4 * WHEEL
+WHEELS = ('front_left', 'front_right', 'rear_left', 'rear_right')
+
+
+def of_files(name):
+    return load_machine(ROOT / 'urdf' / f'{name}.urdf', ROOT / 'config' / f'{name}.yaml')
+
+
+def plant_of(machine, measures=('static', 'zmp', 'load_share'), **options):
+    plant = plant_for(machine, 'compliant')(machine, 'effort', 2e-3, 5e-4, measures, **options)
+    assert isinstance(plant, ConstrainedPlant)
+    return plant
+
+
+def cart(tmp_path, rise=0.1, keys='', ground='', wheel_keys='', start=''):
+    """A platform on four driven wheels by constraint; its centre of mass `rise` above the axles."""
+    links, lines = '', ''
+    for name, (x, y) in zip(WHEELS, ((0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4))):
+        links += (
+            f'<link name="{name}_wheel"><inertial><mass value="{WHEEL}"/>'
+            f'<inertia ixx="0.02" iyy="{AXIAL}" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+            f'<joint name="{name}_axle" type="continuous"><parent link="base"/><child link="{name}_wheel"/>'
+            f'<origin xyz="{x} {y} 0"/><axis xyz="0 1 0"/></joint>'
+        )
+        lines += (
+            f'  {name}: {{kind: wheel, first: {{link: {name}_wheel}}, axis: [0, -1, 0], radius: {RADIUS}{ground}}}\n'
+        )
+    urdf, config = tmp_path / 'cart.urdf', tmp_path / 'cart.yaml'
+    urdf.write_text(
+        f'<robot name="cart"><link name="base"><inertial><origin xyz="0 0 {rise}"/><mass value="{BASE}"/>'
+        f'<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>{links}</robot>'
+    )
+    config.write_text(
+        f'name: cart\nbase: {{attachment: free}}\ninitial: {{base_position: [0, 0, {RADIUS}]{start}}}\n'
+        f'constraints:\n{lines}{wheel_keys}{keys}'
+    )
+    return load_machine(urdf, config)
+
+
+def driven(plant, efforts, steps):
+    plant.set_efforts(np.asarray(efforts, dtype=float))
+    for _ in range(steps):
+        plant.advance()
+
+
+def test_steps_of_a_plant_are_a_run_of_the_system():
+    """The return to the constraints, which a plant has and the run has not, changes nothing beyond the drift."""
+    machine = of_files('four_bar')
+    plant = plant_of(machine)
+    driven(plant, [14.0, 0.0, 0.0], 250)
+    system = constrained_machine(machine)
+    times = np.linspace(0, 0.5, 251)
+    run = system.system.run(system.q, system.v, times, Inputs.constant({'crank_joint': 14.0}), step=5e-4)
+    assert plant.positions == pytest.approx(run.q[-1], abs=1e-9)
+    assert plant.velocities == pytest.approx(run.v[-1], abs=1e-8)
+    assert plant.x[-2] == pytest.approx(run.work[-1], rel=1e-9)
+
+
+def test_spatial_arms_of_the_files_are_those_of_the_study():
+    """The same joint angles after 0.5 s of constant torques, from rest; the study's platform stands askew in space."""
+    model = models.spatial_arms()
+    system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
+    torques = dict(zip(model.actuated, models.SPATIAL_TORQUES))
+    run = system.run(model.q, model.v, [0.0, 0.5], Inputs.constant(torques), step=1e-3)
+    plant = plant_of(of_files('spatial_arms'))
+    driven(plant, models.SPATIAL_TORQUES, 250)
+    assert plant.positions == pytest.approx(run.q[-1][7:19], abs=1e-6)
+    plant.outputs()
+    for name in ('grasp_1', 'grasp_2'):
+        # in the axes of the grasp, which are those of the arm's last link in both
+        expected = run.force(name)[-1]
+        assert np.linalg.norm(plant.constraint_reaction(name)[:3]) == pytest.approx(
+            np.linalg.norm(expected[3:]), rel=1e-5
+        )
+
+
+def test_the_pin_of_the_four_bar_holds_the_coupler_and_the_rocker():
+    """At rest: half of the coupler's weight, and along it what holds the rocker upright."""
+    plant = plant_of(of_files('four_bar'))
+    reaction = plant.constraint_reaction('pin')
+    angle = np.radians(60)
+    along = (3 * GRAVITY / 2 + 2 * GRAVITY / 2) * np.cos(angle) / np.sin(angle)
+    assert reaction == pytest.approx([along, 0, 3 * GRAVITY / 2, 0, 0, 0], abs=1e-6)
+    # the crank carries the other halves: its drive holds half of the coupler and of the rocker, and itself
+    assert plant.efforts[0] == pytest.approx((3 + 2) * GRAVITY * 0.5 * np.cos(angle), rel=1e-6)
+    assert plant.efforts[1:] == pytest.approx([0, 0], abs=1e-9)
+
+
+def test_the_servo_holds_driven_joints_and_lets_the_others_be():
+    plant = plant_of(of_files('planar_arms'))
+    target = plant.positions.copy()
+    target[1] += 0.01
+    for _ in range(500):
+        plant.set_efforts(plant.servo_efforts(target, np.zeros(6)))
+        plant.advance()
+    moved = plant.positions - target
+    assert np.abs(moved[[1, 5]]).max() < 1e-6
+    assert np.abs(moved[[0, 2, 3, 4]]).max() > 1e-3
+
+
+def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
+    plant = plant_of(cart(tmp_path))
+    balance = plant.balance()
+    assert balance.wheels == WHEELS
+    assert balance.total_normal == pytest.approx(MASS * GRAVITY, rel=1e-9)
+    assert balance.forces[:, 2] == pytest.approx([MASS * GRAVITY / 4] * 4, rel=1e-9)
+    assert balance.zmp == pytest.approx([0, 0], abs=1e-9)
+    height = RADIUS + BASE * 0.1 / MASS
+    assert balance.center_of_mass == pytest.approx([0, 0, height], abs=1e-12)
+    assert balance.margins['load_share'].value == pytest.approx(0.25, rel=1e-9)
+    assert len(balance.corners) == 4
+    driven(plant, [1.0] * 4, 250)
+    acceleration = 4 * 1.0 / (RADIUS * (MASS + 4 * AXIAL / RADIUS**2))
+    assert plant.base_twist()[0] == pytest.approx([0.5 * acceleration, 0, 0], abs=1e-9)
+    balance = plant.balance()
+    # the centre of pressure lags: inertia at its height, and the wheels' spin
+    lag = (MASS * acceleration * height + 4 * AXIAL * acceleration / RADIUS) / (MASS * GRAVITY)
+    assert balance.zmp[0] - plant.base_pose()[0][0] == pytest.approx(-lag, rel=1e-6)
+    assert balance.forces[:, 0].sum() == pytest.approx(MASS * acceleration, rel=1e-9)
+    names = plant.constraint_health().indeterminate
+    assert 'front_left/lateral' in names
+
+
+def test_a_slope_drives_the_cart(tmp_path):
+    plant = plant_of(cart(tmp_path), slope=(0.0, 0.1))
+    driven(plant, [0.0] * 4, 100)
+    acceleration = MASS * GRAVITY * np.sin(0.1) / (MASS + 4 * AXIAL / RADIUS**2)
+    assert plant.base_twist()[0][0] == pytest.approx(0.2 * acceleration, rel=1e-9)
+
+
+def test_the_ground_lifts_the_cart(tmp_path):
+    """All wheels over the same heights: the platform follows, and its weight changes by its acceleration."""
+    profile = ', ground: {kind: points, times: [0, 0.2], values: [0, 0.02]}'
+    plant = plant_of(cart(tmp_path, ground=profile))
+    driven(plant, [0.0] * 4, 50)
+    assert plant.base_pose()[0][2] - RADIUS == pytest.approx(0.01, abs=1e-9)
+    assert plant.balance().total_normal == pytest.approx(MASS * GRAVITY, rel=1e-6)  # the turn of the acceleration
+    driven(plant, [0.0] * 4, 50)
+    assert plant.base_pose()[0][2] - RADIUS == pytest.approx(0.02, abs=1e-9)
+    assert plant.base_twist()[0] == pytest.approx([0, 0, 0], abs=1e-9)
+    assert plant.x[-2] == pytest.approx(MASS * GRAVITY * 0.02, rel=1e-7)  # work of the ground
+
+
+def test_a_wheel_that_would_lift_ends_the_run(tmp_path):
+    """A high centre of mass and a strong drive: the front wheels would have to pull at the ground."""
+    plant = plant_of(cart(tmp_path, rise=2.0))
+    plant.set_efforts(np.full(4, 20.0))
+    with pytest.raises(PlantStoppedError, match=r'cart: at t = 0.0000 s: front_(left|right)/normal would pull') as stop:
+        plant.advance()
+    assert stop.value.kind == 'contact_opened'
+    assert plant.time == 0.0
+
+
+PRESCRIBED = """
+constraints:
+  pin: {kind: line, first: {link: rod, position: [0.5, 0, 0]}, second: {link: piston}, axis: [0, 1, 0]}
+  drive:
+    kind: prescribed
+    joint: crank_joint
+    profile: {kind: sine, offset: 0.6, amplitude: 0.4, frequency: 1.0}
+"""
+
+
+def test_a_prescribed_joint_follows_its_profile(tmp_path):
+    """Position as said; the effort that it takes does the work that the energy of the mechanism shows."""
+    text = (ROOT / 'config' / 'slider_crank.yaml').read_text()
+    config = tmp_path / 'slider_crank.yaml'
+    config.write_text(text[: text.index('constraints:')] + PRESCRIBED.lstrip() + text[text.index('joints:') :])
+    plant = plant_of(load_machine(ROOT / 'urdf' / 'slider_crank.urdf', config))
+    assert plant.actuated == ()
+    assert plant.velocities[0] == pytest.approx(0.4 * 2 * np.pi, rel=1e-9)
+    before = plant.output('kinetic_energy') + plant.output('potential_energy')
+    power = []
+    for _ in range(200):
+        power.append(plant.efforts[0] * plant.velocities[0])
+        plant.advance()
+    power.append(plant.efforts[0] * plant.velocities[0])
+    turn = 2 * np.pi * plant.time
+    assert plant.positions[0] == pytest.approx(0.6 + 0.4 * np.sin(turn), abs=1e-8)
+    after = plant.output('kinetic_energy') + plant.output('potential_energy')
+    assert plant.x[-2] == pytest.approx(after - before, abs=1e-7)
+    assert np.trapezoid(power, dx=2e-3) == pytest.approx(after - before, abs=1e-3)
+
+
+def test_reactions_of_joints_are_told(tmp_path):
+    """The crank's bearing carries what the pin does not: the weight of the mechanism less the rocker's bearing."""
+    machine = replace(of_files('four_bar'), reactions=('crank_joint', 'rocker_joint'))
+    plant = plant_of(machine)
+    crank, rocker = plant.joint_reactions()
+    total = np.zeros(2)
+    for (fx, _, fz, *_), angle in ((crank, np.pi / 3), (rocker, np.pi / 3)):
+        c, s = np.cos(angle), np.sin(angle)
+        total += c * fx - s * fz, s * fx + c * fz
+    assert total == pytest.approx([0, 7 * GRAVITY], abs=1e-6)
+    assert plant.reaction.joints == ('crank_joint', 'rocker_joint')
+
+
+def test_other_positions_at_the_start_are_assembled_too():
+    plant = plant_of(of_files('slider_crank'), joints={'crank_joint': 1.2})
+    lean = np.arcsin(0.15 / 0.5 * np.sin(1.2))
+    assert plant.positions[0] == pytest.approx(1.2, abs=1e-9)
+    assert plant.positions[2] == pytest.approx(0.15 * np.cos(1.2) + 0.5 * np.cos(lean), abs=1e-9)
+    driven(plant, [0.5, 0, 0], 20)
+    plant.reset()
+    assert plant.positions[0] == pytest.approx(1.2, abs=1e-9)
+    assert plant.time == 0.0
+
+
+def test_wheels_on_springs_beside_constraints_are_refused(tmp_path):
+    spring = 'stiffness: 1e5, damping: 100, free_length: 0.1'
+    places = enumerate(((1, 0), (-1, 1), (-1, -1)))
+    feet = [f'  foot_{k}: {{link: base, position: [{x}, {y}, -0.1], {spring}}}\n' for k, (x, y) in places]
+    wheels = 'wheels:\n' + ''.join(feet)
+    machine = cart(tmp_path, keys=wheels)
+    with pytest.raises(
+        MachineError, match='expected wheels that are constraints of kind wheel, found wheels on springs'
+    ):
+        plant_of(machine)
+
+
+def test_ordinary_machines_keep_their_plant():
+    machine = load_machine(ROOT / 'urdf' / 'log_loader.urdf', ROOT / 'config' / 'log_loader.yaml')
+    assert plant_for(machine, 'compliant') is Plant
+    with pytest.raises(ValueError, match='expected compliant or rigid'):
+        plant_for(machine, 'soft')
