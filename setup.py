@@ -9,6 +9,7 @@ NODES = (
     'dynamics_node',
     'hydraulic_actuator_node',
     'controller_node',
+    'vehicle_controller_node',
     'recorder_node',
     'viewer_node',
     'teleop_node',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.trajectory_tracker import TrajectoryTracker
 from dyn_nodes.control.voltage_profile import VoltageProfile
 
@@ -94,10 +94,14 @@ class PositionMotion:
             self.restart(positions)
         return moving
 
+    def sample(self, time: float) -> JointReference:
+        """Return where the joints should be at a time. Needs `restart` first."""
+        assert self._trajectory is not None
+        return self._trajectory.sample(time - self._start)
+
     def reference(self, time: float) -> tuple[Array, Array]:
         """Return positions and velocities (n,) at a time. Needs `restart` first."""
-        assert self._trajectory is not None
-        reference = self._trajectory.sample(time - self._start)
+        reference = self.sample(time)
         return reference.position, reference.velocity
 
     def phase(self, time: float) -> str:

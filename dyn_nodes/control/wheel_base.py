@@ -4,13 +4,13 @@
     speeds = base.wheel_speeds(twist, angles, rates)
 
 A twist is (vx, vy, wz) of the base link: its origin's velocity in its own axes, x ahead, y left, m/s, and yaw rate,
-rad/s. Wheel speeds are those about the axles, positive ahead, rad/s; steering angles and rates are those about the upward
-normal, rad and rad/s: `WheelUnit.turn` and `WheelUnit.up` make joint values of them. The base is taken as level; joints
-of a suspension are where they start.
+rad/s. Wheel speeds are those about the axles, positive ahead, rad/s; steering angles and rates are those about the
+upward normal, rad and rad/s: `WheelUnit.turn` and `WheelUnit.up` make joint values of them. The base is taken as level;
+joints of a suspension are where they start.
 
-A wheel of radius r at p, with rolling direction f, tells r w = f . v(p). An omnidirectional one tells the same along the
-axis u of the roller on the ground only: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles counted from
-the rolling direction). A tyre also holds v(p) . (up x f) = 0.
+A wheel of radius r at p, with rolling direction f, tells r w = f . v(p). An omnidirectional one tells the same along
+the axis u of the roller on the ground only: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles counted
+from the rolling direction). A tyre also holds v(p) . (up x f) = 0.
 """
 
 from __future__ import annotations

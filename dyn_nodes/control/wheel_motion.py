@@ -117,8 +117,8 @@ class WheelMotion:
         if part < 1.0:
             reference = self.drive.withdraw(reference, part, dt, angles)
         self.reference = reference
-        drive = self.servo.drive_torques(reference, forward, speeds, angles)
-        steering = self.servo.steering_torques(reference, drive, angles, rates)
+        drive = self.servo.drive_torques(reference, forward, dt, speeds, angles)
+        steering = self.servo.steering_torques(reference, drive, dt, angles, rates)
         leading = self._turns + reference.wheel_speeds * dt
         self._turns = np.clip(leading, turns - LEASH, turns + LEASH)
         return JointValues(

@@ -5,9 +5,9 @@
     odometry.pose, odometry.slip
 
 Every wheel tells a component of the velocity at its centre along its grip; a tyre also that there is none across
-(`WheelBase`). The twist is the weighted least-squares one over all of them, driven or not. What is left over is slip that
-can be seen, m/s at each wheel: it needs more wheels than the motion asks for. Where `slip_dimensions` is 0 all wheel
-speeds fit some motion, and slip goes into the pose unseen.
+(`WheelBase`). The twist is the weighted least-squares one over all of them, driven or not. What is left over is slip
+that can be seen, m/s at each wheel: it needs more wheels than the motion asks for. Where `slip_dimensions` is 0 all
+wheel speeds fit some motion, and slip goes into the pose unseen.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Torques that let wheels and steering joints follow a `DriveReference`.
 
 Driven wheels: feedforward of the vehicle's mass, shared between them with least effort inside their limits, and a
-velocity loop at each wheel. Its integral part takes only what a motion of the vehicle can correct: wheels that disagree, by
-slip or by radii that are not quite equal, do not wind each other up. At rest the integral is an angle: it holds the
-vehicle on a slope. Steering joints: computed torque with the inertia about the steering axis.
+velocity loop at each wheel. Its integral part takes only what a motion of the vehicle can correct: wheels that
+disagree, by slip or by radii that are not quite equal, do not wind each other up. At rest the integral is an angle: it
+holds the vehicle on a slope. Steering joints: computed torque with the inertia about the steering axis.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class WheelServo:
 
     Args:
         base: its wheels.
-        period: between two calls, s.
+        period: between two calls at the least, s; it limits the gains.
         gains: see there.
 
     Attributes:
@@ -143,12 +143,15 @@ class WheelServo:
 
     # -- loops ---------------------------------------------------------------------------------------------------------
 
-    def drive_torques(self, reference: DriveReference, forward: Array, speeds: Array, angles: Array) -> Array:
+    def drive_torques(
+        self, reference: DriveReference, forward: Array, dt: float, speeds: Array, angles: Array
+    ) -> Array:
         """Return the torques (n,) about the axles.
 
         Args:
             reference: what the wheels should do.
             forward: (n,) of `feedforward`.
+            dt: since the last call, s.
             speeds: (n,) measured.
             angles: (n,) measured steering angles.
         """
@@ -156,7 +159,7 @@ class WheelServo:
         wanted = forward + self._speed_gain * error + self._integral
         torques = np.clip(wanted, -self._limit, self._limit)
         self.saturated = tuple(self.base.names[k] for k in np.flatnonzero(torques != wanted))
-        growth = self.gains.integral * self._speed_gain * self._correctable(error, angles) * self.period
+        growth = self.gains.integral * self._speed_gain * self._correctable(error, angles) * dt
         held = (torques != wanted) & (growth * wanted > 0.0)  # no winding up against a limit
         self._integral = np.clip(self._integral + np.where(held, 0.0, growth), -self._limit, self._limit)
         return np.where(self.base.driven, torques, 0.0)
@@ -171,12 +174,15 @@ class WheelServo:
         result[self._driven] = self._shadow[1] @ error[self._driven]
         return result
 
-    def steering_torques(self, reference: DriveReference, drive: Array, angles: Array, rates: Array) -> Array:
+    def steering_torques(
+        self, reference: DriveReference, drive: Array, dt: float, angles: Array, rates: Array
+    ) -> Array:
         """Return the torques (n,) about the steering axes, upwards.
 
         Args:
             reference: what the wheels should do.
             drive: (n,) torques about the axles now: their traction beside the steering axis is held against.
+            dt: since the last call, s.
             angles: (n,) measured.
             rates: (n,) measured.
         """
@@ -188,7 +194,7 @@ class WheelServo:
         swing = self.base.rolling_rows(angles)[1]
         wanted = inertia * push + self._steering_integral - swing * drive / self.base.reach
         torques = np.clip(wanted, -self._steering_limit, self._steering_limit)
-        growth = self.gains.steering_integral * inertia * wn**2 * error * self.period
+        growth = self.gains.steering_integral * inertia * wn**2 * error * dt
         held = (torques != wanted) & (growth * wanted > 0.0)
         self._steering_integral = self._steering_integral + np.where(held, 0.0, growth)
         limit = self._steering_limit

@@ -1,0 +1,314 @@
+"""Wheeled vehicles as a ROS node: cmd_vel in, wheel and steering commands and odometry out; an arm on joint_trajectory.
+
+    dyn-nodes run vehicle_controller_node --ros-args -p machine:=agv_mecanum
+
+Commands answer joint states, one each. Without cmd_vel the vehicle holds its place, on a slope too. Without joint
+states it sends nothing: who moves the joints notices the silence and holds them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.control.motion import PositionMotion
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.control.wheel_odometry import OdometryNoise
+from dyn_nodes.control.wheel_servo import ServoGains
+from dyn_nodes.middleware import Clock, ClockType, QoSProfile, SetParametersResult, drive_clock, message
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.overridable import OverridableNode
+from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.nodes.trajectory_messages import trajectory_of
+from dyn_nodes.nodes.vehicle_health import VehicleHealth
+from dyn_nodes.nodes.vehicle_messages import fill_odometry, labelled_array, odometry_message, transform_of, twist_of
+from dyn_nodes.simulation.arm_servo import ArmServo
+
+JointState = message('sensor_msgs/msg/JointState')
+JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Odometry = message('nav_msgs/msg/Odometry')
+TFMessage = message('tf2_msgs/msg/TFMessage')
+Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
+
+PARAMETERS = node_parameters('vehicle_controller_node')
+GROUPS = {'limits': DriveLimits, 'gains': ServoGains, 'noise': OdometryNoise}
+DRIVING, HOLDING, STOPPING = 'driving', 'holding', 'stopping: cmd_vel is silent'
+
+
+def group(values: dict[str, Any], name: str) -> Any:
+    """Return the dataclass that a group of parameters fills."""
+    prefix = f'{name}.'
+    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+    return GROUPS[name](**given)
+
+
+class VehicleControllerNode(OverridableNode):
+    """Publishes a command for every joint state.
+
+    Attributes:
+        received, sent: joint states taken, commands given.
+        twists, timeouts, trajectories: cmd_vel taken, times it fell silent while it drove, trajectories accepted.
+        stamp: of the newest joint states, ns; None before the first.
+        wanted: (3,) twist that is followed.
+        state: driving, holding, or stopping.
+        silent: joint states have stopped.
+        refusals, state_refusals: cmd_vel and trajectories, joint states that were refused.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('vehicle_controller_node', **options)
+        self.values = values = declare(self, PARAMETERS)
+        self.machine = machine_of(values['machine'], values['config'])
+        self.lockstep = values['mode'] == 'lockstep'
+        self._reports = Every('report_period', values['report_period'], values['exchange_period'], self.lockstep)
+        self.motion = self._make_motion()
+        self.joints = tuple(joint.name for joint in self.machine.movable_joints)
+        self.reader = JointStateReader(self.joints)
+        self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
+        self._make_arm()
+        self.received = self.sent = self.twists = self.timeouts = self.trajectories = 0
+        self.stamp: int | None = None
+        self.wanted = np.zeros(3)
+        self.state = HOLDING
+        self.silent = False
+        self.heard = time.monotonic()
+        self._told: float | None = None
+        self._state: tuple[Any, Any] | None = None
+        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
+        self._create_topics()
+        self.health = VehicleHealth(self)
+        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.add_on_set_parameters_callback(self._on_parameters)
+        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
+        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._introduce()
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _make_motion(self) -> WheelMotion:
+        values = self.values
+        limits, gains, noise = (group(values, name) for name in GROUPS)
+        return WheelMotion(WheelBase.of(self.machine), values['exchange_period'], limits, gains, noise)
+
+    def _make_arm(self) -> None:
+        """Joints that are driven, but neither wheels nor steering, follow joint_trajectory."""
+        own = set(self.motion.commanded)
+        names = tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in own)
+        self.arm = PositionMotion(names) if names else None
+        self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
+        effort = self.values['output'] == 'effort'
+        self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth']) if names and effort else None
+        self._out = JointState(name=[*self.motion.commanded, *names])
+
+    def _create_topics(self) -> None:
+        values, data = self.values, data_qos(self.lockstep)
+        self.commands_out = self.create_publisher(JointState, 'joint_command', command_qos(self.lockstep))
+        self.odom_out = self.create_publisher(Odometry, 'wheel_odom', data)
+        self.slip_out = self.create_publisher(Float64MultiArray, 'wheel_slip', data)
+        self.tf_out = self.create_publisher(TFMessage, '/tf', data) if values['publish_tf_odom'] else None
+        self._odom = odometry_message(values['world_frame'], self.machine.base.link, self.motion.base.height)
+        self._slip = labelled_array(self.motion.base.names)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
+        self.create_subscription(JointTrajectoryMessage, 'joint_trajectory', self._on_trajectory, QoSProfile(depth=10))
+        twist = TwistStamped if values['stamped_cmd_vel'] else Twist
+        self.create_subscription(twist, 'cmd_vel', self._on_cmd_vel, QoSProfile(depth=10))
+
+    def _introduce(self) -> None:
+        base, log = self.motion.base, self.get_logger()
+        steered = f', {int(base.steered.sum())} steered' if base.steered.any() else ''
+        arm = f'; {", ".join(self.arm.joint_names)} follow joint_trajectory' if self.arm else ''
+        log.info(f'{self.machine.name}: {len(base.wheels)} wheels, {int(base.driven.sum())} driven{steered}{arm}')
+        if base.drags:
+            log.warn(
+                f'in a turn {", ".join(base.fixed)} drag sideways: they share no axle; the odometry does not see it'
+            )
+        if not self.motion.odometry.slip_dimensions():
+            log.info('no more wheels than the motion needs: slip cannot be seen')
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Time of the newest joint states, s."""
+        return (self.stamp or 0) / NANO
+
+    def now(self) -> float:
+        """Return the time that paces health: simulated in lockstep, steady otherwise, s."""
+        return self.time if self.lockstep else time.monotonic()
+
+    def update_diagnostics(self) -> None:
+        """Publish health if due."""
+        stamp = self.time if self.lockstep else self.get_clock().now().nanoseconds / NANO
+        self.diagnostics.update(self.now(), stamp)
+
+    def _watch(self) -> None:
+        """Notice silence."""
+        silent = self.health.states_silent()
+        if silent and not self.silent and not self.lockstep:
+            self.get_logger().error(f'no joint_states for {self.health.patience:g} s: no commands')
+        changed, self.silent = silent != self.silent, silent
+        if changed or not self.lockstep:
+            self.update_diagnostics()
+
+    # -- joint states ------------------------------------------------------------------------------------------------
+
+    def _on_joint_states(self, msg: Any) -> None:
+        stamp = nanoseconds_of_stamp(msg.header.stamp)
+        if self.lockstep:
+            drive_clock(self, stamp)
+        try:
+            positions, velocities = self.reader.read(msg)
+            begins = self.stamp is None or stamp < self.stamp
+            efforts = self.reader.efforts(msg) if begins or self.silent else None
+        except commands.RefusedError as refused:
+            self._refuse(self.state_refusals, refused)
+            return
+        before, self.stamp, self._state = self.stamp, stamp, (positions, velocities)
+        self.received += 1
+        if before is None or stamp < before:
+            self._restart(efforts, before)
+        elif self.silent and (stamp - before) / NANO > self.health.patience:
+            self._resume(efforts)
+        self.heard = time.monotonic()
+        self.silent = self.silent and self.lockstep  # in lockstep the watch tells it
+        if stamp == before:
+            if self.lockstep and self.sent:
+                self.commands_out.publish(self._out)  # somebody asks once more for this instant
+        else:
+            self._command(0.0 if begins else (stamp - (before or 0)) / NANO)
+
+    def _wheel_state(self, efforts: Any = None) -> JointValues:
+        assert self._state is not None
+        efforts = np.zeros(len(self.joints)) if efforts is None else efforts
+        return JointValues(*(values[self._wheel_places] for values in (*self._state, efforts)))
+
+    def _restart(self, efforts: Any, before: int | None) -> None:
+        assert self._state is not None
+        if before is not None:
+            self.get_logger().info('time went back: odometry and trajectory start again')
+        initial = self.machine.initial
+        x, y, _ = initial.base_position
+        self.motion.restart(self._wheel_state(efforts), (x, y, initial.base_yaw))
+        self.wanted, self._told, self.state = np.zeros(3), None, HOLDING
+        if self.arm is not None:
+            self.arm.restart(self._state[0][self._arm_places])
+        self.health.restart()
+
+    def _resume(self, efforts: Any) -> None:
+        """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
+        assert self._state is not None
+        self.motion.resume(self._wheel_state(efforts))
+        self.wanted, self._told, self.state = np.zeros(3), None, HOLDING
+        if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
+            self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
+
+    def _command(self, dt: float) -> None:
+        self._check_timeout()
+        wheels = self.motion.step(self.wanted, dt, self._wheel_state())
+        if self.state != DRIVING and not self.motion.drive.twist.any():
+            self.state = HOLDING
+        self._publish_command(wheels)
+        self.health.note()
+        due = self._reports.at(self.stamp or 0) if self.lockstep else self._reports.passed(self.stamp or 0)
+        if due:
+            self._report()
+
+    def _check_timeout(self) -> None:
+        """Come to rest where nobody has told a twist for too long."""
+        if self._told is not None and self.time - self._told > self.values['cmd_vel_timeout']:
+            if self.wanted.any():
+                self.timeouts += 1
+                self.get_logger().warn(f'no cmd_vel for {self.values["cmd_vel_timeout"]:g} s: stopping')
+            self.wanted, self._told, self.state = np.zeros(3), None, STOPPING
+
+    def _publish_command(self, wheels: JointValues) -> None:
+        out = self._out
+        set_stamp(out, self.stamp or 0)
+        if self.values['output'] == 'effort':
+            out.effort = [*wheels.effort.tolist(), *self._arm_efforts()]
+        else:
+            positions, velocities = self.arm.reference(self.time) if self.arm else (np.empty(0), np.empty(0))
+            out.position = [*wheels.position.tolist(), *positions.tolist()]
+            out.velocity = [*wheels.velocity.tolist(), *velocities.tolist()]
+        self.commands_out.publish(out)
+        self.sent += 1
+
+    def _arm_efforts(self) -> list[float]:
+        if self.servo is None or self.arm is None or self._state is None or self.motion.reference is None:
+            return []
+        driven = self.motion.odometry.twist, self.motion.reference.acceleration
+        return list(self.servo.efforts(*self._state, *driven, self.arm.sample(self.time)))
+
+    def _report(self) -> None:
+        odometry = self.motion.odometry
+        fill_odometry(self._odom, self.time, odometry)
+        self.odom_out.publish(self._odom)
+        self._slip.data = odometry.slip.tolist()
+        self.slip_out.publish(self._slip)
+        if self.tf_out is not None:
+            self.tf_out.publish(TFMessage(transforms=[transform_of(self._odom)]))
+        if self.lockstep:
+            self.update_diagnostics()
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def _on_cmd_vel(self, msg: Any) -> None:
+        try:
+            if self._state is None or self.silent:
+                raise commands.RefusedError('no joint_states', 'cmd_vel: no joint_states')
+            stamped, timeout = self.values['stamped_cmd_vel'], self.values['cmd_vel_timeout']
+            self.wanted = twist_of(msg, stamped, self.time, timeout)
+        except commands.RefusedError as refused:
+            self._refuse(self.refusals, refused)
+            return
+        self.twists += 1
+        self._told, self.state = self.time, DRIVING
+
+    def _on_trajectory(self, msg: Any) -> None:
+        try:
+            if self._state is None or self.silent:
+                raise commands.RefusedError('no joint_states', 'joint_trajectory: no joint_states to start from')
+            if self.arm is None:
+                text = f'joint_trajectory: machine {self.machine.name!r} has no joints but those of its wheels'
+                raise commands.RefusedError('joint_trajectory', text)
+            trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time)
+            self.arm.follow(trajectory, self.time, *(values[self._arm_places] for values in self._state))
+        except commands.RefusedError as refused:
+            self._refuse(self.refusals, refused)
+            return
+        self.trajectories += 1
+        self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
+
+    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
+        refusals.add(refused, self.now())
+        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.update_diagnostics()
+
+    def _on_parameters(self, parameters: list[Any]) -> Any:
+        changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}
+        self.values.update(changed)
+        self.motion.drive.limits = group(self.values, 'limits')
+        self.motion.servo.gains = group(self.values, 'gains')
+        self.motion.servo.tune()
+        return SetParametersResult(successful=True)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop."""
+    return run_node('vehicle_controller_node', VehicleControllerNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Messages of a driven base: twists that come in, odometry and slip that go out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_of
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+Odometry = message('nav_msgs/msg/Odometry')
+TransformStamped = message('geometry_msgs/msg/TransformStamped')
+
+Array = NDArray[np.float64]
+TOPIC = 'cmd_vel'
+UNTOLD = 1e6
+"""Variance of what wheels tell nothing about: height, roll, pitch."""
+PLANAR = (0, 1, 5)
+
+
+def twist_of(msg: Any, stamped: bool, now: float, timeout: float) -> Array:
+    """Return (vx, vy, wz) of a Twist or TwistStamped; the other components cannot be driven and are left out.
+
+    Args:
+        msg: the message.
+        stamped: it is a TwistStamped; a stamp of 0 means now.
+        now: s.
+        timeout: age from which on a stamped twist is none any more, s.
+
+    Raises:
+        RefusedError: a number that is not finite, too old.
+    """
+    twist = msg.twist if stamped else msg
+    parts = [getattr(vector, axis) for vector in (twist.linear, twist.angular) for axis in 'xyz']
+    if not all(math.isfinite(value) for value in parts):
+        found = ', '.join(f'{value:g}' for value in parts)
+        raise RefusedError('not finite', f'{TOPIC}: expected finite numbers, found {found}')
+    if stamped and (stamp := nanoseconds_of_stamp(msg.header.stamp)) != 0:
+        age = now - stamp / NANO
+        if age > timeout:
+            raise RefusedError('too old', f'{TOPIC}: expected a stamp at most {timeout:g} s old, found {age:.3f} s')
+    return np.array([parts[0], parts[1], parts[5]])
+
+
+def odometry_message(world: str, base: str, height: float) -> Any:
+    """Return an Odometry whose frames, height and constant variances are set; it is used again and again."""
+    result = Odometry()
+    result.header.frame_id, result.child_frame_id = world, base
+    result.pose.pose.position.z = float(height)
+    for part in (result.pose, result.twist):
+        part.covariance = _covariance(np.zeros((3, 3)))
+    return result
+
+
+def fill_odometry(msg: Any, time: float, odometry: Any) -> None:
+    """Write pose, twist and their covariances of a `WheelOdometry` at a time, s, into an Odometry."""
+    msg.header.stamp = stamp_of(time)
+    x, y, yaw = (float(value) for value in odometry.pose)
+    pose, twist = msg.pose.pose, msg.twist.twist
+    pose.position.x, pose.position.y = x, y
+    pose.orientation.z, pose.orientation.w = math.sin(0.5 * yaw), math.cos(0.5 * yaw)
+    twist.linear.x, twist.linear.y, twist.angular.z = (float(value) for value in odometry.twist)
+    msg.pose.covariance = _covariance(odometry.pose_covariance)
+    msg.twist.covariance = _covariance(odometry.twist_covariance)
+
+
+def _covariance(planar: Array) -> Array:
+    full = np.diag(np.full(6, UNTOLD))
+    full[np.ix_(PLANAR, PLANAR)] = planar
+    return full.ravel()
+
+
+def transform_of(msg: Any) -> Any:
+    """Return the transform that an Odometry tells."""
+    result = TransformStamped()
+    result.header, result.child_frame_id = msg.header, msg.child_frame_id
+    position, moved = msg.pose.pose.position, result.transform.translation
+    moved.x, moved.y, moved.z = position.x, position.y, position.z
+    result.transform.rotation = msg.pose.pose.orientation
+    return result
+
+
+def labelled_array(names: Sequence[str]) -> Any:
+    """Return a Float64MultiArray with the names of its values, comma-separated, as its label."""
+    result = Float64MultiArray()
+    result.layout.dim = [MultiArrayDimension(label=','.join(names), size=len(names), stride=len(names))]
+    return result
