@@ -48,7 +48,7 @@ Trigger = service('std_srvs/srv/Trigger')
 SetBool = service('std_srvs/srv/SetBool')
 
 PARAMETERS = node_parameters('dynamics_node')
-SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale')
+SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale', 'joint_stop_scale')
 LONGEST_EXCHANGE = 0.002
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
 from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.forces.joint_stop import JointStop
 from dyn_nodes.forces.terrain import ground_at
 from dyn_nodes.hydraulics import CylinderTerms, MotorTerms, spool_rate
 from dyn_nodes.model.machine import Karnopp, Machine, Wheel
@@ -22,6 +23,7 @@ from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, i
 from dyn_nodes.multibody.spatial import Expression, Force, cross
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.actuator_terms import actuator_states, machine_terms, pressure_rates, symbolic
+from dyn_nodes.simulation.joint_stops import joint_stops
 
 Actuation = Literal['hydraulic', 'effort']
 NORMAL = (0.0, 0.0, 1.0)
@@ -34,6 +36,7 @@ COMMON_PARAMETERS = (
     'wheel_damping_scale',
     'friction_scale',
     'bulk_modulus_scale',
+    'joint_stop_scale',
 )
 DIRECTIONS = ('longitudinal', 'lateral')
 ROLLER = ('roller',)
@@ -107,7 +110,7 @@ class Assembly:
         """Return the machine's own parameter values."""
         machine = self.machine
         payload = machine.payload.mass if machine.payload else 0.0
-        common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0]
+        common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0, 0.0]
         return np.array(common + [0.0] * (len(self.parameters.names) - len(common)))
 
     def parameter(self, name: str) -> Expression:
@@ -257,12 +260,20 @@ class Assembly:
 
     @cached_property
     def generalized_forces(self) -> Expression:
-        """(nv,) efforts along the velocities; zero on the base."""
+        """(nv,) efforts along the velocities, of damping and of the stops at the limits too; zero on the base."""
         tau = [ca.SX(0)] * self.tree.nv
         for joint in self.machine.movable_joints:
             index = self.tree.velocity_names.index(joint.name)
             tau[index] = self.joint_efforts[joint.name] - joint.damping * self.state.v[index]
+        for stop in self.stops:
+            index = self.tree.velocity_names.index(stop.joint)
+            tau[index] += self.parameter('joint_stop_scale') * stop.effort(*self.joint(stop.joint))
         return ca.vertcat(*tau)
+
+    @cached_property
+    def stops(self) -> tuple[JointStop, ...]:
+        """Stops at the limits of the joints; the parameter `joint_stop_scale`, 0 unless it is set, is a factor."""
+        return joint_stops(self.machine)
 
     @cached_property
     def accelerations(self) -> Expression:

@@ -107,6 +107,15 @@ def watch_tilt(into: Watched, plant: Any) -> None:
     into.add(Watch('', 'overturned', 'tilt', {'base': plant.machine.base.link}), plant.upright - limit, tilt)
 
 
+def watch_limits(into: Watched, plant: Any) -> None:
+    """Watch the joints of a traced plant for their limits."""
+    for stop in plant.stops:
+        position = plant.joint(stop.joint)[0]
+        for limit, gap in (('lower', position - stop.lower), ('upper', stop.upper - position)):
+            if np.isfinite(getattr(stop, limit)):
+                into.add(Watch('', 'joint_limit', 'position', {'joint': stop.joint, 'limit': limit}), gap, position)
+
+
 def watch_reliefs(
     into: Watched, machine: Machine, terms: Mapping[str, Any], states: Mapping[str, Sequence[Expression]]
 ) -> None:

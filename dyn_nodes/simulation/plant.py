@@ -85,6 +85,7 @@ class Plant:
         self.p = self.system.parameters(values)
         if slope is not None:
             self.p[:3] = gravity_vector(machine.gravity, slope)
+        self._held_payload: float | None = None  # what was dropped on the way
         self.drop_time: float | None = None
         self.drop_tilt: float | None = None
         self._joint_q = [self.system.index('state', name) for name in self.joints]
@@ -102,10 +103,14 @@ class Plant:
         return System(self.machine, actuation)
 
     def reset(self) -> None:
-        """Start again from the initial posture, at rest, with the present parameters.
+        """Start again from the initial posture, at rest, with the present parameters; a dropped payload is back.
 
         Raises NoEquilibriumError where the machine cannot rest there.
         """
+        held, payload = self._held_payload, self.system.index('parameter', 'payload_mass')
+        self._held_payload = None
+        if held is not None:
+            self.p[payload] = held
         x = self._initial_state()
         self.x = x
         self.ticks = 0
@@ -197,6 +202,7 @@ class Plant:
     def set_payload(self, mass: float) -> None:
         """Change the mass in the implement, kg, at this instant; positions, rates and pressures stay."""
         before = self.payload
+        self._held_payload = None
         self.set_parameter('payload_mass', mass)
         kind = 'payload_drop' if mass < before else 'payload'
         self._events.append(Event(self.time, kind, details={'mass': before, 'mass_after': mass}))
@@ -251,7 +257,7 @@ class Plant:
                 if drop > start:
                     events += self._integrate(x, start, drop, knots, table)
                 start = drop
-                self._dropped = True
+                self._dropped, self._held_payload = True, self.payload
                 details = {'mass': self.payload, 'mass_after': 0.0, 'tilt': self._tilt(x)}
                 events.append(Event(drop, 'payload_drop', details=details))
                 self.set_parameter('payload_mass', 0.0)

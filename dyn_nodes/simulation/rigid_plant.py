@@ -71,10 +71,12 @@ class RigidPlant(Plant):
             stepper.watcher.positive[:] = positive
             stepper.status = 'done'
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {self.time:.4f} s')
+        held = self.payload
         self.x, self.p = stepper.x, stepper.sets[-1]
         self.overturned = stepper.mode == END
         self.mode = self.mode if self.overturned else stepper.mode
-        self._dropped = self._dropped or any(event.kind == 'payload_drop' for event in stepper.events)
+        if any(event.kind == 'payload_drop' for event in stepper.events):
+            self._dropped, self._held_payload = True, held
         self._events += [*stepper.events, *stepper.observed]
 
     def _with_drop_rule(self) -> Array:

@@ -17,7 +17,7 @@ from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
 from dyn_nodes.simulation.command_delay import input_delays
-from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs, watch_tilt, watch_wheels
+from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_limits, watch_reliefs, watch_tilt, watch_wheels
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
@@ -141,6 +141,7 @@ class System:
         watch_wheels(watched, plant, [wheel.name for wheel in self.machine.wheels])
         if self.machine.wheels:
             watch_tilt(watched, plant)
+        watch_limits(watched, plant)
         watch_reliefs(watched, self.machine, plant.actuators, plant.oil)
         functions['watch'] = ca.Function('watch', variables, [watched.expression])
         meta = {

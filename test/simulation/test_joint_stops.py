@@ -1,0 +1,77 @@
+"""Joints stop at their limits; a dropped payload is back after a reset."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyn_nodes.forces.joint_stop import JointStop
+from dyn_nodes.simulation import Inputs, Settings, initial_state
+from dyn_nodes.simulation.joint_stops import FREQUENCY, joint_stops, moved_inertia
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.rigid_body import RigidBodyModel
+
+STOP = JointStop('boom', -0.5, 1.0, 1e5, 1e3)
+
+
+@given(q=st.floats(-3, 3), v=st.floats(-5, 5))
+def test_a_stop_only_pushes_back_towards_the_range(q, v):
+    effort = float(STOP.effort(q, v))
+    if STOP.lower <= q <= STOP.upper:
+        assert effort == 0.0
+    elif q < STOP.lower:
+        assert effort >= 0.0
+    else:
+        assert effort <= 0.0
+
+
+def test_stops_are_as_stiff_as_what_they_stop_is_heavy(machine):
+    """The inertia is the one that the mass matrix has on a base that stands still."""
+    model = RigidBodyModel(machine)
+    p = model.parameters()
+    p[3] = machine.payload.mass
+    q = np.zeros(model.nq)
+    q[6] = 1.0
+    for k, joint in enumerate(machine.movable_joints):
+        q[model.nq - len(machine.movable_joints) + k] = machine.initial.joint_positions[joint.name]
+    M = model.mass_matrix(q, p)
+    for k, joint in enumerate(machine.movable_joints):
+        assert moved_inertia(machine, joint) == pytest.approx(M[model.nv - 3 + k, model.nv - 3 + k], rel=1e-9)
+    boom = next(stop for stop in joint_stops(machine) if stop.joint == 'boom_joint')
+    assert boom.stiffness == pytest.approx(
+        moved_inertia(machine, machine.joint('boom_joint')) * (2 * np.pi * FREQUENCY) ** 2
+    )
+
+
+def falling(effort_system, scale):
+    """The boom let go from its start: nothing holds it."""
+    p = effort_system.parameters({'joint_stop_scale': scale})
+    x0 = initial_state(effort_system, p)
+    inputs = Inputs.constant(dict.fromkeys(effort_system.input_names, 0.0))
+    settings = Settings(step=5e-4, watch=True, stop_at_overturn=False)
+    return effort_system.run(x0, np.arange(0.0, 3.001, 0.01), inputs, p, settings)
+
+
+def test_a_boom_that_nothing_holds_stays_above_its_lower_limit(effort_system):
+    limit = effort_system.machine.joint('boom_joint').lower
+    through, stopped = falling(effort_system, 0.0), falling(effort_system, 1.0)
+    assert through.state('boom_joint').min() < limit - 0.3
+    assert stopped.state('boom_joint').min() > limit - 0.1
+    reached = [event for event in stopped.events if event.kind == 'joint_limit']
+    assert any(event.details['joint'] == 'boom_joint' and event.details['limit'] == 'lower' for event in reached)
+
+
+def test_a_dropped_payload_is_back_after_a_reset(machine):
+    plant = Plant(machine, 'effort', 1e-3, 1e-3)
+    mass = plant.payload
+    plant.drop_time = 0.002
+    for _ in range(4):
+        plant.advance()
+    assert plant.payload == 0.0
+    plant.reset()
+    assert plant.payload == mass
+    plant.set_payload(1000.0)
+    plant.reset()
+    assert plant.payload == 1000.0
