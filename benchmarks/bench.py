@@ -39,8 +39,6 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, RigidBodyModel, Settings, System, initial_state
 
 REPORT = Path(__file__).resolve().parents[1] / 'build' / 'bench.json'
-MEASURES, CHAINS = Path(__file__).with_name('measures.py'), Path(__file__).with_name('chains.py')
-PLATFORM = Path(__file__).with_name('rolling_platform.py')
 URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')
 TASK = find_resource('config/tasks/pick_and_place_recovery.yaml')
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
@@ -56,7 +54,11 @@ LEAST_RATIO = {
     'truck_with_trailers': 1.0,
     'rolling_platform_call': 3.0,
     'rolling_platform_step': 3.0,
+    'torque_distribution': 5.0,
+    'omni_dynamics_3': 3.0,
+    'omni_dynamics_4': 3.0,
 }
+GREATEST_TIME = {'torque_distribution': 20.0}  # in the unit of the figure
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
 # both below GREATEST_ERROR and as accurate as each other; of the methods of solve_ivp LSODA is the fastest
 OUR_STEP = 0.1 / 64  # s, classical Runge-Kutta
@@ -270,14 +272,22 @@ def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> R
     return Result(other / ours, ours, other, 's', name, error, task.error(found[0]))
 
 
-def measures_batch(quick: bool) -> Result:
-    """All stability measures for a million states in one call, on all cores; beside it on one."""
-    environment = {key: value for key, value in os.environ.items() if key not in THREADS}
-    command = [sys.executable, str(MEASURES), '100000' if quick else '1000000']
+def figures_of(script: str, *arguments: str, free: bool = False) -> dict[str, Any]:
+    """Run one of the scripts beside this one, and return what it prints, as JSON. Raises ValueError where it fails.
+
+    `free`: it may use all threads.
+    """
+    environment = {key: value for key, value in os.environ.items() if not (free and key in THREADS)}
+    command = [sys.executable, str(Path(__file__).with_name(script)), *arguments]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if answer.returncode:
-        raise ValueError(f'{MEASURES.name} failed:\n{answer.stderr[-2000:]}')
-    found = json.loads(answer.stdout)
+        raise ValueError(f'{script} failed:\n{answer.stderr[-2000:]}')
+    return dict(json.loads(answer.stdout))
+
+
+def measures_batch(quick: bool) -> Result:
+    """All stability measures for a million states in one call, on all cores; beside it on one."""
+    found = figures_of('measures.py', '100000' if quick else '1000000', free=True)
     name = (
         f'ours on one core of {found["cores"]}; {len(found["measures"])} measures, {found["states"]} states in one call'
     )
@@ -286,16 +296,11 @@ def measures_batch(quick: bool) -> Result:
 
 def chains(quick: bool) -> dict[str, Result]:
     """Long chains against Pinocchio, how their time grows, and the truck with three trailers (yesiloglu-2007, C20)."""
-    command = [sys.executable, str(CHAINS), *(['--quick'] if quick else [])]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    if answer.returncode:
-        raise ValueError(f'{CHAINS.name} failed:\n{answer.stderr[-2000:]}')
-    found = json.loads(answer.stdout)
+    found = figures_of('chains.py', *(['--quick'] if quick else []))
     results = {}
     for n in ('100', '1000'):
-        ours, peer = found[n]['ours'], found[n]['peer']
         name = f'pinocchio.aba, the faster of its conventions; random revolute chains of {n} links, called from Python'
-        results[f'chain_forward_dynamics_{n}'] = Result(peer / ours, ours, peer, 'ns/link', name)
+        results[f'chain_forward_dynamics_{n}'] = against(found[n], 'peer', 'ns/link', name)
     name = f'the promised limit; lengths {", ".join(found["per_link_ns"])} links'
     results['chain_slope'] = Result(SLOPE_LIMIT / found['slope'], found['slope'], SLOPE_LIMIT, 'log/log', name)
     truck = found['trailers']
@@ -307,28 +312,34 @@ def chains(quick: bool) -> dict[str, Result]:
     return results
 
 
+def against(times: dict[str, float], peer: str, unit: str, name: str, ours: str = 'ours') -> Result:
+    """Return one of a script's times of ours beside the peer's."""
+    return Result(times[peer] / times[ours], times[ours], times[peer], unit, name)
+
+
 def rolling_platform(quick: bool) -> dict[str, Result]:
     """The platform with four driven and steered wheels against Pinocchio and MuJoCo (yesiloglu-2007, C15)."""
-    command = [sys.executable, str(PLATFORM), *(['--quick'] if quick else [])]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    if answer.returncode:
-        raise ValueError(f'{PLATFORM.name} failed:\n{answer.stderr[-2000:]}')
-    found = json.loads(answer.stdout)
-    call = Result(
-        found['pinocchio'] / found['ours'],
-        found['ours'],
-        found['pinocchio'],
-        'us/call',
-        'pinocchio.constraintDynamics, a 3-D contact a wheel, called from Python',
-    )
-    step = Result(
-        found['mujoco_step'] / found['our_step'],
-        found['our_step'],
-        found['mujoco_step'],
-        'us/step',
-        'mujoco.mj_step, RK4, elliptic cones, one contact a wheel',
-    )
-    return {'rolling_platform_call': call, 'rolling_platform_step': step}
+    found = figures_of('rolling_platform.py', *(['--quick'] if quick else []))
+    name = 'pinocchio.constraintDynamics, a 3-D contact a wheel, called from Python'
+    step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel'
+    return {
+        'rolling_platform_call': against(found, 'pinocchio', 'us/call', name),
+        'rolling_platform_step': against(found, 'mujoco_step', 'us/step', step, 'our_step'),
+    }
+
+
+def omni(quick: bool) -> dict[str, Result]:
+    """Torques of six limited drives, and vehicles on omnidirectional wheels against Pinocchio (saha-1991)."""
+    found = figures_of('omni.py', *(['--quick'] if quick else []))
+    torques = found['torques']
+    which = f'six drives, two limited, {torques["instants"]} instants of a path, at a limit in {torques["bound"]}'
+    name = 'pinocchio.constraintDynamics, hub, roller and a 3-D contact a wheel, the faster of two proximal settings'
+    return {
+        'torque_distribution': against(torques, 'osqp', 'us/call', f'OSQP, set up once, eps 1e-5; {which}'),
+        'torque_distribution_qp': against(torques, 'quadprog', 'us/call', f'quadprog, arrays made once; {which}'),
+        'omni_dynamics_3': against(found['three'], 'pinocchio', 'us/call', f'{name}; three wheels'),
+        'omni_dynamics_4': against(found['four'], 'pinocchio', 'us/call', f'{name}; four wheels'),
+    }
 
 
 def first_message(node: str, topic: str, kind: str) -> float:
@@ -392,6 +403,11 @@ def misses(results: dict[str, Result]) -> list[str]:
         for name, bar in LEAST_RATIO.items()
         if not results[name].ratio >= bar
     ]
+    found += [
+        f'{name}: {results[name].ours:.3g} {results[name].unit}, promised {limit:g}'
+        for name, limit in GREATEST_TIME.items()
+        if not results[name].ours < limit
+    ]
     for name, result in results.items():
         for who, error in (('', result.error_rad), ('the peer: ', result.peer_error_rad)):
             if error is not None and not error < GREATEST_ERROR:
@@ -451,6 +467,7 @@ def main(arguments: list[str] | None = None) -> int:
         results['task_against_scipy'] = task_against_scipy(task, rounds, console.print)
         results.update(chains(options.quick))
         results.update(rolling_platform(options.quick))
+        results.update(omni(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.timing import best_of
 from dyn_nodes.multibody.chain import LinkArrays
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -108,18 +109,6 @@ def lean_data(pin: Any, model: Any) -> Any:
     return data
 
 
-def best_of(measured: list[Callable[[], Any]], calls: int, rounds: int) -> list[float]:
-    """Return the best time of a call of each, s, of slices measured in turns."""
-    best = [np.inf] * len(measured)
-    for _ in range(rounds):
-        for k, function in enumerate(measured):
-            begin = time.perf_counter()
-            for _ in range(calls):
-                function()
-            best[k] = min(best[k], (time.perf_counter() - begin) / calls)
-    return best
-
-
 def states(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return random positions, velocities and efforts."""
     rng = np.random.default_rng(n)
@@ -151,19 +140,15 @@ def against_peer(n: int, seed: int, rounds: int) -> dict[str, float]:
         lean = lean_data(peer.pin, peer.model)
         if not np.array_equal(aba(peer.model, lean, q, v, tau, convention.WORLD), expected):
             raise ValueError('Pinocchio on the small data is not Pinocchio')
-    best = best_of([ours, *theirs], max(1, 4000 // n), rounds)
-    return {'ours': 1e9 * best[0] / n, 'peer': 1e9 * min(best[1:]) / n}
+    best = best_of([ours, *theirs], rounds)
+    return {'ours': 1e3 * best[0] / n, 'peer': 1e3 * min(best[1:]) / n}
 
 
 def slope(rounds: int) -> tuple[float, dict[int, float]]:
     """Return the log-log slope of the time of a call over the lengths, and the times of a link, ns."""
-    calls = [our_call(LinkArrays(**random_chain(n, 0))) for n in SIZES]
-    best = [np.inf] * len(SIZES)
-    for _ in range(rounds):
-        for k, (n, call) in enumerate(zip(SIZES, calls)):
-            best[k] = min(best[k], best_of([call], max(1, 4000 // n), 1)[0])
+    best = best_of([our_call(LinkArrays(**random_chain(n, 0))) for n in SIZES], rounds)
     fitted = float(np.polyfit(np.log(SIZES), np.log(best), 1)[0])
-    return fitted, {n: 1e9 * seconds / n for n, seconds in zip(SIZES, best)}
+    return fitted, {n: 1e3 * time_us / n for n, time_us in zip(SIZES, best)}
 
 
 def trailers() -> dict[str, float]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.timing import best_of
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.minimal import MinimalSystem
 from dyn_nodes.studies.yesiloglu_2007.wheeled import CORNERS, platform
@@ -88,23 +88,6 @@ def mujoco_model() -> Any:
         '<geom type="plane" size="50 50 1"/><body pos="0 0 0.25"><freejoint/>'
         f'<inertial pos="0 0 0" mass="80" diaginertia="4 2.5 6"/>{legs}</body></worldbody></mujoco>'
     )
-
-
-def best_of(measured: list[Callable[[], Any]], rounds: int, slice_us: float = 500.0) -> list[float]:
-    """Return the best time of a call of each, us, of slices measured in turns.
-
-    Slices are equally long, and shorter than the operating system's: on a busy machine a long one never runs through.
-    """
-    best = [np.inf] * len(measured)
-    calls = [1] * len(measured)
-    for _ in range(rounds):
-        for k, function in enumerate(measured):
-            begin = time.perf_counter()
-            for _ in range(calls[k]):
-                function()
-            best[k] = min(best[k], 1e6 * (time.perf_counter() - begin) / calls[k])
-            calls[k] = max(1, int(slice_us / best[k]))
-    return best
 
 
 def compare(rounds: int) -> dict[str, float]:
