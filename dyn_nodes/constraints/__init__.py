@@ -2,6 +2,7 @@
 
 A constraint gives its rows (`Rows`), `ConstraintBlocks` traces a tree with its constraints and forces,
 `constrained_dynamics` solves it, `analyse` counts it, `assemble` and `projected_velocity` make initial states.
+`natural_orthogonal_complement` is a formulation of its own, by twists; `witnesses` holds others, for checks.
 """
 
 from dyn_nodes.constraints.analysis import Analysis, analyse, arm_class
@@ -18,7 +19,12 @@ from dyn_nodes.constraints.errors import (
 from dyn_nodes.constraints.flexible import FlexibleSolution, flexible_dynamics
 from dyn_nodes.constraints.joints import Coupling, Lock, Prescribed
 from dyn_nodes.constraints.loops import Distance, Loop, axes_along, world_frame
+from dyn_nodes.constraints.minimal_equations import MinimalEquations
+from dyn_nodes.constraints.natural_complement import NaturalOrthogonalComplement, natural_orthogonal_complement
 from dyn_nodes.constraints.observer import ForceObserver, Forces
+from dyn_nodes.constraints.pair_graph import PairGraph, system_loops
+from dyn_nodes.constraints.pair_wrenches import ConstraintWrenches
+from dyn_nodes.constraints.rollers import RollerWheel
 from dyn_nodes.constraints.rolling import RollingArm, RollingWheel
 from dyn_nodes.constraints.rows import Constraint, Rows
 from dyn_nodes.constraints.solve import METHODS, Method, Solution, constrained_dynamics, free_acceleration
@@ -31,6 +37,7 @@ __all__ = [
     'Constraint',
     'ConstraintBlocks',
     'ConstraintError',
+    'ConstraintWrenches',
     'ContradictoryConstraintsError',
     'Coupling',
     'Distance',
@@ -41,8 +48,12 @@ __all__ = [
     'Loop',
     'Method',
     'MethodError',
+    'MinimalEquations',
+    'NaturalOrthogonalComplement',
+    'PairGraph',
     'Prescribed',
     'PseudoJoints',
+    'RollerWheel',
     'RollingArm',
     'RollingWheel',
     'Rows',
@@ -58,7 +69,9 @@ __all__ = [
     'free_acceleration',
     'hold_pseudo_joints',
     'moved',
+    'natural_orthogonal_complement',
     'projected_velocity',
     'subspace_dynamics',
+    'system_loops',
     'world_frame',
 ]

@@ -156,30 +156,13 @@ class MassCentreTwists:
             blocks.append(block)
         return ca.densify(ca.diagcat(*blocks)) if blocks else ca.SX(0, 0)
 
-    @cached_property
+    @property
     def rates_per_twist(self) -> Expression:
-        """(nv, 6 r) joint rates from the twists of the bodies on both sides: a left inverse of `per_rate`."""
-        result = ca.SX(self.state.tree.nv, 6 * len(self.state.tree.bodies))
-        for index, body in enumerate(self.state.tree.bodies):
-            own = slice(6 * index, 6 * index + 6)
-            if body.kind == 'free':
-                R = self.state.poses[index].R
-                result[body.v : body.v + 6, own] = ca.mtimes(ca.diagcat(R, R).T, self.origins_per_twist[own, own])
-                continue
-            axis, zero = self.joint_axis(body, index), ca.SX(1, 3)
-            spin = ca.horzcat(axis.T, zero)
-            slide = ca.horzcat(zero, axis.T)
-            result[body.v, own] = spin if body.kind == 'revolute' else slide
-            if body.parent < 0:
-                continue
-            above = slice(6 * body.parent, 6 * body.parent + 6)
-            if body.kind == 'revolute':
-                result[body.v, above] = -spin
-            else:
-                # e . (dc - dc_parent - omega_parent x rho)
-                rho = self.centre_position(index) - self.centre_position(body.parent)
-                result[body.v, above] = -ca.horzcat(cross(rho, axis).T, axis.T)
-        return ca.densify(result)
+        """(nv, 6 r) joint rates from the twists of the bodies on both sides: a left inverse of `per_rate`.
+
+        It is dual to the efforts: what holds a joint's rate acts where the joint's effort acts.
+        """
+        return self.per_effort.T
 
     def centre_position(self, index: int) -> Expression:
         """Return the mass centre (3,) of a body in the world, m."""

@@ -1,0 +1,359 @@
+"""The natural orthogonal complement: its identities, loops, choices, wrenches and refusals (saha-1991, ch. 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_systems import pose_of, random_system
+from vehicle_states import VEHICLES, random_states
+
+from dyn_nodes.constraints import (
+    ConstraintBlocks,
+    ContradictoryConstraintsError,
+    ForceObserver,
+    Lock,
+    Loop,
+    MethodError,
+    Prescribed,
+    SingularMotionError,
+    analyse,
+    constrained_dynamics,
+    natural_orthogonal_complement,
+    projected_velocity,
+    system_loops,
+    world_frame,
+)
+from dyn_nodes.constraints.wheeled_vehicles import axle_vehicle, caster_vehicle, omni_vehicle, rolling_disk
+from dyn_nodes.multibody import TreeBuilder
+from dyn_nodes.multibody.differential_drive import CasterVehicle, DrivenAxle
+from dyn_nodes.multibody.omni_vehicle import OmniVehicle
+from dyn_nodes.multibody.rolling_disk import RollingDisk
+from dyn_nodes.studies.saha_1991.machines import vehicle
+from dyn_nodes.studies.yesiloglu_2007 import models
+
+Z = (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_random_loops_accelerate_as_the_engine_says_and_carry_what_the_observer_says(seed):
+    """Free bodies, branches, sliders, springs, grasps, a rod and a gear."""
+    system, q, v, tau = random_system(seed)
+    here = natural_orthogonal_complement(system).at(q, v)
+    reference = constrained_dynamics(system, q, v, tau, method='saddle')
+    assert here.v == pytest.approx(v, abs=1e-11)
+    size = np.abs(reference.acceleration).max()
+    assert np.abs(here.accelerations(tau) - reference.acceleration).max() < 1e-10 * size
+    found = here.wrenches(tau)
+    assert np.array_equal(found.unique, reference.unique)
+    same = np.abs(found.multipliers - reference.multipliers)[found.unique]
+    assert same.max(initial=0.0) < 1e-9 * np.abs(reference.multipliers).max()
+    observed = ForceObserver(system).forces(q, v, here.accelerations(tau), found.multipliers, tau)
+    bodies = system.tree.bodies
+    for index, body in enumerate(bodies):
+        if body.kind == 'free':
+            continue
+        R, _ = pose_of(system.tree, q, index)
+        theirs, ours = observed.wrench(body.name), found.pairs[body.name]
+        arm, axis = R @ body.com, R @ body.axis
+        at_origin = np.r_[ours[:3] + np.cross(arm, ours[3:]), ours[3:]]
+        # the observer counts the joint's own effort in: along its freedom they may differ
+        size = np.abs(theirs).max()
+        turn, push = theirs[:3] - at_origin[:3], theirs[3:] - at_origin[3:]
+        free, held = (turn, push) if body.kind == 'revolute' else (push, turn)
+        assert np.abs(held).max() < 1e-9 * size
+        assert np.abs(np.cross(free, axis)).max() < 1e-9 * size
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_identities_of_the_complement_hold_for_random_systems(seed):
+    system, q, v, _ = random_system(40 + seed)
+    formulation = natural_orthogonal_complement(system)
+    here = formulation.at(q, v)
+    check_identities(formulation, here)
+
+
+@pytest.mark.parametrize('name', VEHICLES)
+def test_identities_of_the_complement_hold_for_the_vehicles(name):
+    own = VEHICLES[name]()
+    formulation = natural_orthogonal_complement(own.blocks, prefer=own.actuated)
+    for q, v, _ in random_states(own, 5, 3):
+        check_identities(formulation, formulation.at(q, v))
+
+
+def check_identities(formulation, here):
+    A = np.vstack(formulation.twist_rows(here.q))
+    size = np.abs(A).max() * np.abs(here.T).max()
+    parts, rates = here.parts, here.independent_rates
+    assert np.abs(A @ here.T).max() < 1e-12 * size
+    assert A.shape[1] - np.linalg.matrix_rank(A, tol=1e-9 * np.abs(A).max()) == here.T.shape[1]
+    assert here.T @ rates == pytest.approx(here.twists, abs=1e-11 * np.abs(here.T).max())
+    assert np.linalg.eigvalsh(here.inertia).min() > 0
+    assert here.inertia == pytest.approx(here.inertia.T, rel=1e-12)
+    # the power of the convective terms is that of the changing inertia: no work is done by them
+    inertia_rate = (
+        here.T.T @ parts.M @ here.T_rate + here.T_rate.T @ parts.M @ here.T + here.T.T @ parts.M_rate @ here.T
+    )
+    power = 0.5 * rates @ inertia_rate @ rates + rates @ here.convective @ rates
+    assert abs(power) < 1e-11 * np.abs(here.inertia).max() * max(1.0, np.abs(rates).max() ** 3)
+    # rates of T by differentiation against rates of twists by recursion: nothing is left for still constraints
+    assert np.abs(here.driven).max() < 1e-11 * max(1.0, float(np.abs(here.convective @ rates).max()))
+    assert parts.tree.T @ parts.per_effort == pytest.approx(np.eye(len(here.v)), abs=1e-12)
+
+
+def test_the_rate_of_the_complement_is_its_derivative_along_the_motion():
+    own = caster_vehicle()
+    formulation = natural_orthogonal_complement(own.blocks, own.actuated)
+    (q, v, _), step = next(random_states(own, 1, 8)), 1e-6
+    here = formulation.at(q, v)
+    forth, back = (formulation.at(q + side * step * here.v, v) for side in (1, -1))
+    assert (forth.T - back.T) / (2 * step) == pytest.approx(here.T_rate, abs=1e-6)
+    assert (forth.N - back.N) / (2 * step) == pytest.approx(here.N_rate, abs=1e-6)
+
+
+@pytest.mark.parametrize('name', VEHICLES)
+def test_inverse_dynamics_gives_back_the_efforts(name):
+    own = VEHICLES[name]()
+    formulation = natural_orthogonal_complement(own.blocks, own.independent)
+    for q, v, tau in random_states(own, 3, 11):
+        here = formulation.at(q, v)
+        found = here.inverse_dynamics(here.minimal_accelerations(tau))
+        assert found == pytest.approx(here.efforts(tau), rel=1e-9, abs=1e-9 * np.abs(tau).max())
+
+
+# --- the closed forms of the source ------------------------------------------------------------------------------
+
+
+@pytest.mark.pins('saha-1991/6.1/structure')
+def test_the_axle_has_the_inertia_of_the_source_and_no_convective_terms():
+    own, plane = axle_vehicle(), DrivenAxle()
+    formulation = natural_orthogonal_complement(own.blocks, ('left', 'right'))
+    for q, v, _ in random_states(own, 5, 1):
+        here = formulation.at(q, v)
+        assert here.inertia == pytest.approx(plane.inertia, rel=1e-12)
+        assert here.convective == pytest.approx(np.zeros((2, 2)), abs=1e-15)
+        assert here.gravity == pytest.approx(np.zeros(2), abs=1e-12)
+
+
+@pytest.mark.pins('saha-1991/6.1/structure')
+def test_without_the_row_against_pitching_the_axle_is_free_to_pitch():
+    own = axle_vehicle()
+    open_axle = ConstraintBlocks(own.blocks.tree, own.blocks.constraints[:2], gravity=(0.0, 0.0, -9.81))
+    formulation = natural_orthogonal_complement(open_axle)
+    assert formulation.mobility(own.rest) == 3
+    with pytest.raises(SingularMotionError, match='pitch'):
+        formulation.at(own.rest, np.zeros(8))
+
+
+@pytest.mark.pins('saha-1991/6.3/matrices')
+def test_the_caster_vehicle_has_the_matrices_of_the_source():
+    plane, own = CasterVehicle(), caster_vehicle()
+    formulation = natural_orthogonal_complement(own.blocks, ('left', 'right'))
+    drives = [own.blocks.tree.velocity_index(name) for name in ('left', 'right')]
+    rng = np.random.default_rng(4)
+    for fork in (0.0, 0.3, 0.7, 1.1, -2.5):
+        q = own.position({'fork': fork, 'yaw': 0.4, 'left': 1.0})
+        v = np.zeros(own.blocks.tree.nv)
+        v[drives] = rng.normal(size=2) * 4
+        here = formulation.at(q, v)
+        dependent = [own.blocks.tree.velocity_index(name) for name in ('caster', 'fork', 'yaw')]
+        assert here.N[dependent] == pytest.approx(plane.dependent(fork), abs=1e-12)
+        assert here.inertia == pytest.approx(plane.inertia(fork), abs=1e-14)
+        assert here.convective @ v[drives] == pytest.approx(plane.coupling(fork, v[drives]) @ v[drives], abs=1e-13)
+    v[drives] = -3.0, -4.5
+    found = formulation.at(own.position({'fork': 0.3}), v).minimal_accelerations(own.motors([0.02, -0.05]))
+    assert found == pytest.approx([0.21777221, -1.16195758], abs=1e-8)
+
+
+@pytest.mark.pins('saha-1991/6.4/multiplier_model')
+@pytest.mark.parametrize('count', [3, 4, 6])
+def test_vehicles_with_rollers_accelerate_as_in_the_plane(count):
+    plane = vehicle(count)
+    own = omni_vehicle(plane)
+    formulation = natural_orthogonal_complement(own.blocks, ('x', 'y', 'yaw'))
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        q, twist, torques = own.random_position(rng), rng.normal(size=3), rng.normal(size=count)
+        yaw = q[3]
+        turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+        v = np.zeros(own.blocks.tree.nv)
+        v[3], v[:2] = twist[0], turn @ twist[1:]
+        here = formulation.at(q, v)
+        assert here.v[6:] == pytest.approx(plane.L @ twist, abs=1e-12)
+        rate = plane.twist_rate(twist, torques)
+        a = here.accelerations(own.motors(torques))
+        inertial = rate[1:] + twist[0] * np.array([-twist[2], twist[1]])
+        assert np.r_[a[3], turn.T @ a[:2]] == pytest.approx(np.r_[rate[0], inertial], abs=1e-11)
+
+
+@pytest.mark.pins('saha-1991/6.7/multiplier_model')
+def test_the_disk_accelerates_as_its_euler_equations_say():
+    own = rolling_disk()
+    formulation = natural_orthogonal_complement(own.blocks, ('heading', 'tilt', 'spin'))
+    v = np.zeros(6)
+    v[3:] = 2.0, 0.5, -3.0
+    a = formulation.at(own.position({'tilt': 0.3, 'heading': 0.7}), v).accelerations(np.zeros(6))
+    assert a[[4, 3, 5]] == pytest.approx([40.63571386, 3.1402548, -2.52023623], abs=1e-8)
+    steady = RollingDisk().steady_state(9.6, -9.1)
+    v[3:] = 9.6, 0.0, -9.1
+    a = formulation.at(own.position({'tilt': steady[0]}), v).accelerations(np.zeros(6))
+    assert a[3:] == pytest.approx(np.zeros(3), abs=1e-9)
+
+
+# --- wrenches ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.pins('saha-1991/6.2/energy')
+def test_only_the_sum_of_the_axles_lateral_forces_is_determined():
+    """On the circle of 5 m at 30 s: the wheels are pulled towards the centre with 0.771063 N together."""
+    own, plane = axle_vehicle(), DrivenAxle()
+    formulation = natural_orthogonal_complement(own.blocks, ('left', 'right'))
+    psi_rate = 0.19634954084936207
+    v = np.zeros(8)
+    v[6:] = plane.rates([psi_rate], [5 * psi_rate])[0]
+    wrenches = formulation.at(own.rest, v).wrenches(np.zeros(8))
+    forces, names = wrenches.forces, list(own.blocks.row_names)
+    # the lateral direction of a wheel is its axle, +x
+    assert forces['left_ground'][1] + forces['right_ground'][1] == pytest.approx(-0.771063, abs=1e-6)
+    for row, unique in (('left_ground/lateral', False), ('left_ground/travel', True), ('left_ground/normal', True)):
+        assert wrenches.unique[names.index(row)] == unique
+    weight = 2 * plane.wheel_mass * 9.81
+    assert forces['left_ground'][2] + forces['right_ground'][2] == pytest.approx(weight, rel=1e-12)
+    assert wrenches.left_over < 1e-12
+
+
+def test_the_weight_of_the_caster_vehicle_stands_on_its_wheels():
+    own, plane = caster_vehicle(), CasterVehicle()
+    wrenches = natural_orthogonal_complement(own.blocks).at(own.rest, np.zeros(10)).wrenches(np.zeros(10))
+    loads = {name: wrenches.forces[f'{name}_ground'][2] for name in ('left', 'right', 'caster')}
+    assert sum(loads.values()) == pytest.approx((plane.mass + 3 * plane.wheel_mass) * 9.81, rel=1e-12)
+    share = plane.ahead / (plane.ahead + plane.pivot - plane.offset)
+    assert loads['caster'] == pytest.approx(9.81 * (plane.wheel_mass + plane.mass * share), rel=1e-10)
+    # the caster's pivot carries what stands on the caster wheel, less the wheel's own weight
+    assert wrenches.pairs['fork'][5] == pytest.approx(-9.81 * plane.mass * share, rel=1e-10)
+    assert all(wrenches.pairs_unique['fork'])
+
+
+def test_four_wheels_do_not_determine_their_loads_but_their_sum():
+    own = omni_vehicle(vehicle(4))
+    wrenches = natural_orthogonal_complement(own.blocks).at(own.rest, np.zeros(10)).wrenches(np.zeros(10))
+    normals = [wrenches.forces[f'wheel_{k}_ground'][1] for k in range(1, 5)]
+    names = list(own.blocks.row_names)
+    assert sum(normals) == pytest.approx(45 * 9.81, rel=1e-12)
+    assert not wrenches.unique[names.index('wheel_1_ground/normal')]
+
+
+# --- loops and choices -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.pins('saha-1991/6.1/structure')
+def test_the_caster_vehicle_as_a_free_platform_has_two_loops():
+    own = caster_vehicle(base='free')
+    loops = system_loops(own.blocks)
+    assert len(loops) == 2
+    assert all('ground' in loop for loop in loops)
+
+
+def test_actuated_rates_are_chosen_where_they_can_be_independent():
+    own = caster_vehicle()
+    for q, _, _ in random_states(own, 10, 2):
+        partition = natural_orthogonal_complement(own.blocks, prefer=own.actuated).partition(q)
+        assert [own.blocks.tree.velocity_names[k] for k in partition.independent] == ['left', 'right']
+    four = omni_vehicle(vehicle(4))
+    names = four.blocks.tree.velocity_names
+    chosen = natural_orthogonal_complement(four.blocks, prefer=four.actuated).partition(four.rest).independent
+    assert {names[k] for k in chosen} < set(four.actuated)
+
+
+def test_the_choice_by_pivoting_is_well_conditioned_where_a_named_one_is_not():
+    """Yaw and fork of the caster vehicle: the fork's rate says nothing of the speed when the caster trails."""
+    own = caster_vehicle()
+    straight = own.position({'fork': 1e-3})
+    automatic = natural_orthogonal_complement(own.blocks).partition(straight)
+    named = natural_orthogonal_complement(own.blocks, ('yaw', 'fork')).partition(straight)
+    assert automatic.condition < 20 < 1000 < named.condition
+    with pytest.raises(MethodError, match=r'velocities yaw, fork do not determine the others here: .*caster can still'):
+        natural_orthogonal_complement(own.blocks, ('yaw', 'fork')).partition(own.position({'fork': 0.0}))
+
+
+def test_a_choice_of_the_wrong_size_is_refused():
+    own = caster_vehicle()
+    with pytest.raises(MethodError, match='expected 2 independent velocities, as many as the mobility, found left'):
+        natural_orthogonal_complement(own.blocks, ('left',)).at(own.rest, np.zeros(10))
+    with pytest.raises(KeyError, match="unknown velocity 'lift'; known: x, y, z"):
+        natural_orthogonal_complement(own.blocks, ('lift',))
+    with pytest.raises(ValueError, match='expected v of 10 numbers'):
+        natural_orthogonal_complement(own.blocks).at(own.rest, np.zeros(3))
+
+
+def test_the_four_bar_keeps_one_motion_of_its_dependent_rows():
+    model = models.four_bar(planar=False)
+    system = model.blocks()
+    formulation = natural_orthogonal_complement(system)
+    assert formulation.mobility(model.q) == analyse(system, model.q).mobility == 1
+    tau = np.zeros(model.tree.nv)
+    tau[0] = 4.0
+    v = projected_velocity(system, model.q, np.ones(model.tree.nv))
+    here = formulation.at(model.q, v)
+    expected = constrained_dynamics(system, model.q, v, tau, method='saddle').acceleration
+    assert here.accelerations(tau) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_a_prescribed_motion_drives_what_hangs_on_it():
+    builder = TreeBuilder()
+    arm = builder.add_joint('drive', -1, 'revolute', Z, mass=1.0, com=(0.3, 0, 0), inertia=0.02 * np.eye(3))
+    builder.add_joint('free', arm, 'revolute', Z, p=(0.6, 0, 0), mass=0.7, com=(0.2, 0.1, 0), inertia=0.01 * np.eye(3))
+    driven = Prescribed(Lock('servo', 'drive'), lambda t: 0.3 * t + 0.5 * t**2)
+    system = ConstraintBlocks(builder.build(), [driven])
+    p = {'time': 0.4}
+    q, v = np.array([0.3 * 0.4 + 0.5 * 0.16, 0.8]), np.array([0.7, -0.4])
+    here = natural_orthogonal_complement(system).at(q, v, p)
+    expected = constrained_dynamics(system, q, v, np.zeros(2), p)
+    assert here.independent == ('free',)
+    assert here.accelerations(np.zeros(2)) == pytest.approx(expected.acceleration, abs=1e-12)
+    assert here.wrenches(np.zeros(2)).multipliers == pytest.approx(expected.multipliers, abs=1e-12)
+
+
+def test_rows_that_contradict_each_other_are_refused():
+    builder = TreeBuilder()
+    builder.add_joint('slide', -1, 'prismatic', (1, 0, 0), mass=1.0)
+    tree = builder.build()
+    locks = [Prescribed(Lock('one', 'slide')), Prescribed(Lock('two', 'slide'))]
+    system = ConstraintBlocks(tree, locks)
+    with pytest.raises(ContradictoryConstraintsError, match=r'row (one|two)/position depends on others'):
+        natural_orthogonal_complement(system).at([0.0], [0.0], {'one/acceleration': 1.0})
+
+
+def test_without_constraints_all_rates_are_independent_and_held_bodies_have_none():
+    builder = TreeBuilder()
+    builder.add_joint('slide', -1, 'prismatic', (1, 0, 0), mass=2.0)
+    tree = builder.build()
+    loose = natural_orthogonal_complement(ConstraintBlocks(tree, [], gravity=(0.5, 0, 0))).at([0.1], [0.3])
+    assert loose.accelerations([3.0]) == pytest.approx([2.0])
+    held = ConstraintBlocks(tree, [Loop.frame('weld', tree.frame('slide'), world_frame())], gravity=(0.5, 0, 0))
+    fixed = natural_orthogonal_complement(held).at([0.0], [0.0])
+    assert fixed.T.shape == (6, 0)
+    assert fixed.accelerations([3.0]) == pytest.approx([0.0])
+    assert fixed.wrenches([3.0]).forces['weld'][3] == pytest.approx(-4.0)
+
+
+def test_an_arm_on_rollers_moves_as_the_engine_says():
+    """A platform on four Mecanum wheels with two joints of an arm on it, as one free body."""
+    plane = OmniVehicle(vehicle(4).wheels, 37.0, 1.6033)
+    base = omni_vehicle(plane, base='free')
+    own = base.blocks
+    builder = TreeBuilder()
+    platform = builder.add_free('platform', 37.0, inertia=1.6033 * np.eye(3))
+    for body in own.tree.bodies[1:]:
+        builder.add_joint(body.name, platform, 'revolute', body.axis, p=body.p0, mass=body.mass, inertia=body.inertia)
+    shoulder = builder.add_joint('shoulder', platform, 'revolute', Z, p=(0.1, 0, 0.2), mass=3.0, com=(0.2, 0, 0))
+    builder.add_joint('elbow', shoulder, 'revolute', (0, 1, 0), p=(0.4, 0, 0), mass=2.0, com=(0.2, 0, 0.1))
+    system = ConstraintBlocks(builder.build(), own.constraints, gravity=(0, 0, -9.81))
+    rng = np.random.default_rng(0)
+    q = system.tree.neutral
+    q[2], q[-2:] = 0.1, (0.4, -0.7)
+    v = projected_velocity(system, q, rng.normal(size=system.tree.nv))
+    tau = rng.normal(size=system.tree.nv)
+    here = natural_orthogonal_complement(system).at(q, v)
+    expected = constrained_dynamics(system, q, v, tau, method='saddle')
+    assert len(here.independent) == 5
+    assert np.abs(here.accelerations(tau) - expected.acceleration).max() < 1e-10 * np.abs(expected.acceleration).max()
