@@ -5,8 +5,8 @@
 Prints JSON, in us. `bench.py` runs it.
 
 Torques: the vehicle with six wheels on path 3 of saha-1991, wheel 2 limited to 0.01 and wheel 6 to 0.025 N m; the
-wrenches of 64 instants one after the other, a call each from Python: `TorqueDistribution` against OSQP (set up once, bounds
-updated, warm start) and quadprog. Dynamics: the same vehicles in space on the ground, `MinimalSystem` against
+wrenches of 64 instants one after the other, a call each from Python: `TorqueDistribution` against OSQP (set up once,
+bounds updated, warm start) and quadprog. Dynamics: the same vehicles in space on the ground, `MinimalSystem` against
 `pinocchio.constraintDynamics`, where a wheel is a hub, a roller at its foot and a 3-D contact. Answers first agree.
 """
 
@@ -59,7 +59,7 @@ def osqp_solver(L: np.ndarray, limit: np.ndarray) -> Callable[[np.ndarray], np.n
     def solve(wrench: np.ndarray) -> np.ndarray:
         lower[:m] = upper[:m] = wrench
         solver.update(l=lower, u=upper)
-        return np.asarray(solver.solve().x)
+        return np.asarray(solver.solve(raise_error=True).x)
 
     return solve
 
