@@ -1,4 +1,4 @@
-"""`dyn-nodes attach`: one URDF of two, an arm on a platform."""
+"""`dyn-nodes attach`: one URDF of two, an arm on a platform, and one machine YAML of theirs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.attach_config import joined_config
 
 if TYPE_CHECKING:
     from dyn_nodes.model import Machine
@@ -23,7 +24,9 @@ def add_parser(subparsers: Subparsers) -> None:
         'attach',
         'Write one URDF of two: an arm fixed to a link of a platform.',
         'dyn-nodes attach platform.urdf ur10.urdf --to mount --prefix ur10_ -o ur10_on_platform.urdf\n'
-        'dyn-nodes attach truck.urdf crane.urdf --to bed --xyz -1.2 0 0.9 --rpy 0 0 3.1416 -o loader.urdf',
+        'dyn-nodes attach truck.urdf crane.urdf --to bed --xyz -1.2 0 0.9 --rpy 0 0 3.1416 -o loader.urdf\n'
+        'dyn-nodes attach agv.urdf arm.urdf --to base_link --prefix arm_ -o both.urdf --config agv.yaml '
+        '--arm-config arm.yaml --output-config both.yaml',
     )
     parser.add_argument('platform', metavar='PLATFORM', type=Path, help='URDF or xacro file')
     parser.add_argument('arm', metavar='ARM', type=Path, help='URDF or xacro file')
@@ -35,41 +38,70 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--prefix', default='', help="put before every name of the arm's links and joints")
     parser.add_argument('--name', help='of the new machine (default: PLATFORM_with_ARM)')
     parser.add_argument('-o', '--output', metavar='URDF', required=True, help='file to write; - for standard output')
+    parser.add_argument('--config', metavar='YAML', type=Path, help='machine YAML of the platform')
+    parser.add_argument('--arm-config', metavar='YAML', type=Path, help='machine YAML of the arm')
+    parser.add_argument('--output-config', metavar='YAML', type=Path, help='machine YAML to write, of both')
     parser.add_argument('--force', action='store_true', help='write over a file that is there')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the URDF; 1 where one of the two has faults, which are printed.
+    """Write the URDF, and the machine YAML if one is wanted; 1 where one of the two has faults, which are printed.
 
     Raises:
         CommandError: an unknown link, equal names, an output that can't be written or is there already.
     """
-    if args.output != '-' and Path(args.output).exists() and not args.force:
-        raise CommandError(f'{args.output} is there already; --force writes over it')
-    platform, arm = _read(args.platform), _read(args.arm)
+    _check_outputs(args)
+    platform, arm = _read(args.platform, args.config), _read(args.arm, args.arm_config)
     if platform is None or arm is None:
         print('no URDF was written: there are faults', file=sys.stderr)
         return 1
     text, left_out = _joined(platform, arm, args)
+    config = None
+    if args.output_config is not None:
+        config = joined_config(
+            args.config, args.arm_config, _name(platform, arm, args), args.prefix, platform.base.link
+        )
     if args.output == '-':
         print(text, end='')
         return 0
-    try:
-        Path(args.output).write_text(text, encoding='utf-8')
-    except OSError as error:
-        raise CommandError(f'{args.output} cannot be written: {error.strerror}') from None
+    _write(Path(args.output), text)
     print(
         f'{args.output}: {arm.name} on link {args.to} of {platform.name}, {len(platform.links) + len(arm.links)} links'
     )
     if left_out:
         print(f'  left out, of the arm: {", ".join(f"<{tag}>" for tag in left_out)}')
+    if config is not None:
+        _write(args.output_config, config)
+        print(f'{args.output_config}: dyn-nodes check {args.output} --config {args.output_config}')
     return 0
 
 
-def _read(path: Path) -> Machine | None:
+def _check_outputs(args: argparse.Namespace) -> None:
+    """Refuse what can't be before anything is read."""
+    if args.output_config is None and (args.config or args.arm_config):
+        raise CommandError('--config and --arm-config are put together into --output-config: where to?')
+    if args.output_config is not None and (args.output == '-' or not (args.config or args.arm_config)):
+        raise CommandError('--output-config: expected -o with a file, and --config, --arm-config or both')
+    for path in (None if args.output == '-' else Path(args.output), args.output_config):
+        if path is not None and path.exists() and not args.force:
+            raise CommandError(f'{path} is there already; --force writes over it')
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise CommandError(f'{path} cannot be written: {error.strerror}') from None
+
+
+def _name(platform: Machine, arm: Machine, args: argparse.Namespace) -> str:
+    return args.name or f'{platform.name}_with_{arm.name}'
+
+
+def _read(path: Path, config: Path | None) -> Machine | None:
     from dyn_nodes.model import load_machine_report
 
-    report = load_machine_report(path, massless_joints=True)
+    report = load_machine_report(path, config, massless_joints=True)
     for problem in report.problems:
         print(problem, file=sys.stderr)
     return report.machine
@@ -89,7 +121,7 @@ def _joined(platform: Machine, arm: Machine, args: argparse.Namespace) -> tuple[
     if both:
         raise CommandError(f'both have {", ".join(sorted(both))}; --prefix {arm.name}_ gives the arm names of its own')
     root = etree.fromstring(platform.urdf.encode('utf-8'))
-    root.set('name', args.name or f'{platform.name}_with_{arm.name}')
+    root.set('name', _name(platform, arm, args))
     guest = etree.fromstring(arm.urdf.encode('utf-8'))
     _rename(guest, args.prefix)
     _point_at_meshes(root, args.platform)
@@ -105,7 +137,8 @@ def _joined(platform: Machine, arm: Machine, args: argparse.Namespace) -> tuple[
         elif isinstance(element.tag, str) and element.tag not in left_out:
             left_out.append(element.tag)
     etree.indent(root)
-    return f'<?xml version="1.0"?>\n{etree.tostring(root, encoding="unicode")}\n', left_out
+    head = f'<?xml version="1.0"?>\n<!-- Written by dyn-nodes attach: {arm.name} on {args.to} of {platform.name}. -->\n'
+    return f'{head}{etree.tostring(root, encoding="unicode")}\n', left_out
 
 
 def _rename(root: Any, prefix: str) -> None:

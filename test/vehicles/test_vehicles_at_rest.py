@@ -1,0 +1,78 @@
+"""The vehicle files are sound, and each machine stands as its weight says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from vehicles import DEGREES_OF_FREEDOM, GRAVITY, ROOT, VEHICLES, plant, vehicle
+
+from dyn_nodes.cli import main
+from dyn_nodes.simulation.initial import settle
+
+
+@pytest.mark.parametrize('name', [*VEHICLES, 'arm_4r', 'arm_pa10'])
+def test_check_finds_nothing(name, capsys):
+    assert main(['check', str(ROOT / 'urdf' / f'{name}.urdf'), '--config', str(ROOT / 'config' / f'{name}.yaml')]) == 0
+    assert 'no problems' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('name', VEHICLES)
+def test_wheels_carry_the_weight_and_nothing_moves(name):
+    machine = plant(name)
+    mass = machine.machine.total_mass + machine.payload
+    forces = machine.balance().forces
+    assert forces[:, 2].sum() == pytest.approx(mass * GRAVITY, rel=1e-9)
+    assert np.abs(forces[:, :2]).max() < 1e-6 * mass * GRAVITY
+    assert machine.system.nv == DEGREES_OF_FREEDOM[name]
+    before = machine.base_pose()[0].copy()
+    # what holds the joints while the ground pushes: a leg on a leaning base is turned by the load of its wheel
+    machine.set_efforts(settle(machine.system, machine.p).holding[6:])
+    for _ in range(50):
+        machine.advance()
+    np.testing.assert_allclose(machine.base_pose()[0], before, atol=1e-9)
+    assert np.abs(machine.velocities).max() < 1e-7
+
+
+@pytest.mark.parametrize(('name', 'height'), [('agv_axle', 0.05), ('agv_omni', 0.1), ('agv_mecanum', 0.1)])
+def test_hubs_stand_at_the_radius_of_the_source(name, height):
+    assert plant(name).base_pose()[0][2] == pytest.approx(height, abs=1e-5)
+
+
+def test_each_spring_of_the_car_gives_way_by_its_quarter_of_the_body():
+    car = plant('car')
+    rest = {entry.joint: entry for entry in car.machine.joint_classes}
+    for joint, position in zip(car.joints, car.positions):
+        if joint.endswith('_suspension'):
+            assert position == pytest.approx(0.0, abs=1e-9)
+            deflection = position - rest[joint].rest
+            assert deflection == pytest.approx(1200.0 / 4 * GRAVITY / 25e3, rel=1e-9)
+    for wheel in car.machine.wheels:
+        load = (1200.0 / 4 + 35.0) * GRAVITY
+        assert car.output(f'{wheel.name}/normal_force') == pytest.approx(load, rel=1e-9)
+    assert car.base_pose()[0][2] == pytest.approx(0.55, abs=1e-6)
+
+
+def test_the_car_has_the_24_degrees_of_freedom_of_the_source():
+    """16 velocities and 8 tyre deflections; the deflection of each tyre along its plane is a state of first order."""
+    car = plant('car')
+    tyres = [name for name in car.system.state_names if 'bristle' in name]
+    assert car.system.nv + len(tyres) == 24
+    assert len(vehicle('car').actuated_joints) == 6
+
+
+MOUNTED = {
+    'agv_mecanum_arm': ('agv_mecanum', 'arm_4r', '0 0 0.16'),
+    'platform_4x4x4_arm': ('platform_4x4x4', 'arm_pa10', '0 0 0.06'),
+}
+
+
+@pytest.mark.parametrize('name', MOUNTED)
+def test_the_vehicles_with_arms_are_what_attach_writes(name, tmp_path):
+    platform, arm, place = MOUNTED[name]
+    urdf, config = tmp_path / f'{name}.urdf', tmp_path / f'{name}.yaml'
+    files = [str(ROOT / 'urdf' / f'{part}.urdf') for part in (platform, arm)]
+    options = ['--to', 'base_link', '--xyz', *place.split(), '--prefix', 'arm_', '--name', name, '-o', str(urdf)]
+    options += ['--config', str(ROOT / 'config' / f'{platform}.yaml'), '--output-config', str(config)]
+    assert main(['attach', *files, *options, '--arm-config', str(ROOT / 'config' / f'{arm}.yaml')]) == 0
+    assert urdf.read_text() == (ROOT / 'urdf' / f'{name}.urdf').read_text()
+    assert config.read_text() == (ROOT / 'config' / f'{name}.yaml').read_text()
