@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 
@@ -67,10 +67,13 @@ class Prescribed:
         of: the constraint; all its rows follow the same motion.
         motion: displacement as an expression of the time, m or rad, differentiated exactly; None: parameters
             `<name>/displacement`, `<name>/rate`, `<name>/acceleration`, given from outside.
+        numbers: of the motion that can change between runs, with their defaults: parameters `<name>/<key>`, which the
+            motion gets as keyword arguments.
     """
 
     of: Constraint
-    motion: Callable[[Expression], Expression] | None = None
+    motion: Callable[..., Expression] | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -85,7 +88,8 @@ class Prescribed:
                 parameters.add(f'{self.name}/{what}', 0.0) for what in ('displacement', 'rate', 'acceleration')
             )
         else:
-            displacement = ca.SX(self.motion(parameters.time))
+            numbers = {key: parameters.add(f'{self.name}/{key}', value) for key, value in self.numbers.items()}
+            displacement = ca.SX(self.motion(parameters.time, **numbers))
             rate = ca.jacobian(displacement, parameters.time)
             acceleration = ca.jacobian(rate, parameters.time)
         ones = ca.SX.ones(len(still.names), 1)

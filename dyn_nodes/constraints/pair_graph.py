@@ -50,7 +50,10 @@ class GraphBody:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A pair of bodies: point (3,) m and axis (3,) in the world; radius, m, and roller, rad, of a wheel."""
+    """A pair of bodies: point (3,) m and axis (3,) in the world; radius, m, and roller, rad, of a wheel.
+
+    The rate of a hinge or slider is that of the second body against the first.
+    """
 
     name: str
     kind: PairKind

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.elimination import choose, traced_complement
 from dyn_nodes.constraints.errors import MethodError
-from dyn_nodes.constraints.independent import choose_independent, named_independent
+from dyn_nodes.constraints.independent import choose_independent
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.witnesses.answer import Answer, Witness
 from dyn_nodes.constraints.witnesses.lagrange import LagrangianSystem
@@ -27,6 +27,8 @@ from dyn_nodes.multibody.spatial import Expression
 Array = NDArray[np.float64]
 DEPENDS = 1e-9
 """Derivative, relative to the greatest one, from which on something depends on a coordinate."""
+WORST_CHOICE = 200.0
+"""Condition number of the equations for the dependent rates beyond which the reduced equations lose their digits."""
 SOUND = 30.0
 """Least pivot, in units of `elimination.VANISHED` of its size where it was chosen, with which U is still exact."""
 
@@ -122,20 +124,23 @@ def chaplygin_choice(traced: LagrangianSystem, q: Array, formulation: str) -> li
     """Return independent rates for Chaplygin's form: all coordinates that appear, and others up to the mobility.
 
     Raises:
-        MethodError: more coordinates appear than there are independent rates, or their rates depend on each other.
+        MethodError: the rates of the coordinates that appear depend on each other, or hardly determine the others.
     """
     names = traced.system.tree.velocity_names
     M, _, J, _ = traced.at(q, np.zeros(len(names)))
     wanted = essential_coordinates(traced, q)
     partition = choose_independent(J, M, wanted)
-    missing = [names[k] for k in wanted if k not in partition.independent]
-    if missing:
-        said = ', '.join(names[k] for k in wanted)
+    said = ', '.join(names[k] for k in wanted)
+    if not set(wanted) <= set(partition.independent):
         raise MethodError(
-            f'{formulation}: L and the constraints contain the coordinates {said}, but the rate of {missing[0]} '
-            "follows from the others; Voronec's equations apply"
+            f'{formulation}: L and the constraints contain the coordinates {said}, whose rates depend on each other; '
+            "Voronec's equations apply"
         )
-    named_independent(J, M, list(partition.independent), names)
+    if partition.condition > WORST_CHOICE:
+        raise MethodError(
+            f'{formulation}: L and the constraints contain the coordinates {said}, whose rates hardly determine the '
+            f"others here (condition number {partition.condition:.3g}); Voronec's equations apply"
+        )
     return list(partition.independent)
 
 
