@@ -9,7 +9,6 @@ import numpy as np
 
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.simulation.balance import Balance
-from dyn_nodes.simulation.constrained_plant import GREATEST_DRIFT, ConstrainedPlant
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
@@ -43,7 +42,7 @@ class DynamicsHealth:
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
         own = {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
-        return own | {'constraints': self.constraints} if isinstance(self.node.plant, ConstrainedPlant) else own
+        return own | {'constraints': self.constraints} if self.node.plant.is_constrained else own
 
     def wall_update(self) -> None:
         """Report at once that the other side has fallen silent, or is back: simulated time can't pace this."""
@@ -90,6 +89,8 @@ class DynamicsHealth:
 
     def constraints(self) -> Health:
         """Rank, mobility, drift, and whose forces are not unique."""
+        from dyn_nodes.simulation.constrained_plant import GREATEST_DRIFT, ConstrainedPlant
+
         plant = self.node.plant
         assert isinstance(plant, ConstrainedPlant)
         if not 0.0 <= plant.time - self._constraints_at < CONSTRAINTS_PERIOD:

@@ -34,9 +34,9 @@ from dyn_nodes.nodes.simulation_services import SimulationServices, are_availabl
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, plant_for
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
+from dyn_nodes.simulation.plants import plant_for
 
 Clock = message('rosgraph_msgs/msg/Clock')
 JointState = message('sensor_msgs/msg/JointState')
@@ -103,7 +103,7 @@ class DynamicsNode(OverridableNode):
         timing = values['exchange_period'], values['integration_step']
         try:
             kind = plant_for(self.machine, values['contact_model'])
-            if self.monolithic and kind is ConstrainedPlant:
+            if self.monolithic and kind.is_constrained:
                 raise ParameterError("parameter 'actuation': expected topics for a machine with constraints")
             plant = kind(self.machine, actuation, *timing, measures, joints, start, slope)
         except KeyError as error:

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.middleware import message
+from dyn_nodes.model.rotations import product, quaternion_about, quaternion_of_matrix
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
-from dyn_nodes.nodes.constraint_reports import ConstraintReports
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.transforms import set_quaternion, set_vector, transform
 from dyn_nodes.simulation.balance import Balance
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 from dyn_nodes.simulation.plant import Plant
 
 JointState = message('sensor_msgs/msg/JointState')
@@ -59,9 +58,13 @@ class Reporter:
         measures = plant.observer.measures if plant.observer else ()
         wheels = plant.observer.wheels if plant.observer else [wheel.name for wheel in plant.machine.wheels]
         self.balance = BalanceReports(node, wheels, measures, qos, world_frame)
-        self.constraints = (
-            ConstraintReports(node, plant, qos, world_frame) if isinstance(plant, ConstrainedPlant) else None
-        )
+        self.constraints: Any = None
+        if plant.is_constrained:
+            from dyn_nodes.nodes.constraint_reports import ConstraintReports
+            from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+
+            assert isinstance(plant, ConstrainedPlant)
+            self.constraints = ConstraintReports(node, plant, qos, world_frame)
 
     def publish(self, balance: Balance | None, with_markers: bool) -> None:
         """Publish the state of the plant now."""
@@ -114,12 +117,9 @@ class LinkFrames:
     """Transforms of the links, and of the contact frames below the wheels."""
 
     def __init__(self, plant: Plant) -> None:
-        from scipy.spatial.transform import Rotation
-
-        self.rotation = Rotation
         self.plant = plant
         self.origins = {
-            joint.name: (joint.origin[:3, 3], Rotation.from_matrix(joint.origin[:3, :3]))
+            joint.name: (joint.origin[:3, 3], quaternion_of_matrix(joint.origin[:3, :3]))
             for joint in plant.machine.joints
         }
 
@@ -128,20 +128,19 @@ class LinkFrames:
         result = []
         for joint in self.plant.machine.joints:
             if not joint.movable:
-                position, rotation = self.origins[joint.name]
-                result.append(transform(joint.parent, joint.child, stamp, position, rotation.as_quat()))
+                result.append(transform(joint.parent, joint.child, stamp, *self.origins[joint.name]))
         return result
 
     def moving(self, stamp: Any) -> list[Any]:
         """Return the transforms of the movable joints now."""
         result = []
         for joint, value in zip(self.plant.machine.movable_joints, self.plant.positions):
-            position, rotation = self.origins[joint.name]
+            position, turn = self.origins[joint.name]
             if joint.type == 'prismatic':
-                position = position + rotation.apply(joint.axis * value)
+                position = position + joint.origin[:3, :3] @ (joint.axis * value)
             else:
-                rotation = rotation * self.rotation.from_rotvec(joint.axis * value)
-            result.append(transform(joint.parent, joint.child, stamp, position, rotation.as_quat()))
+                turn = product(turn, quaternion_about(joint.axis, value))
+            result.append(transform(joint.parent, joint.child, stamp, position, turn))
         return result
 
     def contacts(self, world: str, balance: Balance, stamp: Any) -> list[Any]:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.middleware import QoSProfile, drive_clock, message
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.nodes.commands import Refusals, RefusedError
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -81,9 +81,7 @@ class Sensing:
         for name in ('imu_position', 'imu_rotation'):
             if len(values[name]) != 3 or not np.isfinite(values[name]).all():
                 raise ParameterError(f'parameter {name!r}: expected three finite numbers, found {list(values[name])}')
-        mount = ImuMount(
-            np.array(values['imu_position']), Rotation.from_euler('xyz', values['imu_rotation']).as_matrix()
-        )
+        mount = ImuMount(np.array(values['imu_position']), matrix_of_rpy(values['imu_rotation']))
         names = ('position', 'velocity', 'gyroscope', 'accelerometer')
         noise = SensorNoise(
             **{name: values[f'noise.{name}'] for name in names},

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.middleware import RUNTIME, Clock, ClockType, Future, service
+from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.nodes.stamps import stamp_of
 
 if TYPE_CHECKING:
@@ -160,16 +161,14 @@ class SimulationServices:
         node = self.node
         if request.entity != node.machine.name:
             return _answer(response, NOT_FOUND, f'no entity {request.entity!r}; there is {node.machine.name!r}')
-        from scipy.spatial.transform import Rotation
-
         position, quaternion = node.plant.base_pose()
-        turn = Rotation.from_quat(quaternion)
+        turn = matrix_of_quaternion(quaternion)
         state = response.state
         state.header.stamp, state.header.frame_id = stamp_of(node.plant.time), node.values['world_frame']
         _fill(state.pose.position, position)
         _fill(state.pose.orientation, quaternion)
         for target, velocity in zip((state.twist.linear, state.twist.angular), node.plant.base_twist()):
-            _fill(target, turn.apply(velocity))
+            _fill(target, turn @ velocity)
         return _answer(response, OK)
 
     def _entities(self, request: Any, response: Any) -> Any:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
+from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
@@ -144,7 +144,7 @@ class StabilityMonitorNode(OverridableNode):
         assert self.tf is not None
         frame, time_stamp = self.values['ground_frame'], stamp_of(stamp / NANO)
         axes, origin = self.sensing.monitor.footprint()
-        turn = Rotation.from_matrix(axes).as_quat()
+        turn = quaternion_of_matrix(axes)
         frames = [transform(self.machine.base.link, frame, time_stamp, origin, turn)]
         level = (0.0, 0.0, 0.0, 1.0)
         for name, point in zip(balance.wheels, balance.points):

@@ -27,7 +27,6 @@ from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_o
 from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
-from dyn_nodes.simulation.rigid_plant import plant_type
 from dyn_nodes.simulation.system import UnknownNameError
 
 Array = NDArray[np.float64]
@@ -156,6 +155,8 @@ class ConstrainedPlant(Plant):
             or a reaction is asked for at a joint that does not move.
         ValueError: hydraulic actuators inside (`actuation` hydraulic).
     """
+
+    is_constrained = True
 
     def _make_system(self, actuation: Actuation) -> Any:
         if actuation == 'hydraulic':
@@ -341,15 +342,3 @@ class ConstrainedPlant(Plant):
 @dataclass(frozen=True)
 class _Reactions:
     joints: tuple[str, ...]
-
-
-def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
-    """Return the plant of a machine: one for its constraints, or that of the contact model.
-
-    Raises:
-        ValueError: no such contact model.
-    """
-    held = any(entry.kind in ('locked', 'pseudo') for entry in machine.joint_classes)
-    if machine.constraints or machine.loads or held:
-        return ConstrainedPlant
-    return plant_type(contact_model)

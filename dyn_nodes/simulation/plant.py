@@ -62,6 +62,9 @@ class Plant:
         NoEquilibriumError: the machine cannot rest in its initial posture.
     """
 
+    is_constrained = False
+    """Constraints hold it together (`constrained_plant`)."""
+
     def __init__(
         self,
         machine: Machine,

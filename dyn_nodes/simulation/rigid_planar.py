@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
-from dyn_nodes.constraints.impact import Impact, plastic_impact
 from dyn_nodes.hydraulics import initial_pressures
 from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.simulation.assembly import Actuation
@@ -44,6 +43,9 @@ from dyn_nodes.simulation.hybrid import (
 from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
+
+if TYPE_CHECKING:
+    from dyn_nodes.constraints.impact import Impact
 
 Array = NDArray[np.float64]
 DoubleImpact = Literal['stop', 'error']
@@ -309,6 +311,8 @@ class RigidPlanarModel(HybridModel):
             p: parameters.
             both: bring both edges to rest.
         """
+        from dyn_nodes.constraints.impact import plastic_impact  # with all of `constraints`, which seldom is needed
+
         arm = self.length if edge == REAR else -self.length
         jacobian = np.zeros((2, self.nv))
         jacobian[0, 0] = jacobian[1, 1] = 1.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -136,15 +137,20 @@ class Codec:
         self.name = name
         self._store = store
         self._find = find
-        definition = store.get_msgdef(name)
-        self._size = definition.getsize_cdr
-        self._write = definition.serialize_cdr_le
-        self._read = (definition.deserialize_cdr_be, definition.deserialize_cdr_le)
-        self._build = definition.cls
+        self._definition = store.get_msgdef(name)
         self.fields = [(normalize_fieldname(field), desc) for field, desc in store.fielddefs[name][1]]
-        self.normalise = self._make_normaliser()
 
-    def _make_normaliser(self) -> Callable[[Any], None] | None:
+    def prepare_to_encode(self) -> None:
+        """Make all that `encode` needs now, so that the first message is as prompt as the others."""
+        self._definition.make('getsize_cdr', 'serialize_cdr_le')
+        self.normalise  # noqa: B018
+
+    def prepare_to_decode(self) -> None:
+        """Make all that `decode` needs now, for messages of the usual byte order."""
+        self._definition.make('deserialize_cdr_le')
+
+    @cached_property
+    def normalise(self) -> Callable[[Any], None] | None:
         """Generate the function that prepares a message for rosbags' writer; None if there is nothing to prepare."""
         names: dict[str, Any] = {'ndarray': np.ndarray, 'to_array': to_array, 'check': check_scalar, 'wrong': _wrong}
         lines: list[str] = []
@@ -154,7 +160,8 @@ class Codec:
             return None
         source = '\n'.join(['def normalise(m):', *(f'  {line}' for line in lines)])
         exec(source, names)  # the source is made of type definitions, not of data
-        return names['normalise']
+        made: Callable[[Any], None] = names['normalise']
+        return made
 
     def _normaliser_lines(self, index: int, field: str, desc: Any, names: dict[str, Any]) -> list[str]:
         kind, detail = desc
@@ -208,11 +215,11 @@ class Codec:
         if self.normalise is not None:
             self.normalise(message)
         start = 4 + len(prefix)
-        buffer = bytearray(start + self._size(0, message, self._store))
+        buffer = bytearray(start + self._definition.getsize_cdr(0, message, self._store))
         buffer[:4] = CDR_HEADER
         if prefix:
             buffer[4:start] = prefix
-        self._write(memoryview(buffer)[start:], 0, message, self._store)
+        self._definition.serialize_cdr_le(memoryview(buffer)[start:], 0, message, self._store)
         return bytes(buffer)
 
     def decode(self, data: bytes | memoryview, skip: int = 0) -> Any:
@@ -230,7 +237,9 @@ class Codec:
         # A bytearray of its own, so that the arrays of the message can be written to.
         body = memoryview(bytearray(data))[4 + skip :]
         try:
-            message, position = self._read[data[1]](body, 0, self._build, self._store)
+            definition = self._definition
+            read = definition.deserialize_cdr_le if data[1] else definition.deserialize_cdr_be
+            message, position = read(body, 0, definition.cls, self._store)
         except Exception as error:
             raise DecodeError(f'{self.name}: cannot decode {len(data)} bytes: {error}') from error
         if position > len(body) or position + 3 < len(body):

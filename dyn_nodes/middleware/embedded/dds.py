@@ -5,11 +5,11 @@ address, are tied to the loopback device, so that nothing from outside of the ma
 """
 
 import ctypes
+import html
 import os
 import socket
 import sys
 import threading
-import xml.sax.saxutils
 from typing import Any
 
 from cyclonedds.core import DDSException, Entity
@@ -82,7 +82,7 @@ def domain_configuration(environment: Any = os.environ) -> str | None:
             '<General><Interfaces><NetworkInterface address="127.0.0.1" multicast="false"/></Interfaces>'
             '<AllowMulticast>false</AllowMulticast></General>'
         )
-    elements = ''.join(f'<Peer address={xml.sax.saxutils.quoteattr(peer)}/>' for peer in peers)
+    elements = ''.join(f'<Peer address="{html.escape(peer)}"/>' for peer in peers)
     return (
         f'<CycloneDDS><Domain>{general}<Discovery><ParticipantIndex>auto</ParticipantIndex>'
         f'<MaxAutoParticipantIndex>{MAX_PARTICIPANT_INDEX}</MaxAutoParticipantIndex>'

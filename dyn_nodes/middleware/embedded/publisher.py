@@ -52,6 +52,7 @@ class Publisher:
         self._logger = logger
         name = msg_type.__msgtype__
         self._codec = codec(name)
+        self._codec.prepare_to_encode()
         user_data = f'typehash={type_hash(name)};'.encode()
         dds_topic = context.topic(f'rt{topic}', name)
         self._writer = DataWriter(context.participant, dds_topic, to_dds(qos, user_data, writer=True))

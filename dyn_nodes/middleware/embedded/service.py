@@ -71,8 +71,7 @@ class _Endpoint:
         self._condition = ReadCondition(self._reader, ANY_STATE)
         self.reader_gid = dds.gid(self._reader)
         self.writer_gid = dds.gid(self._writer)
-        self._encode = codec(written).encode
-        self._decode = codec(read).decode
+        self._written, self._read = written, read
         self._destroyed = False
 
     @property
@@ -81,7 +80,7 @@ class _Endpoint:
         return self._condition
 
     def _send(self, guid: int, number: int, content: Any) -> None:
-        cdr = self._encode(content, _HEADER.pack(guid, number))
+        cdr = codec(self._written).encode(content, _HEADER.pack(guid, number))
         self._writer.write(dds.make_sample(self._writer.data_type, cdr))
 
     def _take(self) -> tuple[int, int, Any, Any] | None:
@@ -91,7 +90,7 @@ class _Endpoint:
         if sample is None:
             return None
         try:
-            content = self._decode(sample.cdr, _HEADER.size)
+            content = codec(self._read).decode(sample.cdr, _HEADER.size)
             little = sample.cdr[1] == 1
             guid, number = struct.unpack_from('<Qq' if little else '>Qq', sample.cdr, 4)
         except DecodeError as error:

@@ -82,6 +82,8 @@ class Subscription:
         self._logger = logger
         name = msg_type.__msgtype__
         self._decode = codec(name).decode
+        if not raw:
+            codec(name).prepare_to_decode()
         user_data = f'typehash={type_hash(name)};'.encode()
         self._reader = DataReader(
             context.participant, context.topic(f'rt{topic}', name), to_dds(qos, user_data, writer=False)

@@ -9,15 +9,18 @@ A `byte` field holds an int (rclpy: a bytes object of length one): compare it wi
 from __future__ import annotations
 
 import difflib
+import importlib
 import threading
 from typing import Any
 
 import numpy as np
 from rosbags.interfaces import Nodetype
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.typesys import Stores, get_types_from_msg
 from rosbags.typesys.base import normalize_fieldname
+from rosbags.typesys.store import Typestore
 
 from . import simulation_interfaces
+from .cdr_store import CdrStore
 from .codec import DTYPES, Codec
 from .definitions import DEFAULTS, SERVICES
 
@@ -26,7 +29,7 @@ PLACEHOLDER = 'structure_needs_at_least_one_member'
 _IDL_NAMES = {'float32': 'float', 'float64': 'double', 'bool': 'boolean', 'byte': 'octet', 'char': 'uint8'}
 
 _UNSET = object()
-_store = get_typestore(Stores.ROS2_JAZZY)
+_store = CdrStore(importlib.import_module(f'rosbags.typesys.stores.{Stores.ROS2_JAZZY.value}'))
 _classes: dict[str, type] = {}
 _codecs: dict[str, Codec] = {}
 _services: dict[str, type] = {}
@@ -298,12 +301,18 @@ def type_hash(name: str) -> str:
             extra = _service_structures(name) if is_service else {}
             if not is_service:
                 message(name)
-            # rosidl turns char into uint8 before it describes a type; rosbags hashes the char.
-            scratch = type(_store)()
-            scratch.fielddefs = {key: ([], _without_char(value[1])) for key, value in _store.fielddefs.items()}
-            scratch.fielddefs.update(extra)
+            scratch = Typestore()
+            scratch.fielddefs = _HashedDefinitions(extra)
             _hashes[name] = scratch.hash_rihs01(name)
     return _hashes[name]
+
+
+class _HashedDefinitions(dict[str, Any]):
+    """Definitions as they are hashed: rosidl turns char into uint8 before it describes a type, rosbags does not."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = ([], _without_char(_store.fielddefs[name][1]))
+        return self[name]
 
 
 def _without_char(fields: Any) -> list[Any]:

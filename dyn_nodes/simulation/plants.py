@@ -1,0 +1,21 @@
+"""Which plant a machine needs."""
+
+from __future__ import annotations
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.rigid_plant import plant_type
+
+
+def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
+    """Return the plant of a machine: one for its constraints, or that of the contact model.
+
+    Raises:
+        ValueError: no such contact model.
+    """
+    held = any(entry.kind in ('locked', 'pseudo') for entry in machine.joint_classes)
+    if machine.constraints or machine.loads or held:
+        from dyn_nodes.simulation.constrained_plant import ConstrainedPlant  # much to import for the few that need it
+
+        return ConstrainedPlant
+    return plant_type(contact_model)
