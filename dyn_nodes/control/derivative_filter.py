@@ -10,7 +10,7 @@ their noise deserves, and one number, the density, trades noise against lag.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import factorial, isfinite
+from math import factorial, inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,16 @@ class DerivativeFilter:
         start: standard deviation of each state before the first measurement; states that are measured at the start
             take the measurement.
         gap: s; after a longer one, and where time does not rise, the filter starts again.
+        gate: standard deviations; a measurement that is farther from what was expected tells of a shock, and the last
+            state is then taken to have jumped by as much as it takes: the filter follows at once, and is noisier for
+            some samples.
 
     Attributes:
         x: (states, n) estimates, of the time of the last update; None before the first.
         time: s.
         covariance: (states, states).
+        surprise: how far the last measurements were from what was expected, standard deviations: the greatest; 0
+            without a gate.
     """
 
     def __init__(
@@ -43,12 +48,13 @@ class DerivativeFilter:
         deviations: Sequence[float],
         start: Sequence[float],
         gap: float = 0.2,
+        gate: float = inf,
     ) -> None:
         if states < 1 or len(start) != states or not 1 <= len(deviations) <= states:
             raise ValueError(f'expected {states} start deviations and 1 to {states} of measurements')
         if not all(isfinite(value) and value > 0.0 for value in (density, gap, *deviations, *start)):
             raise ValueError('density, gap and deviations: expected finite numbers above 0')
-        self.states, self.density, self.gap = states, density, gap
+        self.states, self.density, self.gap, self.gate = states, density, gap, gate
         self.variances = np.square(np.asarray(deviations, dtype=np.float64))
         self._identity = np.eye(states)
         self._start = np.diag(np.square(np.asarray(start, dtype=np.float64)))
@@ -63,6 +69,7 @@ class DerivativeFilter:
         self.x: Array | None = None
         self.time = 0.0
         self.covariance = self._start.copy()
+        self.surprise = 0.0
 
     def clear(self) -> None:
         """Forget everything."""
@@ -84,6 +91,9 @@ class DerivativeFilter:
         x = F @ self.x
         P = F @ self.covariance @ F.T + self._noise * step**self._noise_powers
         variances = self.variances[rows]
+        wrong = values - x[rows]
+        if self.gate < inf:
+            P = P + self._jump(wrong, F, P, rows, variances)
         if len(rows) == 1:
             gain = P[:, rows] / (P[rows[0], rows[0]] + variances[0])
         else:
@@ -92,9 +102,23 @@ class DerivativeFilter:
         keep = self._identity.copy()
         keep[:, rows] -= gain
         self.covariance = keep @ P @ keep.T + (gain * variances) @ gain.T
-        self.x = x + gain @ (values - x[rows])
+        self.x = x + gain @ wrong
         self.time = time
         return self.x
+
+    def _jump(self, wrong: Array, F: Array, P: Array, rows: list[int], variances: Array) -> Array | float:
+        """Return what a jump of the last state a step ago, as large as was measured, adds to the covariance.
+
+        The quantities count together, by the length of their vector: that of an IMU does not depend on its mounting.
+        """
+        expected = P[rows, rows] + variances
+        ratios = np.square(wrong).sum(axis=1) / expected
+        self.surprise = float(np.sqrt(ratios.max()))
+        if self.surprise <= self.gate:
+            return 0.0
+        last = F[:, -1]
+        excess = (ratios - 1.0) * expected / np.square(last[rows])
+        return float(excess[ratios > self.gate**2].max()) * last[:, None] * last
 
     def _begin(self, time: float, rows: list[int], values: Array) -> Array:
         self.x = np.zeros((self.states, values.shape[1]))
@@ -102,5 +126,6 @@ class DerivativeFilter:
         self.covariance = self._start.copy()
         for k in rows:
             self.covariance[k, k] = self.variances[k]
+        self.surprise = 0.0
         self.time = time
         return self.x

@@ -37,6 +37,10 @@ class ObserverSettings:
         patience: s; in a shock the load comes late, and the gyroscope is right.
         lifted: share of the normal force below which a wheel counts as off the ground in the load; the direction is
             not drawn while a wheel is off in both, as nothing but the gyroscope then sees it.
+        standing: s for which the load must have all wheels down to count against the gyroscope.
+        trust: the direction is drawn by the shift of so much of the inradius at most, and little while the machine
+            rocks hard enough for its dampers to hold as much: what the load tells in a shock is not to be believed.
+        renewal: s; after a wheel was off the direction is found anew, from the load of this time at first.
     """
 
     time_constant: float = 0.8
@@ -45,6 +49,9 @@ class ObserverSettings:
     disagreement: float = 0.35
     patience: float = 0.4
     lifted: float = 0.01
+    standing: float = 0.1
+    trust: float = 0.05
+    renewal: float = 0.15
 
 
 class Footing(NamedTuple):
@@ -94,7 +101,7 @@ class GroundObserver:
     def clear(self) -> None:
         """Forget where the ground is."""
         self.bias = np.zeros(3)
-        self._age = self._apart = self._rested = 0.0
+        self._age = self._apart = self._rested = self._stood = 0.0
         self._plane: Array | None = None
         self._normal: Array | None = None
 
@@ -143,7 +150,6 @@ class GroundObserver:
         target = found.plane[:3]
         if self._normal is None:
             self._normal, self._age = target.copy(), 0.0
-        self._age += step
         normal = self._normal - step * cross3(omega - self.bias, self._normal)
         normal /= np.linalg.norm(normal)
         rate = -cross3(smooth - self.bias, normal)
@@ -155,7 +161,8 @@ class GroundObserver:
         shift = loads @ feet / press - found.center_of_pressure
         shift -= (shift @ normal) * normal
         # the dampers hold a part of the load's moment: the direction that they and the springs balance together
-        error = target - (normal + self.damping.sum() / self.stiffness.sum() * rate)
+        damped = self.damping.sum() / self.stiffness.sum() * rate
+        error = target - (normal + damped)
         apart = np.linalg.norm(shift) > self.settings.disagreement * self._radius
         self._apart = self._apart + step if apart else 0.0
         if self._apart > self.settings.patience:
@@ -163,9 +170,18 @@ class GroundObserver:
             self._apart = 0.0
             self._normal, self._age = target.copy(), 0.0
             return self._footing(load, found)
-        off = loads.min() <= 0.0 and found.normal.min() < self.settings.lifted * press
-        if not off:
+        stands = found.normal.min() >= self.settings.lifted * press
+        self._stood = self._stood + step if stands else 0.0
+        off = loads.min() <= 0.0 and self._stood < self.settings.standing
+        if off:
+            self._age = min(self._age, self.settings.renewal)
+        else:
+            # what the load tells of a machine that rocks hard, or in a shock, counts as far as it is likely
+            likely = self.settings.trust * press / (self.stiffness.sum() * self._radius)
+            error = error * min(1.0, likely / max(float(np.linalg.norm(error)), 1e-12))
+            step /= 1.0 + float(damped @ damped) / likely**2
             # at first as a mean over all that was seen, later with the time constant
+            self._age += step
             gain = step / min(max(self._age, 1e-6), self.settings.time_constant)
             normal = normal + gain * error
             slow = step / (self.settings.time_constant * self.settings.bias_time)

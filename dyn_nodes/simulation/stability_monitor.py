@@ -7,6 +7,7 @@ known slope.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,12 +19,21 @@ from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance
 from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
 from dyn_nodes.simulation.load_model import Load, LoadModel, cross3
+from dyn_nodes.simulation.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.stability import MEASURES, Support, margins
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
 QUIET, TURNING = 2e-3, 0.02
 """Below these speeds of the joints and of the base, rad/s, the mean of the gyroscope is taken for its bias."""
+
+
+JOINT_GATE, TURN_GATE, FELT_GATE = 6.0, 5.0, 6.0
+"""Surprises, in standard deviations, from which on joints, gyroscope and accelerometer have jumped: see
+:class:`DerivativeFilter`."""
+FULL_SCALE_ROUNDS = 3
+FELT_SHOCK = 15.0
+"""Surprise of the accelerometer from which on it matters to the margins: about 0.2 m/s2."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,7 @@ class StabilityMonitor:
         slope: (roll, pitch) of the ground under the machine's heading, rad; used without an IMU only.
         settling: s of joint states (and IMU) before the first balance.
         imu_timeout: s without IMU messages after which the base is taken at rest.
+        guard: how margins are held in a shock.
 
     Attributes:
         payload: kg.
@@ -100,6 +111,7 @@ class StabilityMonitor:
         slope: tuple[float, float] | None = None,
         settling: float = 0.5,
         imu_timeout: float = 0.1,
+        guard: GuardSettings | None = None,
     ) -> None:
         if len(machine.wheels) < 3:
             raise ValueError(f'{machine.name}: expected three wheels or more, found {len(machine.wheels)}')
@@ -115,26 +127,35 @@ class StabilityMonitor:
         self._gravity = np.array(gravity_vector(machine.gravity, machine.slope if slope is None else slope))
         self._make_filters()
         self._edge_names: tuple[str, ...] = ()
+        self.guard = MarginGuard(guard or GuardSettings(), {})
         self.clear()
+        self.guard.full_scale = self.full_scale()
 
     def _make_filters(self) -> None:
         noise = self.noise
         self._joints = DerivativeFilter(
-            3, noise.jerk_density, (noise.position, noise.velocity), (1.0, 0.1, 0.1), gap=0.2
+            3, noise.jerk_density, (noise.position, noise.velocity), (1.0, 0.1, 0.1), gap=0.2, gate=JOINT_GATE
         )
-        self._turning = DerivativeFilter(2, noise.turn_density, (noise.gyroscope,), (1.0, 0.05), gap=0.2)
-        self._feeling = DerivativeFilter(2, noise.felt_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2)
+        self._turning = DerivativeFilter(
+            2, noise.turn_density, (noise.gyroscope,), (1.0, 0.05), gap=0.2, gate=TURN_GATE
+        )
+        self._feeling = DerivativeFilter(
+            2, noise.felt_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2, gate=FELT_GATE
+        )
 
     def clear(self) -> None:
         """Begin again, as after time went back."""
         for derivative in (self._joints, self._turning, self._feeling):
             derivative.clear()
         self.ground.clear()
+        self.guard.clear()
+        self._shocked = False
+        self._balance: Balance | None = None
         self.time: float | None = None
         self._began = 0.0
         self.imu_time: float | None = None
         self._imu_began = 0.0
-        self._angle, self._spun = np.zeros(3), 0.0
+        self._angle, self._spun, self._omega = np.zeros(3), 0.0, np.zeros(3)
         self._up: Array | None = None
         self.load: Load | None = None
         self.footing: Footing | None = None
@@ -163,7 +184,10 @@ class StabilityMonitor:
         self.imu_time = time
         self._turning.update(time, omega)
         felt = self._feeling.update(time, rotation @ specific_force)[0]
-        self._angle += step * omega
+        if self._turning.surprise > TURN_GATE or self._feeling.surprise > FELT_SHOCK:
+            self._shocked = True
+        self._angle += 0.5 * step * (self._omega + omega)
+        self._omega = omega
         self._spun += step
         if orientation is not None:
             self._up = rotation @ world_up(orientation)
@@ -189,6 +213,19 @@ class StabilityMonitor:
             self._follow(step)
         else:
             self._stand()
+        self._watch()
+
+    def _watch(self) -> None:
+        """Tell the guard, which wants to know every instant while it is alert."""
+        assert self.time is not None
+        assert self.footing is not None
+        self._balance = None
+        shocked = self._shocked or self._joints.surprise > JOINT_GATE
+        self._shocked = False
+        self.guard.see(self.time, shocked, self.footing.normal > 0.0)
+        if self.settled and self.guard.alert(self.time):
+            with suppress(ValueError):  # who asks for the balance will be told
+                self.balance()
 
     @property
     def has_imu(self) -> bool:
@@ -233,10 +270,22 @@ class StabilityMonitor:
         return UP if self._up is None else self._up
 
     def balance(self) -> Balance:
-        """Return reactions and margins, in the frame of :meth:`footprint`.
+        """Return reactions and margins, in the frame of :meth:`footprint`; margins as :class:`MarginGuard` holds them.
 
         Raises:
             ValueError: no joint states yet, or the wheels are no polygon seen along gravity.
+        """
+        if self._balance is None:
+            estimated = self.estimated_balance()
+            assert self.time is not None
+            self._balance = self.guard.hold(self.time, estimated)
+        return self._balance
+
+    def estimated_balance(self) -> Balance:
+        """Return reactions and margins as estimated, before they are held.
+
+        Raises:
+            ValueError: as for :meth:`balance`.
         """
         if self.load is None or self.footing is None or self.ground.polygon is None:
             raise ValueError('no joint states yet')
@@ -269,6 +318,21 @@ class StabilityMonitor:
             margins(support, self.measures),
             support.edge_names,
         )
+
+    def full_scale(self) -> dict[str, float]:
+        """Return the margins of the machine at rest on level ground, in its first posture, unloaded; finite ones only.
+
+        They are what errors are measured by. The suspension is deflected as it will be.
+        """
+        payload, initial = self.payload, self.machine.initial.joint_positions
+        self.q = np.array([initial.get(joint, 0.0) for joint in self.model.joints])
+        self.payload, gravity, self._gravity = 0.0, self._gravity, np.array([0.0, 0.0, -self.machine.gravity])
+        for _ in range(FULL_SCALE_ROUNDS):
+            self._stand()
+        margins = self.estimated_balance().margins
+        self.payload, self._gravity = payload, gravity
+        self.clear()
+        return {name: m.value for name, m in margins.items() if m.valid and np.isfinite(m.value)}
 
     def footprint(self) -> tuple[Array, Array]:
         """Return axes (3, 3) and origin (3,) in the base link of the ground's frame below it : `base_footprint`.

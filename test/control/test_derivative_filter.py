@@ -80,3 +80,24 @@ def test_after_a_gap_or_time_that_does_not_rise_it_begins_again(later):
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match='expected'):
         DerivativeFilter(**{'density': 1.0, **wrong})
+
+
+def test_a_filter_with_a_gate_follows_a_jump_of_the_acceleration_at_once():
+    """5 rad/s2 from one moment to the next: without a gate it takes ten samples of 5 ms to see half of it."""
+    rng = np.random.default_rng(3)
+    found = []
+    for gate in (np.inf, 6.0):
+        derivative = DerivativeFilter(3, 0.1, (3e-5, 1e-3), (1.0, 0.1, 0.1), gate=gate)
+        for k in range(210):
+            late = max(0.0, 0.005 * (k - 200))
+            position, velocity = 2.5 * late**2 + rng.normal(0.0, 3e-5), 5.0 * late + rng.normal(0.0, 1e-3)
+            state = derivative.update(0.005 * k, np.array([position]), np.array([velocity]))
+            if k == 199:
+                quiet = state[2, 0]
+                assert derivative.surprise < 6.0
+            if k == 202:
+                found.append(float(state[2, 0]))
+        rng = np.random.default_rng(3)
+    assert abs(quiet) < 0.3
+    assert found[0] < 1.5
+    assert found[1] == pytest.approx(5.0, abs=0.5)

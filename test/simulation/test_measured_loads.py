@@ -143,11 +143,13 @@ def test_a_machine_that_would_overturn_has_margins_below_zero(machine):
 
 
 def test_an_imu_that_is_mounted_askew_tells_the_same(task, machine):
+    """What differs comes and goes with the lag of the angular acceleration, times the arm of 1.2 m."""
     place, turn = np.array([0.7, -0.4, 0.9]), Rotation.from_euler('xyz', [0.3, -0.2, 2.0])
     found = []
     for mount in (None, ImuMount(place, turn.as_matrix())):
         monitor = StabilityMonitor(machine, ('zmp', 'net_moment'), mount=mount)
         monitor.payload = PAYLOAD
+        margins = []
         for k in range(5000, 6001, 5):
             joints, (omega, alpha, felt), rotation = sensed(task, k)
             attitude = Rotation.from_matrix(rotation)
@@ -156,9 +158,11 @@ def test_an_imu_that_is_mounted_askew_tells_the_same(task, machine):
                 omega, felt, attitude = turn.inv().apply(omega), turn.inv().apply(felt), attitude * turn
             monitor.imu(1e-3 * k, omega, felt, attitude.as_quat())
             monitor.joints(1e-3 * k, joints[0], joints[1])
-        found.append(monitor.balance().margins)
-    assert found[1]['zmp'].value == pytest.approx(found[0]['zmp'].value, abs=5e-3)
-    assert found[1]['net_moment'].value == pytest.approx(found[0]['net_moment'].value, abs=1e3)
+            margins.append([monitor.balance().margins[name].value for name in monitor.measures])
+        found.append(np.array(margins))
+    apart = np.sqrt(np.square(found[1] - found[0]).mean(axis=0))
+    assert apart[0] < 5e-3
+    assert apart[1] < 1e3
 
 
 def test_friction_shares_hold_force_and_yaw_moment():
