@@ -77,27 +77,26 @@ class OmniVehicle:
         return self.mass + sum(wheel.mass for wheel in self.wheels)
 
     @cached_property
+    def first_moment(self) -> Array:
+        """(2,) sum of mass times position of the wheels, kg m; zero for wheels in balance."""
+        mass = np.array([wheel.mass * wheel.distance for wheel in self.wheels])
+        angle = np.array([wheel.direction for wheel in self.wheels])
+        return np.array([mass @ np.cos(angle), mass @ np.sin(angle)])
+
+    @cached_property
     def inertia(self) -> Array:
         """(3, 3) inertia felt by the twist: rigid body, wheels' own spin included (I_C of the specification)."""
         rigid = np.diag([self.yaw_inertia, self.total_mass, self.total_mass])
         for wheel in self.wheels:
-            moment = wheel.mass * wheel.distance * np.array([-np.sin(wheel.direction), np.cos(wheel.direction)])
             rigid[0, 0] += wheel.diametral_inertia + wheel.mass * wheel.distance**2
-            rigid[0, 1:] += moment
-            rigid[1:, 0] += moment
+        rigid[0, 1:] = rigid[1:, 0] = -self.first_moment[1], self.first_moment[0]
         spin = np.array([wheel.axial_inertia for wheel in self.wheels])
         return np.asarray(rigid + self.L.T @ (spin[:, None] * self.L))
 
     def bias(self, twist: ArrayLike) -> Array:
         """Return the wrench (3,) that turning axes ask for: inertia @ dt/dt + bias = wrench."""
         yaw, vx, vy = np.asarray(twist, dtype=float)
-        first = sum(
-            (
-                wheel.mass * wheel.distance * np.array([np.cos(wheel.direction), np.sin(wheel.direction)])
-                for wheel in self.wheels
-            ),
-            np.zeros(2),
-        )
+        first = self.first_moment
         velocity = self.total_mass * np.array([vx, vy]) + yaw * np.array([-first[1], first[0]])
         # the momentum turns with the axes; about the moving reference point it also makes a moment
         return np.array([vx * velocity[1] - vy * velocity[0], -yaw * velocity[1], yaw * velocity[0]])

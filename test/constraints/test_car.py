@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 import pytest
+from runge_kutta import runge_kutta
 from scipy.linalg import expm
 
 from dyn_nodes.constraints import analyse, constrained_dynamics
@@ -26,27 +26,14 @@ FRONT = ('front_left', 'front_right')
 
 
 def run(model: Model, step: float, seconds: float, stride: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
-    """Classical Runge-Kutta steps; (time, q, v) at every `stride`-th."""
-    system = model.blocks()
-    rate = ca.Function('rate', [system.q, system.v], [system.state.position_rate])
-    tau = np.zeros(model.tree.nv)
+    """Time, q and v at every `stride`-th Runge-Kutta step, without the first state."""
+    system, tau = model.blocks(), np.zeros(model.tree.nv)
 
-    def derivative(t, q, v):
-        solution = constrained_dynamics(system, q, v, tau, {'time': t}, method='reduced')
-        return np.array(rate(q, v)).ravel(), solution.acceleration
+    def acceleration(t, q, v):
+        return constrained_dynamics(system, q, v, tau, {'time': t}, method='reduced').acceleration
 
-    q, v, states = model.q.copy(), model.v.copy(), []
-    for k in range(round(seconds / step)):
-        t = k * step
-        k1 = derivative(t, q, v)
-        k2 = derivative(t + 0.5 * step, q + 0.5 * step * k1[0], v + 0.5 * step * k1[1])
-        k3 = derivative(t + 0.5 * step, q + 0.5 * step * k2[0], v + 0.5 * step * k2[1])
-        k4 = derivative(t + step, q + step * k3[0], v + step * k3[1])
-        q, v = (x + step / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]) for i, x in enumerate((q, v)))
-        q[3:7] /= np.linalg.norm(q[3:7])
-        if (k + 1) % stride == 0:
-            states.append((t + step, q, v))
-    return states
+    states = runge_kutta(system, model.q, model.v, acceleration, step, round(seconds / step))
+    return [state for k, state in enumerate(states) if k and k % stride == 0]
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/static')

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import casadi as ca
 import numpy as np
 import pytest
+from runge_kutta import runge_kutta
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.constraints import (
@@ -40,24 +41,9 @@ Rates = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def run(model: Model, acceleration: Rates, step: float, steps: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Classical Runge-Kutta steps, the free body's quaternion kept unit."""
-    system = model.blocks()
-    rate = ca.Function('rate', [system.q, system.v], [system.state.position_rate])
-
-    def derivative(q, v):
-        return np.array(rate(q, v)).ravel(), acceleration(q, v)
-
-    q, v = model.q.copy(), model.v.copy()
-    states = [(q, v)]
-    for _ in range(steps):
-        k1 = derivative(q, v)
-        k2 = derivative(q + 0.5 * step * k1[0], v + 0.5 * step * k1[1])
-        k3 = derivative(q + 0.5 * step * k2[0], v + 0.5 * step * k2[1])
-        k4 = derivative(q + step * k3[0], v + step * k3[1])
-        q, v = (x + step / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]) for i, x in enumerate((q, v)))
-        q[3:7] /= np.linalg.norm(q[3:7])
-        states.append((q, v))
-    return states
+    """States of a model by Runge-Kutta steps, the first one included."""
+    rates = runge_kutta(model.blocks(), model.q, model.v, lambda t, q, v: acceleration(q, v), step, steps)
+    return [(q, v) for _, q, v in rates]
 
 
 def held(system: ConstraintBlocks, tau: np.ndarray) -> Rates:

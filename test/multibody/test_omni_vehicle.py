@@ -8,20 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel, acceleration_components, component_rate
-
-
-def wheel(roller: float, hub: float, direction: float, distance: float, **other) -> OmniWheel:
-    """A wheel of the source's tables: angles in degrees."""
-    return OmniWheel(*np.deg2rad([roller, hub, direction]), distance, 0.1, 0.01, 2.0, 0.01, 0.00515, **other)
-
-
-def vehicle(count: int) -> OmniVehicle:
-    """The vehicles of tables 4.1 (3 wheels), 4.2 (4) and 4.3 (6)."""
-    if count == 4:
-        rows = ((45, 0, 56.3, 0.36), (135, 180, 123.7, 0.36), (45, 180, 236.3, 0.36), (135, 0, 303.7, 0.36))
-        return OmniVehicle([wheel(*row) for row in rows], 37.0, 1.6033)
-    return OmniVehicle([wheel(90, b, b, 0.3) for b in (90, 210, 330, 30, 150, 270)[:count]], 32.0, 1.7067)
-
+from dyn_nodes.studies.saha_1991.machines import vehicle
 
 TABLE = {3: ((27, 150, 150), (2.53215, 39.5, 39.5), 38), 4: ((3.9807823, 400, 400), (2.7005078, 49, 49), 45)}
 TABLE[6] = ((54, 300, 300), (3.3576, 47, 47), 44)

@@ -7,22 +7,11 @@ import pytest
 
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path, straight_path
 from dyn_nodes.control.torque_distribution import TorqueDistribution
-from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
+from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.simulation.omni import NoTorquesError, drive_torques, simulate, wheel_angles, wheel_motion
+from dyn_nodes.studies.saha_1991.machines import vehicle
 
 PATH_3 = LinesAndCurve()
-FOUR_ROWS = ((45, 0, 56.3, 0.36), (135, 180, 123.7, 0.36), (45, 180, 236.3, 0.36), (135, 0, 303.7, 0.36))
-SIX_ANGLES = (90, 210, 330, 30, 150, 270)
-
-
-def vehicle(count: int, driven=None) -> OmniVehicle:
-    """The vehicles of tables 4.1 (3 wheels), 4.2 (4) and 4.3 (6); `driven`: numbers of the driven wheels."""
-    rows = FOUR_ROWS if count == 4 else [(90, b, b, 0.3) for b in SIX_ANGLES[:count]]
-    wheels = [
-        OmniWheel(*np.deg2rad(row[:3]), row[3], 0.1, 0.01, 2.0, 0.01, 0.00515, driven is None or k in driven)
-        for k, row in enumerate(rows, 1)
-    ]
-    return OmniVehicle(wheels, *((37.0, 1.6033) if count == 4 else (32.0, 1.7067)))
 
 
 def limits(**by_wheel) -> np.ndarray:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.constraints import Lock, RollingArm, RollingWheel
 from dyn_nodes.constraints.rows import Constraint
-from dyn_nodes.multibody import TreeBuilder
+from dyn_nodes.multibody import Tree, TreeBuilder
 from dyn_nodes.studies.yesiloglu_2007.models import Model, X, Y, Z, turn_y
 
 Array = NDArray[np.float64]
@@ -43,8 +43,8 @@ def _roll(tree: TreeBuilder, name: str, wheel: int, radius: float, form: Form, h
     tree.add_frame(f'{name}_centre', wheel)
 
 
-def _contacts(tree: TreeBuilder, radii: dict[str, float], form: Form) -> tuple[Constraint, ...]:
-    frames = tree.build().frames
+def _contacts(tree: Tree, radii: dict[str, float], form: Form) -> tuple[Constraint, ...]:
+    frames = tree.frames
     if form == 'arm':
         return tuple(RollingArm(f'{name}_ground', frames[f'{name}_pivot'], f'{name}_leg') for name in radii)
     return tuple(RollingWheel(f'{name}_ground', frames[f'{name}_centre'], -X, radius) for name, radius in radii.items())
@@ -81,7 +81,7 @@ def disc(
     if form == 'arm':
         q[8] = -lean
         v[6:9] = spin_rate, -lean_rate, -yaw_rate
-    return Model('disc', built, _contacts(tree, {'wheel': DISC_RADIUS}, form), q, v, gravity=GRAVITY)
+    return Model('disc', built, _contacts(built, {'wheel': DISC_RADIUS}, form), q, v, gravity=GRAVITY)
 
 
 def cart(form: Form = 'arm', helper: float = 0.0) -> Model:
@@ -95,7 +95,7 @@ def cart(form: Form = 'arm', helper: float = 0.0) -> Model:
     built = tree.build()
     q, v = built.neutral, np.zeros(built.nv)
     q[2] = CART_RADIUS
-    contacts = _contacts(tree, {'left': CART_RADIUS, 'right': CART_RADIUS}, form)
+    contacts = _contacts(built, {'left': CART_RADIUS, 'right': CART_RADIUS}, form)
     return Model('cart', built, contacts, q, v, gravity=GRAVITY, actuated=('left_drive', 'right_drive'))
 
 
@@ -126,7 +126,7 @@ def platform(form: Form = 'arm', locked: bool = False, steering: dict[str, float
         q[built.position_names.index(joint)] = angle
         if form == 'arm':
             q[built.position_names.index(joint.replace('steer', 'pivot'))] = -angle
-    constraints = _contacts(tree, dict.fromkeys(CORNERS, PLATFORM_RADIUS), form)
+    constraints = _contacts(built, dict.fromkeys(CORNERS, PLATFORM_RADIUS), form)
     if locked:
         constraints += tuple(
             Lock(f'{name}_lock', f'{name}_steer', angles.get(f'{name}_steer', 0.0)) for name in CORNERS

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.constraints import analyse, constrained_dynamics
+from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
 from dyn_nodes.studies import drawing
@@ -20,10 +20,15 @@ CART_CASES = {'B-1 forward': (0.5, 0.5), 'B-2 centre': (-0.5, 0.5), 'B-3 off cen
 
 
 def simulate(
-    model: Model, torques: Mapping[str, float], duration: float, step: float, samples: int = 201
+    model: Model,
+    torques: Mapping[str, float],
+    duration: float,
+    step: float,
+    samples: int = 201,
+    blocks: ConstraintBlocks | None = None,
 ) -> ConstrainedRun:
-    """Run a model under constant torques: drives forward positive, N m."""
-    system = ConstrainedSystem(model.name, model.blocks(), tuple(torques))
+    """Run a model under constant torques: drives forward positive, N m; `blocks`: its own, where traced already."""
+    system = ConstrainedSystem(model.name, blocks or model.blocks(), tuple(torques))
     tau = wheeled.forward(model, dict(torques))
     inputs = Inputs.constant({name: float(tau[model.tree.velocity_index(name)]) for name in torques})
     return system.run(model.q, model.v, np.linspace(0.0, duration, samples), inputs, step=step)
@@ -73,8 +78,9 @@ def rolling_disc(s: StudyRun) -> None:
 @study('yesiloglu-2007/cart', 'Two-wheeled cart: forward, about its centre, about a point beside it (App. B)')
 def cart(s: StudyRun) -> None:
     """Check experiments B-1 to B-3 and the redundancy of the lateral rows."""
-    model = wheeled.cart()
-    report = analyse(model.blocks(), model.q, actuated=model.actuated)
+    model, short = wheeled.cart(), wheeled.cart('contact')
+    blocks, short_blocks = model.blocks(), short.blocks()
+    report = analyse(blocks, model.q, actuated=model.actuated)
     s.holds('rank of the rolling rows', 'spec 6.9', report.rank == 11, expected=11, value=report.rank)
     s.holds('underactuation', 'p. 59', report.underactuation == 1, expected=1, value=report.underactuation)
     expected = {
@@ -84,11 +90,10 @@ def cart(s: StudyRun) -> None:
     }
     for name, torques in CART_CASES.items():
         tau = wheeled.forward(model, dict(zip(model.actuated, torques)))
-        solution = constrained_dynamics(model.blocks(), model.q, model.v, tau)
+        solution = constrained_dynamics(blocks, model.q, model.v, tau)
         for what, place, value in zip(('dv, m/s2', 'yaw, rad/s2', 'pitch, rad/s2'), (4, 2, 0), expected[name]):
             s.near(f'{name}: {what}', 'spec 6.9', value, float(solution.acceleration[place]), absolute=1e-9)
-        short = wheeled.cart('contact')
-        run = simulate(short, dict(zip(short.actuated, torques)), 2.0, 2.5e-3)
+        run = simulate(short, dict(zip(short.actuated, torques)), 2.0, 2.5e-3, blocks=short_blocks)
         _cart_run(s, name, run)
     s.note('With a rigid axle the lateral forces of the two wheels are indeterminate: equal shares are the least norm.')
 
