@@ -66,6 +66,7 @@ class DynamicsNode(OverridableNode):
         self.finished = False
         self.commands = 0
         self._target: tuple[np.ndarray, np.ndarray] | None = None
+        self._holding = False
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive: dict[str, str] = {
             entry.joint: entry.kind for entry in self.machine.joint_classes if entry.kind != 'actuated'
@@ -188,6 +189,8 @@ class DynamicsNode(OverridableNode):
     def advance(self) -> bool:
         """Advance by one exchange period; False where the run has ended."""
         if self._target is not None:
+            if self._holding:
+                self.plant.let_wheels_run_out(self._target[0])
             self.plant.set_efforts(self.plant.servo_efforts(*self._target))
         try:
             self.plant.advance()
@@ -228,8 +231,10 @@ class DynamicsNode(OverridableNode):
         """Take the safe state: joints held where they are, spools to neutral."""
         if self.monolithic:
             self.plant.u[:] = 0.0
-        elif self._target is None:
-            self._target = (self.plant.positions.copy(), np.zeros(len(self.plant.joints)))
+        else:
+            positions = self.plant.positions.copy() if self._target is None else self._target[0]
+            self._target = (positions, np.zeros(len(self.plant.joints)))
+            self._holding = True
 
     def refuse(self, refused: commands.RefusedError) -> None:
         """Count and report a command that is not used."""
@@ -250,8 +255,10 @@ class DynamicsNode(OverridableNode):
             self.plant.set_efforts(first)
         else:
             held = self._target[0] if self._target else self.plant.positions
+            held = np.where(np.isnan(second), held, self.plant.positions)  # a speed alone has no place to go to
             position = np.where(np.isnan(first), held, first)
             self._target = (position, np.nan_to_num(second))
+        self._holding = False
         self.commands += 1
         self.pacer.commanded()
 
@@ -295,7 +302,7 @@ class DynamicsNode(OverridableNode):
             self.plant.reset()
         except NoEquilibriumError as error:
             return str(error)
-        self._target = None
+        self._target, self._holding = None, False
         self.health.fault = ''
         self.finished = False
         self.pacer.restart()

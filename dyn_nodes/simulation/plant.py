@@ -28,6 +28,8 @@ from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 MOST_EVENTS_OF_A_PERIOD = 256
+STOPPED = 0.02
+"""Speed of a wheel below which brakes hold it, rad/s."""
 
 
 class PlantDivergedError(RuntimeError):
@@ -93,6 +95,9 @@ class Plant:
         self.drop_tilt: float | None = None
         self._joint_q = [self.system.index('state', name) for name in self.joints]
         self._joint_v = [self.system.index('state', f'{name}_rate') for name in self.joints]
+        rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
+        movable = machine.movable_joints
+        self._wheel_joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
         self._limit = float(np.cos(machine.overturn_angle)) if machine.wheels else -2.0
         self._knots, self._trace = np.zeros(1), np.zeros((1, len(self.system.state_names)))
         self._servo: JointServo | None = None
@@ -328,6 +333,15 @@ class Plant:
             self._servo = JointServo(self.machine)
         q, v = self._tree_state()
         return self._servo.efforts(q, v, target, target_velocity, self.p[:3], self.payload)
+
+    def let_wheels_run_out(self, target: Array) -> None:
+        """Take the present angle of every rolling wheel that still turns as its target (n,), in place.
+
+        A position servo brakes such a wheel and holds it where it stops, instead of pulling it back.
+        """
+        wheels = self._wheel_joints
+        turning = wheels[np.abs(self.velocities[wheels]) > STOPPED]
+        target[turning] = self.positions[turning]
 
     def _tree_state(self) -> tuple[Array, Array]:
         """Return positions and velocities of the machine's tree."""

@@ -16,6 +16,7 @@ from dyn_nodes.multibody.differential_drive import CasterVehicle
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state, settle
 from dyn_nodes.simulation.omni import simulate
+from dyn_nodes.simulation.plant import Plant
 
 LEFT, RIGHT = -0.06, -0.10  # N m; negative drives ahead in the source
 
@@ -211,3 +212,20 @@ def test_a_wheel_on_a_bump_carries_more_than_the_others_and_rolls_the_vehicle(tm
     top = int(np.argmax(found.output('front_left/point_z')))
     assert found.output('front_left/point_z')[top] == pytest.approx(0.05, rel=2e-2)
     assert np.abs(found.output('front_right/point_z')).max() < 1e-6
+
+
+def test_wheels_that_are_held_brake_and_stay_where_they_stop(tmp_path):
+    plant = Plant(mecanum(tmp_path, 300.0, 6.0), 'effort', 1e-3, 1e-3)
+    plant.u[:] = 4.0
+    for _ in range(500):
+        plant.advance()
+    target = plant.positions.copy()
+    speeds = [plant.base_twist()[0][0]]
+    for _ in range(4000):
+        plant.let_wheels_run_out(target)
+        plant.set_efforts(plant.servo_efforts(target, np.zeros(4)))
+        plant.advance()
+        speeds.append(plant.base_twist()[0][0])
+    assert speeds[0] > 0.4
+    assert min(speeds) > -0.02 * speeds[0]  # it is not pulled back
+    assert abs(speeds[-1]) < 1e-3
