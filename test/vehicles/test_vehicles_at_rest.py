@@ -61,7 +61,7 @@ def test_the_car_has_the_24_degrees_of_freedom_of_the_source():
 
 
 MOUNTED = {
-    'agv_mecanum_arm': ('agv_mecanum', 'arm_4r', '0 0 0.16'),
+    'agv_mecanum_arm': ('agv_mecanum', 'arm_4r', '0.2 0 0.16'),
     'platform_4x4x4_arm': ('platform_4x4x4', 'arm_pa10', '0 0 0.06'),
 }
 
