@@ -251,7 +251,7 @@ def test_the_payload_goes_at_a_time_at_a_tilt_and_on_request():
     assert drop.time == pytest.approx(2.00037, abs=1e-12)
     assert plant.payload == 0.0
     plant.reset()
-    assert plant.payload == 0.0
+    assert plant.payload == 4000.0
     other = slope_plant()
     play(other, 0.1)
     other.set_payload(0.0)

@@ -52,6 +52,7 @@ def test_default_parameters_are_the_machines_own(system, machine):
     p = dict(zip(system.parameter_names, system.parameters()))
     assert (p['gravity_x'], p['gravity_y'], p['gravity_z']) == (0.0, 0.0, -machine.gravity)
     assert p['payload_mass'] == machine.payload.mass
+    assert p.pop('joint_stop_scale') == 0.0
     assert {p[name] for name in p if name.endswith('_scale')} == {1.0}
     assert {p[f'{wheel}/ground_height'] for wheel in WHEELS} == {0.0}
     changed = system.parameters({'payload_mass': 1.0})
