@@ -228,9 +228,9 @@ class WheelDrive:
         """Lead the steering reference to its targets, no faster than the joints; return its accelerations (n,)."""
         most = self.limits.steering_acceleration
         error = self._targets - self._angles
-        speed = np.minimum(self._steering_speed, np.sqrt(2.0 * most * np.abs(error)))
-        if dt > 0.0:
-            speed = np.minimum(speed, np.abs(error) / dt)
+        # the speed from which what is left after this step is enough to brake
+        braking = most * (np.sqrt(dt**2 + 2.0 * np.abs(error) / most) - dt)
+        speed = np.minimum(self._steering_speed, braking)
         before = self._rates
         self._rates = before + np.clip(np.sign(error) * speed - before, -most * dt, most * dt)
         self._angles = self._angles + self._rates * dt

@@ -182,10 +182,8 @@ class WheelOdometry:
 def arc(step: Array) -> Array:
     """Return the pose (x, y, yaw) at the end of a constant twist times its duration (x, y, yaw): the exponential."""
     x, y, yaw = (float(value) for value in step)
-    if abs(yaw) < 1e-4:
-        a, b = 1.0 - yaw**2 / 6.0, 0.5 * yaw * (1.0 - yaw**2 / 12.0)
-    else:
-        a, b = np.sin(yaw) / yaw, (1.0 - np.cos(yaw)) / yaw
+    a = float(np.sinc(yaw / np.pi))  # sin(yaw) / yaw
+    b = float(np.sin(0.5 * yaw) * np.sinc(0.5 * yaw / np.pi))  # (1 - cos(yaw)) / yaw
     return np.array([a * x - b * y, b * x + a * y, yaw])
 
 
