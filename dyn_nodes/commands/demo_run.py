@@ -173,6 +173,7 @@ class _Watcher:
         """Look once."""
         self._look_at_time()
         if self.session.stopping:
+            self._look_at_the_end()
             return
         for child in self.session.children:
             if child.running or child.name in SPARE:
@@ -182,6 +183,12 @@ class _Watcher:
             else:
                 self._fail(child)
             return
+
+    def _look_at_the_end(self) -> None:
+        """The launch file ends everything with the dynamics node: was that its own end?"""
+        for child in self.session.children:
+            if child.name == MAIN_NODE and child.returncode and not (self.failure or self.run.interrupted):
+                self._fail(child)
 
     def _look_at_time(self) -> None:
         now, simulated = time.monotonic(), self.state.time

@@ -16,8 +16,9 @@ import yaml
 HUMBLE, JAZZY = 'humble', 'jazzy'
 
 CONDITIONS = {'if', 'unless'}
-PROCESS = {'cwd', 'output', 'respawn', 'respawn_delay', 'launch-prefix', 'shell'}
-PROCESS_SINCE_JAZZY = {'on_exit', 'respawn_max_retries', 'sigkill_timeout', 'sigterm_timeout', 'emulate_tty'}
+# Humble has on_exit since 2025 (ros2/launch#863).
+PROCESS = {'cwd', 'output', 'respawn', 'respawn_delay', 'launch-prefix', 'shell', 'on_exit'}
+PROCESS_SINCE_JAZZY = {'respawn_max_retries', 'sigkill_timeout', 'sigterm_timeout', 'emulate_tty'}
 _SUBSTITUTIONS = """
 anon and command dirname env eval exec-in-pkg filename find-exec find-pkg-prefix find-pkg-share not or param var
 """

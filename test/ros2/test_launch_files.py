@@ -73,7 +73,7 @@ def test_programs_of_the_file_are_installed() -> None:
         ('<launch><nod exec="a"/></launch>', 'unexpected <nod>'),
         ('<launch><node pkg="a"/></launch>', "'exec' is missing"),
         ('<launch><node pkg="a" exec="b" type="c"/></launch>', "unexpected attribute 'type'"),
-        ('<launch><node pkg="a" exec="b" on_exit="shutdown"/></launch>', "unexpected attribute 'on_exit'"),
+        ('<launch><node pkg="a" exec="b" sigkill_timeout="9"/></launch>', "unexpected attribute 'sigkill_timeout'"),
         ('<launch><node pkg="a" exec="b"><param name="p"/></node></launch>', 'nested parameters'),
         ('<launch><node pkg="a" exec="b"><param name="p" value="1" type="double"/></node></launch>', "type 'double'"),
         ('<launch><node pkg="a" exec="b"><param name="p" value="x" type="int"/></node></launch>', "'x' is no int"),

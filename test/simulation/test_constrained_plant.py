@@ -12,7 +12,7 @@ from dyn_nodes.model import MachineError, load_machine
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, PlantStoppedError, plant_for
+from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.yesiloglu_2007 import models
 
