@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from pathlib import Path
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 
 DEFAULT_OUT = 'study_results'
+FRAME = 1 / 30  # s
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -19,7 +21,8 @@ def add_parser(subparsers: Subparsers) -> None:
         "List or run the sources' experiments; every run is compared with what the source says",
         'dyn-nodes study list\n'
         'dyn-nodes study run abo-shanab-2003/e3 --plot\n'
-        'dyn-nodes study run abo-shanab-2003/all --json',
+        'dyn-nodes study run abo-shanab-2003/all --json\n'
+        'dyn-nodes study view saha-1991/disk --variants F1 F2 D4',
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     listing = verbs.add_parser('list', help='names and titles of all studies')
@@ -34,11 +37,59 @@ def add_parser(subparsers: Subparsers) -> None:
     running.add_argument('--json', action='store_true', help='print all claims as JSON')
     running.add_argument('--out', metavar='DIR', help=f'directory of the page and the figures ({DEFAULT_OUT})')
     running.add_argument('--jobs', type=int, metavar='N', help='processes for sweeps (one a core)')
+    viewing = verbs.add_parser(
+        'view',
+        help='watch the motion of a study in the browser',
+        description='Watch the motion of a study in the browser, on this machine only (127.0.0.1), until Ctrl-C. '
+        'saha-1991/disk: the rolling disk by up to six of its schemes at once (--variants).',
+    )
+    viewing.add_argument('name', metavar='NAME', help='SOURCE/STUDY')
+    viewing.add_argument('--variants', nargs='+', default=[], metavar='NAME', help='such as schemes (F1 F2)')
+    viewing.add_argument('--port', type=int, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
+    viewing.add_argument('--duration', type=float, metavar='S', help='end after so long')
+    viewing.add_argument('--csv', metavar='FILE', help='write time, body, position and rotation there instead')
+    viewing.add_argument('--motion', metavar='NAME', help='the one to begin with, or to write')
 
 
 def run(args: argparse.Namespace) -> int:
-    """List or run studies; return 0 where every claim holds, else 1."""
-    return _list(args) if args.verb == 'list' else _run(args)
+    """List, run or show studies; return 0 where every claim holds, else 1."""
+    return {'list': _list, 'run': _run, 'view': _view}[args.verb](args)
+
+
+def _view(args: argparse.Namespace) -> int:
+    from dyn_nodes.studies.animations import animations_of
+
+    try:
+        motions = animations_of(args.name, args.variants)
+    except (KeyError, ValueError) as error:
+        raise CommandError(str(error.args[0])) from None
+    if args.motion is not None:
+        if args.motion not in motions:
+            raise CommandError(f'--motion: expected one of {", ".join(motions)}; found {args.motion!r}')
+        motions = {args.motion: motions.pop(args.motion), **motions}
+    if args.csv:
+        try:
+            next(iter(motions.values())).write_csv(Path(args.csv))
+        except OSError as error:
+            raise CommandError(f'--csv {args.csv}: {error.strerror}') from None
+        return 0
+    from dyn_nodes.viewer.player import Player
+
+    try:
+        player = Player(motions, port=args.port)
+    except (OSError, OverflowError) as error:
+        raise CommandError(str(error)) from None
+    print(f'{args.name} on {player.address}; Ctrl-C ends', flush=True)
+    begin = last = time.monotonic()
+    try:
+        while args.duration is None or last - begin < args.duration:
+            time.sleep(FRAME)
+            now = time.monotonic()
+            player.advance(now - last)
+            last = now
+    finally:
+        player.stop()
+    return 0
 
 
 def _list(args: argparse.Namespace) -> int:
