@@ -3,9 +3,10 @@
 python benchmarks/monitor_latency.py [messages]
 
 One process publishes joint states and IMU of a noisy work cycle at 100 Hz, another runs stability_monitor_node with a
-report for every message; the time is that from publishing to hearing `stability/force_angle`. Beside it the computing
-alone: in this process, from the call with the message's numbers to the margins. Exit status 1 where a median is above
-2 ms.
+report for every message; the time is that from publishing to hearing `stability/force_angle`. Before and after it, in
+the same minute, what the middleware takes alone: an echo, a process that hears the same and answers without computing
+anything. And the computing alone: in this process, from the call with the message's numbers to the margins. Exit
+status 1 where the median of computing or over DDS is above 2 ms.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ os.environ['DYN_NODES_MIDDLEWARE'] = 'embedded'
 os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 100))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dyn_nodes.middleware import Node, SingleThreadedExecutor, init, message
+from dyn_nodes.middleware import ExternalShutdownException, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.model import load_machine
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.share import find_resource
@@ -32,7 +34,7 @@ from dyn_nodes.studies.measured_run import MeasuredRun, SensorModel, measure, wo
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
 Float64 = message('std_msgs/msg/Float64')
 BOUND = 2.0  # ms, of the median
-PERIOD, WARM_UP, PATIENCE = 0.01, 100, 120.0
+PERIOD, WARM_UP, PATIENCE, LOST = 0.01, 100, 120.0, 0.5
 MEASURES = (
     'static', 'longitudinal', 'zmp', 'force_angle', 'energy', 'normalized_energy', 'extended_energy', 'load_share',
     'net_moment', 'moment_height',
@@ -53,12 +55,29 @@ def computing(run: MeasuredRun) -> np.ndarray:
     return np.array(spent[WARM_UP:])
 
 
-def over_dds(run: MeasuredRun, count: int) -> np.ndarray:
-    """Return the times from publishing to hearing, ms."""
+def monitor_words() -> list[str]:
+    """Return the command of the monitor, with a report for every message."""
     options = {'machine': 'log_loader', 'period': '0.01', 'settling': '0.1'}
     words = [word for name, value in options.items() for word in ('-p', f'{name}:={value}')]
-    node_words = [sys.executable, '-m', 'dyn_nodes.nodes.stability_monitor_node', '--ros-args', *words]
-    child = subprocess.Popen(node_words, stderr=subprocess.DEVNULL)
+    return [sys.executable, '-m', 'dyn_nodes.nodes.stability_monitor_node', '--ros-args', *words]
+
+
+def echo() -> None:
+    """Answer every joint state at once, until stopped."""
+    with init(args=[]):
+        node = Node('echo')
+        answer = node.create_publisher(Float64, 'stability/force_angle', 10)
+        node.create_subscription(Imu, 'imu', lambda _: None, 10)
+        node.create_subscription(JointState, 'joint_states', lambda _: answer.publish(Float64(data=1.0)), 10)
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        with suppress(KeyboardInterrupt, ExternalShutdownException):
+            executor.spin()
+
+
+def over_dds(run: MeasuredRun, count: int, words: list[str]) -> np.ndarray:
+    """Return the times from publishing to hearing what a process makes of it, ms."""
+    child = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     heard: list[float] = []
     try:
         with init(args=[]):
@@ -74,7 +93,7 @@ def over_dds(run: MeasuredRun, count: int) -> np.ndarray:
             while not (states.get_subscription_count() and imu.get_subscription_count()):
                 executor.spin_once(timeout_sec=0.05)
                 if time.monotonic() > deadline:
-                    raise SystemExit('stability_monitor_node did not start')
+                    raise SystemExit(f'did not start: {" ".join(words)}')
             names = [joint.name for joint in run.machine.movable_joints]
             for k in range(count + WARM_UP):
                 stamp = stamp_of(PERIOD * k)
@@ -82,10 +101,13 @@ def over_dds(run: MeasuredRun, count: int) -> np.ndarray:
                 j = k % len(run.time)
                 state = JointState(name=names, position=run.positions[j].tolist(), velocity=run.velocities[j].tolist())
                 state.header.stamp = stamp
-                until = time.monotonic() + PERIOD
+                began, before = time.monotonic(), len(heard)
                 sent[0] = time.perf_counter()
                 states.publish(state)
-                while (left := until - time.monotonic()) > 0.0:
+                # an answer belongs to the message before it: no other one is sent as long as it is awaited
+                while len(heard) == before and time.monotonic() < began + LOST:
+                    executor.spin_once(timeout_sec=LOST)
+                while (left := began + PERIOD - time.monotonic()) > 0.0:
                     executor.spin_once(timeout_sec=left)
             node.destroy_node()
     finally:
@@ -107,14 +129,29 @@ def imu_message(run: MeasuredRun, k: int, stamp: object) -> object:
 
 def main() -> int:
     """Measure and print."""
+    if sys.argv[1:] == ['--echo']:
+        echo()
+        return 0
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     run = measure(machine, work_cycle(machine), 3000.0, SensorModel(rate=100.0))
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    echo_words = [sys.executable, str(Path(__file__).resolve()), '--echo']
     worst = 0.0
-    for name, times in (('computing', computing(run)), ('over DDS', over_dds(run, count))):
-        median, high = np.percentile(times, [50, 95])
-        worst = max(worst, median)
-        print(f'{name}: median {median:.2f} ms, 95 % {high:.2f} ms ({len(times)} messages, bound {BOUND:g} ms)')
+    for name, bounded, measured in (
+        ('computing', True, lambda: computing(run)),
+        ('echo over DDS', False, lambda: over_dds(run, count // 2, echo_words)),
+        ('monitor over DDS', True, lambda: over_dds(run, count, monitor_words())),
+        ('echo over DDS', False, lambda: over_dds(run, count // 2, echo_words)),
+    ):
+        times = measured()
+        low, median, high = np.percentile(times, [5, 50, 95])
+        if bounded:
+            worst = max(worst, median)
+        print(
+            f'{name}: median {median:.2f} ms, 5 % {low:.2f} ms, 95 % {high:.2f} ms ({len(times)} messages'
+            f'{f", bound {BOUND:g} ms" if bounded else ""})',
+            flush=True,
+        )
     return int(worst > BOUND)
 
 

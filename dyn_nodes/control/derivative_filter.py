@@ -15,6 +15,8 @@ from math import factorial, inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control._kernels import kernel
+
 Array = NDArray[np.float64]
 
 
@@ -56,7 +58,6 @@ class DerivativeFilter:
             raise ValueError('density, gap and deviations: expected finite numbers above 0')
         self.states, self.density, self.gap, self.gate = states, density, gap, gate
         self.variances = np.square(np.asarray(deviations, dtype=np.float64))
-        self._identity = np.eye(states)
         self._start = np.diag(np.square(np.asarray(start, dtype=np.float64)))
         order = np.arange(states)
         rise = order[None, :] - order[:, None]
@@ -83,42 +84,25 @@ class DerivativeFilter:
             measured: (n,) value, derivative, ... or None where this message does not hold it.
         """
         rows = [k for k, values in enumerate(measured) if values is not None]
-        values = np.array([measured[k] for k in rows])
+        values = np.array([measured[k] for k in rows], dtype=np.float64)
         step = time - self.time
         if self.x is None or not 0.0 < step <= self.gap:
             return self._begin(time, rows, values)
-        F = self._transition * step**self._powers
-        x = F @ self.x
-        P = F @ self.covariance @ F.T + self._noise * step**self._noise_powers
-        variances = self.variances[rows]
-        wrong = values - x[rows]
-        if self.gate < inf:
-            P = P + self._jump(wrong, F, P, rows, variances)
-        if len(rows) == 1:
-            gain = P[:, rows] / (P[rows[0], rows[0]] + variances[0])
-        else:
-            gain = np.linalg.solve(P[np.ix_(rows, rows)] + np.diag(variances), P[rows]).T
-        # Joseph's form: stays positive definite
-        keep = self._identity.copy()
-        keep[:, rows] -= gain
-        self.covariance = keep @ P @ keep.T + (gain * variances) @ gain.T
-        self.x = x + gain @ wrong
-        self.time = time
-        return self.x
-
-    def _jump(self, wrong: Array, F: Array, P: Array, rows: list[int], variances: Array) -> Array | float:
-        """Return what a jump of the last state a step ago, as large as was measured, adds to the covariance.
-
-        The quantities count together, by the length of their vector: that of an IMU does not depend on its mounting.
-        """
-        expected = P[rows, rows] + variances
-        ratios = np.square(wrong).sum(axis=1) / expected
-        self.surprise = float(np.sqrt(ratios.max()))
-        if self.surprise <= self.gate:
-            return 0.0
-        last = F[:, -1]
-        excess = (ratios - 1.0) * expected / np.square(last[rows])
-        return float(excess[ratios > self.gate**2].max()) * last[:, None] * last
+        x, covariance = np.empty_like(self.x), np.empty_like(self.covariance)
+        self.surprise = update_kernel(
+            self.x,
+            self.covariance,
+            self._transition * step**self._powers,
+            self._noise * step**self._noise_powers,
+            np.array(rows),
+            values,
+            self.variances,
+            self.gate,
+            x,
+            covariance,
+        )
+        self.x, self.covariance, self.time = x, covariance, time
+        return x
 
     def _begin(self, time: float, rows: list[int], values: Array) -> Array:
         self.x = np.zeros((self.states, values.shape[1]))
@@ -129,3 +113,57 @@ class DerivativeFilter:
         self.surprise = 0.0
         self.time = time
         return self.x
+
+
+@kernel
+def update_kernel(before, spread, transition, noise, rows, values, variances, gate, x, covariance):
+    """Fill the estimates (states, n) and their covariance; return the surprise.
+
+    The quantities count together in it, by the length of their vector: that of an IMU does not depend on its mounting.
+    """
+    states, count = before.shape
+    for i in range(states):
+        for j in range(count):
+            x[i, j] = 0.0
+            for k in range(i, states):
+                x[i, j] += transition[i, k] * before[k, j]
+        for j in range(states):
+            total = noise[i, j]
+            for k in range(i, states):
+                for m in range(j, states):
+                    total += transition[i, k] * spread[k, m] * transition[j, m]
+            covariance[i, j] = total
+    surprise, jump = 0.0, 0.0
+    if gate < np.inf:
+        for m in range(len(rows)):
+            row = rows[m]
+            expected = covariance[row, row] + variances[row]
+            found = 0.0
+            for j in range(count):
+                found += (values[m, j] - x[row, j]) ** 2
+            surprise = max(surprise, np.sqrt(found / expected))
+            if found > gate * gate * expected:
+                # a jump of the last state a step ago, as large as was measured
+                jump = max(jump, (found - expected) / transition[row, states - 1] ** 2)
+        for i in range(states):
+            for j in range(states):
+                covariance[i, j] += jump * transition[i, states - 1] * transition[j, states - 1]
+    gain = np.empty(states)
+    kept = np.empty((states, states))
+    for m in range(len(rows)):  # one after the other is the same as all at once: their noises have no part in common
+        row = rows[m]
+        expected = covariance[row, row] + variances[row]
+        for i in range(states):
+            gain[i] = covariance[i, row] / expected
+        for j in range(count):
+            wrong = values[m, j] - x[row, j]
+            for i in range(states):
+                x[i, j] += gain[i] * wrong
+        # Joseph's form: stays positive definite
+        for i in range(states):
+            for j in range(states):
+                kept[i, j] = covariance[i, j] - gain[i] * covariance[row, j]
+        for i in range(states):
+            for j in range(states):
+                covariance[i, j] = kept[i, j] - kept[i, row] * gain[j] + gain[i] * variances[row] * gain[j]
+    return surprise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import hypot, isfinite
 from typing import Any
 
 import numpy as np
@@ -146,13 +147,10 @@ class Sensing:
 
     def _on_imu(self, msg: Any) -> None:
         now = nanoseconds_of_stamp(msg.header.stamp) / NANO
-        turn, felt = msg.angular_velocity, msg.linear_acceleration
-        omega = np.array([turn.x, turn.y, turn.z])
-        force = np.array([felt.x, felt.y, felt.z])
-        orientation = None
+        turn, felt, o = msg.angular_velocity, msg.linear_acceleration, msg.orientation
+        omega, force, orientation = (turn.x, turn.y, turn.z), (felt.x, felt.y, felt.z), None
         if msg.orientation_covariance[0] != NO_ORIENTATION:
-            o = msg.orientation
-            orientation = np.array([o.x, o.y, o.z, o.w])
+            orientation = (o.x, o.y, o.z, o.w)
         try:
             self._check_imu(msg, omega, force, orientation)
         except RefusedError as refused:
@@ -169,7 +167,8 @@ class Sensing:
         if last is not None and abs(now - last) < LEAST_STEP:
             return
         self.imu_received += 1
-        self.monitor.imu(now, omega, force, orientation)
+        up = None if orientation is None else np.array(orientation)
+        self.monitor.imu(now, np.array(omega), np.array(force), up)
 
     def _take_waiting(self, now: float) -> None:
         """Lockstep: take what the IMU has measured before an instant.
@@ -183,13 +182,14 @@ class Sensing:
     @staticmethod
     def _check_imu(msg: Any, omega: Any, force: Any, orientation: Any) -> None:
         for what, values in (('angular_velocity', omega), ('linear_acceleration', force), ('orientation', orientation)):
-            if values is not None and not np.isfinite(values).all():
-                raise RefusedError('not finite', f'imu: {what}: expected finite numbers, found {values.tolist()}')
+            if values is not None and not all(map(isfinite, values)):
+                raise RefusedError('not finite', f'imu: {what}: expected finite numbers, found {list(values)}')
         for what in ('angular_velocity', 'linear_acceleration'):
             if getattr(msg, f'{what}_covariance')[0] == NO_ORIENTATION:
                 raise RefusedError('missing quantity', f'imu: {what}: the message says that it is not measured')
-        if orientation is not None and abs(float(np.linalg.norm(orientation)) - 1.0) > 0.01:
-            raise RefusedError('not a rotation', f'imu: orientation: expected a unit quaternion, found {orientation}')
+        if orientation is not None and abs(hypot(*orientation) - 1.0) > 0.01:
+            found = list(orientation)
+            raise RefusedError('not a rotation', f'imu: orientation: expected a unit quaternion, found {found}')
 
     def _on_payload(self, msg: Any) -> None:
         try:

@@ -13,7 +13,7 @@ from dyn_nodes.studies.measured_run import MEASURES, PHASES, MeasuredRun, full_s
 
 Array = NDArray[np.float64]
 BOUNDS = {'steady': 5.0, 'motion': 15.0, 'impact': np.inf}
-"""Greatest magnitude of an error in a phase, %. In an impact the truth jumps by twice the full scale in milliseconds."""
+"""Greatest magnitude of an error in a phase, %. In an impact the truth jumps by twice the full scale in moments."""
 UNSAFE = 5.0
 """Greatest part of the full scale, %, by which a margin may be given as more than it is, in every phase."""
 CHECKED = ('force_angle', 'load_share')
