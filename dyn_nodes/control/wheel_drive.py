@@ -50,7 +50,7 @@ class DriveLimits:
 
 @dataclass(frozen=True, eq=False)
 class DriveReference:
-    """What the wheels should do now.
+    """What the wheels should do one step from now, and the rates by which they come to it.
 
     Attributes:
         twist, acceleration: (3,) of the base, and the rates of its components.

@@ -155,7 +155,8 @@ class WheelServo:
             speeds: (n,) measured.
             angles: (n,) measured steering angles.
         """
-        error = np.where(self.base.driven, reference.wheel_speeds - speeds, 0.0)
+        due = reference.wheel_speeds - reference.wheel_accelerations * dt  # at the instant of the measurement
+        error = np.where(self.base.driven, due - speeds, 0.0)
         wanted = forward + self._speed_gain * error + self._integral
         torques = np.clip(wanted, -self._limit, self._limit)
         self.saturated = tuple(self.base.names[k] for k in np.flatnonzero(torques != wanted))
@@ -189,7 +190,8 @@ class WheelServo:
         if not self.base.steered.any():
             return np.zeros(len(angles))
         wn, inertia = self.gains.steering, self._steering_inertia
-        error, rate_error = reference.steering_angles - angles, reference.steering_rates - rates
+        due = reference.steering_rates - reference.steering_accelerations * dt  # at the instant of the measurement
+        error, rate_error = reference.steering_angles - reference.steering_rates * dt - angles, due - rates
         push = wn**2 * error + 2.0 * self.gains.damping_ratio * wn * rate_error + reference.steering_accelerations
         swing = self.base.rolling_rows(angles)[1]
         wanted = inertia * push + self._steering_integral - swing * drive / self.base.reach

@@ -145,7 +145,7 @@ def test_one_wheel_that_spins_on_the_spot_is_seen_in_metres_per_second():
     speeds = base.wheel_speeds(np.array([0.5, 0.0, 0.0]), zero, zero)
     speeds[0] += 4.0  # 0.4 m/s at the rim, 0.4 cos(45 deg) along the roller
     odometry.step(0.0, zero, speeds, zero, zero)
-    # the one spare combination is (1, -1, -1, 1) / 2 in wheel speeds: each wheel is told a quarter
+    # the one spare combination is (1, 1, -1, -1) / 2 in wheel speeds: each wheel is told a quarter
     assert odometry.slip == pytest.approx(np.full(4, 0.25 * 0.4 * math.sqrt(0.5)), rel=1e-9)
 
 
