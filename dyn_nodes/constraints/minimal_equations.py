@@ -22,9 +22,9 @@ class StackedBodies:
     Attributes:
         tree, tree_rate: (6 r, nv) twists per joint rate, and its derivative by time.
         tree_bias: (6 r,) rates of the twists at zero joint accelerations.
-        M, M_rate: (6 r, 6 r) inertias about the mass centres, block diagonal, and their derivative by time.
-        gyroscopic: (6 r,) dM/dt t.
-        weight, pushed: (6 r,) wrenches of gravity, and of springs, dampers and tyres.
+        central: (r, 3, 3) inertias about the mass centres, kg m2.  masses: (r,) kg.
+        gravity: (3,) m/s2.
+        pushed: (6 r,) wrenches of springs, dampers and tyres.
         per_effort: (6 r, nv) wrenches of unit joint efforts.
         J, J_rate: (m, nv) constraint rows on the joint rates, and their derivative by time.
         gamma, sigma: (m,) J a = gamma, J v = sigma.
@@ -33,16 +33,38 @@ class StackedBodies:
     tree: Array
     tree_rate: Array
     tree_bias: Array
-    M: Array
-    M_rate: Array
-    gyroscopic: Array
-    weight: Array
+    central: Array
+    masses: Array
+    gravity: Array
     pushed: Array
     per_effort: Array
     J: Array
     J_rate: Array
     gamma: Array
     sigma: Array
+
+    def weighed(self, motions: Array) -> Array:
+        """Return M X (6 r, k) of twists or their rates X (6 r, k), body by body: M is block diagonal."""
+        X = motions.reshape(len(self.masses), 6, -1)
+        parts = [self.central @ X[:, :3], self.masses[:, None, None] * X[:, 3:]]
+        return np.concatenate(parts, axis=1).reshape(motions.shape)
+
+    def inertia_rates(self, v: Array) -> Array:
+        """Return Omega I - I Omega (r, 3, 3) of every body at joint rates v (nv,): what of dM/dt is not zero."""
+        omega = (self.tree @ v).reshape(-1, 6)[:, :3]
+        turn = np.cross(omega[:, None, :], np.eye(3)).transpose(0, 2, 1)
+        return np.asarray(turn @ self.central - self.central @ turn)
+
+    def turned(self, motions: Array, rates: Array) -> Array:
+        """Return dM/dt X (6 r, k) of twists X (6 r, k), with the `inertia_rates`."""
+        X = motions.reshape(len(self.masses), 6, -1)
+        return np.concatenate([rates @ X[:, :3], np.zeros_like(X[:, 3:])], axis=1).reshape(motions.shape)
+
+    @property
+    def weight(self) -> Array:
+        """(6 r,) weights as wrenches."""
+        forces = self.masses[:, None] * self.gravity
+        return np.hstack([np.zeros_like(forces), forces]).ravel()
 
 
 class RowsOfTwists(Protocol):
@@ -135,7 +157,8 @@ class MinimalEquations:
     def wrenches(self, tau: ArrayLike) -> ConstraintWrenches:
         """Return what joints and constraints carry under joint efforts tau (nv,) (spec 2.12)."""
         parts = self.parts
-        motion = parts.M @ self.twist_rates(self.accelerations(tau)) + parts.gyroscopic
+        turning = parts.turned(self.twists, parts.inertia_rates(self.v))
+        motion = parts.weighed(self.twist_rates(self.accelerations(tau))) + turning
         working = parts.weight + parts.pushed + parts.per_effort @ _vector('tau', tau, len(self.v))
         rows, centres = self.formulation.constraints_on_bodies(self.q, self.p)
         return recovered(self.formulation.system, rows, parts.tree, centres, motion - working)

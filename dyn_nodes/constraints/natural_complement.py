@@ -55,8 +55,8 @@ class NaturalOrthogonalComplement:
         system, twists = self.system, self._twists
         rows, state = system.rows, system.state
         outputs = [
-            twists.per_rate, self._rate(twists.per_rate), twists.rate_at_constant_speed, twists.inertia,
-            twists.inertia_rate, twists.gyroscopic, twists.gravity(system.parameters.gravity),
+            twists.per_rate, self._rate(twists.per_rate), twists.rate_at_constant_speed,
+            ca.horzcat(*twists.central_inertias), ca.vertcat(*twists.masses), system.parameters.gravity,
             twist_rows.element_wrenches(system, twists), twists.per_effort,
             rows.jacobian, self._rate(rows.jacobian), rows.gamma, rows.sigma,
         ]  # fmt: skip
@@ -143,23 +143,25 @@ class NaturalOrthogonalComplement:
 
     def _numbers(self, q: Array, v: Array, p: Array) -> StackedBodies:
         tree, m = self.system.tree, self.system.m
-        size = 6 * len(tree.bodies)
+        r, size = len(tree.bodies), 6 * len(tree.bodies)
         shapes = (
-            (size, tree.nv), (size, tree.nv), (size,), (size, size), (size, size), (size,), (size,), (size,),
-            (size, tree.nv), (m, tree.nv), (m, tree.nv), (m,), (m,),
+            (size, tree.nv), (size, tree.nv), (size,), (3, 3 * r), (r,), (3,), (size,), (size, tree.nv),
+            (m, tree.nv), (m, tree.nv), (m,), (m,),
         )  # fmt: skip
-        return StackedBodies(*_parts(self._evaluate(q, v, p), shapes))
+        parts = _parts(self._evaluate(q, v, p), shapes)
+        parts[3] = parts[3].reshape(3, r, 3).transpose(1, 0, 2)
+        return StackedBodies(*parts)
 
     def _equations(self, q: Array, v: Array, p: Array, partition: Partition, parts: StackedBodies) -> MinimalEquations:
         N, N_rate, start = _complement(self.system, partition, parts)
-        tree, M = parts.tree, parts.M
+        tree, rates = parts.tree, parts.inertia_rates(v)
         T, T_rate = tree @ N, parts.tree_rate @ N + tree @ N_rate
-        inertia = T.T @ M @ T
+        inertia = T.T @ parts.weighed(T)
         self._refuse_massless(inertia, N)
-        convective = -T.T @ (M @ T_rate + parts.M_rate @ T)
+        convective = -T.T @ (parts.weighed(T_rate) + parts.turned(T, rates))
         v_I = v[list(partition.independent)]
         # with constraints that move by themselves dt/dt is not T a + dT/dt v_I alone
-        whole = T.T @ (M @ (tree @ start + parts.tree_bias) + parts.gyroscopic)
+        whole = T.T @ (parts.weighed(tree @ start + parts.tree_bias) + parts.turned(tree @ v, rates))
         return MinimalEquations(
             self, q, v, p, partition, N, N_rate, T, T_rate, inertia, convective,
             T.T @ parts.weight, T.T @ parts.pushed, -(whole + convective @ v_I), start, parts,

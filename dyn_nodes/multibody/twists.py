@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.multibody.kinematics import TreeState
-from dyn_nodes.multibody.spatial import Expression, cross, skew
+from dyn_nodes.multibody.spatial import Expression, skew
 from dyn_nodes.multibody.tree import Body, Frame
 
 
@@ -77,38 +77,6 @@ class MassCentreTwists:
     def masses(self) -> list[Expression]:
         """Mass of each body, kg."""
         return [inertia.M[0, 0] for inertia in self.state.inertias]
-
-    @cached_property
-    def inertia(self) -> Expression:
-        """(6 r, 6 r) M, block diagonal: central inertias and masses (2.6)."""
-        blocks = [part for J, m in zip(self.central_inertias, self.masses) for part in (J, m * ca.SX.eye(3))]
-        return ca.densify(ca.diagcat(*blocks)) if blocks else ca.SX(0, 0)
-
-    @cached_property
-    def angular_velocities(self) -> list[Expression]:
-        """(3,) of each body, world axes."""
-        return [self.state.angular_velocity(k) for k in range(len(self.state.tree.bodies))]
-
-    @cached_property
-    def inertia_rate(self) -> Expression:
-        """(6 r, 6 r) dM/dt: Omega I - I Omega of every body, nothing for its mass."""
-        blocks = []
-        for J, omega in zip(self.central_inertias, self.angular_velocities):
-            turn = skew(omega)
-            blocks += [ca.mtimes(turn, J) - ca.mtimes(J, turn), ca.SX(3, 3)]
-        return ca.densify(ca.diagcat(*blocks)) if blocks else ca.SX(0, 0)
-
-    @cached_property
-    def gyroscopic(self) -> Expression:
-        """(6 r,) dM/dt t: omega x I omega of every body."""
-        parts = []
-        for J, omega in zip(self.central_inertias, self.angular_velocities):
-            parts += [cross(omega, ca.mtimes(J, omega)), ca.SX(3, 1)]
-        return ca.densify(ca.vertcat(*parts))
-
-    def gravity(self, gravity: Expression) -> Expression:
-        """Return the weights (6 r,) as wrenches, for the gravity vector (3,), m/s2."""
-        return ca.densify(ca.vertcat(*(ca.vertcat(ca.SX(3, 1), m * gravity) for m in self.masses)))
 
     def joint_axis(self, body: Body, index: int) -> Expression:
         """Return the axis (3,) of a joint in world axes."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vehicle_states import VEHICLES, random_states
 
 from dyn_nodes.constraints import ConstraintBlocks, MethodError, constrained_dynamics, natural_orthogonal_complement
 from dyn_nodes.constraints.linear import Subspaces
@@ -17,7 +16,7 @@ from dyn_nodes.constraints.witnesses.complements import by_eigenvectors, by_gram
 from dyn_nodes.constraints.witnesses.kane import PartialVelocities
 from dyn_nodes.forces.joint_spring import JointSpring
 from dyn_nodes.multibody import TreeBuilder
-from dyn_nodes.studies.saha_1991.machines import vehicle
+from dyn_nodes.studies.saha_1991.machines import SPATIAL, random_states, vehicle
 
 STATES = 200
 AGREE = 1e-10
@@ -35,9 +34,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', SPATIAL)
 def test_all_formulations_agree_in_200_random_states(name):
-    own = VEHICLES[name]()
+    own = SPATIAL[name]()
     states = list(random_states(own, STATES, 1))
     formulations, refused = applicable(own.blocks, *states[0])
     assert set(refused) == set(REFUSED[name])
@@ -67,7 +66,7 @@ def test_all_formulations_agree_in_200_random_states(name):
 
 @pytest.mark.parametrize('name', ['caster vehicle', 'disk by contact', 'omni 3'])
 def test_without_the_bracket_the_reduced_lagrangian_is_wrong(name):
-    own = VEHICLES[name]()
+    own = SPATIAL[name]()
     right, wrong = chaplygin(own.blocks), chaplygin(own.blocks, bracket=False)
     off = []
     for q, v, tau in random_states(own, 10, 5):
@@ -81,7 +80,7 @@ def test_partial_velocities_are_the_columns_of_the_complement(name):
     """App. A.4: Kane's V is T, here in the axes of each body."""
     import casadi as ca
 
-    own = VEHICLES[name]()
+    own = SPATIAL[name]()
     system = own.blocks
     formulation = natural_orthogonal_complement(system, own.independent)
     kane = PartialVelocities(system)
@@ -96,9 +95,9 @@ def test_partial_velocities_are_the_columns_of_the_complement(name):
 
 
 @pytest.mark.parametrize('complement', [by_svd, by_qr, by_eigenvectors, by_gram_schmidt])
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', SPATIAL)
 def test_numerical_complements_span_what_the_natural_one_does(name, complement):
-    own = VEHICLES[name]()
+    own = SPATIAL[name]()
     formulation = natural_orthogonal_complement(own.blocks)
     for q, v, _ in random_states(own, 3, 4):
         here = formulation.at(q, v)

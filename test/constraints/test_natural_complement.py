@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from random_systems import pose_of, random_system
-from vehicle_states import VEHICLES, random_states
 
 from dyn_nodes.constraints import (
     ConstraintBlocks,
@@ -28,7 +27,7 @@ from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.multibody.differential_drive import CasterVehicle, DrivenAxle
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.multibody.rolling_disk import RollingDisk
-from dyn_nodes.studies.saha_1991.machines import vehicle
+from dyn_nodes.studies.saha_1991.machines import SPATIAL, random_states, vehicle
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 Z = (0.0, 0.0, 1.0)
@@ -72,9 +71,9 @@ def test_identities_of_the_complement_hold_for_random_systems(seed):
     check_identities(formulation, here)
 
 
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', SPATIAL)
 def test_identities_of_the_complement_hold_for_the_vehicles(name):
-    own = VEHICLES[name]()
+    own = SPATIAL[name]()
     formulation = natural_orthogonal_complement(own.blocks, prefer=own.actuated)
     for q, v, _ in random_states(own, 5, 3):
         check_identities(formulation, formulation.at(q, v))
@@ -90,9 +89,9 @@ def check_identities(formulation, here):
     assert np.linalg.eigvalsh(here.inertia).min() > 0
     assert here.inertia == pytest.approx(here.inertia.T, rel=1e-12)
     # the power of the convective terms is that of the changing inertia: no work is done by them
-    inertia_rate = (
-        here.T.T @ parts.M @ here.T_rate + here.T_rate.T @ parts.M @ here.T + here.T.T @ parts.M_rate @ here.T
-    )
+    turning = parts.turned(here.T, parts.inertia_rates(here.v))
+    changing = here.T.T @ parts.weighed(here.T_rate)
+    inertia_rate = changing + changing.T + here.T.T @ turning
     power = 0.5 * rates @ inertia_rate @ rates + rates @ here.convective @ rates
     assert abs(power) < 1e-11 * np.abs(here.inertia).max() * max(1.0, np.abs(rates).max() ** 3)
     # rates of T by differentiation against rates of twists by recursion: nothing is left for still constraints
@@ -110,9 +109,9 @@ def test_the_rate_of_the_complement_is_its_derivative_along_the_motion():
     assert (forth.N - back.N) / (2 * step) == pytest.approx(here.N_rate, abs=1e-6)
 
 
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', SPATIAL)
 def test_inverse_dynamics_gives_back_the_efforts(name):
-    own = VEHICLES[name]()
+    own = SPATIAL[name]()
     formulation = natural_orthogonal_complement(own.blocks, own.independent)
     for q, v, tau in random_states(own, 3, 11):
         here = formulation.at(q, v)

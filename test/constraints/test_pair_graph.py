@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vehicle_states import VEHICLES
 
 from dyn_nodes.constraints import PairGraph, constrained_dynamics, natural_orthogonal_complement, projected_velocity
 from dyn_nodes.constraints.wheeled_vehicles import caster_vehicle, omni_vehicle
 from dyn_nodes.multibody.differential_drive import CasterVehicle
-from dyn_nodes.studies.saha_1991.machines import vehicle
+from dyn_nodes.studies.saha_1991.machines import SPATIAL, vehicle
 
 X, Y, Z = np.eye(3)
 DOWN = (0.0, 0.0, -9.81)
@@ -159,4 +158,4 @@ def test_a_wheel_with_rollers_that_can_not_be_is_refused():
 
     with pytest.raises(ValueError, match=r'left: rollers parallel to the hub \(roller angle 0 rad\)'):
         RollerWheel('left', Frame(0, np.eye(3), np.zeros(3)), X, 0.1, 0.0)
-    assert 'omni 3' in VEHICLES
+    assert 'omni 3' in SPATIAL

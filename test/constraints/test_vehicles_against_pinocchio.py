@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from vehicle_states import VEHICLES, random_states
 
 from dyn_nodes.constraints import Lock, RollerWheel, natural_orthogonal_complement
+from dyn_nodes.studies.saha_1991.machines import SPATIAL, random_states
 
 UP = np.array([0.0, 0.0, 1.0])
 CENTRE = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -90,9 +90,9 @@ class Unreduced:
         return unit * found[:n], found[n:] / size, J
 
 
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', SPATIAL)
 def test_motion_is_that_of_pinocchios_unreduced_model_in_200_random_states(name):
-    own = VEHICLES[name]()
+    own = SPATIAL[name]()
     theirs = Unreduced(own.blocks)
     formulation = natural_orthogonal_complement(own.blocks)
     worst = 0.0
@@ -106,7 +106,7 @@ def test_motion_is_that_of_pinocchios_unreduced_model_in_200_random_states(name)
 
 def test_forces_of_the_ground_are_those_of_pinocchios_model():
     """The caster's three, and of both drives the normal one: their lateral forces are not determined."""
-    own = VEHICLES['caster vehicle']()
+    own = SPATIAL['caster vehicle']()
     theirs, formulation = Unreduced(own.blocks), natural_orthogonal_complement(own.blocks)
     for q, v, tau in random_states(own, 20, 7):
         _, force, _ = theirs.solve(q, v, tau)
@@ -120,7 +120,7 @@ def test_forces_of_the_ground_are_those_of_pinocchios_model():
 
 
 def test_forces_under_three_wheels_with_rollers_are_those_of_pinocchios_model():
-    own = VEHICLES['omni 3']()
+    own = SPATIAL['omni 3']()
     theirs, formulation = Unreduced(own.blocks), natural_orthogonal_complement(own.blocks)
     for q, v, tau in random_states(own, 20, 7):
         _, force, _ = theirs.solve(q, v, tau)
