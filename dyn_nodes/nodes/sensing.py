@@ -72,10 +72,11 @@ class Sensing:
         self._least_step = values['filter_period'] - 0.25e-3
         if values['payload'] >= 0.0:
             self._set_payload(values['payload'])
-        node.create_subscription(JointState, 'joint_states', self._on_joint_states, qos)
-        node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        # first, because of messages that come at once the embedded executor takes those first that it was told of first
         if values['imu'] != 'off':
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=max(100, qos.depth)))
+        node.create_subscription(JointState, 'joint_states', self._on_joint_states, qos)
+        node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
 
     def _make_monitor(self, measures: tuple[str, ...]) -> StabilityMonitor:
         values = self.values

@@ -91,12 +91,12 @@ def replay(
 
 
 def deviations(run: MeasuredRun, times: Array, margins: dict[str, Array]) -> list[Deviation]:
-    """Compare margins with the truth, phase by phase."""
+    """Compare margins (k,) at times (k,) with the truth, phase by phase."""
     scale = full_scale(run.machine)
     places = np.searchsorted(run.time, times - 1e-9)
     result = []
-    for name in MEASURES:
-        errors = 100.0 * (margins[name] - run.truth[name][places]) / scale[name]
+    for name, values in margins.items():
+        errors = 100.0 * (values - run.truth[name][places]) / scale[name]
         for index, phase in enumerate(PHASES):
             own = errors[run.phase[places] == index]
             if len(own):
