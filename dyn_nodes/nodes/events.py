@@ -90,6 +90,10 @@ def _mass(details: Any, at: str) -> str:
     return f'{details["mass_after"]:g} kg'
 
 
+def _limit(details: Any, at: str) -> str:
+    return f'{details["joint"]} has come to its {details["limit"]} limit {at}'
+
+
 def _wheel(details: Any, at: str) -> str:
     return f'{details["wheel"]} {at}'
 
@@ -98,6 +102,7 @@ _WORDS: dict[str, Callable[[Any, str], str]] = {
     'lift_off': _wheel,
     'touch_down': _wheel,
     'impact': _impact,
+    'joint_limit': _limit,
     'overturned': _overturned,
     'payload': _mass,
     'payload_drop': _mass,

@@ -37,7 +37,9 @@ from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.multibody import Frame, Tree, build_tree
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.joint_stops import joint_stops
 from dyn_nodes.simulation.profiles import motion_of
+from dyn_nodes.simulation.stop_element import StopElement
 
 Array = NDArray[np.float64]
 
@@ -96,7 +98,8 @@ def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = N
     ]
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
-    blocks = ConstraintBlocks(tree, constraints, springs, gravity, payload)
+    stops = [StopElement(stop) for stop in joint_stops(machine)]
+    blocks = ConstraintBlocks(tree, constraints, [*springs, *stops], gravity, payload)
     idle = {name for name, entry in classes.items() if entry.kind != 'actuated'}
     idle |= {entry.joint for entry in machine.constraints if entry.kind == 'prescribed'}
     actuated = tuple(joint.name for joint in machine.movable_joints if joint.name not in idle)

@@ -126,7 +126,7 @@ class ConstrainedPlantSystem:
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Return a parameter vector: the machine's own values, changed by name. Raises UnknownNameError."""
         p = np.ones(len(self.parameter_names))
-        p[self.index('parameter', 'payload_mass')] = 0.0
+        p[[self.index('parameter', name) for name in ('payload_mass', 'joint_stop_scale')]] = 0.0
         p[self._given] = self.blocks.parameters.values()[self._own]
         for name, value in (values or {}).items():
             p[self.index('parameter', name)] = value
@@ -167,6 +167,11 @@ class ConstrainedPlant(Plant):
                 found = f'{name}, which is fixed'
                 raise MachineError([Problem(self.machine.sources[-1], 0, 'reactions', 'joints that move', found)])
         return ConstrainedPlantSystem(self.machine)
+
+    def warm_up(self) -> None:
+        """Load the machine code of everything that is called later, which may have to be compiled; then reset."""
+        self.outputs()
+        super().warm_up()
 
     def reset(self) -> None:
         """Start again from the assembled initial position with the present parameters."""
@@ -246,13 +251,28 @@ class ConstrainedPlant(Plant):
         stepper.put(x, start, self.system.numbers(self.p, start))
         status = stepper.advance(end - start, table[0])
         if status == 'done':
+            events = self._reached_limits(x, stepper.state, end)
             x[:] = stepper.state
             self.overturned = self.overturned or self._has_overturned(x)
-            return []
+            return events
         at = f'{self.machine.name}: at t = {stepper.time:.4f} s: '
         if status == 'diverged':
             raise PlantDivergedError(f'{at}the simulation diverged')
         raise PlantStoppedError(status.replace(' ', '_'), at + (stepper.detail or status))
+
+    def _reached_limits(self, before: Array, after: Array, time: float) -> list[Event]:
+        """Joints that have come to a limit between two states."""
+        events = []
+        for joint, place in zip(self.machine.movable_joints, self._joint_q):
+            was, now = before[place], after[place]
+            for limit, gaps in (
+                ('lower', (was - joint.lower, now - joint.lower)),
+                ('upper', (joint.upper - was, joint.upper - now)),
+            ):
+                if gaps[0] > 0.0 >= gaps[1]:
+                    details = {'joint': joint.name, 'limit': limit, 'position': float(now)}
+                    events.append(Event(time, 'joint_limit', details=details))
+        return events
 
     def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
         self.stepper.put(self.x, start, self.system.numbers(self.p, start))

@@ -14,6 +14,7 @@ from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.plants import plant_for
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -216,6 +217,21 @@ def test_reactions_of_joints_are_told(tmp_path):
     assert plant.reaction.joints == ('crank_joint', 'rocker_joint')
 
 
+def test_a_joint_stops_at_its_limit():
+    """The crank drives the piston against a stop at 0.62 m, short of the 0.65 m that it could reach."""
+    machine = of_files('slider_crank')
+    joints = tuple(replace(joint, upper=0.62) if joint.name == 'piston_joint' else joint for joint in machine.joints)
+    plant = plant_of(replace(machine, joints=joints), values={'joint_stop_scale': 1.0})
+    driven(plant, [-3.0, 0, 0], 400)
+    events = [event for event in plant.take_events() if event.kind == 'joint_limit']
+    assert events[0].details['joint'] == 'piston_joint'
+    assert events[0].details['limit'] == 'upper'
+    assert 0.62 < plant.positions[2] < 0.63
+    without = plant_of(replace(machine, joints=joints))
+    driven(without, [-3.0, 0, 0], 60)
+    assert without.positions[2] > 0.64
+
+
 def test_other_positions_at_the_start_are_assembled_too():
     plant = plant_of(of_files('slider_crank'), joints={'crank_joint': 1.2})
     lean = np.arcsin(0.15 / 0.5 * np.sin(1.2))
@@ -237,6 +253,20 @@ def test_wheels_on_springs_beside_constraints_are_refused(tmp_path):
         MachineError, match='expected wheels that are constraints of kind wheel, found wheels on springs'
     ):
         plant_of(machine)
+
+
+def test_a_payload_weighs_and_is_let_go(tmp_path):
+    payload = 'payload: {link: base, position: [0, 0, 0.5], mass: 5, limit: 10}\n'
+    plant = plant_of(cart(tmp_path, keys=payload))
+    plant.drop_time = 0.011
+    assert plant.balance().total_normal == pytest.approx((MASS + 5) * GRAVITY, rel=1e-9)
+    driven(plant, [0.0] * 4, 10)
+    assert plant.payload == 0.0
+    (event,) = plant.take_events()
+    assert (event.kind, event.time) == ('payload_drop', 0.011)
+    assert plant.balance().total_normal == pytest.approx(MASS * GRAVITY, rel=1e-9)
+    plant.reset()
+    assert plant.payload == 5.0
 
 
 def test_ordinary_machines_keep_their_plant():
