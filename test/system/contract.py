@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.parameters import all_parameters
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 
 MACHINE = machine_of('log_loader', '')
@@ -17,6 +18,7 @@ JOINTS = [joint.name for joint in MACHINE.movable_joints]
 ACTUATORS = [actuator.name for actuator in MACHINE.actuators]
 CYLINDERS = [actuator.name for actuator in MACHINE.actuators if hasattr(actuator, 'linkage')]
 WEIGHT = 9.81 * (sum(link.mass for link in MACHINE.links) + MACHINE.payload.mass)
+GROUND = 'base_footprint'
 Check = Callable[[Any], object]
 
 
@@ -28,8 +30,10 @@ class Output:
     type: str
     check: Check
     latched: bool = False
-    shared: bool = False
-    """Other nodes publish on it too."""
+    settles: bool = False
+    """A good message comes in time, others may come too: from other nodes, or while an estimate settles."""
+    silent: bool = False
+    """Something must happen first: only who publishes it is checked."""
 
 
 def finite(values: Any) -> bool:
@@ -51,25 +55,52 @@ def odometry(msg: Any) -> bool:
     return frames and abs(np.linalg.norm([turn.x, turn.y, turn.z, turn.w]) - 1.0) < 1e-9
 
 
-def transforms(parent: str) -> Check:
-    return lambda msg: any(item.header.frame_id == parent for item in msg.transforms)
+def transforms(parent: str, child: str) -> Check:
+    return lambda msg: any((t.header.frame_id, t.child_frame_id) == (parent, child) for t in msg.transforms)
 
 
-def wrench_of(wheel: str) -> Check:
+def fixed_frames(msg: Any) -> bool:
+    """Every fixed joint of the URDF, where the URDF has it; there are no others."""
+    told = {(t.header.frame_id, t.child_frame_id): vector(t.transform.translation) for t in msg.transforms}
+    wanted = {(joint.parent, joint.child): joint.origin[:3, 3] for joint in MACHINE.joints if not joint.movable}
+    return set(told) == set(wanted) and all(np.allclose(told[ends], wanted[ends], atol=1e-12) for ends in wanted)
+
+
+def imu(msg: Any) -> bool:
+    turn, felt = msg.orientation, vector(msg.linear_acceleration)
+    is_level = np.linalg.norm(felt - [0.0, 0.0, 9.81]) < 2.0  # the machine stands on level ground
+    return (
+        msg.header.frame_id == MACHINE.base.link
+        and abs(np.linalg.norm([turn.x, turn.y, turn.z, turn.w]) - 1.0) < 1e-9
+        and finite(vector(msg.angular_velocity))
+        and bool(is_level)
+    )
+
+
+def reset_event(msg: Any) -> bool:
+    """Somebody has put the machine back: who, what, when."""
+    values = {pair.key: pair.value for pair in msg.values}
+    return msg.name.endswith('dynamics_node: reset') and bool(msg.message) and float(values['time']) >= 0.0
+
+
+def wrench_of(wheel: str, prefix: str = '') -> Check:
     def check(msg: Any) -> bool:
         force = vector(msg.wrench.force)
-        return msg.header.frame_id == f'{wheel}_contact' and finite(force) and 0.0 <= force[2] < WEIGHT
+        return msg.header.frame_id == f'{prefix}{wheel}_contact' and finite(force) and 0.0 <= force[2] < WEIGHT
 
     return check
 
 
-def polygon(msg: Any) -> bool:
-    corners = [vector(point) for point in msg.polygon.points]
-    return msg.header.frame_id == 'odom' and 3 <= len(corners) <= len(WHEELS) and finite(np.ravel(corners))
+def polygon_in(frame: str) -> Check:
+    def check(msg: Any) -> bool:
+        corners = [vector(point) for point in msg.polygon.points]
+        return msg.header.frame_id == frame and 3 <= len(corners) <= len(WHEELS) and finite(np.ravel(corners))
+
+    return check
 
 
-def point(msg: Any) -> bool:
-    return msg.header.frame_id == 'odom' and finite(vector(msg.point))
+def point_in(frame: str) -> Check:
+    return lambda msg: msg.header.frame_id == frame and finite(vector(msg.point))
 
 
 def edges(msg: Any) -> bool:
@@ -77,8 +108,8 @@ def edges(msg: Any) -> bool:
     return dimension.size == len(msg.data) == len(dimension.label.split(',')) and finite(msg.data)
 
 
-def markers(msg: Any) -> bool:
-    return len(msg.markers) > 0 and all(marker.header.frame_id == 'odom' for marker in msg.markers)
+def markers_in(frame: str) -> Check:
+    return lambda msg: len(msg.markers) > 0 and all(marker.header.frame_id == frame for marker in msg.markers)
 
 
 def number(msg: Any) -> bool:
@@ -101,24 +132,42 @@ def margin_topic(measure: str) -> str:
     return f'stability/{"zmp_degree" if measure == "zmp" else measure}'
 
 
+def balance_outputs(measures: Sequence[str], frame: str, prefix: str = '') -> list[Output]:
+    """What every node that tells reactions and margins publishes."""
+    start, frame_prefix = (f'{prefix}/', f'{prefix}_') if prefix else ('', '')
+    made = [
+        Output(f'{start}markers', 'visualization_msgs/msg/MarkerArray', markers_in(frame)),
+        *(Output(f'{start}ground_reactions/{wheel}', WRENCH, wrench_of(wheel, frame_prefix)) for wheel in WHEELS),
+        *(Output(f'{start}{margin_topic(measure)}', FLOAT, number) for measure in measures),
+        *(Output(f'{start}{margin_topic(measure)}/edges', ARRAY, edges) for measure in measures),
+        Output(f'{start}stability/support_polygon', 'geometry_msgs/msg/PolygonStamped', polygon_in(frame)),
+        Output(f'{start}stability/center_of_mass', 'geometry_msgs/msg/PointStamped', point_in(frame)),
+        Output(f'{start}stability/zmp', 'geometry_msgs/msg/PointStamped', point_in(frame)),
+    ]
+    return [replace(output, settles=bool(prefix)) for output in made]
+
+
+def default_of(node: str, parameter: str) -> Any:
+    return next(item.default for item in all_parameters(node) if item.name == parameter)
+
+
 FLOAT, ARRAY = 'std_msgs/msg/Float64', 'std_msgs/msg/Float64MultiArray'
 STATES, WRENCH = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/WrenchStamped'
+FRAMES, IMU, STATUS = 'tf2_msgs/msg/TFMessage', 'sensor_msgs/msg/Imu', 'diagnostic_msgs/msg/DiagnosticStatus'
 DYNAMICS = [
     Output('joint_states', STATES, joint_states),
     Output('odom', 'nav_msgs/msg/Odometry', odometry),
-    Output('tf', 'tf2_msgs/msg/TFMessage', transforms('odom'), shared=True),
+    Output('tf', FRAMES, transforms('odom', MACHINE.base.link), settles=True),
+    Output('tf_static', FRAMES, fixed_frames, latched=True),
+    Output('imu', IMU, imu),
+    Output('events', STATUS, reset_event, settles=True),
     Output('robot_description', 'std_msgs/msg/String', lambda msg: '<robot' in msg.data, latched=True),
     Output('clock', 'rosgraph_msgs/msg/Clock', lambda msg: msg.clock.sec + msg.clock.nanosec > 0),
-    Output('markers', 'visualization_msgs/msg/MarkerArray', markers),
-    *(Output(f'ground_reactions/{wheel}', WRENCH, wrench_of(wheel)) for wheel in WHEELS),
-    *(Output(margin_topic(measure), FLOAT, number) for measure in DEFAULT_MEASURES),
-    *(Output(f'{margin_topic(measure)}/edges', ARRAY, edges) for measure in DEFAULT_MEASURES),
-    Output('stability/support_polygon', 'geometry_msgs/msg/PolygonStamped', polygon),
-    Output('stability/center_of_mass', 'geometry_msgs/msg/PointStamped', point),
-    Output('stability/zmp', 'geometry_msgs/msg/PointStamped', point),
+    *balance_outputs(DEFAULT_MEASURES, 'odom'),
 ]
 HYDRAULICS = [
     Output('joint_command', STATES, efforts),
+    Output('events', STATUS, bool, silent=True),
     *(
         Output(f'hydraulics/{name}/{quantity}', 'sensor_msgs/msg/FluidPressure', pressure)
         for name in ACTUATORS
@@ -137,7 +186,27 @@ CONTROLLER = [
     Output('valve_commands', ARRAY, volts),
     Output('task_phase', 'std_msgs/msg/String', lambda msg: isinstance(msg.data, str), latched=True),
 ]
-OUTPUTS = {'dynamics_node': DYNAMICS, 'hydraulic_actuator_node': HYDRAULICS, 'controller_node': CONTROLLER}
+MONITOR = [
+    *balance_outputs(default_of('stability_monitor_node', 'measures'), GROUND, 'monitor'),
+    *(Output(f'monitor/stability/allowance/{name}', FLOAT, number) for name in ('payload', 'reach', 'swing_speed')),
+    Output('tf', FRAMES, transforms(MACHINE.base.link, GROUND), settles=True),
+]
+GOVERNOR = [
+    Output('valve_commands', ARRAY, volts),
+    Output('governor/scale', FLOAT, lambda msg: 0.0 <= msg.data <= 1.0),
+]
+OUTPUTS = {
+    'dynamics_node': DYNAMICS,
+    'hydraulic_actuator_node': HYDRAULICS,
+    'controller_node': CONTROLLER,
+    'stability_monitor_node': MONITOR,
+    'tip_over_governor_node': GOVERNOR,
+    'teleop_node': [Output('valve_commands_in', ARRAY, volts)],
+    'viewer_node': [Output('payload', FLOAT, bool, silent=True)],
+}
+"""Of every node; those that all nodes have, /rosout, /parameter_events and /diagnostics, apart."""
+NAMESPACES = {'tip_over_governor_node': 'b', 'teleop_node': 'b'}
+"""Where a node runs; the others in `a`. Teleop drives the machine of `b` through the governor."""
 INPUTS = {
     'dynamics_node': {'joint_command': STATES, 'payload': FLOAT},
     'hydraulic_actuator_node': {'joint_states': STATES, 'valve_commands': ARRAY},
@@ -146,10 +215,25 @@ INPUTS = {
         'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
         'cmd_vel': 'geometry_msgs/msg/TwistStamped',
     },
-    'viewer_node': {'joint_states': STATES},
+    'stability_monitor_node': {'joint_states': STATES, 'imu': IMU, 'payload': FLOAT},
+    'tip_over_governor_node': {'valve_commands_in': ARRAY, 'joint_states': STATES, 'imu': IMU, 'payload': FLOAT},
+    'teleop_node': {'joy': 'sensor_msgs/msg/Joy'},
+    'viewer_node': {
+        'robot_description': 'std_msgs/msg/String',
+        'joint_states': STATES,
+        'odom': 'nav_msgs/msg/Odometry',
+        'tf': FRAMES,
+        'payload': FLOAT,
+        'valve_commands': ARRAY,
+        'events': STATUS,
+        'stability/support_polygon': 'geometry_msgs/msg/PolygonStamped',
+    },
 }
 DIAGNOSTICS = {
     'dynamics_node': ('simulation', 'commands', 'stability'),
     'hydraulic_actuator_node': (),
     'controller_node': ('joint_states', 'commands'),
+    'stability_monitor_node': ('joint_states', 'imu', 'stability', 'allowance'),
+    'tip_over_governor_node': ('joint_states', 'imu', 'governor'),
+    'teleop_node': ('gamepad',),
 }

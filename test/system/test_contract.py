@@ -1,6 +1,7 @@
 """Every topic, service and parameter of the contract, read by another process from nodes that a launch file started.
 
-Two machines run at once, in the namespaces `a` (a node for everything) and `b` (hydraulics inside the dynamics).
+Two machines run at once: in the namespace `a` a node for everything, in `b` hydraulics inside the dynamics, driven by
+teleop_node through tip_over_governor_node. The test is the gamepad.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import contract
 import pytest
-from contract import DIAGNOSTICS, INPUTS, MACHINE, OUTPUTS, WEIGHT, WHEELS
+from contract import DIAGNOSTICS, INPUTS, MACHINE, NAMESPACES, OUTPUTS, WEIGHT, WHEELS
 from harness import Probe
 
 from dyn_nodes.middleware import Parameter, message, parameter_value_to_python, service
@@ -27,23 +28,23 @@ DOMAIN = 1 + (os.getpid() * 7 + 45) % 95
 START_TIME = 200.0
 SPEED = 0.2
 COMMON = ('task:=', 'exchange_period:=0.002', 'payload:=1000.0')
-GIVEN = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0}
-NODES = (
-    'dynamics_node',
-    'hydraulic_actuator_node',
-    'controller_node',
-    'recorder_node',
-    'viewer_node',
-    'stability_monitor_node',
-)
+GIVEN = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0, 'prefix': 'monitor'}
+NODES = (*OUTPUTS, 'recorder_node')
+NEUTRAL, BOOM_BACK = [0.0] * 8, [0.0, 0.0, 0.0, 0.0, -0.6, 0.0, 0.0, 0.0]
+"""Axes of the gamepad: its right stick pulled back raises the boom, which brings the load in."""
 
 
-class Launch:
-    """A launch file running in a process group of its own."""
+def full(node: str, topic: str = '') -> str:
+    """Name of a node, or of a topic of its namespace."""
+    return f'/{NAMESPACES.get(node, "a")}/{topic or node}'
+
+
+class Running:
+    """Something that runs in a process group of its own."""
 
     def __init__(self, log: Path, *arguments: str) -> None:
         self.log = log
-        command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', *COMMON, *arguments]
+        command = [sys.executable, '-m', *arguments]
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'DYN_NODES_MIDDLEWARE': 'embedded'}
         self.process = subprocess.Popen(
             command, env=environment, stdout=log.open('w'), stderr=subprocess.STDOUT, start_new_session=True
@@ -64,10 +65,16 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope='module')
-def machines(directory: Path) -> Iterator[dict[str, Launch]]:
-    record = ('record:=true', f'bag:={directory / "bag"}')
-    made = {'b': Launch(directory / 'b.log', 'namespace:=b', 'monolithic:=true', 'drive:=true')}
-    made['a'] = Launch(directory / 'a.log', 'namespace:=a', 'viewer:=true', 'port:=0', 'monitor:=true', *record)
+def machines(directory: Path) -> Iterator[dict[str, Running]]:
+    launch = ('dyn_nodes.cli', 'launch', 'log_loader', *COMMON)
+    driven = ('namespace:=b', 'monolithic:=true', 'drive:=true', 'governor:=true')
+    watched = ('namespace:=a', 'viewer:=true', 'port:=0', 'monitor:=true', 'record:=true', f'bag:={directory / "bag"}')
+    teleop = ('-r', '__ns:=/b', '-r', 'valve_commands:=valve_commands_in', '-p', 'machine:=log_loader')
+    made = {
+        'teleop': Running(directory / 'teleop.log', 'dyn_nodes.nodes.teleop_node', '--ros-args', *teleop),
+        'b': Running(directory / 'b.log', *launch, *driven),
+        'a': Running(directory / 'a.log', *launch, *watched),
+    }
     yield made
     for launch in made.values():
         assert launch.stop() in (0, 130), launch.log.read_text()
@@ -75,11 +82,12 @@ def machines(directory: Path) -> Iterator[dict[str, Launch]]:
 
 
 @pytest.fixture(scope='module')
-def probe(machines: dict[str, Launch]) -> Iterator[Probe]:
+def probe(machines: dict[str, Running]) -> Iterator[Probe]:
     listener = Probe(DOMAIN)
-    for outputs in OUTPUTS.values():
+    for node, outputs in OUTPUTS.items():
         for output in outputs:
-            listener.listen(output.type, f'/a/{output.topic}', output.latched)
+            if full(node, output.topic) not in listener.count:
+                listener.listen(output.type, full(node, output.topic), output.latched)
     for topic, kind in (('joint_states', contract.STATES), ('clock', 'rosgraph_msgs/msg/Clock')):
         listener.listen(kind, f'/b/{topic}')
     listener.listen('tf2_msgs/msg/TFMessage', '/b/tf')
@@ -88,7 +96,7 @@ def probe(machines: dict[str, Launch]) -> Iterator[Probe]:
             lambda: (
                 min(listener.count[f'/{name}/joint_states'] for name in 'ab') > 50
                 and listener.count['/a/joint_command'] > 50
-                and all(f'/a/{node}' in listener.node.get_fully_qualified_node_names() for node in NODES)
+                and set(map(full, NODES)) <= set(listener.node.get_fully_qualified_node_names())
             ),
             'the start of both machines',
             START_TIME,
@@ -99,6 +107,17 @@ def probe(machines: dict[str, Launch]) -> Iterator[Probe]:
         yield listener
     finally:
         listener.close()
+
+
+@pytest.fixture(scope='module')
+def gamepad(probe: Probe) -> dict[str, Any]:
+    """A gamepad whose dead-man button is held; `axes` may be changed."""
+    held: dict[str, Any] = {'axes': NEUTRAL}
+    Joy = message('sensor_msgs/msg/Joy')
+    publisher = probe.node.create_publisher(Joy, '/b/joy', 10)
+    buttons = [0, 0, 0, 0, 0, 1, 0, 0]
+    probe.node.create_timer(0.05, lambda: publisher.publish(Joy(axes=held['axes'], buttons=buttons)))
+    return held
 
 
 def call(probe: Probe, kind: str, name: str, **fields: Any) -> Any:
@@ -124,19 +143,37 @@ def set_parameter(probe: Probe, node: str, name: str, value: Any) -> Any:
     [(node, output) for node, outputs in OUTPUTS.items() for output in outputs],
     ids=lambda value: value if isinstance(value, str) else value.topic,
 )
-def test_a_topic_has_its_type_and_sane_content(probe: Probe, node: str, output: contract.Output) -> None:
-    full = f'/a/{output.topic}'
-    assert (full, [output.type]) in probe.node.get_publisher_names_and_types_by_node(node, '/a')
-    probe.until(lambda: probe.count[full] > 0, f'a message on {full}', 60.0)
-    if output.shared:
-        probe.until(lambda: output.check(probe.last[full]), f'a good message on {full}')
-    assert output.shared or output.check(probe.last[full]), probe.last[full]
+def test_a_topic_has_its_type_and_sane_content(
+    probe: Probe, gamepad: dict[str, Any], node: str, output: contract.Output
+) -> None:
+    topic = full(node, output.topic)
+    publishers = probe.node.get_publisher_names_and_types_by_node(node, full(node).rpartition('/')[0])
+    assert (topic, [output.type]) in publishers
+    if output.silent:
+        return
+    probe.until(lambda: probe.count[topic] > 0, f'a message on {topic}', 60.0)
+    if output.settles:
+        probe.until(lambda: output.check(probe.last[topic]), f'a good message on {topic}')
+    assert output.settles or output.check(probe.last[topic]), probe.last[topic]
 
 
 def test_every_topic_that_nodes_listen_to_is_there(probe: Probe) -> None:
     for node, topics in INPUTS.items():
-        heard = dict(probe.node.get_subscriber_names_and_types_by_node(node, '/a'))
-        assert {f'/a/{topic}': [kind] for topic, kind in topics.items()}.items() <= heard.items(), node
+        heard = dict(probe.node.get_subscriber_names_and_types_by_node(node, full(node).rpartition('/')[0]))
+        assert {full(node, topic): [kind] for topic, kind in topics.items()}.items() <= heard.items(), node
+
+
+def test_a_lever_moves_the_valves_of_the_machine_through_the_governor(probe: Probe, gamepad: dict[str, Any]) -> None:
+    boom = [actuator.name for actuator in MACHINE.actuators].index('boom')
+    started = probe.count['/b/governor/scale']
+    probe.until(lambda: probe.count['/b/governor/scale'] > started, 'an answer of the governor', 60.0)
+    try:
+        gamepad['axes'] = BOOM_BACK
+        for topic in ('valve_commands_in', 'valve_commands'):
+            probe.until(lambda topic=topic: probe.last[f'/b/{topic}'].data[boom] > 0.5, f'volts on {topic}', 60.0)
+    finally:
+        gamepad['axes'] = NEUTRAL
+    probe.until(lambda: abs(probe.last['/b/valve_commands'].data[boom]) < 0.01, 'neutral', 60.0)
 
 
 def test_the_wheels_carry_the_weight_and_each_margin_is_the_least_of_its_edges(probe: Probe) -> None:
@@ -217,7 +254,7 @@ def named(declared: Declared, listed: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize('node', NODES)
 def test_every_parameter_is_listed_described_and_read(probe: Probe, node: str) -> None:
-    target = f'/a/{node}'
+    target = full(node)
     listed = call(probe, 'rcl_interfaces/srv/ListParameters', f'{target}/list_parameters').result.names
     found = [(item, name) for item in all_parameters(node) for name in named(item, listed)]
     declared, names = [item for item, _ in found], [name for _, name in found]
@@ -284,11 +321,12 @@ def test_two_machines_share_nothing_but_diagnostics(probe: Probe) -> None:
 
 
 def test_the_bag_of_a_machine_holds_what_its_namespace_published(
-    machines: dict[str, Launch], probe: Probe, directory: Path
+    machines: dict[str, Running], probe: Probe, directory: Path
 ) -> None:
     from dyn_nodes.recording import bag_summary
 
-    wanted = {f'/a/{output.topic}' for outputs in OUTPUTS.values() for output in outputs}
+    heard = [(node, output) for node, outputs in OUTPUTS.items() for output in outputs if not output.silent]
+    wanted = {full(node, output.topic) for node, output in heard if node not in NAMESPACES}
 
     def missing() -> set[str]:
         return wanted - {topic.name for topic in bag_summary(directory / 'bag').topics if topic.count}
