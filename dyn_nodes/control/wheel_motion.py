@@ -89,13 +89,13 @@ class WheelMotion:
     def restart(self, state: JointValues, pose: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
         """Start at a pose, with the motion that the joints have, and hold the efforts that they have."""
         self.odometry.reset(pose)
-        self.resume(state)
+        self.resume(state, 0.0)
 
-    def resume(self, state: JointValues) -> None:
-        """Take up the motion that the joints have, after a pause; the odometry goes on."""
+    def resume(self, state: JointValues, dt: float) -> None:
+        """Take up the motion that the joints have, after a pause of dt s; the odometry goes on."""
         turns, angles = self._wheels_of(state.position)
         speeds, rates = self._wheels_of(state.velocity)
-        self.odometry.step(0.0, turns, speeds, angles, rates)
+        self.odometry.step(dt, turns, speeds, angles, rates)
         self.drive.reset(angles, self.odometry.twist)
         self.servo.reset(self._wheels_of(state.effort)[0])
         self._turns = turns.copy()

@@ -21,6 +21,8 @@ from dyn_nodes.control.wheel_base import WheelBase
 
 Array = NDArray[np.float64]
 
+GAP = 0.1
+"""Time between two joint states up to which a wheel's speed tells how far it has turned, s."""
 SEEN = 1e-9
 """Determinant of the normal equations, over the cube of their trace, below which a motion is not told by the wheels."""
 
@@ -96,8 +98,8 @@ class WheelOdometry:
         self.twist_covariance = self._covariance(inverse, self.noise.speed**2 / self._weights + left**2)
         if self._last is not None and dt > 0.0:
             before, were = self._last
-            mean = _unwrapped(turns - before, speeds * dt)
-            turned = _unwrapped(angles - were, rates * dt)
+            mean = _unwrapped(turns - before, speeds, dt)
+            turned = _unwrapped(angles - were, rates, dt)
             self._move(dt, mean / dt, were + 0.5 * turned, turned / dt)
         self._last = turns.copy(), angles.copy()
 
@@ -187,6 +189,8 @@ def arc(step: Array) -> Array:
     return np.array([a * x - b * y, b * x + a * y, yaw])
 
 
-def _unwrapped(change: Array, expected: Array) -> Array:
-    """Return changes of angles with whole turns added where an encoder has wrapped."""
-    return np.asarray(change + 2.0 * np.pi * np.round((expected - change) / (2.0 * np.pi)))
+def _unwrapped(change: Array, rates: Array, dt: float) -> Array:
+    """Return changes of angles with whole turns added where an encoder has wrapped; after a gap nobody can tell."""
+    if dt > GAP:
+        return change
+    return np.asarray(change + 2.0 * np.pi * np.round((rates * dt - change) / (2.0 * np.pi)))

@@ -74,10 +74,12 @@ class WheelServo:
     def tune(self) -> None:
         """Take over gains."""
         base = self.base
-        felt = base.inertia[0, 0] + float((self._spin / base.reach**2).sum())
-        wanted = self.gains.speed * felt * base.reach**2 / max(len(self._driven), 1)
+        rows, swing = base.rolling_rows(np.zeros(len(base.wheels)))
+        along = rows[:, :2] / base.reach[:, None]
+        # of the direction of travel that most wheels help
+        grip, spin = (float(np.linalg.norm((along.T * part) @ along, 2)) for part in (base.driven, self._spin))
+        wanted = self.gains.speed * (base.inertia[0, 0] + spin) / max(grip, 1e-12)
         self._speed_gain = np.minimum(wanted, OWN_INERTIA * self._spin / self.period)
-        swing = base.rolling_rows(np.zeros(len(base.wheels)))[1]
         steering = np.array([wheel.steering_inertia for wheel in base.wheels])
         self._steering_inertia = steering + self._spin * (swing / base.reach) ** 2
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,14 @@ from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.control.wheel_odometry import OdometryNoise
 from dyn_nodes.control.wheel_servo import ServoGains
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, SetParametersResult, drive_clock, message
+from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
-from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
@@ -37,7 +39,7 @@ from dyn_nodes.simulation.arm_servo import ArmServo
 
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Float64, Float64MultiArray = message('std_msgs/msg/Float64'), message('std_msgs/msg/Float64MultiArray')
 Odometry = message('nav_msgs/msg/Odometry')
 TFMessage = message('tf2_msgs/msg/TFMessage')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
@@ -100,7 +102,11 @@ class VehicleControllerNode(OverridableNode):
     def _make_motion(self) -> WheelMotion:
         values = self.values
         limits, gains, noise = (group(values, name) for name in GROUPS)
-        return WheelMotion(WheelBase.of(self.machine), values['exchange_period'], limits, gains, noise)
+        machine = self.machine
+        if values['payload'] >= 0.0:
+            payload = replace(self._payload_mount(), mass=self._checked_payload(values['payload']))
+            machine = replace(machine, payload=payload)
+        return WheelMotion(WheelBase.of(machine), values['exchange_period'], limits, gains, noise)
 
     def _make_arm(self) -> None:
         """Joints that are driven, but neither wheels nor steering, follow joint_trajectory."""
@@ -110,7 +116,20 @@ class VehicleControllerNode(OverridableNode):
         self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
         effort = self.values['output'] == 'effort'
         self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth']) if names and effort else None
+        if self.servo is not None and self.values['payload'] >= 0.0:
+            self.servo.payload = self.values['payload']
         self._out = JointState(name=[*self.motion.commanded, *names])
+
+    def _payload_mount(self) -> Payload:
+        if self.machine.payload is None:
+            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
+        return self.machine.payload
+
+    def _checked_payload(self, mass: float) -> float:
+        limit = self._payload_mount().limit
+        if not 0.0 <= mass <= limit:  # false for NaN too
+            raise ParameterError(f'payload: expected 0 to {limit:g} kg, found {mass:g}')
+        return mass
 
     def _create_topics(self) -> None:
         values, data = self.values, data_qos(self.lockstep)
@@ -122,6 +141,7 @@ class VehicleControllerNode(OverridableNode):
         self._slip = labelled_array(self.motion.base.names)
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
         self.create_subscription(JointTrajectoryMessage, 'joint_trajectory', self._on_trajectory, QoSProfile(depth=10))
+        self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
         twist = TwistStamped if values['stamped_cmd_vel'] else Twist
         self.create_subscription(twist, 'cmd_vel', self._on_cmd_vel, QoSProfile(depth=10))
 
@@ -180,7 +200,8 @@ class VehicleControllerNode(OverridableNode):
         if before is None or stamp < before:
             self._restart(efforts, before)
         elif self.silent and (stamp - before) / NANO > self.health.patience:
-            self._resume(efforts)
+            self._resume(efforts, (stamp - before) / NANO)
+            begins = True
         self.heard = time.monotonic()
         self.silent = self.silent and self.lockstep  # in lockstep the watch tells it
         if stamp == before:
@@ -206,10 +227,10 @@ class VehicleControllerNode(OverridableNode):
             self.arm.restart(self._state[0][self._arm_places])
         self.health.restart()
 
-    def _resume(self, efforts: Any) -> None:
+    def _resume(self, efforts: Any, dt: float) -> None:
         """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
         assert self._state is not None
-        self.motion.resume(self._wheel_state(efforts))
+        self.motion.resume(self._wheel_state(efforts), dt)
         self.wanted, self._told, self.state = np.zeros(3), None, HOLDING
         if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
@@ -290,6 +311,16 @@ class VehicleControllerNode(OverridableNode):
             return
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
+
+    def _on_payload(self, msg: Any) -> None:
+        """The arm holds what it carries; what that adds to the vehicle's mass is left to the speed loop."""
+        try:
+            mass = self._checked_payload(float(msg.data))
+        except ParameterError as error:
+            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
+            return
+        if self.servo is not None:
+            self.servo.payload = mass
 
     def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
         refusals.add(refused, self.now())

@@ -112,6 +112,9 @@ def test_encoders_that_wrap_at_a_turn_do_no_harm():
         plain.step(0.02 if k else 0.0, turns, speeds, zero, zero)
         wrapped.step(0.02 if k else 0.0, (turns + math.pi) % (2 * math.pi) - math.pi, speeds, zero, zero)
     assert wrapped.pose == pytest.approx(plain.pose, abs=1e-9)
+    # after a long gap the change is taken as it is
+    plain.step(30.0, turns, 0.0 * speeds, zero, zero)
+    assert plain.pose == pytest.approx(wrapped.pose, abs=1e-9)
     assert plain.distance == pytest.approx(30.5 * 0.1 * 0.02 * 59, rel=1e-9)
 
 
