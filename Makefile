@@ -21,7 +21,7 @@ help:
 	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
 	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
-	@echo 'make docs-images the picture of the cockpit in the README, by its browser test (needs Chromium)'
+	@echo 'make docs-images the pictures of the documentation, those of pages in the browser by their tests (needs Chromium)'
 	@echo 'make clean       removes .venv, build/ and caches; runs/ stays'
 	@echo
 	@echo 'All set themselves up in $(VENV) first. PYTHON=... chooses the interpreter (now: $(PYTHON)).'
@@ -74,6 +74,13 @@ docs: $(VENV)/.installed
 docs-images: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest test/viewer/test_cockpit_in_browser.py -q
 	cp build/screenshots/cockpit.png docs/images/cockpit.png
+	$(BIN)/python -m pytest test/viewer/test_motion_player.py -k browser -q
+	cp build/screenshots/rolling_disk.png docs/images/rolling_disk.png
+	$(BIN)/dyn-nodes omni simulate six_wheels path_3 --limit wheel_2=0.01 --limit wheel_6=0.025 --step 0.1 \
+	  --plot docs/images/omni_six_wheels.png
+	$(BIN)/dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --map docs/images/isotropic_four.png
+	$(BIN)/dyn-nodes study run saha-1991/disk-schemes --plot --out build/disk_schemes
+	cp build/disk_schemes/saha-1991-disk-schemes-cost.png docs/images/disk_schemes.png
 
 # a warning of the builder is an error; the theme's own notice about its successor is none
 docs-site: $(VENV)/.installed-dev

@@ -167,7 +167,7 @@ class Player(Drawing):
             if self.time > self.animation.duration:
                 self.time = 0.0
         self.draw()
-        if self.playing and abs(self._slider.value - self.time) > self.animation.duration / 100.0:
+        if abs(self._slider.value - self.time) > self.animation.duration / 100.0:  # dragged, it is there already
             self._slider.value = round(self.time, 3)
 
     def draw(self) -> None:

@@ -112,7 +112,8 @@ def _draw(costs: dict[str, Array], errors: dict[str, dict[str, Array]]) -> drawi
             error = np.maximum(found[name], 1e-15)
             panel.loglog(costs[name], error, markersize=4, linewidth=1.1, **look)
             panel.annotate(
-                {'F1': 'F1, D1', 'D1': ''}.get(name, name), (costs[name][0], error[0]), xytext=(-3, 3), textcoords='offset points', fontsize=7,
+                {'F1': 'F1, D1', 'D1': ''}.get(name, name),
+                (costs[name][0], error[0]), xytext=(-3, 3), textcoords='offset points', fontsize=7,
                 color=COLOURS[kind], ha='right',
             )  # fmt: skip
         panel.set_title(title)
