@@ -37,8 +37,15 @@ from dyn_nodes.middleware import (
 from dyn_nodes.recording.info import bag_summary
 
 ROOT = Path(__file__).parents[2]
-ARGUMENTS = ('exchange_period:=0.002', 'use_sim_time:=true', 'record:=true')
-NODES = ('dynamics_node', 'hydraulic_actuator_node', 'controller_node', 'recorder_node')
+ARGUMENTS = ('exchange_period:=0.002', 'use_sim_time:=true', 'record:=true', 'monitor:=true', 'governor:=true')
+NODES = (
+    'dynamics_node',
+    'hydraulic_actuator_node',
+    'controller_node',
+    'recorder_node',
+    'stability_monitor_node',
+    'tip_over_governor_node',
+)
 PATIENCE = 240.0
 """The first start of a machine compiles its dynamics, s."""
 
@@ -46,13 +53,18 @@ TOPICS = {
     '/clock': 'rosgraph_msgs/msg/Clock',
     '/diagnostics': 'diagnostic_msgs/msg/DiagnosticArray',
     '/events': 'diagnostic_msgs/msg/DiagnosticStatus',
+    '/governor/scale': 'std_msgs/msg/Float64',
     '/ground_reactions/front_left': 'geometry_msgs/msg/WrenchStamped',
     '/hydraulics/boom/head_pressure': 'sensor_msgs/msg/FluidPressure',
     '/hydraulics/boom/spool': 'std_msgs/msg/Float64',
+    '/imu': 'sensor_msgs/msg/Imu',
     '/joint_command': 'sensor_msgs/msg/JointState',
     '/joint_reactions/boom_joint': 'geometry_msgs/msg/WrenchStamped',
     '/joint_states': 'sensor_msgs/msg/JointState',
     '/markers': 'visualization_msgs/msg/MarkerArray',
+    '/monitor/ground_reactions/front_left': 'geometry_msgs/msg/WrenchStamped',
+    '/monitor/stability/allowance/payload': 'std_msgs/msg/Float64',
+    '/monitor/stability/force_angle': 'std_msgs/msg/Float64',
     '/odom': 'nav_msgs/msg/Odometry',
     '/robot_description': 'std_msgs/msg/String',
     '/stability/center_of_mass': 'geometry_msgs/msg/PointStamped',
@@ -64,12 +76,15 @@ TOPICS = {
     '/tf': 'tf2_msgs/msg/TFMessage',
     '/tf_static': 'tf2_msgs/msg/TFMessage',
     '/valve_commands': 'std_msgs/msg/Float64MultiArray',
+    '/valve_commands_in': 'std_msgs/msg/Float64MultiArray',
 }
 LATCHED = {'/robot_description', '/tf_static', '/task_phase'}
 LISTENED = {
     '/joint_command': 'dynamics_node',
     '/payload': 'dynamics_node',
     '/valve_commands': 'hydraulic_actuator_node',
+    '/valve_commands_in': 'tip_over_governor_node',
+    '/imu': 'stability_monitor_node',
     '/joint_trajectory': 'controller_node',
     '/cmd_vel': 'controller_node',
 }
@@ -232,6 +247,21 @@ def test_messages_are_sane(system: System) -> None:
     edges = heard['/stability/force_angle/edges'][-1]
     assert len(edges.data) == edges.layout.dim[0].size == 4
     assert heard['/hydraulics/boom/head_pressure'][-1].fluid_pressure > 0.0
+    imu = heard['/imu'][-1]
+    assert imu.header.frame_id == heard['/odom'][-1].child_frame_id
+    assert 5.0 < imu.linear_acceleration.z < 15.0
+    assert 0.0 <= heard['/governor/scale'][-1].data <= 1.0
+
+
+def test_a_listener_that_takes_best_effort_hears_joint_states(system: System) -> None:
+    """As robot_state_publisher does, and every display with the sensor data profile."""
+    heard: list[Any] = []
+    qos = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
+    subscription = system.node.create_subscription(
+        message('sensor_msgs/msg/JointState'), 'joint_states', heard.append, qos
+    )
+    system.until(lambda: len(heard) > 5, 'no joint_states for a listener of best effort')
+    system.node.destroy_subscription(subscription)
 
 
 # -- parameters, services, time --------------------------------------------------------------------------------------
@@ -279,6 +309,16 @@ def test_simulated_time_is_that_of_the_joint_states(system: System) -> None:
     system.until(lambda: clock.now().nanoseconds > before[1] + 10**8, 'the clock stands still')
     stamp = system.states[-1].header.stamp
     assert abs(clock.now().nanoseconds - stamp.sec * 10**9 - stamp.nanosec) < 2 * 10**9
+
+
+def test_the_nodes_take_their_time_from_the_clock(system: System) -> None:
+    getter = service('rcl_interfaces/srv/GetParameters')
+    for node in set(NODES) - {'dynamics_node'}:  # which is the clock
+        got = system.call(getter, f'{node}/get_parameters', getter.Request(names=['use_sim_time']))
+        assert parameter_value_to_python(got.values[0]) is True, node
+    clocks = {info.node_name for info in system.node.get_subscriptions_info_by_topic('/clock')}
+    assert set(NODES) - {'dynamics_node'} <= clocks
+    assert {info.node_name for info in system.node.get_publishers_info_by_topic('/clock')} == {'dynamics_node'}
 
 
 def test_pause_step_and_reset(system: System) -> None:
@@ -396,6 +436,34 @@ def test_ctrl_c_ends_everything_and_the_bag_is_whole(system: System) -> None:
     assert set(TOPICS) - {'/events', '/tf_static'} <= {topic for topic, count in counts.items() if count}
 
 
+# -- a run with an end -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.ros2
+def test_ros2_launch_ends_with_the_run(domain: int, tmp_path: Path) -> None:
+    """`on_exit="shutdown"`: Humble knows it since launch 1.0.10."""
+    if shutil.which('ros2') is None or not installed('dyn_nodes'):
+        pytest.skip('no ros2 command, or the workspace is not built and sourced')
+    words = ['duration:=0.5', 'monolithic:=true', 'drive:=true', 'record:=true', f'bag:={tmp_path / "bag"}']
+    process = subprocess.Popen(
+        ['ros2', 'launch', 'dyn_nodes', 'log_loader.launch.xml', *words],
+        env={**os.environ, 'ROS_LOG_DIR': str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        pytest.fail(output[-4000:])
+    assert process.returncode == 0, output[-4000:]
+    assert 'the run of 0.5 s is over' in output
+    assert read_bag(tmp_path / 'bag')['/joint_states'] > 20
+
+
 # -- launch_testing --------------------------------------------------------------------------------------------------
 
 FILES = {
@@ -404,7 +472,12 @@ FILES = {
     'log_loader watched': ('monitor:=true governor:=true', 'stability_monitor_node tip_over_governor_node'),
     'log_loader_planar': ('mode:=lockstep', 'dynamics_node hydraulic_actuator_node controller_node'),
     'log_loader_ros2_control': ('controllers:=false', 'dynamics_node'),
-    'machine': ('', 'dynamics_node'),
+    'machine': ('', 'dynamics_node controller_node'),
+    'vehicle': ('', 'dynamics_node vehicle_controller_node'),
+    'four_bar': ('', 'dynamics_node'),
+    'slider_crank': ('', 'dynamics_node'),
+    'planar_arms': ('', 'dynamics_node'),
+    'spatial_arms': ('', 'dynamics_node'),
 }
 
 
