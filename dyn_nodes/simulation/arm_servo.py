@@ -47,6 +47,15 @@ class ArmServo:
         self._q = self.model.neutral()
         self._v, self._a = np.zeros(self.model.nv), np.zeros(self.model.nv)
 
+    @property
+    def payload(self) -> float:
+        """Mass in the implement that the efforts hold, kg."""
+        return float(self._parameters[3])
+
+    @payload.setter
+    def payload(self, mass: float) -> None:
+        self._parameters[3] = mass
+
     def efforts(
         self, positions: Array, velocities: Array, twist: Array, acceleration: Array, reference: JointReference
     ) -> Array:

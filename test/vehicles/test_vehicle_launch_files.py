@@ -1,0 +1,59 @@
+"""Each vehicle has a launch file that runs the vehicle's nodes, and a layout for RViz that names its wheels."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from vehicles import ROOT, VEHICLES, vehicle
+
+from dyn_nodes.launching import declared_arguments, interpret
+
+
+def arguments(child) -> dict[str, str]:
+    """Parameters on the command line of a node."""
+    command = list(child.command)
+    pairs = [command[k + 1] for k, word in enumerate(command) if word == '-p']
+    return dict(pair.split(':=', 1) for pair in pairs)
+
+
+@pytest.mark.parametrize('name', VEHICLES)
+def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
+    path = ROOT / 'launch' / f'{name}.launch.xml'
+    children = {child.name: child for child in interpret(path).children}
+    assert set(children) == {'dynamics_node', 'vehicle_controller_node'}
+    for child in children.values():
+        assert arguments(child)['machine'].strip("'") == name
+    known = {argument.name for argument in declared_arguments(path)}
+    assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= known
+
+
+def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
+    path = ROOT / 'launch' / 'agv_mecanum_arm.launch.xml'
+    given = {'payload': '8.0', 'linear_acceleration': '6.0', 'mode': 'lockstep', 'record': 'true', 'bag': 'x'}
+    children = {child.name: arguments(child) for child in interpret(path, given).children}
+    assert float(children['dynamics_node']['payload']) == 8.0
+    assert float(children['vehicle_controller_node']['payload']) == 8.0
+    assert float(children['vehicle_controller_node']['limits.linear_acceleration']) == 6.0
+    assert children['dynamics_node']['mode'].strip("'") == 'lockstep'
+    assert 'recorder_node' in children
+    assert float({**arguments_of('car')}['limits.linear_speed']) == 15.0
+
+
+def arguments_of(name: str) -> dict[str, str]:
+    children = {child.name: child for child in interpret(ROOT / 'launch' / f'{name}.launch.xml').children}
+    return arguments(children['vehicle_controller_node'])
+
+
+@pytest.mark.parametrize('name', VEHICLES)
+def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
+    layout = yaml.safe_load((ROOT / 'config' / f'{name}.rviz').read_text())
+    displays = layout['Visualization Manager']['Displays']
+    group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
+    topics = [display['Topic']['Value'] for display in group['Displays']]
+    assert topics == [f'ground_reactions/{wheel.name}' for wheel in vehicle(name).wheels]
+    classes = {display['Class'] for display in displays}
+    assert {'rviz_default_plugins/RobotModel', 'rviz_default_plugins/MarkerArray'} <= classes
+    saved = layout['Visualization Manager']['Views']['Saved']
+    follow = next(view for view in saved if view['Name'] == 'Follow')
+    assert follow['Target Frame'] == vehicle(name).base.link
+    assert layout['Visualization Manager']['Global Options']['Fixed Frame'] == 'odom'
