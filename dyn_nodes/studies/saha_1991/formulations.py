@@ -179,7 +179,10 @@ def _figures(s: StudyRun, results: dict[str, Comparison]) -> None:
 
     def cost() -> drawing.Figure:
         times = {name: {k: 1e3 * t for k, t in found.seconds.items()} for name, found in results.items()}
-        return _dots(times, names, 'processor time of a call from Python, ms')[0]
+        figure, axes = _dots(times, names, 'processor time of a call from Python, ms')
+        axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 5, 10], ['0.1', '0.2', '0.5', '1', '2', '5', '10'])
+        axes.minorticks_off()
+        return figure
 
     s.figure('agreement', f'Greatest difference of the accelerations in {STATES} states', agreement)
     s.figure('cost', 'Cost of a call, median', cost)
@@ -189,8 +192,11 @@ def _dots(results: dict[str, dict[str, float]], names: list[str], label: str) ->
     """One line a formulation, one colour a vehicle."""
     figure, (axes,) = drawing.panels(1, 4.6)
     for k, (name, values) in enumerate(results.items()):
-        places, sizes = [names.index(which) for which in values], np.maximum(list(values.values()), 1e-17)
-        axes.semilogx(sizes, places, 'o', color=LINES[k % len(LINES)], markersize=4, label=name)
+        shown = {which: value for which, value in values.items() if value > 0}
+        places = [names.index(which) for which in shown]
+        mark = 'o' if k < len(LINES) else 's'
+        colour = LINES[k % len(LINES)]
+        axes.semilogx(list(shown.values()), places, mark, color=colour, markersize=4, label=name)
     axes.set(xlabel=label, yticks=range(len(names)), yticklabels=names)
     axes.invert_yaxis()
     drawing.legend(axes)
