@@ -1,8 +1,9 @@
-"""`dyn-nodes teleop`: drives a machine's valves from the keyboard."""
+"""`dyn-nodes teleop`: drives a machine's valves, or a vehicle, from the keyboard."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
@@ -13,8 +14,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'teleop',
-        'Drive the valves of a running machine from the keyboard.',
-        'dyn-nodes teleop\ndyn-nodes teleop --machine my.urdf --config my.yaml --levers my_levers.yaml',
+        'Drive the valves of a running machine, or a vehicle, from the keyboard.',
+        'dyn-nodes teleop\ndyn-nodes teleop --machine my.urdf --config my.yaml --levers my_levers.yaml\n'
+        'dyn-nodes teleop --cmd-vel --linear 0.5',
     )
     parser.add_argument(
         '--machine', default='log_loader', help='a URDF, or a machine of this package; default: %(default)s'
@@ -22,8 +24,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--config', default='', help="the machine's YAML; default: the one of that name")
     parser.add_argument('--levers', default='teleop', help='what the keys do: a YAML file, or its name in config/')
     parser.add_argument(
-        '--throw', type=float, default=0.5, help='part of the volts that a key gives; default: %(default)s'
+        '--throw', type=float, default=0.5, help='part of the volts or speeds that a key gives; default: %(default)s'
     )
+    parser.add_argument('--cmd-vel', action='store_true', help='drive a vehicle: twists on cmd_vel instead of volts')
+    parser.add_argument('--linear', type=float, default=1.0, help='its greatest speed, m/s; default: %(default)s')
+    parser.add_argument('--angular', type=float, default=1.5, help='its greatest yaw rate, rad/s; default: %(default)s')
+    parser.add_argument('--unstamped', action='store_true', help='cmd_vel is a Twist, not a TwistStamped')
     parser.add_argument('--namespace', default='', help='of the machine')
 
 
@@ -37,14 +43,23 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError('teleop reads keys: run it in a terminal')
     if not 0.0 < args.throw <= 1.0:
         raise CommandError(f'--throw: expected more than 0 and at most 1, found {args.throw:g}')
+    for name, value in (('--linear', args.linear), ('--angular', args.angular)):
+        if not 0.0 < value < math.inf:
+            raise CommandError(f'{name}: expected a number above 0, found {value:g}')
     from dyn_nodes.middleware import Parameter, init
-    from dyn_nodes.nodes.keyboard_teleop import KeyboardTeleop, drive
+    from dyn_nodes.nodes.keyboard_teleop import KeyboardNode, KeyboardTeleop, KeyboardTwist, drive
 
-    values = {'machine': args.machine, 'config': args.config, 'levers': args.levers}
-    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    def make() -> KeyboardNode:
+        if args.cmd_vel:
+            stamped = not args.unstamped
+            return KeyboardTwist(args.linear, args.angular, stamped, args.throw, namespace=args.namespace)
+        values = {'machine': args.machine, 'config': args.config, 'levers': args.levers}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        return KeyboardTeleop(args.throw, namespace=args.namespace, parameter_overrides=overrides)
+
     with init(args=[]):
         try:
-            node = KeyboardTeleop(args.throw, namespace=args.namespace, parameter_overrides=overrides)
+            node = make()
         except (ValueError, OSError) as error:
             raise CommandError(str(error)) from None
         try:

@@ -1,4 +1,4 @@
-"""Driving from a terminal: keys to valve_commands. Started by `dyn-nodes teleop`."""
+"""Driving from a terminal: keys to valve_commands or cmd_vel. Started by `dyn-nodes teleop`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,36 @@ from contextlib import contextmanager
 from typing import Any
 
 from dyn_nodes.control.hand_levers import Keyboard
+from dyn_nodes.control.lever_pattern import Lever
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import declare
 from dyn_nodes.nodes.teleop_node import PARAMETERS, valves_of
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 QUIT = ('q', '\x03', '\x04')
 
 
-class KeyboardTeleop(OverridableNode):
-    """The keyboard drives the valves.
+class KeyboardNode(OverridableNode):
+    """Keys that stand for levers.
 
-    Args:
-        throw: part of a lever's volts that a key gives.
+    Attributes:
+        names: of the levers, in the order of a command.
+        keyboard: what the keys do.
+        unit, digits: of a command, as it is shown.
+        rate: of commands, Hz.
     """
 
-    def __init__(self, throw: float = 0.5, **options: Any) -> None:
-        super().__init__('keyboard_teleop', **options)
-        self.values = declare(self, PARAMETERS)
-        self.names, pattern = valves_of(self.values)
-        self.keyboard = Keyboard(self.names, dict(pattern.levers), throw)
-        self.valve_commands = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
+    names: list[str]
+    keyboard: Keyboard
+    unit = ''
+    digits = 1
+    rate = 20.0
+
+    def send(self, values: list[float]) -> None:
+        """Publish a command."""
+        raise NotImplementedError
 
     def turn(self, keys: str, now: float) -> bool:
         """Take what was typed, send what follows. Returns False where the user wants to leave."""
@@ -40,20 +48,75 @@ class KeyboardTeleop(OverridableNode):
             if key in QUIT:
                 return False
             self.keyboard.press(key, now)
-        volts = self.keyboard.command(now)
-        if volts is not None:
-            self.valve_commands.publish(Float64MultiArray(data=volts))
+        values = self.keyboard.command(now)
+        if values is not None:
+            self.send(values)
         return True
 
     def neutral(self) -> None:
         """Let everything go."""
-        self.valve_commands.publish(Float64MultiArray(data=[0.0] * len(self.names)))
+        self.send([0.0] * len(self.names))
 
     def line(self, now: float) -> str:
         """Return how the levers are, in one line."""
         values = self.keyboard.values(now)
-        parts = [f'{name} {values[name]:+.1f} V' for name in self.names]
+        parts = [f'{name} {values[name]:+.{self.digits}f} {self.unit}'.rstrip() for name in self.names]
         return f'{"   ".join(parts)}   throw {100 * self.keyboard.throw:.0f} %'
+
+
+class KeyboardTeleop(KeyboardNode):
+    """The keyboard drives the valves.
+
+    Args:
+        throw: part of a lever's volts that a key gives.
+    """
+
+    unit = 'V'
+
+    def __init__(self, throw: float = 0.5, **options: Any) -> None:
+        super().__init__('keyboard_teleop', **options)
+        self.values = declare(self, PARAMETERS)
+        self.rate = self.values['rate']
+        self.names, pattern = valves_of(self.values)
+        self.keyboard = Keyboard(self.names, dict(pattern.levers), throw)
+        self.valve_commands = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
+
+    def send(self, values: list[float]) -> None:
+        """Publish volts."""
+        self.valve_commands.publish(Float64MultiArray(data=values))
+
+
+class KeyboardTwist(KeyboardNode):
+    """The keyboard drives a vehicle.
+
+    Args:
+        linear, angular: greatest speeds, m/s and rad/s.
+        stamped: cmd_vel is a TwistStamped.
+        throw: part of them that a key gives.
+    """
+
+    digits = 2
+
+    def __init__(
+        self, linear: float = 1.0, angular: float = 1.5, stamped: bool = True, throw: float = 0.5, **options: Any
+    ) -> None:
+        super().__init__('keyboard_teleop', **options)
+        levers = {
+            'ahead': Lever(None, 1.0, linear, 'ws', 'forwards', 'backwards'),
+            'turn': Lever(None, 1.0, angular, 'ad', 'left', 'right'),
+            'sideways': Lever(None, 1.0, linear, 'jl', 'left', 'right'),
+        }
+        self.names = list(levers)
+        self.keyboard = Keyboard(self.names, levers, throw)
+        self.kind = TwistStamped if stamped else Twist
+        self.cmd_vel = self.create_publisher(self.kind, 'cmd_vel', QoSProfile(depth=10))
+
+    def send(self, values: list[float]) -> None:
+        """Publish a twist, stamped 0: for now."""
+        result = self.kind()
+        twist = result.twist if self.kind is TwistStamped else result
+        twist.linear.x, twist.angular.z, twist.linear.y = values
+        self.cmd_vel.publish(result)
 
 
 @contextmanager
@@ -76,11 +139,11 @@ def raw_keys(stream: Any) -> Iterator[Callable[[float], str]]:
         termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
-def drive(node: KeyboardTeleop, stream: Any = None, out: Any = None) -> None:
+def drive(node: KeyboardNode, stream: Any = None, out: Any = None) -> None:
     """Drive until q, Ctrl-C, or the end of the terminal."""
     stream, out = stream or sys.stdin, out or sys.stdout
     out.write('\n'.join([*node.keyboard.help(), '']))
-    period = 1.0 / node.values['rate']
+    period = 1.0 / node.rate
     try:
         with raw_keys(stream) as read:
             while node.context.ok():
