@@ -15,6 +15,8 @@ from dyn_nodes.studies.plots import LINES
 Array = NDArray[np.float64]
 DISK = RollingDisk()
 CIRCLES = {'A': (1.0, -0.5), 'B': (1.8, -1.3), 'C': (4.2, -3.7), 'D': (9.6, -9.1)}
+GENERAL = np.array([0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0])
+"""Initial Euler state of the general motion (specification, 6.7)."""
 STEP, STEPS = 0.007, 500
 
 

@@ -8,12 +8,10 @@ import numpy as np
 
 from dyn_nodes.multibody.disk_motion import DiskMotion, disk_motion
 from dyn_nodes.multibody.rolling_disk import SCHEMES
-from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, STEP
+from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, GENERAL, STEP
 from dyn_nodes.viewer.animation import Animation, Body, Trace, disc
 from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, PURPLE, RED, SKY, WHITE, Rgb
 
-GENERAL = np.array([0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0])
-"""Initial Euler state of the general motion (specification, 6.7)."""
 DEFAULT_SCHEMES = ('F1', 'F2')
 DURATION = 3.5  # s
 COLOURS: tuple[Rgb, ...] = (BLUE, AMBER, GREEN, PURPLE, SKY, RED)

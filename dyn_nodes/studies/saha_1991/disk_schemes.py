@@ -16,10 +16,9 @@ from dyn_nodes.multibody.rolling_disk import SCHEMES
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.plots import BLUE, GREEN, ORANGE
-from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK
+from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, GENERAL
 
 Array = NDArray[np.float64]
-GENERAL = np.array([0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0])
 REFERENCE = (0.5941674515, -0.0198975168, 0.0163125764)
 """Tilt, rad, and place of the centre, m, after 1 s (specification, 6.7)."""
 STEPS = (0.02, 0.01, 0.005, 0.0025, 0.00125)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +16,19 @@ from dyn_nodes.constraints.wheeled_vehicles import (
     omni_vehicle,
     rolling_disk,
 )
-from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
+from dyn_nodes.multibody.omni_vehicle import OmniVehicle
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.omni_config import OmniMachine, load_omni_machine
 
 Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]
-FOUR_ROWS = ((45, 0, 56.3, 0.36), (135, 180, 123.7, 0.36), (45, 180, 236.3, 0.36), (135, 0, 303.7, 0.36))
-ISOTROPIC_ROWS = ((45, 0, -45, 0.3), (45, 90, 45, 0.3), (-135, 180, 135, 0.3), (-135, 270, 225, 0.3))
-SIX_ANGLES = (90, 210, 330, 30, 150, 270)
+TABLES = {3: 'three_wheels', 4: 'four_wheels', 6: 'six_wheels'}
+"""Files of tables 4.1 to 4.3 in config/omni, by the number of wheels."""
 
 
-def omni_wheel(roller: float, hub: float, direction: float, distance: float, driven: bool = True) -> OmniWheel:
-    """Return a wheel of the tables: angles in degrees, distance in m."""
-    alpha, beta, delta = np.deg2rad([roller, hub, direction])
-    return OmniWheel(alpha, beta, delta, distance, 0.1, 0.01, 2.0, 0.01, 0.00515, driven)
+@cache
+def _table(name: str) -> OmniMachine:
+    return load_omni_machine(find_resource(f'config/omni/{name}.yaml'))
 
 
 def vehicle(count: int, driven: Collection[int] | None = None) -> OmniVehicle:
@@ -37,14 +38,13 @@ def vehicle(count: int, driven: Collection[int] | None = None) -> OmniVehicle:
         count: of wheels.
         driven: numbers of the driven wheels, from 1; all of them where None.
     """
-    rows = FOUR_ROWS if count == 4 else tuple((90, b, b, 0.3) for b in SIX_ANGLES[:count])
-    wheels = [omni_wheel(*row, driven=driven is None or k in driven) for k, row in enumerate(rows, 1)]
-    return OmniVehicle(wheels, *((37.0, 1.6033) if count == 4 else (32.0, 1.7067)))
+    machine = _table(TABLES[count])
+    return machine.vehicle if driven is None else machine.with_drives([f'wheel_{k}' for k in driven]).vehicle
 
 
 def isotropic_vehicle() -> OmniVehicle:
     """Return the vehicle of table 5.1 with the platform of table 4.2."""
-    return OmniVehicle([omni_wheel(*row) for row in ISOTROPIC_ROWS], 37.0, 1.6033)
+    return _table('four_wheels_isotropic').vehicle
 
 
 SPATIAL: dict[str, Callable[[], WheeledVehicle]] = {

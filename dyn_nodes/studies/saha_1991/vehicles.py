@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path, straight_path
 from dyn_nodes.control.torque_distribution import TorqueDistribution
 from dyn_nodes.multibody.differential_drive import AxleMotion, CasterVehicle, DrivenAxle
+from dyn_nodes.multibody.isotropic_design import condition_map
 from dyn_nodes.multibody.isotropy import characteristic_length, condition_number, scaled, symmetric_layout
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.simulation.omni import NoTorquesError, drive_torques, simulate, wheel_motion
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.plots import LINES
-from dyn_nodes.studies.saha_1991.machines import ISOTROPIC_ROWS, omni_wheel, vehicle
+from dyn_nodes.studies.saha_1991.machines import isotropic_vehicle, vehicle
 
 Array = NDArray[np.float64]
 TIMES = np.linspace(0.0, 60.0, 3001)
@@ -175,7 +176,7 @@ def isotropy(s: StudyRun) -> None:
     sigma = float(np.linalg.norm(scaled(three, length)[:, 0]))
     s.near('E27 characteristic length of three wheels, m', 'p. 130', 0.42426, length, absolute=1e-5)
     s.near('E27 sigma, 1/m', 'spec 6.4', 12.247449, sigma, absolute=1e-6)
-    four = OmniVehicle([omni_wheel(*row) for row in ISOTROPIC_ROWS]).L
+    four = isotropic_vehicle().L
     found = characteristic_length(four)
     s.near('E28 characteristic length, m', 'p. 133', 0.3 * np.sqrt(2.0), found, absolute=1e-10)
     s.near('E28 condition number less 1', 'p. 133', 0.0, condition_number(scaled(four, found)) - 1, absolute=1e-12)
@@ -188,17 +189,7 @@ def isotropy(s: StudyRun) -> None:
 
     def chart() -> drawing.Figure:
         ratios, angles = np.linspace(0.3, 3.0, 109), np.radians(np.linspace(2.0, 90.0, 89))
-        values = np.array(
-            [
-                [
-                    condition_number(
-                        scaled(OmniVehicle(symmetric_layout(3, 0.5 * np.pi, x - 0.5 * np.pi, 0.0, d, 0.1, 0.01)).L, 1.0)
-                    )
-                    for d in ratios
-                ]
-                for x in angles
-            ]
-        )
+        values = condition_map(ratios, angles)
         figure, (axes,) = drawing.panels(1, 4.2)
         levels = [1.0, 1.05, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0]
         filled = axes.contourf(ratios, np.degrees(angles), values, levels, cmap='cividis_r', extend='max')
