@@ -25,7 +25,7 @@ class ConstraintReports:
 
     `constraint_reactions/<name>` is what the second link exerts on the first one, in the frame `<name>_constraint` at
     the first end. A machine on fewer than three wheels by constraint has no balance: their `ground_reactions/<name>`
-    are published here.
+    are published here, in contact frames that point where each wheel rolls to.
 
     Args:
         node: the node.
@@ -54,7 +54,7 @@ class ConstraintReports:
             wrench = self.plant.constraint_reaction(name)
             publisher.publish(_wrench(stamp, constraint_frame(name), wrench[:3], wrench[3:]))
         for name, publisher in self.wheels.items():
-            _, force = self.plant.ground_reaction(name)
+            _, _, force = self.plant.ground_reaction(name)
             publisher.publish(_wrench(stamp, contact_frame(name), force, np.zeros(3)))
 
     def moving(self, stamp: Any) -> list[Any]:
@@ -63,11 +63,10 @@ class ConstraintReports:
             transform(self.world, name, stamp, position, quaternion)
             for name, (position, quaternion) in self.plant.load_poses().items()
         ]
-        half = 0.5 * self.plant.output('yaw')
-        heading = (0.0, 0.0, float(np.sin(half)), float(np.cos(half)))
         for name in self.wheels:
-            point, _ = self.plant.ground_reaction(name)
-            result.append(transform(self.world, contact_frame(name), stamp, point, heading))
+            point, heading, _ = self.plant.ground_reaction(name)
+            turn = (0.0, 0.0, float(np.sin(0.5 * heading)), float(np.cos(0.5 * heading)))
+            result.append(transform(self.world, contact_frame(name), stamp, point, turn))
         return result
 
     def fixed(self) -> list[Any]:

@@ -155,6 +155,9 @@ class ConstrainedOutputs:
         for wheel in (part for part in self.blocks.constraints if isinstance(part, RollingWheel)):
             _, force = self._wrench(wheel.name, wheel.centre.body)
             result[wheel.name] = (lowest_point(wheel, self.blocks.state, self._radius(wheel)), force)
+            axle = ca.mtimes(self.blocks.state.frame_pose(wheel.centre).R, ca.SX(np.asarray(wheel.axle, dtype=float)))
+            # ahead is axle x up
+            self._add([f'{wheel.name}/heading'], ca.atan2(-axle[0], axle[1]))
         return result
 
     def _radius(self, wheel: RollingWheel) -> Expression:

@@ -326,14 +326,16 @@ class ConstrainedPlant(Plant):
         start = self.system.index('output', f'{name}/force_x')
         return self.outputs()[start : start + 6]
 
-    def ground_reaction(self, wheel: str) -> tuple[Array, Array]:
-        """Return the ground point (3,), m, of a wheel by constraint and the force (3,) on it: ahead, left, up, N."""
+    def ground_reaction(self, wheel: str) -> tuple[Array, float, Array]:
+        """Return the force of the ground on a wheel by constraint, in the axes of its own travel.
+
+        Returns:
+            ground point (3,), m; heading of the wheel, rad; force (3,): ahead, to the left, up, N.
+        """
         y, index = self.outputs(), self.system.index
-        at, components = (
-            index('output', f'{wheel}/point_x'),
-            ('friction_longitudinal', 'friction_lateral', 'normal_force'),
-        )
-        return y[at : at + 3], np.array([y[index('output', f'{wheel}/{part}')] for part in components])
+        at = index('output', f'{wheel}/point_x')
+        force = self.stepper.multipliers[self.system.blocks.slices[wheel]]
+        return y[at : at + 3], float(y[index('output', f'{wheel}/heading')]), force
 
     def constraint_health(self) -> ConstraintHealth:
         """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""

@@ -26,7 +26,7 @@ def displays(entries):
         yield from displays(entry.get('Displays', ()))
 
 
-@pytest.mark.parametrize('machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms'])
+@pytest.mark.parametrize('machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart'])
 def test_rviz_shows_every_reaction(machine, monkeypatch):
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
@@ -44,4 +44,4 @@ def test_rviz_shows_every_reaction(machine, monkeypatch):
         if topic is not None:
             shown[f'/{topic["Value"]}'] = TYPES[display['Class'].split('/')[1]]
     assert {topic: published.get(topic) for topic in shown} == shown
-    assert {topic for topic in published if 'constraint_reactions' in topic} <= set(shown)
+    assert {topic for topic in published if '_reactions/' in topic} <= set(shown)

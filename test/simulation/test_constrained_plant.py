@@ -45,7 +45,7 @@ def cart(tmp_path, rise=0.1, keys='', ground='', wheel_keys='', start=''):
             f'<origin xyz="{x} {y} 0"/><axis xyz="0 1 0"/></joint>'
         )
         lines += (
-            f'  {name}: {{kind: wheel, first: {{link: {name}_wheel}}, axis: [0, -1, 0], radius: {RADIUS}{ground}}}\n'
+            f'  {name}: {{kind: wheel, first: {{link: {name}_wheel}}, axis: [0, 1, 0], radius: {RADIUS}{ground}}}\n'
         )
     urdf, config = tmp_path / 'cart.urdf', tmp_path / 'cart.yaml'
     urdf.write_text(
@@ -141,6 +141,35 @@ def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
     assert balance.forces[:, 0].sum() == pytest.approx(MASS * acceleration, rel=1e-9)
     names = plant.constraint_health().indeterminate
     assert 'front_left/lateral' in names
+
+
+@pytest.mark.parametrize(
+    ('torques', 'speed', 'turn', 'place', 'traction'),
+    [
+        ((0.5, 0.5), 0.625, 0.0, (0.625, 0.0), (2.1875, 2.1875)),
+        ((-0.5, 0.5), 0.0, 2.777777778, (0.0, 0.0), (-2.083333333, 2.083333333)),
+        ((0.25, 0.5), 0.46875, 0.694444444, (0.431972085, 0.156323687), (1.119791667, 2.161458333)),
+    ],
+    ids=['forward', 'centre', 'off centre'],
+)
+def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques, speed, turn, place, traction):
+    """Section 6.9: traction at the start; after 2 s speed, yaw rate and position; here x is ahead."""
+    plant = plant_of(of_files('cart'))
+    plant.set_efforts(np.array(torques))
+    for wheel, expected in zip(('left', 'right'), traction):
+        point, heading, force = plant.ground_reaction(wheel)
+        assert force == pytest.approx([expected, 0.0, 68.67], abs=1e-8)
+        assert heading == pytest.approx(0.0, abs=1e-12)
+        assert point == pytest.approx([0.0, 0.3 if wheel == 'left' else -0.3, 0.0], abs=1e-12)
+    driven(plant, torques, 1000)
+    position, _ = plant.base_pose()
+    assert position == pytest.approx([*place, 0.2], abs=1e-8)
+    linear, angular = plant.base_twist()
+    assert np.linalg.norm(linear) == pytest.approx(speed, abs=1e-8)
+    assert np.hypot(angular[0], angular[2]) == pytest.approx(turn, abs=1e-8)
+    assert plant.balance() is None
+    lateral = [plant.ground_reaction(wheel)[2][1] for wheel in ('left', 'right')]
+    assert lateral == pytest.approx([0.5 * 14 * speed * turn] * 2, abs=1e-6)
 
 
 def test_a_slope_drives_the_cart(tmp_path):

@@ -132,6 +132,20 @@ def test_a_wheel_that_would_pull_at_the_ground_ends_the_run(processes, probe, tm
     assert 'would pull' in probe.last['events'].message
 
 
+def test_the_cart_tells_the_ground_reactions_of_its_two_wheels(processes, probe):
+    """Too few wheels for margins: reactions in frames that point where each wheel rolls to."""
+    probe.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/left')
+    probe.listen('nav_msgs/msg/Odometry', 'odom')
+    start(processes, probe, 'cart')
+    commander(probe).publish(JointState(name=['left_axle', 'right_axle'], effort=[0.25, 0.5]))
+    probe.until(lambda: probe.last['odom'].pose.pose.position.x > 0.05, 'the cart to roll')
+    force = probe.last['ground_reactions/left'].wrench.force
+    assert (force.x, force.z) == pytest.approx((1.119791667, 68.67), rel=0.05)
+    assert probe.last['ground_reactions/left'].header.frame_id == 'left_contact'
+    assert {'left_contact', 'right_contact'} <= {t.child_frame_id for t in probe.last['/tf'].transforms}
+    assert 'left/lateral' in probe.health['dynamics_node: constraints'][2]['forces not unique']
+
+
 def test_what_a_machine_with_constraints_can_not_do_is_said(processes):
     processes.start('dynamics_node', machine='four_bar', actuation='monolithic')
     assert processes.wait('dynamics_node', 60) != 0
@@ -158,7 +172,7 @@ def top_heavy_cart(tmp_path):
             f'<joint name="{name}_axle" type="continuous"><parent link="base"/><child link="{name}_wheel"/>'
             f'<origin xyz="{x} {y} 0"/><axis xyz="0 1 0"/></joint>'
         )
-        lines += f'  {name}: {{kind: wheel, first: {{link: {name}_wheel}}, axis: [0, -1, 0], radius: 0.2}}\n'
+        lines += f'  {name}: {{kind: wheel, first: {{link: {name}_wheel}}, axis: [0, 1, 0], radius: 0.2}}\n'
     urdf, config = tmp_path / 'cart.urdf', tmp_path / 'cart.yaml'
     urdf.write_text(
         '<robot name="cart"><link name="base"><inertial><origin xyz="0 0 2"/><mass value="20"/>'
