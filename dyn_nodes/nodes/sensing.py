@@ -27,6 +27,8 @@ Float64 = message('std_msgs/msg/Float64')
 NO_ORIENTATION = -1.0
 """First element of a covariance that says: this message does not hold the quantity (REP-145)."""
 LEAST_STEP = 1e-9
+SAME = 2e-4
+"""Stamps that are less than this apart, s, are of one instant."""
 
 
 class Sensing:
@@ -69,6 +71,8 @@ class Sensing:
         self.received = self.imu_received = self.restarts = 0
         self.heard = self.imu_heard = -np.inf
         self._waiting: list[tuple[float, Any, Any, Any]] = []
+        self._held: tuple[int, Any, Any] | None = None
+        self._imu_newest, self._imu_period, self._state_period = -np.inf, 0.0, 0.0
         self._least_step = values['filter_period'] - 0.25e-3
         if values['payload'] >= 0.0:
             self._set_payload(values['payload'])
@@ -126,16 +130,38 @@ class Sensing:
             self.refuse(refused)
             return
         self.heard = time.monotonic()
-        used = self._take(stamp, positions, velocities if self.values['use_velocities'] else None)
-        if used or self.lockstep:
+        state = stamp, positions, velocities if self.values['use_velocities'] else None
+        if self.lockstep:
+            self._take(*state)
             self.on_state(stamp)
+            return
+        self._release()
+        self._held = state
+        if not self._imu_is_due(stamp / NANO):
+            self._release()
+
+    def _imu_is_due(self, now: float) -> bool:
+        """Tell whether the IMU has measured something at or before an instant that has not come yet.
+
+        Two topics have no order between them: joint states wait for what belongs before them, though no longer than
+        for the next joint states, and not at all while the IMU is silent.
+        """
+        newest = self._imu_newest
+        return newest + self._imu_period <= now + SAME and now - newest <= self.values['imu_timeout']
+
+    def _release(self) -> None:
+        """Take the joint states that have waited for the IMU."""
+        if self._held is not None:
+            state, self._held = self._held, None
+            if self._take(*state):
+                self.on_state(state[0])
 
     def _take(self, stamp: int, positions: Any, velocities: Any) -> bool:
         """Give joint states to the monitor; those that come too soon after the last are passed over."""
         monitor, now = self.monitor, stamp / NANO
         step = now - monitor.time if monitor.time is not None else np.inf
         self.stamp = stamp
-        self._take_waiting(now)
+        self._take_waiting(now - LEAST_STEP if self.lockstep else now + SAME)
         if -LEAST_STEP < step < self._least_step:
             return False
         if step <= 0.0:
@@ -143,6 +169,7 @@ class Sensing:
             self._waiting = [entry for entry in self._waiting if entry[0] <= now]
             self.node.get_logger().info(f'time went back by {-step:.3f} s: the filters start again')
         monitor.joints(now, positions, velocities)
+        self._state_period = step if 0.0 < step < np.inf else 0.0
         self.received += 1
         return True
 
@@ -158,10 +185,19 @@ class Sensing:
             self.refuse(refused)
             return
         self.imu_heard = time.monotonic()
+        self._waiting.append((now, omega, force, orientation))
         if self.lockstep:
-            self._waiting.append((now, omega, force, orientation))
-        else:
-            self._take_imu(now, omega, force, orientation)
+            return
+        step = now - self._imu_newest
+        if step <= 0.0:
+            self._waiting = [entry for entry in self._waiting if entry[0] <= now]
+        elif step < np.inf:
+            self._imu_period = step
+        self._imu_newest = now
+        if self._held is not None and not self._imu_is_due(self._held[0] / NANO):
+            self._release()
+        if self._held is None:  # nothing that comes now is of an instant before the next joint states
+            self._take_waiting(np.inf if self.stamp is None else self.stamp / NANO + self._state_period + SAME)
 
     def _take_imu(self, now: float, omega: Any, force: Any, orientation: Any) -> None:
         last = self.monitor.imu_time
@@ -171,13 +207,13 @@ class Sensing:
         up = None if orientation is None else np.array(orientation)
         self.monitor.imu(now, np.array(omega), np.array(force), up)
 
-    def _take_waiting(self, now: float) -> None:
-        """Lockstep: take what the IMU has measured before an instant.
+    def _take_waiting(self, until: float) -> None:
+        """Take what the IMU has measured up to an instant.
 
-        Two topics have no order between them. What belongs to the instant itself may or may not have come, and waits
-        for the next joint states, so that a run is the same every time.
+        In lockstep what belongs to the instant itself may or may not have come, and waits for the next joint states,
+        so that a run is the same every time.
         """
-        while self._waiting and self._waiting[0][0] < now - LEAST_STEP:
+        while self._waiting and self._waiting[0][0] <= until:
             self._take_imu(*self._waiting.pop(0))
 
     @staticmethod

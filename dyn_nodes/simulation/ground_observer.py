@@ -84,6 +84,7 @@ class GroundObserver:
     Attributes:
         bias: (3,) of the gyroscope, as learnt, rad/s.
         polygon: indices of the wheels, counter-clockwise.
+        radius: inradius of that polygon, m.
         resets: how often the two sources disagreed.
     """
 
@@ -94,7 +95,7 @@ class GroundObserver:
         self.damping = np.array([wheel.damping for wheel in wheels])
         self.free_length = np.array([wheel.free_length for wheel in wheels])
         self.polygon: NDArray[np.intp] | None = None
-        self._radius = 1.0
+        self.radius = 1.0
         self.resets = 0
         self.clear()
 
@@ -122,7 +123,7 @@ class GroundObserver:
         self.polygon = support_order(attachments)
         corners = attachments[self.polygon]
         degree = zmp_degree(corners, corners.mean(axis=0), np.array([0.0, 0.0, -1.0]))
-        self._radius = float(degree.inradius)
+        self.radius = float(degree.inradius)
 
     def without_gyroscope(self, load: Load) -> Footing:
         """Return the footing that balances a load."""
@@ -163,7 +164,7 @@ class GroundObserver:
         # the dampers hold a part of the load's moment: the direction that they and the springs balance together
         damped = self.damping.sum() / self.stiffness.sum() * rate
         error = target - (normal + damped)
-        apart = np.linalg.norm(shift) > self.settings.disagreement * self._radius
+        apart = np.linalg.norm(shift) > self.settings.disagreement * self.radius
         self._apart = self._apart + step if apart else 0.0
         if self._apart > self.settings.patience:
             self.resets += 1
@@ -177,7 +178,7 @@ class GroundObserver:
             self._age = min(self._age, self.settings.renewal)
         else:
             # what the load tells of a machine that rocks hard, or in a shock, counts as far as it is likely
-            likely = self.settings.trust * press / (self.stiffness.sum() * self._radius)
+            likely = self.settings.trust * press / (self.stiffness.sum() * self.radius)
             error = error * min(1.0, likely / max(float(np.linalg.norm(error)), 1e-12))
             step /= 1.0 + float(damped @ damped) / likely**2
             # at first as a mean over all that was seen, later with the time constant

@@ -9,7 +9,7 @@ less a doubt that fades away.
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import insort
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -54,7 +54,7 @@ class MarginGuard:
 
     def clear(self) -> None:
         """Forget what was."""
-        self._past: deque[tuple[float, dict[str, Margin]]] = deque()
+        self._past: list[tuple[float, dict[str, Margin]]] = []
         self._shock = self._contact = self._down = -np.inf
         self._touching: NDArray[np.bool_] | None = None
 
@@ -74,11 +74,20 @@ class MarginGuard:
                 self._down = time
         self._touching = touching
 
-    def alert(self, time: float) -> bool:
-        """Tell whether margins are held now: whoever asks for them seldom should look at every instant meanwhile."""
-        return self._within(time, self._shock, self.settings.shock_time) or self._within(
-            time, self._contact, self.settings.contact_time
-        )
+    def span(self, time: float) -> float:
+        """Return the time before now whose moments count, s; 0 while nothing has happened.
+
+        Whoever asks for margins seldom should `remember` every instant of it.
+        """
+        if self._within(time, self._contact, self.settings.contact_time):
+            return self.settings.contact_time
+        return self.settings.shock_time if self._within(time, self._shock, self.settings.shock_time) else 0.0
+
+    def remember(self, time: float, margins: dict[str, Margin]) -> None:
+        """Take estimated margins of an instant, s, at or before that of the last news."""
+        insort(self._past, (time, margins), key=lambda entry: entry[0])
+        while not self._within(time, self._past[0][0], self.settings.contact_time):
+            self._past.pop(0)
 
     @staticmethod
     def _within(time: float, since: float, span: float) -> bool:
@@ -91,17 +100,9 @@ class MarginGuard:
             time: s, not before that of the call before.
             balance: as estimated.
         """
-        estimated = balance.margins
-        settings = self.settings
+        estimated, settings, span = balance.margins, self.settings, self.span(time)
         before = self._past[-1][1] if self._past else estimated
-        span = 0.0
-        if self._within(time, self._shock, settings.shock_time):
-            span = settings.shock_time
-        if self._within(time, self._contact, settings.contact_time):
-            span = settings.contact_time
-        self._past.append((time, estimated))
-        while not self._within(time, self._past[0][0], settings.contact_time):
-            self._past.popleft()
+        self.remember(time, estimated)
         doubt = settings.doubt * np.exp(-(time - self._down) / settings.doubt_time)
         if span == 0.0 and doubt < 0.01 * settings.doubt:
             return balance

@@ -7,6 +7,7 @@ known slope.
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -32,6 +33,8 @@ JOINT_GATE, TURN_GATE, FELT_GATE = 6.0, 5.0, 6.0
 """Surprises, in standard deviations, from which on joints, gyroscope and accelerometer have jumped: see
 :class:`DerivativeFilter`."""
 FULL_SCALE_ROUNDS = 3
+RECENT = 64
+"""Instants that are kept until it is known whether they matter to the guard."""
 FELT_SHOCK = 15.0
 """Surprise of the accelerometer from which on it matters to the margins: about 0.2 m/s2."""
 
@@ -151,6 +154,7 @@ class StabilityMonitor:
         self.guard.clear()
         self._shocked = False
         self._balance: Balance | None = None
+        self._recent: deque[tuple[float, Load, Footing, Array]] = deque(maxlen=RECENT)
         self.time: float | None = None
         self._began = 0.0
         self.imu_time: float | None = None
@@ -223,9 +227,18 @@ class StabilityMonitor:
         shocked = self._shocked or self._joints.surprise > JOINT_GATE
         self._shocked = False
         self.guard.see(self.time, shocked, self.footing.normal > 0.0)
-        if self.settled and self.guard.alert(self.time):
-            with suppress(ValueError):  # who asks for the balance will be told
-                self.balance()
+        if not self.settled:
+            return
+        since = self.time - self.guard.span(self.time)
+        if since < self.time:
+            while self._recent and self._recent[-1][0] >= since:
+                self._remember(*self._recent.pop())
+        assert self.load is not None
+        self._recent.append((self.time, self.load, self.footing, self.up))
+
+    def _remember(self, time: float, load: Load, footing: Footing, up: Array) -> None:
+        with suppress(ValueError):  # who asks for the balance of now will be told
+            self.guard.remember(time, self._estimate(load, footing, up).margins)
 
     @property
     def has_imu(self) -> bool:
@@ -279,6 +292,8 @@ class StabilityMonitor:
             estimated = self.estimated_balance()
             assert self.time is not None
             self._balance = self.guard.hold(self.time, estimated)
+            if self._recent:
+                self._recent.pop()  # that of now: it is remembered
         return self._balance
 
     def estimated_balance(self) -> Balance:
@@ -287,10 +302,14 @@ class StabilityMonitor:
         Raises:
             ValueError: as for :meth:`balance`.
         """
-        if self.load is None or self.footing is None or self.ground.polygon is None:
+        if self.load is None or self.footing is None:
             raise ValueError('no joint states yet')
-        load, footing, order = self.load, self.footing, self.ground.polygon
-        axes, origin = self.footprint()
+        return self._estimate(self.load, self.footing, self.up)
+
+    def _estimate(self, load: Load, footing: Footing, up: Array) -> Balance:
+        order = self.ground.polygon
+        assert order is not None
+        axes, origin = ground_axes(footing.plane), footing.plane[3] * footing.plane[:3]
         points = (footing.feet - origin) @ axes
         com = (load.com - origin) @ axes
         moment_at_com = footing.moment - cross3(load.com, footing.force)
@@ -300,7 +319,7 @@ class StabilityMonitor:
             force=footing.force @ axes,
             moment=moment_at_com @ axes,
             mass=float(load.mass),
-            up=self.up @ axes,
+            up=up @ axes,
             normal_loads=footing.normal,
             wheels=points,
             gravity=self.machine.gravity,

@@ -101,6 +101,19 @@ def work_cycle(machine: Machine) -> VoltageProfile:
     return VoltageProfile('work_cycle', 18.0, segments)
 
 
+def thrown_levers(machine: Machine) -> VoltageProfile:
+    """Return what nobody should do: all levers thrown to anywhere within 0.1 s, every 1.5 s, into the end stops too."""
+    rng = np.random.default_rng(6)
+    names = [actuator.name for actuator in machine.actuators]
+    size = (20, len(names))
+    table = rng.uniform(-8.0, 8.0, size) * (rng.random(size) < 0.7)
+    segments = tuple(
+        Segment(f'throw {k + 1}', 1.0 + 1.5 * k, 2.5 + 1.5 * k, 0.1, dict(zip(names, table[k].tolist())))
+        for k in range(13)
+    )
+    return VoltageProfile('thrown_levers', 22.0, segments)
+
+
 def reference_task(recovery: bool = True) -> VoltageProfile:
     """Return the reference task of the log-loader, which tips and is recovered."""
     return load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'), recovery=recovery)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.ground_observer import ObserverSettings
 from dyn_nodes.simulation.stability_monitor import SensorNoise, StabilityMonitor
 from dyn_nodes.studies.measured_run import MEASURES, PHASES, MeasuredRun, full_scale
@@ -17,6 +18,13 @@ BOUNDS = {'steady': 5.0, 'motion': 15.0, 'impact': np.inf}
 UNSAFE = 5.0
 """Greatest part of the full scale, %, by which a margin may be given as more than it is, in every phase."""
 CHECKED = ('force_angle', 'load_share')
+QUANTITIES = {
+    'stiffness': 'of every suspension, damping with it',
+    'mass': 'of every link, inertia with it',
+    'centre of mass': "of the base link, ahead; % of the support polygon's inradius",
+    'payload': 'its mass',
+}
+"""What a monitor may know with an error, and what the error is a part of."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,31 @@ class Deviation:
         return self.measure not in CHECKED or (self.under <= self.bound and self.over <= UNSAFE)
 
 
+def misjudged(run: MeasuredRun, quantity: str, error: float) -> tuple[Machine, float]:
+    """Return what a monitor believes in that knows a quantity with an error: machine and payload, kg.
+
+    Args:
+        run: its machine and payload are the true ones.
+        quantity: of `QUANTITIES`.
+        error: part of the true value by which what is believed is larger.
+    """
+    machine, factor = run.machine, 1.0 + error
+    if quantity == 'stiffness':
+        wheels = (replace(w, stiffness=factor * w.stiffness, damping=factor * w.damping) for w in machine.wheels)
+        return replace(machine, wheels=tuple(wheels)), run.payload
+    if quantity == 'mass':
+        links = (replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in machine.links)
+        return replace(machine, links=tuple(links)), run.payload
+    if quantity == 'centre of mass':
+        ahead = error * StabilityMonitor(machine).ground.radius * np.array([1.0, 0.0, 0.0])
+        base = machine.base.link
+        links = (replace(link, com=link.com + ahead) if link.name == base else link for link in machine.links)
+        return replace(machine, links=tuple(links)), run.payload
+    if quantity == 'payload':
+        return machine, factor * run.payload
+    raise ValueError(f'expected one of {", ".join(QUANTITIES)}, found {quantity!r}')
+
+
 def replay(
     run: MeasuredRun,
     use_imu: bool = True,
@@ -54,7 +87,8 @@ def replay(
     noise: SensorNoise | None = None,
     observer: ObserverSettings | None = None,
     slope: tuple[float, float] | None = None,
-    stiffness: float = 1.0,
+    machine: Machine | None = None,
+    payload: float | None = None,
 ) -> tuple[Array, dict[str, Array]]:
     """Give a run's measurements to a monitor in the order of their times; ask it after each of them.
 
@@ -65,17 +99,14 @@ def replay(
         noise: that it believes in.
         observer: its other settings.
         slope: that it is told.
-        stiffness: times the true stiffness and damping of the suspension: what it believes.
+        machine: that it believes in; the true one by default.
+        payload: that it believes in, kg; the true one by default.
 
     Returns:
         Times (k,) of the reports, s, and margins (k,) by measure.
     """
-    machine = run.machine
-    if stiffness != 1.0:
-        softer = (replace(w, stiffness=stiffness * w.stiffness, damping=stiffness * w.damping) for w in machine.wheels)
-        machine = replace(machine, wheels=tuple(softer))
-    monitor = StabilityMonitor(machine, MEASURES, noise, observer=observer, slope=slope)
-    monitor.payload = run.payload
+    monitor = StabilityMonitor(machine or run.machine, MEASURES, noise, observer=observer, slope=slope)
+    monitor.payload = run.payload if payload is None else payload
     times: list[float] = []
     values: list[list[float]] = []
     for k, time in enumerate(run.time.tolist()):

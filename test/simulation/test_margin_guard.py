@@ -32,7 +32,7 @@ def guard():
 def test_nothing_is_held_while_nothing_happens(guard):
     for k, value in enumerate((0.5, 0.1, 0.9)):
         guard.see(0.01 * k, False, DOWN)
-        assert not guard.alert(0.01 * k)
+        assert guard.span(0.01 * k) == 0.0
         assert given(guard, 0.01 * k, value, 2.0).value == value
 
 
@@ -41,10 +41,10 @@ def test_a_wheel_that_comes_down_lets_the_margin_rise_late_and_with_a_doubt(guar
     assert given(guard, 0.0, 0.0, 1.0).value == 0.0
     for k in range(1, 6):
         guard.see(0.01 * k, False, DOWN)
-        assert guard.alert(0.01 * k)
+        assert guard.span(0.01 * k) == 0.05
         assert given(guard, 0.01 * k, 0.8, 1.0).value <= 0.0
     guard.see(0.1, False, DOWN)
-    assert not guard.alert(0.1)
+    assert guard.span(0.1) == 0.0
     assert given(guard, 0.1, 0.8, 1.0).value == pytest.approx(0.8 - 0.2 * np.exp(-0.09 / 0.3))
     guard.see(3.0, False, DOWN)
     assert given(guard, 3.0, 0.8, 1.0).value == 0.8
