@@ -46,7 +46,9 @@ def add_parser(subparsers: Subparsers) -> None:
     isotropic.add_argument('--roller-radius', type=float, default=0.01, metavar='M', help='m (0.01)')
     isotropic.add_argument('--places', metavar="'X,Y X,Y ...'", help='given places of the wheels, m')
     isotropic.add_argument(
-        '--rectangle', metavar='A,B', help='half length and half width of four Mecanum wheels on parallel hubs, m'
+        '--rectangle',
+        metavar='A,B',
+        help='half length and half width of four Mecanum wheels on parallel hubs, m (0.8 and 0.6 of the distance)',
     )
     isotropic.add_argument('--samples', type=int, default=2, metavar='K', help='of layouts without symmetry (2)')
     isotropic.add_argument('--seed', type=int, default=0, metavar='K', help='of random choices (0)')

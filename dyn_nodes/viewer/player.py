@@ -114,8 +114,7 @@ class Player(Drawing):
         """Take up a motion, from its start."""
         self._drop(*[key for key in self._handles if key.startswith(('body/', 'trace/', 'label/'))])
         for plot in self._plots.values():
-            if plot._handle is not None:
-                plot._handle.remove()
+            plot.remove()
         self.chosen, self.time, self._plots = name, 0.0, {}
         if self._choice.value != name:
             self._choice.value = name
@@ -194,7 +193,7 @@ class Player(Drawing):
         for title, plot in self._plots.items():
             lines = animation.curves[title]
             past = [times <= self.time + 1e-12 for times, _ in lines.values()]
-            plot.history._rows.clear()
+            plot.history.clear()
             longest = max(range(len(past)), key=lambda k: int(past[k].sum()))
             instants = list(lines.values())[longest][0][past[longest]]
             for instant in instants[:: max(1, len(instants) // 300)]:

@@ -38,6 +38,10 @@ class History:
             self._rows.popleft()
         return True
 
+    def clear(self) -> None:
+        """Forget all samples, not the names."""
+        self._rows.clear()
+
     def arrays(self) -> tuple[Array, ...]:
         """Return the times (n,), then the values (n,) of every name; where there was none, the one before or after."""
         times = np.array([time for time, _ in self._rows])
@@ -69,6 +73,12 @@ class Plot:
         self.history = History()
         self._handle: Any = None
         self._drawn: tuple[str, ...] = ()
+
+    def remove(self) -> None:
+        """Take the chart off the page."""
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle, self._drawn = None, ()
 
     def draw(self) -> None:
         """Send the curves."""
