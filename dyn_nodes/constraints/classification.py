@@ -1,7 +1,7 @@
 """Holonomic or not: what constraints J(theta) rates = 0 leave reachable, by Lie brackets; and the loops of a graph.
 
 The rows are given as they stand, so that a set whose single rows look nonholonomic and integrate together is told
-apart (saha-1991, 1.1 and 3.4; spec 2.1 and 2.9).
+apart (saha-1991, 1.1 and 3.4; spec 2.1 and 2.9). `classify_system` does it for a traced system.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.elimination import choose, traced_complement
+from dyn_nodes.constraints.independent import choose_independent
 from dyn_nodes.multibody.spatial import Expression
 
 Array = NDArray[np.float64]
@@ -76,6 +79,38 @@ def classify(
     return _grow(theta, fields, at, rank)
 
 
+def classify_system(system: ConstraintBlocks, q: ArrayLike) -> Classification:
+    """Classify the constraints of a traced system near a generic position that meets them.
+
+    The motions come from the rows, independent rates by pivoting; whether a row has a residual does not matter here.
+
+    Args:
+        system: of coordinates whose rates are the velocities: no free bodies.
+        q: (nq,) position.
+
+    Raises:
+        ValueError: a free body, or constraints that move by themselves: classify them with the time as a coordinate.
+    """
+    free = [body.name for body in system.tree.bodies if body.kind == 'free']
+    if free:
+        raise ValueError(f'{free[0]}: expected a chain of joints instead of a free body, whose velocities are no rates')
+    if not catastatic(system):
+        raise ValueError('expected constraints at rest; classify rows that move by themselves with the time beside q')
+    at = np.asarray(q, dtype=float)
+    blocks = system.at(at)
+    partition = choose_independent(blocks.J, blocks.M)
+    elimination = choose(system, [at], independent=partition.independent)
+    N, _, _ = traced_complement(system, elimination)
+    # numbers of the parameters: they are no coordinates
+    N = ca.substitute(ca.densify(N), system.parameters.vector, ca.DM(system.parameters.values()))
+    return _grow(system.q, ca.horzsplit(N), at, len(partition.dependent))
+
+
+def catastatic(system: ConstraintBlocks) -> bool:
+    """Tell whether no row of a system moves by itself: J v = 0."""
+    return all(system.rows.sigma[k].is_zero() for k in range(system.m))
+
+
 def _independent_rows(J: Array) -> list[int]:
     """Rows of full rank, the first ones that add to it."""
     kept: list[int] = []
@@ -86,25 +121,31 @@ def _independent_rows(J: Array) -> list[int]:
 
 
 def _grow(theta: Expression, fields: list[Expression], at: Array, rank: int) -> Classification:
-    base, span, newest = list(fields), list(fields), list(fields)
-    growth = [_dimension(theta, span, at)]
-    while True:
-        brackets = [
-            ca.mtimes(ca.jacobian(g, theta), f) - ca.mtimes(ca.jacobian(f, theta), g) for f in base for g in newest
-        ]
-        span = [*span, *brackets]
-        size = _dimension(theta, span, at)
-        if size == growth[-1]:
-            break
-        growth.append(size)
-        newest = brackets
+    # near a regular point the fields kept are a frame of what is reached so far: others add nothing to later brackets
+    span = _values(theta, fields, at)
+    newest, growth = list(fields), [int(np.linalg.matrix_rank(span, tol=RANK))]
+    while newest:
+        # of the first brackets each comes twice, with both signs
+        first = len(growth) == 1
+        pairs = [(f, g) for i, f in enumerate(fields) for j, g in enumerate(newest) if not first or i < j]
+        brackets = [ca.jtimes(g, theta, f) - ca.jtimes(f, theta, g) for f, g in pairs]
+        newest = []
+        for bracket, value in zip(brackets, _values(theta, brackets, at).T):
+            wider = np.column_stack([span, value])
+            if np.linalg.matrix_rank(wider, tol=RANK) > growth[-1] + len(newest):
+                span = wider
+                newest.append(bracket)
+        if newest:
+            growth.append(growth[-1] + len(newest))
     holonomic = len(at) - growth[-1]
     return Classification(growth[0], tuple(growth), growth[-1], holonomic, rank - holonomic)
 
 
-def _dimension(theta: Expression, fields: list[Expression], at: Array) -> int:
-    values = np.array(ca.Function('fields', [theta], [ca.densify(ca.horzcat(*fields))])(at))
-    return int(np.linalg.matrix_rank(values, tol=RANK))
+def _values(theta: Expression, fields: list[Expression], at: Array) -> Array:
+    """Columns of numbers at a point."""
+    if not fields:
+        return np.zeros((len(at), 0))
+    return np.array(ca.Function('fields', [theta], [ca.densify(ca.horzcat(*fields))])(at))
 
 
 def fundamental_loops(edges: Sequence[tuple[Point, Point]]) -> list[list[Point]]:

@@ -6,7 +6,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from dyn_nodes.constraints.classification import classify, fundamental_loops
+from dyn_nodes.constraints import ConstraintBlocks, Lock, Prescribed
+from dyn_nodes.constraints.classification import classify, classify_system, fundamental_loops
+from dyn_nodes.constraints.wheeled_vehicles import omni_vehicle
+from dyn_nodes.studies.saha_1991.machines import SPATIAL, vehicle
+from dyn_nodes.studies.yesiloglu_2007 import models
 
 
 def disk(theta, r=0.5):
@@ -54,6 +58,47 @@ def test_vehicles_are_classified_by_what_their_motions_reach(rows, count, indepe
     assert (found.holonomic, found.nonholonomic) == (holonomic, nonholonomic)
     assert found.degrees_of_freedom == len(independent)
     assert found.configurations == growth[-1]
+
+
+@pytest.mark.pins('saha-1991/6.1/structure')
+@pytest.mark.parametrize(
+    ('name', 'growth', 'holonomic'),
+    [('disk', (3, 4, 5), 1), ('driven axle', (2, 3, 4), 4), ('omni 3', (3, 5), 4), ('mecanum 4', (3, 5), 5)],
+)
+def test_vehicles_in_space_have_the_same_growth_and_what_holds_them_to_the_floor_beside_it(name, growth, holonomic):
+    """Beside the plane's rows: height, pitch and roll, of the disk the height; a fourth wheel follows from three."""
+    own = SPATIAL[name]()
+    found = classify_system(own.blocks, own.random_position(np.random.default_rng(2)))
+    assert found.growth == growth
+    assert found.degrees_of_freedom == len(own.independent)
+    assert (found.holonomic, found.nonholonomic) == (holonomic, 2)
+
+
+def test_the_caster_vehicle_reaches_all_of_its_wheel_angles_but_one():
+    own = SPATIAL['caster vehicle']()
+    found = classify_system(own.blocks, own.random_position(np.random.default_rng(3)))
+    # yaw follows from the two drives; place, fork and caster wheel do not
+    assert found.growth[0] == 2
+    assert (found.holonomic, found.nonholonomic) == (4, 4)
+    assert found.configurations == 6
+
+
+def test_a_mechanism_of_hinges_is_holonomic():
+    model = models.four_bar()
+    found = classify_system(model.blocks(), model.q)
+    assert found.nonholonomic == 0
+    assert found.configurations == found.degrees_of_freedom == 1
+
+
+def test_systems_that_can_not_be_classified_are_refused():
+    free = omni_vehicle(vehicle(3), base='free')
+    with pytest.raises(ValueError, match='platform: expected a chain of joints'):
+        classify_system(free.blocks, free.rest)
+    own = SPATIAL['disk']()
+    moving = Prescribed(Lock('servo', 'tilt'), lambda t: 0.1 * t)
+    system = ConstraintBlocks(own.blocks.tree, [*own.blocks.constraints, moving])
+    with pytest.raises(ValueError, match='expected constraints at rest'):
+        classify_system(system, own.rest)
 
 
 def test_rows_that_integrate_together_are_holonomic_though_each_alone_looks_otherwise():

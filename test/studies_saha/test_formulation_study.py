@@ -19,7 +19,7 @@ def few_states(monkeypatch):
 def test_claims_hold_and_figures_can_be_drawn(few_states):
     result = run_study(load_studies()['saha-1991/formulations'], plot=True)
     assert [claim.claim for claim in result.claims if not claim.passed] == []
-    assert len(result.claims) == 2 * 5 + 1
+    assert len(result.claims) == 2 * 6 + 1
     assert [figure.name for figure in result.figures] == ['agreement', 'cost']
     said = ' '.join(result.notes)
     assert 'chaplygin does not apply to disk' in said
@@ -30,4 +30,4 @@ def test_claims_hold_and_figures_can_be_drawn(few_states):
 def test_claims_hold_for_every_vehicle_in_200_states():
     result = run_study(load_studies()['saha-1991/formulations'])
     assert [claim.claim for claim in result.claims if not claim.passed] == []
-    assert len(result.claims) == 8 * 5 + 1
+    assert len(result.claims) == 8 * 6 + 1

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import MethodError, natural_orthogonal_complement, system_loops
+from dyn_nodes.constraints.classification import classify_system
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.constraints.wheeled_vehicles import caster_vehicle
@@ -32,6 +33,14 @@ REFUSED: dict[str, tuple[str, ...]] = {
 """Formulations that do not apply: `operator` needs independent rows; the disk's potential contains the height of its
 centre, which follows from its tilt."""
 
+HOLONOMIC = {
+    **dict.fromkeys(SPATIAL, 4),
+    **dict.fromkeys(('mecanum 4', 'isotropic 4'), 5),
+    'omni 6': 7,
+    'disk': 1,
+    'disk by contact': 0,
+}
+NONHOLONOMIC = {**dict.fromkeys(SPATIAL, 2), 'caster vehicle': 4}
 MOBILITY = {**dict.fromkeys(SPATIAL, 3), 'driven axle': 2, 'caster vehicle': 2}
 
 
@@ -46,6 +55,7 @@ class Comparison:
         refused: reasons, by formulation.
         passed_over: states in which a formulation that applies elsewhere did not, by formulation.
         orthogonality: greatest |A T| over |A| |T|.
+        kinds: numbers of holonomic and of nonholonomic constraints.
     """
 
     velocities: int
@@ -57,6 +67,7 @@ class Comparison:
     refused: dict[str, str]
     passed_over: dict[str, int]
     orthogonality: float
+    kinds: tuple[int, int]
 
 
 def compare(name: str) -> Comparison:
@@ -85,9 +96,18 @@ def compare(name: str) -> Comparison:
     for q, v, _ in states[:20]:
         here, A = formulation.at(q, v), np.vstack(formulation.twist_rows(q))
         worst = max(worst, float(np.abs(A @ here.T).max() / (np.abs(A).max() * np.abs(here.T).max())))
-    size = own.blocks.tree.nv
+    size, kinds = own.blocks.tree.nv, classify_system(own.blocks, states[0][0])
     return Comparison(
-        size, own.blocks.m, formulation.mobility(own.rest), accelerations, forces, seconds, refused, passed_over, worst
+        size,
+        own.blocks.m,
+        formulation.mobility(own.rest),
+        accelerations,
+        forces,
+        seconds,
+        refused,
+        passed_over,
+        worst,
+        (kinds.holonomic, kinds.nonholonomic),
     )
 
 
@@ -129,10 +149,18 @@ def formulations(s: StudyRun) -> None:
                 expected=sorted(REFUSED[name]), value=refused)  # fmt: skip
         s.holds(f'{name}: equations that are left of {found.velocities + found.rows}', 'p. 47',
                 found.mobility == MOBILITY[name], expected=MOBILITY[name], value=found.mobility)  # fmt: skip
+    _kinds(s, results)
     loops = len(system_loops(caster_vehicle(base='free').blocks))
     s.holds('E6 independent loops of the caster vehicle', 'p. 56', loops == 2, expected=2, value=loops)
     _notes(s, results)
     _figures(s, results)
+
+
+def _kinds(s: StudyRun, results: dict[str, Comparison]) -> None:
+    for name, found in results.items():
+        expected = (HOLONOMIC[name], NONHOLONOMIC[name])
+        s.holds(f'{name}: holonomic and nonholonomic constraints, by Lie brackets', 'spec 2.1, 6.1',
+                found.kinds == expected, expected=list(expected), value=list(found.kinds))  # fmt: skip
 
 
 def _notes(s: StudyRun, results: dict[str, Comparison]) -> None:
