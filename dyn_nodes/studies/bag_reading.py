@@ -347,6 +347,11 @@ _READERS: dict[str, Callable[[_Column, Any], None]] = {
     'geometry_msgs/msg/PointStamped': _numbers(*(f'{a}:point.{a}' for a in _XYZ)),
     'geometry_msgs/msg/PolygonStamped': _polygon,
     'sensor_msgs/msg/FluidPressure': _numbers('pressure:fluid_pressure'),
+    'sensor_msgs/msg/Imu': _numbers(
+        *(f'q{a}:orientation.{a}' for a in (*_XYZ, 'w')),
+        *(f'w{a}:angular_velocity.{a}' for a in _XYZ),
+        *(f'a{a}:linear_acceleration.{a}' for a in _XYZ),
+    ),
     'sensor_msgs/msg/JointState': _joint_state,
     'std_msgs/msg/Float64': _numbers('data:data'),
     'std_msgs/msg/Float64MultiArray': _multi_array,

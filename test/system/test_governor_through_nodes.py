@@ -63,3 +63,15 @@ def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task)
     assert np.radians(30.0) < boom < np.radians(45.0)
     monitored = governed.table('monitor/stability/zmp_degree')['data']
     assert monitored[-1] == pytest.approx(governed.table('stability/zmp_degree')['data'][-1], abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_governed_lockstep_run_is_the_same_every_time_though_the_imu_has_a_topic_of_its_own(run_task):
+    first, second = (run_task(monolithic='true', governor='true', duration='2.0')[0] for _ in range(2))
+    assert first.counts['/imu'] == 201
+    for topic in ('valve_commands', 'governor/scale', 'joint_states', 'imu'):
+        one, other = first.table(topic), second.table(topic)
+        assert set(one.columns) == set(other.columns)
+        for column in one.columns:
+            np.testing.assert_array_equal(one[column], other[column], err_msg=f'{topic} {column}')
