@@ -19,10 +19,11 @@ from dyn_nodes.middleware import Node, Parameter, QoSProfile, SingleThreadedExec
 from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
-from dyn_nodes.nodes.keyboard_teleop import KeyboardTeleop
+from dyn_nodes.nodes.keyboard_teleop import KeyboardTeleop, KeyboardTwist
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.recorder_node import RecorderNode
 from dyn_nodes.nodes.teleop_node import TeleopNode
+from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
 from dyn_nodes.nodes.viewer_node import ViewerNode
 
 Float64 = message('std_msgs/msg/Float64')
@@ -173,6 +174,25 @@ def run_positions(bench: Bench) -> None:
     bench.clear()
 
 
+def run_vehicle(bench: Bench, output: str) -> None:
+    """A vehicle in lockstep, driven from the keyboard."""
+    shared = {'machine': 'agv_mecanum', 'mode': 'lockstep', 'exchange_period': 0.002}
+    keyboard = bench.add(KeyboardTwist())
+    controller = bench.add(
+        VehicleControllerNode(parameter_overrides=parameters(**shared, output=output, publish_tf_odom=True))
+    )
+    others = ['vehicle_controller_node']
+    dynamics = bench.add(DynamicsNode(parameter_overrides=parameters(**shared, wait_for=others, duration=0.3)))
+    bench.listen()
+    bench.spin(60.0, lambda: controller.sent > 10)
+    keyboard.turn('w', time.monotonic())
+    bench.spin(60.0, lambda: dynamics.finished)
+    assert dynamics.finished, f'stands still at t = {dynamics.plant.time:g} s'
+    assert controller.motion.odometry.distance > 0.0, 'it has not moved'
+    bench.spin(0.2)
+    bench.clear()
+
+
 def run_recorder(bench: Bench, directory: Path) -> None:
     """The recorder, whose callbacks take a MessageInfo where there is one."""
     recorder = RecorderNode()
@@ -224,6 +244,8 @@ def main() -> int:
         run_lockstep(bench, directory)
         run_realtime(bench)
         run_positions(bench)
+        run_vehicle(bench, 'effort')
+        run_vehicle(bench, 'velocity')
         run_others(bench)
         bench.node.destroy_node()
     result = {

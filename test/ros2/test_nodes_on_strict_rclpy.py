@@ -25,6 +25,7 @@ EXERCISED = {
     'recorder_node',
     'viewer_node',
     'teleop_node',
+    'vehicle_controller_node',
 }
 SPOKEN = (
     '/joint_states',
@@ -46,6 +47,9 @@ SPOKEN = (
     '/stability/zmp',
     '/hydraulics/boom/head_pressure',
     '/hydraulics/swing/spool',
+    '/wheel_odom',
+    '/wheel_slip',
+    '/cmd_vel',
 )
 
 
