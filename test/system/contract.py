@@ -229,6 +229,22 @@ INPUTS = {
         'stability/support_polygon': 'geometry_msgs/msg/PolygonStamped',
     },
 }
+SERVICES = {
+    'dynamics_node': {
+        'reset': 'std_srvs/srv/Trigger',
+        'pause': 'std_srvs/srv/SetBool',
+        'step': 'std_srvs/srv/Trigger',
+        'get_simulator_features': 'simulation_interfaces/srv/GetSimulatorFeatures',
+        'get_simulation_state': 'simulation_interfaces/srv/GetSimulationState',
+        'set_simulation_state': 'simulation_interfaces/srv/SetSimulationState',
+        'step_simulation': 'simulation_interfaces/srv/StepSimulation',
+        'reset_simulation': 'simulation_interfaces/srv/ResetSimulation',
+        'get_entities': 'simulation_interfaces/srv/GetEntities',
+        'get_entity_state': 'simulation_interfaces/srv/GetEntityState',
+    },
+    'hydraulic_actuator_node': {'reset': 'std_srvs/srv/Trigger'},
+}
+"""Under the node's name; those of parameters, which every node has, apart."""
 DIAGNOSTICS = {
     'dynamics_node': ('simulation', 'commands', 'stability'),
     'hydraulic_actuator_node': (),

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import contract
+import numpy as np
 import pytest
-from contract import DIAGNOSTICS, INPUTS, MACHINE, NAMESPACES, OUTPUTS, WEIGHT, WHEELS
+from contract import DIAGNOSTICS, INPUTS, MACHINE, NAMESPACES, OUTPUTS, SERVICES, WEIGHT, WHEELS
 from harness import Probe
 
 from dyn_nodes.middleware import Parameter, message, parameter_value_to_python, service
@@ -217,6 +218,30 @@ def test_a_payload_is_taken_from_its_topic(probe: Probe) -> None:
 
 
 # -- services ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_service_is_offered_under_its_type(probe: Probe) -> None:
+    for node in NODES:
+        namespace = full(node).rpartition('/')[0]
+        offered = dict(probe.node.get_service_names_and_types_by_node(node, namespace))
+        wanted = {f'{full(node)}/{name}': [kind] for name, kind in SERVICES.get(node, {}).items()}
+        assert wanted.items() <= offered.items(), node
+        assert f'{full(node)}/set_parameters' in offered
+
+
+def test_the_machine_is_an_entity_of_the_simulation(probe: Probe) -> None:
+    features = call(
+        probe, 'simulation_interfaces/srv/GetSimulatorFeatures', '/a/dynamics_node/get_simulator_features'
+    ).features.features
+    assert {10, 20, 24, 25, 26, 31} <= set(features)  # entity state, reset, get and set state, pause, single steps
+    name = '/a/dynamics_node/get_entities'
+    assert call(probe, 'simulation_interfaces/srv/GetEntities', name).entities == [MACHINE.name]
+    name = '/a/dynamics_node/get_entity_state'
+    answer = call(probe, 'simulation_interfaces/srv/GetEntityState', name, entity=MACHINE.name)
+    assert answer.result.result == 1
+    told, odom = answer.state.pose.position, probe.last['/a/odom'].pose.pose.position
+    np.testing.assert_allclose([told.x, told.y, told.z], [odom.x, odom.y, odom.z], atol=0.05)
+    assert answer.state.header.frame_id == 'odom'
 
 
 def test_a_machine_is_paused_stepped_and_reset_and_the_other_one_goes_on(probe: Probe) -> None:
