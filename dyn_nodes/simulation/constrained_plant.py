@@ -31,8 +31,11 @@ from dyn_nodes.simulation.system import UnknownNameError
 
 Array = NDArray[np.float64]
 STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
-GREATEST_DRIFT = 1e-6
-"""Error of a constraint that is told, m or rad."""
+GREATEST_DRIFT, BROKEN = 1e-6, 1e-3
+"""Error of a constraint that is told, and one that ends the run, m or rad."""
+NEARNESS = 1e-2
+"""Relative length of what is left of a row at which it counts as dependent on the others: the run ends there. It is
+smaller for a machine whose rows differ much in length from the start."""
 SERVO_BANDWIDTH, SERVO_DAMPING = 40.0, 1.0
 SERVO_CUTOFF = 1e-9
 """Of the inertia that driven joints feel: directions in which they fight each other, relative."""
@@ -190,8 +193,15 @@ class ConstrainedPlant(Plant):
         q, v = self._tree_state()
         numbers = system.numbers(self.p, 0.0)
         step = self.period / self.substeps
+        condition = Subspaces(system.blocks.at(q, v, numbers).J).condition
         self.stepper = ConstrainedStepper(
-            system.system, q, v, numbers, step=step * (1 + 1e-9), stabilization=STABILIZATION
+            system.system,
+            q,
+            v,
+            numbers,
+            step=step * (1 + 1e-9),
+            stabilization=STABILIZATION,
+            tolerance=min(NEARNESS, 0.1 / condition),
         )
         self._drifted = False
         self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
@@ -248,6 +258,10 @@ class ConstrainedPlant(Plant):
     def _integrate(self, x: Array, start: float, end: float, knots: Array, table: Array) -> list[Event]:
         """Advance x in place. Raises PlantStoppedError with the event's kind where the motion cannot go on."""
         stepper = self.stepper
+        drift = 0.0 if self._outputs is None else self.output('constraint_drift')
+        if drift > BROKEN:
+            text = f'constraints have drifted apart by {drift:.3g} m or rad'
+            raise PlantStoppedError('constraint_drift', f'{self.machine.name}: at t = {start:.4f} s: {text}')
         stepper.put(x, start, self.system.numbers(self.p, start))
         status = stepper.advance(end - start, table[0])
         if status == 'done':

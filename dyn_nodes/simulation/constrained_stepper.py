@@ -26,6 +26,7 @@ class ConstrainedStepper:
         step: greatest Runge-Kutta step, s.
         method: see `ConstrainedSystem.run`.
         stabilization: see `ConstrainedSystem.run`.
+        tolerance: of the rank, see `ConstrainedSystem.run`.
 
     Attributes:
         time: s.
@@ -44,6 +45,7 @@ class ConstrainedStepper:
         step: float = 1e-3,
         method: StepMethod = 'auto',
         stabilization: Stabilization | None = None,
+        tolerance: float = RANK_TOLERANCE,
     ) -> None:
         if not step > 0:
             raise ValueError(f'expected a step above zero, found {step:g} s')
@@ -52,10 +54,10 @@ class ConstrainedStepper:
         blocks = system.blocks
         self._p = np.array(blocks.numbers(p))
         self._p[0] = time
-        self._rank, self._method = system.plan(blocks.at(q, v, self._p), method, RANK_TOLERANCE)
+        self._rank, self._method = system.plan(blocks.at(q, v, self._p), method, tolerance)
         self._x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), [0.0, 0.0]])
         zeta, omega = (0.0, 0.0) if stabilization is None else (stabilization.zeta, stabilization.omega)
-        self._how = np.array([RANK_TOLERANCE, zeta, omega])
+        self._how = np.array([tolerance, zeta, omega])
         self._trace = np.empty((1, len(self._x)))
         self._a, self._forces = np.full((1, blocks.tree.nv), np.nan), np.full((1, blocks.m), np.nan)
         self._sample = np.array([-1, 0], dtype=np.int64)

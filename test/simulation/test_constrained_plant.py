@@ -202,6 +202,41 @@ def test_a_wheel_that_would_lift_ends_the_run(tmp_path):
     assert plant.time == 0.0
 
 
+def energy(plant):
+    return plant.output('kinetic_energy') + plant.output('potential_energy')
+
+
+def test_a_parallelogram_ends_before_it_lies_flat():
+    """Flat, its rows depend on each other and it could fold: nothing tells which way. Until then it falls soundly."""
+    plant = plant_of(of_files('four_bar'))
+    before = energy(plant)
+    with pytest.raises(PlantStoppedError, match='the rank of the constraints went from 2 to 1') as stop:
+        driven(plant, [0.0, 0.0, 0.0], 1000)
+    assert stop.value.kind == 'rank_changed'
+    assert 0.0 < plant.positions[0] < 0.06
+    assert energy(plant) == pytest.approx(before, abs=1e-9)
+    plant.reset()
+    assert plant.positions[0] == pytest.approx(np.pi / 3, abs=1e-9)
+    plant.advance()
+
+
+def test_the_drift_of_a_long_run_stays_small():
+    """Ten seconds of a slider-crank that swings freely through both dead centres."""
+    plant = plant_of(of_files('slider_crank'))
+    driven(plant, [3.0, 0.0, 0.0], 100)
+    start = energy(plant)
+    drifts = []
+    plant.set_efforts(np.zeros(3))
+    for _ in range(5000):
+        plant.advance()
+        drifts.append(plant.output('constraint_drift'))
+    assert max(drifts) < 1e-8
+    assert max(drifts[2500:]) < 2 * max(drifts[:2500])
+    assert energy(plant) == pytest.approx(start, abs=1e-5)
+    health = plant.constraint_health()
+    assert (health.rows, health.rank, health.mobility, health.indeterminate) == (2, 2, 1, ())
+
+
 PRESCRIBED = """
 constraints:
   pin: {kind: line, first: {link: rod, position: [0.5, 0, 0]}, second: {link: piston}, axis: [0, 1, 0]}

@@ -146,6 +146,14 @@ def test_the_cart_tells_the_ground_reactions_of_its_two_wheels(processes, probe)
     assert 'left/lateral' in probe.health['dynamics_node: constraints'][2]['forces not unique']
 
 
+def test_a_mechanism_that_comes_to_a_singular_position_ends_with_the_reason(processes, probe):
+    start(processes, probe, 'four_bar')
+    commander(probe).publish(JointState(name=['crank_joint'], effort=[0.0]))
+    assert processes.wait('dynamics_node', 20) == 1, processes.log('dynamics_node')
+    probe.until(lambda: 'rank_changed' in str(getattr(probe.last.get('events'), 'name', '')), 'the event')
+    assert 'the rank of the constraints went from 2 to 1' in probe.last['events'].message
+
+
 def test_what_a_machine_with_constraints_can_not_do_is_said(processes):
     processes.start('dynamics_node', machine='four_bar', actuation='monolithic')
     assert processes.wait('dynamics_node', 60) != 0
