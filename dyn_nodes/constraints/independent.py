@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,18 @@ class Partition:
     Attributes:
         independent, dependent: places of velocities, rising; n and rank of them.
         rows: of J that determine the dependent ones, rank of them.
-        condition: of J_D, its columns per unit of kinetic energy and its rows of length one.
+        J_D: (rank, rank) of these rows and columns, columns per unit of kinetic energy and rows of length one.
     """
 
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
     rows: tuple[int, ...]
-    condition: float
+    J_D: Array
+
+    @cached_property
+    def condition(self) -> float:
+        """Condition number of J_D: how well the independent rates determine the others."""
+        return float(np.linalg.cond(self.J_D)) if self.J_D.size else 1.0
 
 
 def scales(M: Array) -> Array:
@@ -124,7 +130,7 @@ def _partition(scaled: Array, dependent: Sequence[int], rank: int) -> Partition:
     chosen = sorted(dependent)
     free = tuple(k for k in range(scaled.shape[1]) if k not in set(chosen))
     if not rank:
-        return Partition(free, (), (), 1.0)
+        return Partition(free, (), (), np.zeros((0, 0)))
     J_D = scaled[:, chosen]
     rows = sorted(int(k) for k in qr(J_D.T, mode='r', pivoting=True)[1][:rank])
-    return Partition(free, tuple(chosen), tuple(rows), float(np.linalg.cond(J_D[rows])))
+    return Partition(free, tuple(chosen), tuple(rows), J_D[rows])

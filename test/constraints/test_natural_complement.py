@@ -13,6 +13,7 @@ from dyn_nodes.constraints import (
     Lock,
     Loop,
     MethodError,
+    PairGraph,
     Prescribed,
     SingularMotionError,
     analyse,
@@ -131,6 +132,43 @@ def test_the_axle_has_the_inertia_of_the_source_and_no_convective_terms():
         assert here.inertia == pytest.approx(plane.inertia, rel=1e-12)
         assert here.convective == pytest.approx(np.zeros((2, 2)), abs=1e-15)
         assert here.gravity == pytest.approx(np.zeros(2), abs=1e-12)
+
+
+@pytest.mark.pins('saha-1991/6.1/structure')
+def test_the_rows_of_the_source_for_the_axle_have_rank_15_and_leave_its_pitch():
+    """Two hinges and two rolling wheels, three bodies: 18 rows of 18 columns (eq. 4.24, fault F7)."""
+    graph = PairGraph()
+    graph.body('axle', p=(0, 0, 0.05))
+    for name, side in (('left', -0.2), ('right', 0.2)):
+        graph.body(name, 2.0, 0.001 * np.eye(3), (side, 0, 0.05))
+        graph.revolute(f'{name}_hinge', 'axle', name, (side, 0, 0.05), (1, 0, 0))
+        graph.rolling(f'{name}_ground', name, (1, 0, 0), 0.05)
+    system = graph.system()
+    A = np.vstack(natural_orthogonal_complement(system).twist_rows(graph.start(system.tree)))
+    assert A.shape == (18, 18)
+    assert np.linalg.matrix_rank(A, tol=1e-10) == 15
+    pitch = np.zeros(18)
+    pitch[0] = 1.0  # the axle is the first body
+    assert np.abs(A @ pitch).max() < 1e-15
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_six_rows_of_a_pair_have_rank_five(seed):
+    """Lemma 3.1, for hinges and sliders against another body or the world."""
+    system, q, _, _ = random_system(60 + seed)
+    pairs, _ = natural_orthogonal_complement(system).twist_rows(q)
+    for k in range(len(pairs) // 6):
+        assert np.linalg.matrix_rank(pairs[6 * k : 6 * k + 6], tol=1e-9) == 5
+
+
+def test_rows_of_rolling_contacts_are_independent():
+    """Lemma 3.2, with the two rows of a hub with rollers."""
+    for name, rows in (('caster vehicle', 3), ('omni 3', 2), ('disk', 3)):
+        own = SPATIAL[name]()
+        for q, _, _ in random_states(own, 3, 9):
+            _, contacts = natural_orthogonal_complement(own.blocks).twist_rows(q)
+            for k in range(len(contacts) // rows):
+                assert np.linalg.matrix_rank(contacts[rows * k : rows * k + rows], tol=1e-9) == rows
 
 
 @pytest.mark.pins('saha-1991/6.1/structure')
