@@ -1,5 +1,7 @@
-"""An omnidirectional vehicle with an arm through real processes: it drives and reaches at once, its margins warn before its
-wheels lift when it brakes hard, and its bag replays (issue 6, done when 4; docs/tutorials/drive_a_vehicle.md)."""
+"""An omnidirectional vehicle with an arm through real processes, as in docs/tutorials/drive_a_vehicle.md.
+
+It drives and reaches at once, its margins warn before its wheels lift when it brakes hard, and its bag replays.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +82,7 @@ def level(status) -> int:
     return status.level[0] if isinstance(status.level, bytes) else int(status.level)
 
 
+@pytest.mark.slow
 def test_it_drives_and_reaches_warns_lifts_and_replays(bag, processes, probe, domain):
     topics = ('/odom', '/joint_states', '/diagnostics', '/events', '/stability/load_share')
     told = read(bag, *topics)

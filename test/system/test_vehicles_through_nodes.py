@@ -86,6 +86,7 @@ def drive(processes, probe):
     return run
 
 
+@pytest.mark.slow
 def test_the_4x4x4_drives_ahead_crabs_and_turns(drive):
     script = ((1.2, (0.5, 0.0, 0.0)), (3.0, (0.0, 0.4, 0.0)), (4.8, (0.0, 0.0, 0.6)))
 
@@ -105,12 +106,13 @@ def test_the_4x4x4_drives_ahead_crabs_and_turns(drive):
     assert min(driver.margins['force_angle']) > 0.0
 
 
+@pytest.mark.slow
 def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
     """Yaw rate a sin over 2 s at 10 m/s: nearly 2 m/s2 to the left, then to the right.
 
     About the line under the middle, half the track times (left - right) = - m a_y h, within the bound of 16 %. What it
-    leaves out: the body leans over by m_s g h_s roll, is turned against its inertia as it begins to lean, and the wheels
-    are gyros. With these the bound is 3 %.
+    leaves out: the body leans over by m_s g h_s roll, is turned against its inertia as it begins to lean, and the
+    wheels are gyros. With these the bound is 1.5 %.
     """
     speed, amplitude, begin, period = 10.0, 0.2, 3.0, 2.0
 
@@ -142,9 +144,10 @@ def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
         f'a_y {lateral[during].min():.2f} to {lateral[during].max():.2f} m/s2, roll up to {np.abs(roll).max():.4f} rad'
     )
     print(f'moment up to {peak:.0f} N m; m a_y h alone, with the lean, with gyros: off by {np.round(off, 4)}')
-    assert lateral[during].max() > 1.5 and lateral[during].min() < -1.5
+    assert lateral[during].max() > 1.5
+    assert lateral[during].min() < -1.5
     assert off[0] < 0.16
-    assert off[2] < 0.03
+    assert off[2] < 0.015
     aside = speed * amplitude * period**2 / (2 * math.pi)
     assert driver.pose[max(driver.pose)][1] == pytest.approx(aside, rel=0.08)
     assert min(driver.margins['load_share']) > 0.1

@@ -1,0 +1,81 @@
+"""A vehicle in the cockpit as people see it, driven by its controller, in a headless Chromium (docs/images/vehicle.png)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from chromium import Chromium, find_chromium
+
+from dyn_nodes.middleware import SingleThreadedExecutor, init, message, shutdown
+
+pytest.importorskip('viser', reason='the viewer needs viser')
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / 'build' / 'screenshots'
+DOMAIN = 1 + (os.getpid() * 17 + 3) % 95
+MACHINE = 'agv_mecanum_arm'
+
+
+def start(node: str, *parameters: str) -> subprocess.Popen:
+    arguments = [word for parameter in (f'machine:={MACHINE}', *parameters) for word in ('-p', parameter)]
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'PYTHONPATH': str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args', *arguments], env=environment
+    )
+
+
+@pytest.mark.slow
+def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
+    program = find_chromium()
+    if program is None:
+        pytest.skip('no Chromium: install the package chromium, or name one in $CHROMIUM')
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+    monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
+    common = ('mode:=realtime', 'exchange_period:=0.004')
+    nodes = [start('vehicle_controller_node', *common), start('dynamics_node', *common)]
+    settings = (f'machine:={MACHINE}', 'port:=0', 'idle_timeout:=60.0', 'rate:=12.0', 'shadows:=false')
+    init(args=['--ros-args', *(word for setting in settings for word in ('-p', setting))])
+    from dyn_nodes.nodes.viewer_node import ViewerNode
+
+    twist = message('geometry_msgs/msg/TwistStamped')()
+    twist.twist.linear.x, twist.twist.angular.z = 0.3, 0.3
+    viewer = ViewerNode()
+    levers = viewer.create_publisher(type(twist), 'cmd_vel', 10)
+    executor = SingleThreadedExecutor()
+    executor.add_node(viewer)
+
+    def turn(until, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        while not until():
+            assert time.monotonic() < end, f'not within {timeout:g} s'
+            levers.publish(twist)
+            viewer.take(executor)
+            viewer.frame()
+            time.sleep(0.05)
+
+    def moved() -> bool:
+        position = viewer.inputs.snapshot.base_position
+        return position is not None and abs(position[0]) + abs(position[1]) > 0.4
+
+    try:
+        turn(moved, 120.0)
+        with Chromium(program, 1200, 700) as browser:
+            browser.open(viewer.cockpit.address)
+            count = "document.querySelectorAll('[data-margin]').length"
+            turn(lambda: browser.evaluate(count) >= 6, 30.0)
+            browser.style('.mantine-Notification-root { display: none }')
+            end = time.monotonic() + 2.0
+            turn(lambda: time.monotonic() > end, 10.0)
+            picture = browser.screenshot(SCREENSHOTS / 'vehicle.png')
+            assert len(picture) > 20_000, 'a blank page is small'
+            assert not browser.errors
+    finally:
+        viewer.destroy_node()
+        shutdown()
+        for node in nodes:
+            node.kill()
+            node.wait(20)
