@@ -119,6 +119,16 @@ class MarginGuard:
             held[name] = self._with_edges(margin, edges)
         return replace(balance, margins=held)
 
+    def lower(self, balance: Balance, doubt: float, ceiling: float) -> Balance:
+        """Return a balance with margins that are lower by a part of their full scale, and no higher than a ceiling."""
+        if doubt == 0.0 and np.isinf(ceiling):
+            return balance
+        lowered = {}
+        for name, margin in balance.margins.items():
+            edges = np.fmin(margin.edges - doubt * self.full_scale.get(name, 0.0), ceiling)
+            lowered[name] = self._with_edges(margin, edges)
+        return replace(balance, margins=lowered)
+
     @staticmethod
     def _with_edges(margin: Margin, edges: Array) -> Margin:
         """Return a margin with other edges; one that does not hold stays as it is."""

@@ -21,6 +21,7 @@ from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance
 from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
 from dyn_nodes.simulation.load_model import Load, LoadModel, cross3
 from dyn_nodes.simulation.margin_guard import GuardSettings, MarginGuard
+from dyn_nodes.simulation.rocking import RockingModel
 from dyn_nodes.stability import MEASURES, Support, margins
 
 Array = NDArray[np.float64]
@@ -32,6 +33,10 @@ QUIET, TURNING = 2e-3, 0.02
 JOINT_GATE, TURN_GATE, FELT_GATE = 6.0, 5.0, 6.0
 """Surprises, in standard deviations, from which on joints, gyroscope and accelerometer have jumped: see
 :class:`DerivativeFilter`."""
+UNSEEN, UNSEEN_TIME = 0.05, 0.5
+"""Without an IMU: part of the full scale that is taken off while the machine moves and for so long after, s."""
+LIFTING, LIFTED_TIME = 0.005, 2.0
+"""Without an IMU: share of the load below which a wheel may have lifted; margins are 0 at most for so long after, s."""
 FULL_SCALE_ROUNDS = 3
 RECENT = 64
 """Instants that are kept until it is known whether they matter to the guard."""
@@ -124,6 +129,7 @@ class StabilityMonitor:
         self.machine, self.measures = machine, measures
         self.model = LoadModel(machine)
         self.ground = GroundObserver(machine, observer)
+        self.rocking = RockingModel(machine, self.model)
         self.noise, self.mount = noise or SensorNoise(), mount or ImuMount()
         self.settling, self.imu_timeout = settling, imu_timeout
         self.payload = machine.payload.mass if machine.payload else 0.0
@@ -153,6 +159,9 @@ class StabilityMonitor:
         self.ground.clear()
         self.guard.clear()
         self._shocked = False
+        self._resting: Array | None = None
+        self.rocking.plane = None
+        self._moved = self._lifted = -np.inf
         self._balance: Balance | None = None
         self._recent: deque[tuple[float, Load, Footing, Array]] = deque(maxlen=RECENT)
         self.time: float | None = None
@@ -215,8 +224,9 @@ class StabilityMonitor:
         self.q, self.v, self.a = (np.ascontiguousarray(row) for row in self._joints.update(time, positions, velocities))
         if self.has_imu:
             self._follow(step)
+            self._resting = self.rocking.plane = None
         else:
-            self._stand()
+            self._stand(step)
         self._watch()
 
     def _watch(self) -> None:
@@ -264,16 +274,45 @@ class StabilityMonitor:
             self.ground.rest(mean, step)
         self.footing = self.ground.follow(self.load, mean, self._turning.x[0], step)
 
-    def _stand(self) -> None:
-        """Without an IMU: at rest; gravity is that of the slope, seen from a base tilted by its suspension."""
-        plane = np.array([0.0, 0.0, 1.0, 0.0]) if self.footing is None else self.footing.plane
-        for _ in range(2 if self.footing is None else 1):
+    def _stand(self, step: float = 0.0) -> None:
+        """Without an IMU: gravity is that of the slope, and the base rocks as its suspension lets it."""
+        first = self._resting is None
+        plane = np.array([0.0, 0.0, 1.0, 0.0]) if self._resting is None else self._resting
+        for _ in range(2 if first else 1):
             self._up = -ground_axes(plane) @ self._gravity / self.machine.gravity
             still = np.zeros(3)
             felt = self._up * self.machine.gravity
             self.load = self.model.evaluate(self.q, self.v, self.a, still, still, felt, self.payload)
             self.footing = self.ground.without_gyroscope(self.load)
-            plane = self.footing.plane
+            plane = self._resting = self.footing.plane
+        if self.rocking.plane is not None and step > 0.0:
+            self._rock(step)
+        elif self.settled and self.footing is not None and self.footing.balanced:
+            self.rocking.start(plane)
+
+    def _rock(self, step: float) -> None:
+        """Go on with the prediction, and use it where the machine would also stand if it came to rest now."""
+        assert self.time is not None
+        assert self.footing is not None
+        up = -self._gravity / self.machine.gravity
+        load, footing = self.rocking.advance(self.q, self.v, self.a, self.payload, up, step)
+        if np.abs(self.v).max(initial=0.0) > TURNING:
+            self._moved = self.time
+        if not self.footing.balanced or footing.normal.min() < LIFTING * footing.normal.sum():
+            self._lifted = self.time
+        if not footing.pressed or not self.rocking.upright:
+            self.rocking.plane, self._lifted = None, self.time
+        elif self.footing.balanced:
+            self.load, self.footing = load, footing
+            self._up = ground_axes(footing.plane) @ up
+
+    def _doubted(self, balance: Balance) -> Balance:
+        """Take off what is not seen of a base whose motion nobody measures."""
+        if self.has_imu or self.time is None:
+            return balance
+        moving = self.time - max(self._moved, self._lifted) < UNSEEN_TIME
+        ceiling = 0.0 if self.time - self._lifted < LIFTED_TIME else np.inf
+        return self.guard.lower(balance, UNSEEN if moving else 0.0, ceiling)
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -291,7 +330,7 @@ class StabilityMonitor:
         if self._balance is None:
             estimated = self.estimated_balance()
             assert self.time is not None
-            self._balance = self.guard.hold(self.time, estimated)
+            self._balance = self._doubted(self.guard.hold(self.time, estimated))
             if self._recent:
                 self._recent.pop()  # that of now: it is remembered
         return self._balance
