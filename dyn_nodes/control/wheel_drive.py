@@ -37,6 +37,9 @@ class DriveLimits:
         steering_acceleration: rad/s2.
         aligned, waiting: error of a steering angle up to which the vehicle drives as fast as it is told, and from which
             on it stands, rad.
+
+    Raises:
+        ValueError: aligned is not below waiting.
     """
 
     linear_speed: float = 1.0
@@ -46,6 +49,12 @@ class DriveLimits:
     steering_acceleration: float = 20.0
     aligned: float = 0.1
     waiting: float = 0.35
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.aligned < self.waiting:
+            raise ValueError(
+                f'limits: expected 0 < aligned < waiting, found aligned {self.aligned:g} and waiting {self.waiting:g} rad'
+            )
 
 
 @dataclass(frozen=True, eq=False)
