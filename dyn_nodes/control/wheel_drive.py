@@ -52,9 +52,7 @@ class DriveLimits:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.aligned < self.waiting:
-            raise ValueError(
-                f'limits: expected 0 < aligned < waiting, found aligned {self.aligned:g} and waiting {self.waiting:g} rad'
-            )
+            raise ValueError(f'limits: expected 0 < aligned < waiting, found {self.aligned:g} and {self.waiting:g} rad')
 
 
 @dataclass(frozen=True, eq=False)

@@ -219,5 +219,5 @@ class TestLimits:
         assert less.acceleration == pytest.approx(fraction * reference.acceleration)
 
     def test_a_vehicle_that_would_wait_before_it_is_aligned_is_refused(self) -> None:
-        with pytest.raises(ValueError, match='aligned 0.4 and waiting 0.2 rad'):
+        with pytest.raises(ValueError, match=r'found 0\.4 and 0\.2 rad'):
             DriveLimits(aligned=0.4, waiting=0.2)
