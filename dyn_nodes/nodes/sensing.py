@@ -18,7 +18,8 @@ from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.simulation.ground_observer import ObserverSettings
-from dyn_nodes.simulation.stability_monitor import ImuMount, SensorNoise, StabilityMonitor
+from dyn_nodes.simulation.sensors import ImuMount, SensorNoise
+from dyn_nodes.simulation.stability_monitor import StabilityMonitor
 
 JointState = message('sensor_msgs/msg/JointState')
 Imu = message('sensor_msgs/msg/Imu')

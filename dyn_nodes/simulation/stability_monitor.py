@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, Observ
 from dyn_nodes.simulation.load_model import Load, LoadModel, cross3
 from dyn_nodes.simulation.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.simulation.rocking import RockingModel
+from dyn_nodes.simulation.sensors import ImuMount, SensorNoise, world_up
 from dyn_nodes.stability import MEASURES, Support, margins
 
 Array = NDArray[np.float64]
@@ -42,43 +42,6 @@ RECENT = 64
 """Instants that are kept until it is known whether they matter to the guard."""
 FELT_SHOCK = 15.0
 """Surprise of the accelerometer from which on it matters to the margins: about 0.2 m/s2."""
-
-
-@dataclass(frozen=True)
-class SensorNoise:
-    """Standard deviations of the measurements, and how lively the motion is that they are to follow.
-
-    Attributes:
-        position, velocity: of a joint, rad and rad/s (m and m/s).
-        gyroscope: rad/s.  accelerometer: m/s2.
-        jerk_density: of a joint's jerk, rad2/s5.
-        turn_density: of the rate of the base's angular acceleration, rad2/s3.
-        felt_density: of the second derivative of the specific force, (m/s2)2/s3.
-    """
-
-    position: float = 3e-5
-    velocity: float = 1e-3
-    gyroscope: float = 1e-3
-    accelerometer: float = 0.01
-    jerk_density: float = 0.1
-    turn_density: float = 0.1
-    felt_density: float = 30.0
-
-
-@dataclass(frozen=True, eq=False)
-class ImuMount:
-    """Where an IMU sits on the base link.
-
-    Attributes:
-        position: (3,) m.
-        rotation: (3, 3) axes of the IMU in those of the base link.
-        up_time: s; without an orientation in its messages the direction of gravity is drawn to the specific force with
-            this time constant.
-    """
-
-    position: Array = field(default_factory=lambda: np.zeros(3))
-    rotation: Array = field(default_factory=lambda: np.eye(3))
-    up_time: float = 2.0
 
 
 class StabilityMonitor:
@@ -399,12 +362,6 @@ class StabilityMonitor:
         """
         plane = np.array([0.0, 0.0, 1.0, 0.0]) if self.footing is None else self.footing.plane
         return ground_axes(plane), plane[3] * plane[:3]
-
-
-def world_up(quaternion: Array) -> Array:
-    """Return the world's z axis (3,) in the axes of a body with orientation (x, y, z, w), of any norm but zero."""
-    x, y, z, w = np.asarray(quaternion) / np.linalg.norm(quaternion)
-    return np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])
 
 
 def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com: Array) -> tuple[Array, Array]:

@@ -11,7 +11,8 @@ from dyn_nodes.simulation import System, initial_state
 from dyn_nodes.simulation.balance import BalanceObserver
 from dyn_nodes.simulation.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.simulation.load_model import LoadModel
-from dyn_nodes.simulation.stability_monitor import ImuMount, SensorNoise, StabilityMonitor, wheel_forces, world_up
+from dyn_nodes.simulation.sensors import ImuMount, SensorNoise, world_up
+from dyn_nodes.simulation.stability_monitor import StabilityMonitor, wheel_forces
 
 
 @pytest.fixture(scope='module')

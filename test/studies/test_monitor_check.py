@@ -64,13 +64,18 @@ def test_the_runs_are_what_they_are_said_to_be(work, tipping, machine):
     assert scale['load_share'] == pytest.approx(0.2186, abs=1e-3)
 
 
+def test_without_an_imu_the_bounds_hold_while_no_wheel_lifts(work):
+    """The rocking is predicted from the joints, and 5 % are taken off for what may be missed."""
+    for item in deviations(work, *replay(work, use_imu=False)):
+        assert item.passed, item
+
+
 @pytest.mark.slow
-def test_a_monitor_without_imu_is_worse_in_motion_only(work, machine):
-    """Without it nothing sees the machine rock on its wheels."""
-    poor = {(d.measure, d.phase): d for d in deviations(work, *replay(work, use_imu=False))}
-    good = {(d.measure, d.phase): d for d in deviations(work, *replay(work))}
-    assert poor['load_share', 'motion'].under > 2.0 * good['load_share', 'motion'].under
-    assert poor['load_share', 'steady'].median < 2.0
+def test_without_an_imu_margins_are_never_too_large_while_wheels_lift_and_come_down(tipping):
+    """For what the truth is then nobody knows: too small they may be."""
+    found = deviations(tipping, *replay(tipping, use_imu=False))
+    assert max(item.over for item in found if item.measure in CHECKED) <= 5.0
+    assert max(item.under for item in found if item.measure in CHECKED) > 50.0
 
 
 @pytest.mark.slow
@@ -101,5 +106,18 @@ def test_the_command_prints_what_was_measured(capsys):
     report = json.loads(capsys.readouterr().out)
     assert report['sensors']['seed'] == 1
     assert {item['phase'] for item in report['deviations']} == {'steady', 'motion'}
-    assert main(['monitor', 'check', '--run', 'work', '--without', 'imu']) == 1
+    assert main(['monitor', 'check', '--run', 'work', '--stiffness', '0.7']) == 1
     assert 'MISSED' in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_command_tells_what_errors_of_the_machine_do(capsys):
+    assert main(['monitor', 'errors', '--errors', '20', '--json']) == 0
+    report = json.loads(capsys.readouterr().out)
+
+    def worst(quantity, key):
+        return max(item[key] for item in report if item['quantity'] == quantity and item['measure'] == 'force_angle')
+
+    assert worst('none', 'over') < 5.0
+    for quantity in ('stiffness', 'mass', 'centre of mass', 'payload'):
+        assert worst(quantity, 'over') > 2.0 * worst('none', 'over')

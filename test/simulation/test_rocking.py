@@ -1,0 +1,62 @@
+"""The rocking of a machine on its suspension, predicted from its joints, against the simulation of all of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.load_model import LoadModel
+from dyn_nodes.simulation.rocking import RockingModel
+from dyn_nodes.studies.measured_run import simulate, work_cycle
+
+RATE, PAYLOAD = 200.0, 3000.0
+
+
+@pytest.fixture(scope='module')
+def machine():
+    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+
+
+def test_wheel_loads_and_load_follow_the_simulation_from_the_joints_alone(machine):
+    """Five seconds of reaching out. The simulated ground gives way along its plane, the prediction's does not."""
+    run = simulate(machine, work_cycle(machine), PAYLOAD, RATE, (0.0, 0.0))
+    n = len(machine.movable_joints)
+    nq, nv = run.system.nq, run.system.nv
+    q, v = run.states[:, nq - n : nq], run.states[:, nq + 6 : nq + nv]
+    a = np.gradient(v, run.times, axis=0)
+    truth = np.column_stack([run.output(f'{wheel.name}/normal_force') for wheel in machine.wheels])
+    model = RockingModel(machine, LoadModel(machine))
+    attachments = model.model.evaluate(q[0], 0 * q[0], 0 * q[0], *np.zeros((2, 3)), np.array([0, 0, 9.81]), PAYLOAD)
+    model.start(settled_plane(machine, model, attachments.attachments, truth[0]))
+    up, worst = np.array([0.0, 0.0, 1.0]), 0.0
+    for k in range(1, int(5.0 * RATE)):
+        load, footing = model.advance(q[k], v[k], a[k], PAYLOAD, up, 1.0 / RATE)
+        # its own balance: the ground holds what the load is, force and moments
+        assert footing.normal.sum() == pytest.approx(-load.force @ footing.plane[:3], rel=1e-3)
+        worst = max(worst, np.abs(footing.normal - truth[k]).max() / truth[k].sum())
+    assert np.ptp(truth[:1000], axis=0).max() > 0.1 * truth[0].sum()  # it does rock
+    assert worst < 0.02
+
+
+def settled_plane(machine, model, attachments, normal):
+    """The plane under wheels that carry given loads at rest."""
+    height = model.free_length - normal / model.stiffness
+    solution = np.linalg.lstsq(np.c_[attachments[:, :2], -np.ones(4)], height - attachments[:, 2], rcond=None)[0]
+    plane = np.array([solution[0], solution[1], 1.0, solution[2]])
+    return plane / np.linalg.norm(plane[:3])
+
+
+def test_a_machine_at_rest_stays_at_rest(machine):
+    model = RockingModel(machine, LoadModel(machine))
+    q = np.array([machine.initial.joint_positions[joint] for joint in model.model.joints])
+    model.start(np.array([0.0, 0.0, 1.0, -1.45]))
+    still = 0.0 * q
+    for _ in range(2000):
+        model.advance(q, still, still, 0.0, np.array([0.0, 0.0, 1.0]), 0.005)
+    before = model.plane.copy()
+    load, footing = model.advance(q, still, still, 0.0, np.array([0.0, 0.0, 1.0]), 0.005)
+    assert model.plane == pytest.approx(before, abs=1e-9)
+    assert footing.normal.sum() == pytest.approx(9.81 * load.mass, rel=1e-4)
+    assert model.upright
