@@ -84,9 +84,11 @@ class DynamicsNode(OverridableNode):
                 f'exchange_period {self.values["exchange_period"]:g} s: a lightly loaded cylinder needs '
                 f'{LONGEST_EXCHANGE:g} s or less; beyond that the split by topics may oscillate'
             )
+        stands = f'{len(self.machine.wheels)} wheels, {self.values["contact_model"]} ground'
         self.get_logger().info(
-            f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, {len(self.machine.wheels)} wheels, '
-            f'{self.values["contact_model"]} ground, {self.values["mode"]}, {self.values["actuation"]}'
+            f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, '
+            f'{"held by constraints" if self.plant.is_constrained else stands}, '
+            f'{self.values["mode"]}, {self.values["actuation"]}'
         )
         self.pacer.start()
 
