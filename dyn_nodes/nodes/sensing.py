@@ -28,6 +28,11 @@ Float64 = message('std_msgs/msg/Float64')
 NO_ORIENTATION = -1.0
 """First element of a covariance that says: this message does not hold the quantity (REP-145)."""
 LEAST_STEP = 1e-9
+UNSEEN_BASE = (
+    'the motion of the base is not measured but predicted on the given slope; margins are 5 % of their full scale '
+    'lower while the machine moves, and 0 at most for 2 s after a wheel may have lifted'
+)
+"""What is said where nothing measures the motion of the base."""
 SAME = 2e-4
 """Stamps that are less than this apart, s, are of one instant."""
 
@@ -288,17 +293,18 @@ class Sensing:
         values = {
             'received': str(self.imu_received),
             'gyroscope bias': ' '.join(f'{value:.2e}' for value in bias),
+            'base motion': 'measured' if self.monitor.has_imu else 'not measured',
             'sources disagreed': str(self.monitor.ground.resets),
             'payload': f'{self.monitor.payload:.6g}',
         }
         health = Health(text='receiving imu', values=values)
         kind = self.values['imu']
         if kind == 'off':
-            health.text = 'off: the base is taken at rest on the given slope'
+            health.text = f'off: {UNSEEN_BASE}'
         elif not self.imu_received:
-            health.text = 'no imu: the base is taken at rest on the given slope'
+            health.text = f'no imu: {UNSEEN_BASE}'
         elif self.imu_stale and not self.lockstep:
-            health.worse(WARN, f'no imu for {self.values["imu_timeout"]:g} s: the base is taken at rest')
+            health.worse(WARN, f'no imu for {self.values["imu_timeout"]:g} s: {UNSEEN_BASE}')
         if kind == 'required' and (not self.imu_received or (self.imu_stale and not self.lockstep)):
             health.worse(ERROR, 'no imu, and it is required')
         return health

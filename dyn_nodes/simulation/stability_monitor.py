@@ -1,8 +1,8 @@
 """Ground reactions and stability margins of a machine from what is measured on it: no simulation, no drive models.
 
 Joint positions (and velocities) are filtered and differentiated, an IMU gives the motion of the base, and recursive
-Newton-Euler the load on the ground. Without an IMU the base is taken to stand still on its suspension, on a ground of
-known slope.
+Newton-Euler the load on the ground. Without an IMU the rocking of the base on its suspension is predicted, on ground
+of known slope, and what the prediction may miss is taken off the margins.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class StabilityMonitor:
         observer: how load and gyroscope are joined.
         slope: (roll, pitch) of the ground under the machine's heading, rad; used without an IMU only.
         settling: s of joint states (and IMU) before the first balance.
-        imu_timeout: s without IMU messages after which the base is taken at rest.
+        imu_timeout: s without IMU messages after which the motion of the base is predicted.
         guard: how margins are held in a shock.
 
     Attributes:

@@ -188,6 +188,41 @@ def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
     assert levels(node)['imu'] == ERROR
 
 
+def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_monitor):
+    node = make_monitor()
+    stand(node)
+    status = said(node, 'imu')
+    assert values_of(status)['base motion'] == 'not measured'
+    assert 'margins are 5 % of their full scale lower while the machine moves' in status.message
+    for k in range(60):
+        node.sensing._on_imu(imu_message(0.41 + 0.01 * k))
+        node.sensing._on_joint_states(joint_state(0.41 + 0.01 * k, (0.1, 0.7, -1.4)))
+    assert values_of(said(node, 'imu'))['base motion'] == 'measured'
+
+
+def test_joint_states_wait_for_the_imu_of_their_instant_and_no_longer_than_for_the_next_ones(make_monitor):
+    node = make_monitor(imu='required')
+    sensing, given = node.sensing, node.reports.margins['zmp'].messages
+    for k in range(60):
+        sensing._on_imu(imu_message(0.01 * k))
+        sensing._on_joint_states(joint_state(0.01 * k, (0.1, 0.7, -1.4)))
+    before, told = sensing.received, len(given)
+    sensing._on_joint_states(joint_state(0.60, (0.1, 0.7, -1.4)))
+    assert sensing.received == before
+    sensing._on_imu(imu_message(0.60))
+    assert sensing.received == before + 1
+    assert sensing.monitor.imu_time == sensing.monitor.time == 0.60
+    sensing._on_joint_states(joint_state(0.61, (0.1, 0.7, -1.4)))
+    sensing._on_joint_states(joint_state(0.62, (0.1, 0.7, -1.4)))
+    assert sensing.received == before + 2
+    assert sensing.monitor.time == 0.61
+    sensing._on_imu(imu_message(0.615))
+    sensing._on_imu(imu_message(0.625))
+    assert sensing.monitor.time == 0.62
+    assert sensing.monitor.imu_time <= 0.625
+    assert len(given) > told
+
+
 def test_time_that_goes_back_starts_the_filters_again(make_monitor):
     node = make_monitor()
     stand(node)
