@@ -35,7 +35,6 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.nodes.vehicle_health import VehicleHealth
 from dyn_nodes.nodes.vehicle_messages import fill_odometry, labelled_array, odometry_message, transform_of, twist_of
-from dyn_nodes.simulation.arm_servo import ArmServo
 
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
@@ -114,8 +113,11 @@ class VehicleControllerNode(OverridableNode):
         names = tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in own)
         self.arm = PositionMotion(names) if names else None
         self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
-        effort = self.values['output'] == 'effort'
-        self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth']) if names and effort else None
+        self.servo: Any = None
+        if names and self.values['output'] == 'effort':
+            from dyn_nodes.simulation.arm_servo import ArmServo  # a vehicle alone needs no rigid-body model
+
+            self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth'])
         if self.servo is not None and self.values['payload'] >= 0.0:
             self.servo.payload = self.values['payload']
         self._out = JointState(name=[*self.motion.commanded, *names])
