@@ -76,6 +76,8 @@ docs-images: $(VENV)/.installed-dev
 	cp build/screenshots/cockpit.png docs/images/cockpit.png
 	$(BIN)/python -m pytest test/viewer/test_motion_player.py -k browser -q
 	cp build/screenshots/rolling_disk.png docs/images/rolling_disk.png
+	$(BIN)/python -m pytest test/viewer/test_vehicle_in_browser.py -q
+	cp build/screenshots/vehicle.png docs/images/vehicle.png
 	$(BIN)/dyn-nodes omni simulate six_wheels path_3 --limit wheel_2=0.01 --limit wheel_6=0.025 --step 0.1 \
 	  --plot docs/images/omni_six_wheels.png
 	$(BIN)/dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --map docs/images/isotropic_four.png
