@@ -31,9 +31,9 @@ class DerivativeFilter:
         start: standard deviation of each state before the first measurement; states that are measured at the start
             take the measurement.
         gap: s; after a longer one, and where time does not rise, the filter starts again.
-        gate: standard deviations; a measurement that is farther from what was expected tells of a shock, and the last
-            state is then taken to have jumped by as much as it takes: the filter follows at once, and is noisier for
-            some samples.
+        gate: standard deviations; a measurement of the last state but one (or the last) that is farther from what was
+            expected tells of a shock, and the last state is then taken to have jumped by as much as it takes: the
+            filter follows at once, and is noisier for some samples.
 
     Attributes:
         x: (states, n) estimates, of the time of the last update; None before the first.
@@ -137,6 +137,8 @@ def update_kernel(before, spread, transition, noise, rows, values, variances, ga
     if gate < np.inf:
         for m in range(len(rows)):
             row = rows[m]
+            if row < states - 2:
+                continue  # differences of second order and above drown in noise what a jump would be
             expected = covariance[row, row] + variances[row]
             found = 0.0
             for j in range(count):
