@@ -16,7 +16,7 @@ from dyn_nodes.simulation.ground_observer import Footing, ground_axes
 from dyn_nodes.simulation.load_model import Load, LoadModel, cross3
 
 Array = NDArray[np.float64]
-SUBSTEP = 1e-3
+SUBSTEP = 1.7e-3
 GREATEST_TILT = 0.3
 """Tilt against the ground, rad, from which on the prediction is given up."""
 
