@@ -184,6 +184,9 @@ class ConstrainedPlant(Plant):
         self._places = np.array([system.blocks.tree.velocity_index(name) for name in self.actuated], dtype=np.intp)
         super().reset()
 
+    def _efforts_at_rest(self) -> Array:
+        return np.zeros(len(self.joints))  # those that hold it are set once the stepper is there
+
     def _initial_state(self) -> Array:
         start = constrained_machine(self.machine, self.start) if self.start else self.system.start
         return np.concatenate([start.q, start.v, [0.0, 0.0]])

@@ -195,8 +195,12 @@ def initial_state(
     Raises NoEquilibriumError where it cannot rest; ValueError for a cylinder at its dead centre.
     """
     p = system.parameters() if p is None else p
+    return state_of_rest(system, settle(system, p, joints, pose))
+
+
+def state_of_rest(system: System, rest: Rest) -> Array:
+    """Return the state (n,) of a machine at rest. Raises ValueError for a cylinder at its dead centre."""
     machine = system.machine
-    rest = settle(system, p, joints, pose)
     x = np.zeros(len(system.state_names))
     plant_q = _base_numbers(machine, rest.pose, system.base)
     q_joints = rest.joints

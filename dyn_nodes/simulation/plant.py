@@ -21,7 +21,7 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, balance_observer
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.initial import initial_state, joint_vector
+from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo
 from dyn_nodes.simulation.system import System
@@ -129,7 +129,7 @@ class Plant:
         self._outputs: Array | None = None
         self._events.clear()
         if self.system.actuation == 'effort':
-            self.set_efforts(self.holding_efforts())
+            self.set_efforts(self._efforts_at_rest())
         self._begin()
 
     def warm_up(self) -> None:
@@ -142,7 +142,13 @@ class Plant:
         self.reset()
 
     def _initial_state(self) -> Array:
-        return initial_state(self.system, self.p, self.start)
+        rest = settle(self.system, self.p, self.start)
+        self._held_at_rest = rest.holding[self.system.nv - len(self.joints) :]
+        return state_of_rest(self.system, rest)
+
+    def _efforts_at_rest(self) -> Array:
+        """Return the efforts (n,) that hold all joints in the initial state, wheels on a slope too."""
+        return self._held_at_rest
 
     def _begin(self) -> None:
         """Take the present state as that from which changes count."""

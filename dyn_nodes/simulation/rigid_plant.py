@@ -31,6 +31,9 @@ class RigidPlant(Plant):
     def _make_system(self, actuation: Actuation) -> Any:
         return RigidPlanarModel(self.machine, actuation)
 
+    def _efforts_at_rest(self) -> Array:
+        return self.holding_efforts()
+
     def _initial_state(self) -> Array:
         x = np.asarray(self.system.initial_state(self.p, self.start))
         self.mode = STANDING

@@ -229,3 +229,12 @@ def test_wheels_that_are_held_brake_and_stay_where_they_stop(tmp_path):
     assert speeds[0] > 0.4
     assert min(speeds) > -0.02 * speeds[0]  # it is not pulled back
     assert abs(speeds[-1]) < 1e-3
+
+
+def test_a_vehicle_starts_on_a_slope_held_by_its_wheels(tmp_path):
+    plant = Plant(caster_vehicle(tmp_path, 300.0, 6.0, 0.05, slope=0.1), 'effort', 1e-3, 1e-3)
+    assert sum(plant.efforts[:2]) == pytest.approx(-26.0 * GRAVITY * math.sin(0.1) * 0.05, rel=1e-2)
+    start = plant.base_pose()[0].copy()
+    for _ in range(1000):
+        plant.advance()
+    assert np.abs(plant.base_pose()[0] - start).max() < 1e-6
