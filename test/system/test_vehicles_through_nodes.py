@@ -22,19 +22,19 @@ G = 9.81
 class Driver:
     """Answers every true odometry with the cmd_vel of its time; keeps what was told, by the number of the report."""
 
-    def __init__(self, probe, wanted) -> None:
+    def __init__(self, probe, wanted, wheels=WHEELS) -> None:
         self.wanted = wanted
         self.twist: dict[int, np.ndarray] = {}
         self.pose: dict[int, np.ndarray] = {}
         self.roll: dict[int, float] = {}
         self.wheels: dict[int, np.ndarray] = {}
-        self.forces: dict[str, dict[int, np.ndarray]] = {wheel: {} for wheel in WHEELS}
+        self.forces: dict[str, dict[int, np.ndarray]] = {wheel: {} for wheel in wheels}
         self.margins: dict[str, list[float]] = {name: [] for name in ('zmp', 'load_share', 'force_angle')}
         node, qos = probe.node, QoSProfile(depth=5000)
         self.out = node.create_publisher(TwistStamped, 'cmd_vel', QoSProfile(depth=10))
         node.create_subscription(Odometry, 'wheel_odom', self._on_wheels, qos)
         node.create_subscription(Odometry, 'odom', self._on_true, qos)
-        for wheel in WHEELS:
+        for wheel in wheels:
             node.create_subscription(WrenchStamped, f'ground_reactions/{wheel}', self._keeper(wheel), qos)
         for name, kept in self.margins.items():
             node.create_subscription(Float64, f'stability/{name}', lambda msg, kept=kept: kept.append(msg.data), qos)
@@ -72,8 +72,8 @@ def number(msg) -> int:
 
 @pytest.fixture
 def drive(processes, probe):
-    def run(machine, wanted, duration, **limits) -> Driver:
-        driver = Driver(probe, wanted)
+    def run(machine, wanted, duration, wheels=WHEELS, **limits) -> Driver:
+        driver = Driver(probe, wanted, wheels)
         common = {'machine': machine, 'mode': 'lockstep', 'exchange_period': PERIOD}
         processes.start('vehicle_controller_node', **common, **limits)
         wait_for = ['vehicle_controller_node']
@@ -151,3 +151,14 @@ def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
     aside = speed * amplitude * period**2 / (2 * math.pi)
     assert driver.pose[max(driver.pose)][1] == pytest.approx(aside, rel=0.08)
     assert min(driver.margins['load_share']) > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('machine', ['agv_axle', 'agv_caster', 'agv_omni', 'platform_4x4x4_arm'])
+def test_every_vehicle_drives_ahead_and_turns(drive, machine):
+    driver = drive(machine, lambda time: (0.3, 0.0, 0.2), 1.6, wheels=())
+    last = max(driver.twist)
+    assert driver.twist[last] == pytest.approx([0.3, 0.0, 0.2], abs=0.02)
+    heading = 0.5 * 0.2 * 1.6
+    assert driver.pose[last] == pytest.approx([0.4 * math.cos(heading), 0.4 * math.sin(heading)], abs=0.08)
+    assert min(driver.margins['force_angle']) > 0.0
