@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Joint, Machine, Wheel
-from dyn_nodes.model.posture import initial_positions, joint_transform, link_poses
+from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
 
 Array = NDArray[np.float64]
 
@@ -334,20 +334,6 @@ def _unit(
         steering_limits=(float(low), float(high)),
         steering_speed=joint.velocity_limit if joint else np.inf,
         steering_effort=joint.effort_limit if joint else np.inf,
-        axial_inertia=_inertia_about(machine, drive, poses, above),
-        steering_inertia=_inertia_about(machine, joint, poses, above) if joint else 0.0,
+        axial_inertia=moved_inertia(machine, drive, poses),
+        steering_inertia=moved_inertia(machine, joint, poses) if joint else 0.0,
     )
-
-
-def _inertia_about(machine: Machine, joint: Joint, poses: Mapping[str, Array], above: Mapping[str, Joint]) -> float:
-    """Return the inertia of everything below a joint about its axis, kg m2."""
-    frame = poses[joint.parent] @ joint_transform(joint, 0.0)
-    axis, origin = frame[:3, :3] @ joint.axis, frame[:3, 3]
-    total = 0.0
-    for link in machine.links:
-        if joint in _chain(link.name, above):
-            pose = poses[link.name]
-            arm = np.cross(axis, pose[:3, :3] @ link.com + pose[:3, 3] - origin)
-            turned = pose[:3, :3].T @ axis
-            total += link.mass * float(arm @ arm) + float(turned @ link.inertia @ turned)
-    return total

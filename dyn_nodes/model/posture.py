@@ -59,3 +59,30 @@ def center_of_mass(links: Sequence[Link], poses: Mapping[str, Array], payload: P
 def initial_positions(machine: Machine) -> dict[str, float]:
     """Return the position of every movable joint at the start, rad or m, by name."""
     return {joint.name: machine.initial.joint_positions.get(joint.name, 0.0) for joint in machine.movable_joints}
+
+
+def moved_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> float:
+    """Return what a joint moves, payload included: the inertia about its axis, kg m2; of a prismatic one the mass, kg.
+
+    Args:
+        machine: the machine.
+        joint: of it, movable.
+        poses: of its links.
+    """
+    moved = {joint.child}
+    for other in machine.joints:
+        if other.parent in moved:
+            moved.add(other.child)
+    bodies = [(link.mass, link.com, link.inertia, poses[link.name]) for link in machine.links if link.name in moved]
+    payload = machine.payload
+    if payload is not None and payload.link in moved:
+        bodies.append((payload.mass, payload.position, np.zeros((3, 3)), poses[payload.link]))
+    if joint.type == 'prismatic':
+        return float(sum(mass for mass, *_ in bodies))
+    axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
+    total = 0.0
+    for mass, com, inertia, pose in bodies:
+        arm = np.cross(axis, pose[:3, :3] @ com + pose[:3, 3] - origin)
+        turned = pose[:3, :3].T @ axis
+        total += mass * float(arm @ arm) + float(turned @ inertia @ turned)
+    return total
