@@ -9,7 +9,7 @@ import numpy as np
 
 from dyn_nodes.model.limits import LARGEST_OFFSET
 from dyn_nodes.model.machine import Array, Joint, Link
-from dyn_nodes.model.posture import link_poses
+from dyn_nodes.model.posture import inertia_along, link_poses
 from dyn_nodes.model.problems import Report
 
 ROUNDING = 1e-9  # relative; a principal moment this far below zero is rounding
@@ -75,7 +75,7 @@ def check_moved_inertia(
     for joint in joints:
         if not joint.movable:
             continue
-        moved = _moved_inertia(joint, subtree[joint.child], poses)
+        moved = inertia_along(joint, subtree[joint.child], poses)
         where = f'link {joint.child}'
         if moved <= 0.0:
             unit = 'mass' if joint.type == 'prismatic' else 'inertia about the axis'
@@ -112,18 +112,3 @@ def _check_composite(
         where = f'link {joint.child}, inertia'
         expected = f'a positive definite tensor of {joint.parent} with what is fixed to it'
         report.add(lines.get(joint.name), where, expected, f'principal moments {_list(moments)}')
-
-
-def _moved_inertia(joint: Joint, moved: Sequence[Link], poses: Mapping[str, Array]) -> float:
-    """Return the mass, kg, or the inertia about the joint axis, kg m2, that a joint moves at zero positions."""
-    if joint.type == 'prismatic':
-        return sum(link.mass for link in moved)
-    frame = poses[joint.child]
-    axis = frame[:3, :3] @ joint.axis
-    total = 0.0
-    for link in moved:
-        pose = poses[link.name]
-        arm = np.cross(axis, pose[:3, :3] @ link.com + pose[:3, 3] - frame[:3, 3])
-        local = pose[:3, :3].T @ axis
-        total += float(local @ link.inertia @ local) + link.mass * float(arm @ arm)
-    return total

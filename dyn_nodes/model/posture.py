@@ -73,9 +73,16 @@ def moved_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) ->
     for other in machine.joints:
         if other.parent in moved:
             moved.add(other.child)
-    bodies = [(link.mass, link.com, link.inertia, poses[link.name]) for link in machine.links if link.name in moved]
-    payload = machine.payload
-    if payload is not None and payload.link in moved:
+    payload = machine.payload if machine.payload is not None and machine.payload.link in moved else None
+    return inertia_along(joint, [link for link in machine.links if link.name in moved], poses, payload)
+
+
+def inertia_along(
+    joint: Joint, moved: Sequence[Link], poses: Mapping[str, Array], payload: Payload | None = None
+) -> float:
+    """Return the inertia of links and a payload about a joint's axis, kg m2; of a prismatic one their mass, kg."""
+    bodies = [(link.mass, link.com, link.inertia, poses[link.name]) for link in moved]
+    if payload is not None:
         bodies.append((payload.mass, payload.position, np.zeros((3, 3)), poses[payload.link]))
     if joint.type == 'prismatic':
         return float(sum(mass for mass, *_ in bodies))
