@@ -72,6 +72,7 @@ def add_parser(subparsers: Subparsers) -> None:
             'slope: the cycle on ground that falls to the side and ahead; levers: all levers thrown from end to end',
         )
         payloads = ', '.join(f'{run.payload:g} for {name}' for name, run in RUNS.items())
+        verb.add_argument('--rate', metavar='HZ', type=float, default=200.0, help='of joint states and IMU (200)')
         verb.add_argument('--payload', metavar='KG', type=float, help=payloads)
 
 
@@ -80,18 +81,20 @@ def run(args: argparse.Namespace) -> int:
     return {'bag': _bag, 'errors': _errors, 'check': _check}[args.verb](args)
 
 
-def _measured(name: str, payload: float | None, seed: int) -> MeasuredRun:
+def _measured(name: str, payload: float | None, seed: int, rate: float) -> MeasuredRun:
     from dyn_nodes.model import load_machine
     from dyn_nodes.share import find_resource
     from dyn_nodes.studies.measured_run import SensorModel, measure, reference_task, thrown_levers, work_cycle
 
+    if not 20.0 <= rate <= 1000.0:
+        raise CommandError(f'--rate: expected 20 to 1000 Hz, found {rate:g}')
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     mass = RUNS[name].payload if payload is None else payload
     if machine.payload is not None and not 0.0 <= mass <= machine.payload.limit:
         raise CommandError(f'--payload: expected 0 to {machine.payload.limit:g} kg, found {mass:g}')
     profiles = {'tipping': lambda _: reference_task(), 'levers': thrown_levers}
     profile = profiles.get(name, work_cycle)(machine)
-    return measure(machine, profile, mass, SensorModel(seed=seed), RUNS[name].slope)
+    return measure(machine, profile, mass, SensorModel(rate=rate, seed=seed), RUNS[name].slope)
 
 
 def _bag(args: argparse.Namespace) -> int:
@@ -101,7 +104,7 @@ def _bag(args: argparse.Namespace) -> int:
 
     if Path(args.directory).exists():
         raise CommandError(f'{args.directory}: the bag directory exists; nothing is ever overwritten')
-    measured = _measured(args.run, args.payload, args.seed)
+    measured = _measured(args.run, args.payload, args.seed, args.rate)
     write_bag(args.directory, measured)
     print(f'{args.directory}: {len(measured.time)} instants, {measured.time[-1]:g} s; {measured.sensors}')
     return 0
@@ -117,7 +120,7 @@ def _check(args: argparse.Namespace) -> int:
     scale: dict[str, float] = {}
     for name in args.run:
         for seed in args.seeds:
-            measured = _measured(name, args.payload, seed)
+            measured = _measured(name, args.payload, seed, args.rate)
             scale = scale or full_scale(measured.machine)
             believed, _ = misjudged(measured, 'stiffness', args.stiffness - 1.0)
             found = replay(measured, 'imu' not in args.without, 'velocities' not in args.without, machine=believed)
@@ -140,7 +143,7 @@ def _errors(args: argparse.Namespace) -> int:
     for error in args.errors:
         if not 0.0 < error < 100.0:
             raise CommandError(f'--errors: expected more than 0 and less than 100 %, found {error:g}')
-    measured = _measured(args.run, args.payload, args.seed)
+    measured = _measured(args.run, args.payload, args.seed, args.rate)
     cases: list[tuple[str, float]] = [('none', 0.0)]
     cases += [(quantity, error) for quantity in QUANTITIES for error in args.errors]
     records: list[dict[str, Any]] = []
