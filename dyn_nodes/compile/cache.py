@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
-KEPT_MODULES = 200
+KEPT_MODULES = 500
 """Generated modules kept in the cache; the least recently used beyond this number are deleted."""
 
 

@@ -104,6 +104,7 @@ def test_a_bump_under_one_wheel_rolls_the_car_where_its_tyres_yield_sideways():
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/one_wheel_bump')
+@pytest.mark.slow
 def test_rigid_lateral_contacts_lock_the_roll_and_their_rank_tells_it():
     model = reduced_car({'front_left': bump})
     system = model.blocks()

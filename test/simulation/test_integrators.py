@@ -157,7 +157,7 @@ def converged(system):
         (Settings('rk4', 1e-3), 1e-4),
         (Settings('rk4', 5e-4), 3e-5),
         (Settings('dopri5', 1e-4, 1e-6, 1e-6), 2e-5),
-        (Settings('rodas3', 1e-4, 1e-6, 1e-6), 2e-5),
+        pytest.param(Settings('rodas3', 1e-4, 1e-6, 1e-6), 2e-5, marks=pytest.mark.slow),
     ],
 )
 def test_every_integrator_gives_the_same_task(system, converged, settings, bound):
@@ -247,7 +247,7 @@ def test_not_a_number_in_the_start_is_divergence_at_once(system):
     assert result.end_time == pytest.approx(1e-3)
 
 
-@pytest.mark.parametrize('method', ['rk4', 'dopri5', 'rodas3'])
+@pytest.mark.parametrize('method', ['rk4', 'dopri5', pytest.param('rodas3', marks=pytest.mark.slow)])
 def test_overturning_ends_the_run_unless_it_is_told_not_to(effort_system, method):
     p = effort_system.parameters()
     x = initial_state(effort_system, p)

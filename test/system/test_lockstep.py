@@ -60,6 +60,7 @@ def monolithic():
     return system.run(initial_state(system), times, inputs, settings=Settings(step=5e-4))
 
 
+@pytest.mark.slow
 def test_the_split_by_topics_stays_within_a_milliradian_of_one_process(processes, tmp_path, monolithic):
     bag = run(processes, tmp_path, 16.0)
     joints = [joint.name for joint in monolithic.system.machine.movable_joints]

@@ -28,7 +28,8 @@ FLAGS = (
     '--disable-default-apps',
     '--disable-extensions',
     '--disable-sync',
-    '--disable-features=OptimizationHints,MediaRouter,Translate',
+    # a page that is kept for the Back button keeps its connection too: here a page that is left is gone
+    '--disable-features=BackForwardCache,OptimizationHints,MediaRouter,Translate',
     '--metrics-recording-only',
     '--mute-audio',
     '--hide-scrollbars',
