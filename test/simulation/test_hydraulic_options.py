@@ -123,6 +123,7 @@ def actuator_case(machine):
     return system, positions, np.zeros(len(positions))
 
 
+@pytest.mark.slow
 def test_the_split_hydraulics_have_the_same_dead_time(late):
     system, positions, rest = actuator_case(late)
     system.start(positions, rest)
@@ -166,6 +167,7 @@ def test_machines_without_a_shared_pump_keep_their_equations(machine):
     assert machine.pump_relief_pressure('boom') == 32e6
 
 
+@pytest.mark.slow
 def test_split_and_monolithic_hydraulics_agree_on_a_shared_pump(shared):
     system = System(shared)
     x = initial_state(system)

@@ -203,6 +203,7 @@ def test_a_vehicle_climbs_a_ramp_and_stands_higher_by_its_height(tmp_path):
     assert np.abs(energy - energy[0] - works).max() < 1e-6 * gained
 
 
+@pytest.mark.slow
 def test_a_wheel_on_a_bump_carries_more_than_the_others_and_rolls_the_vehicle(tmp_path):
     """A bump under the left wheels alone: height of the wheels is that of the ground below them."""
     rise = Rise('bump', 'bump', 0.5, 0.25, 0.0, 0.8, 0.05, 0.1)

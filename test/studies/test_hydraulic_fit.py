@@ -57,6 +57,7 @@ def fits(run):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', NAMES)
 def test_parameters_are_recovered_at_one_percent_noise(run, fits, name):
     actuator, result = run.machine.actuator(name), fits[name]
@@ -173,6 +174,7 @@ def test_the_command_fits_what_a_bag_holds(bag, capsys):
     assert estimates['bulk_modulus']['value'] == pytest.approx(true['bulk_modulus'], rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_table_and_the_lines_for_the_machine_file(fits, capsys):
     fit._print(list(fits.values()))
     shown = capsys.readouterr().out

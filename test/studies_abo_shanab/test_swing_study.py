@@ -40,6 +40,7 @@ def test_cross_over_reliefs_give_other_numbers_where_a_line_passes_their_pressur
     assert crossover[1:] == pytest.approx([2.17, 4.80, 6.43], rel=5e-3)
 
 
+@pytest.mark.slow
 def test_both_reliefs_are_one_while_no_line_passes_their_pressure():
     law = ValvePositionLaw(gain=25.0, dead_band=0.002)
     led = [Led('swing_joint', 'swing', law, (0.0, 0.5, 1.5), (0.0, 0.0, 0.2))]

@@ -59,6 +59,7 @@ def read_bag(bag):
     return events, counts
 
 
+@pytest.mark.slow
 def test_the_slope_case_tips_drops_and_lands_as_nodes(processes, probe, tmp_path):
     """20 degrees, rigid ground, oil in its own process: events heard, in the log and in the bag, at their times."""
     duration, bag = 6.9, tmp_path / 'bag'
