@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,20 @@ import numpy as np
 
 from dyn_nodes.control import PositionMotion, TrackerGains, TrajectoryTracker, ValveMotion, load_voltage_profile
 from dyn_nodes.middleware import (
-    Clock,
-    ClockType,
     DurabilityPolicy,
     QoSProfile,
     SetParametersResult,
-    drive_clock,
     message,
 )
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.controller_health import ControllerHealth
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp, valve_order
+from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, set_stamp, valve_order
+from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
 from dyn_nodes.nodes.running import run_node
-from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.share import find_resource
 
@@ -47,17 +42,15 @@ def gain_parameters(joint: str) -> tuple[Declared, ...]:
     return mapped_parameters('controller_node', 'joints', joint)
 
 
-class ControllerNode(OverridableNode):
+class ControllerNode(CommandingNode):
     """Publishes a command for every period of the joint states' time.
 
     Attributes:
-        received, sent: joint states taken, commands given.
         trajectories: how many were accepted.
-        stamp: of the newest joint states, ns; None before the first.
         phase: as last published on `task_phase`.
-        silent: joint states have stopped, and the commands are neutral (realtime).
-        refusals, state_refusals: trajectories and cmd_vel, joint states that were refused.
     """
+
+    silence = 'neutral commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('controller_node', **options)
@@ -69,19 +62,13 @@ class ControllerNode(OverridableNode):
         self._due = Every('command_period', values['command_period'], period, self.lockstep)
         self.motion: Any = self._make_valve_motion() if self.valves else self._make_position_motion()
         self.reader = JointStateReader(self.motion.joint_names)
-        self.received = self.sent = self.trajectories = 0
-        self.stamp: int | None = None
+        self.trajectories = 0
         self.phase = ''
-        self.silent = False
-        self.heard = time.monotonic()
-        self._state: tuple[Any, Any] | None = None
-        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
         self._create_topics()
         self.health = ControllerHealth(self)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
-        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
-        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._start_watch()
         self.get_logger().info(f'{self.machine.name}: {values["output"]}, {values["task"] or "no task"}')
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -149,61 +136,19 @@ class ControllerNode(OverridableNode):
         twist = TwistStamped if self.values['stamped_cmd_vel'] else Twist
         self.create_subscription(twist, 'cmd_vel', self._on_cmd_vel, QoSProfile(depth=10))
 
-    # -- time --------------------------------------------------------------------------------------------------------
-
-    @property
-    def time(self) -> float:
-        """Time of the newest joint states, s."""
-        return (self.stamp or 0) / NANO
-
-    def now(self) -> float:
-        """Return the time that paces health: simulated in lockstep, steady otherwise, s."""
-        return self.time if self.lockstep else time.monotonic()
-
-    def update_diagnostics(self) -> None:
-        """Publish health if due."""
-        stamp = self.time if self.lockstep else self.get_clock().now().nanoseconds / NANO
-        self.diagnostics.update(self.now(), stamp)
-
-    def _watch(self) -> None:
-        """Notice silence; while it lasts, give neutral commands (realtime)."""
-        silent = self.health.states_silent()
-        if self.lockstep:
-            if silent != self.silent:
-                self.silent = silent
-                self.update_diagnostics()
-            return
-        if silent and not self.silent:
-            self.get_logger().error(f'no joint_states for {self.health.patience:g} s: neutral commands')
-        self.silent = silent
-        if silent:
-            self._publish_neutral()
-        self.update_diagnostics()
-
     # -- joint states ------------------------------------------------------------------------------------------------
 
-    def _on_joint_states(self, msg: Any) -> None:
-        stamp = nanoseconds_of_stamp(msg.header.stamp)
-        if self.lockstep:
-            drive_clock(self, stamp)
-        try:
-            state = self.reader.read(msg)
-            due = self._is_due(stamp)
-            efforts = self.reader.efforts(msg) if due and self.valves else None
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
-            return
-        before, self.stamp, self._state = self.stamp, stamp, state
-        self.received += 1
-        if before is None or stamp < before:
-            self._restart(before)
-        elif self.silent and (stamp - before) / NANO > self.health.patience:
-            self._resume()
-        self.heard = time.monotonic()
-        self.silent = self.silent and self.lockstep  # in lockstep the watch tells it
-        if stamp == before:
-            self._repeat()
-        elif due:
+    def _bear_silence(self) -> None:
+        self._publish_neutral()
+
+    def _read_further(self, msg: Any, stamp: int) -> tuple[bool, Any]:
+        """Return whether a command is due, and measured efforts where valves need them."""
+        due = self._is_due(stamp)
+        return due, self.reader.efforts(msg) if due and self.valves else None
+
+    def _answer(self, since: float, further: tuple[bool, Any]) -> None:
+        due, efforts = further
+        if due:
             self._command(efforts)
 
     def _is_due(self, stamp: int) -> bool:
@@ -211,12 +156,12 @@ class ControllerNode(OverridableNode):
             return self._due.passed(stamp)
         return not self.valves or self._due.at(stamp)  # the dynamics waits for a joint_command at every exchange
 
-    def _restart(self, before: int | None) -> None:
+    def _restart(self, before: int | None, further: Any) -> None:
         if before is not None:
             self.get_logger().info('time went back: the task starts again')
         self.motion.restart(self._state[0] if self._state else None)
 
-    def _resume(self) -> None:
+    def _resume(self, further: Any, gap: float) -> None:
         """After a silence the machine may be anywhere: a trajectory is not taken up again."""
         if self._state is not None and self.motion.interrupt(self.time, self._state[0]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
@@ -280,11 +225,6 @@ class ControllerNode(OverridableNode):
     def _on_cmd_vel(self, msg: Any) -> None:
         text = f'cmd_vel: machine {self.machine.name!r} has no driven base'
         self._refuse(self.refusals, commands.RefusedError('cmd_vel', text))
-
-    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
-        refusals.add(refused, self.now())
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-        self.update_diagnostics()
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}

@@ -9,24 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.middleware import Clock, ClockType, SetParametersResult, drive_clock, message, service
+from dyn_nodes.middleware import SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import (
     DEPTH_REALTIME,
-    WATCH_PERIOD,
     Every,
     command_qos,
     data_qos,
     set_stamp,
     valve_order,
 )
+from dyn_nodes.nodes.follower import FollowerNode
 from dyn_nodes.nodes.hydraulic_health import HydraulicHealth
 from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -42,7 +41,7 @@ MOST_AT_ONCE = 0.1
 """Longest gap between joint states that is integrated over, s; after a longer one the oil starts again."""
 
 
-class HydraulicActuatorNode(OverridableNode):
+class HydraulicActuatorNode(FollowerNode):
     """Answers joint states with joint efforts.
 
     Attributes:
@@ -75,8 +74,7 @@ class HydraulicActuatorNode(OverridableNode):
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.add_on_set_parameters_callback(self._on_parameters)
-        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
-        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._start_watch()
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.valve_names)}; {values["mode"]}')
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -127,15 +125,6 @@ class HydraulicActuatorNode(OverridableNode):
         self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, heard)
 
     # -- time --------------------------------------------------------------------------------------------------------
-
-    def now(self) -> float:
-        """Return the time that paces health: simulated in lockstep, steady otherwise, s."""
-        return (self.stamp or 0) / NANO if self.lockstep else time.monotonic()
-
-    def update_diagnostics(self) -> None:
-        """Publish health if due."""
-        stamp = (self.stamp or 0) if self.lockstep else self.get_clock().now().nanoseconds
-        self.diagnostics.update(self.now(), stamp / NANO)
 
     def _watch(self) -> None:
         """Notice silence. In lockstep this is the only thing that the wall clock may cause."""
@@ -287,11 +276,6 @@ class HydraulicActuatorNode(OverridableNode):
         self._fresh = True
         if self.lockstep:
             self._answer()
-
-    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
-        refusals.add(refused, self.now())
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-        self.update_diagnostics()
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         for parameter in parameters:

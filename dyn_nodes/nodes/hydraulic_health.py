@@ -7,22 +7,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.follower import FollowerHealth
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 
 
-class HydraulicHealth:
+class HydraulicHealth(FollowerHealth):
     """Gathers the node's statuses.
 
     In lockstep every text is a function of simulated time, but for the one that tells of silence.
     """
 
+    node: HydraulicActuatorNode
+
     def __init__(self, node: HydraulicActuatorNode) -> None:
-        self.node = node
-        timeout = node.values['command_timeout']
-        self.patience = max(timeout, LOCKSTEP_PATIENCE) if node.lockstep else timeout
+        super().__init__(node)
         self._told = (False, False)
 
     def sources(self) -> dict[str, Callable[[], Health]]:
@@ -31,10 +31,9 @@ class HydraulicHealth:
 
     def states_silent(self) -> bool:
         """Tell whether joint states have been coming, and have stopped."""
-        node = self.node
-        if node.lockstep and node.waiting is not None:
+        if self.node.lockstep and self.node.waiting is not None:
             return False  # it is our own answer that is missing
-        return node.received > 0 and time.monotonic() - node.heard > self.patience
+        return super().states_silent()
 
     def commands_silent(self) -> bool:
         """Tell whether the spools have to be at neutral (realtime), or the exchange stands still (lockstep)."""
@@ -48,19 +47,6 @@ class HydraulicHealth:
         now = self.states_silent(), self.commands_silent()
         changed, self._told = now != self._told, now
         return changed
-
-    def joint_states(self) -> Health:
-        """What is measured."""
-        node = self.node
-        health = Health(text='receiving joint_states', values={'received': str(node.received)})
-        health.values = {**health.values, **node.state_refusals.values()}
-        if not node.received:
-            health.worse(WARN, 'no joint_states yet')
-        if node.state_refusals.recent(node.now()):
-            health.worse(WARN, f'refused: {node.state_refusals.last}')
-        if self.states_silent():
-            health.worse(ERROR, f'no joint_states for {self.patience:g} s')
-        return health
 
     def valve_commands(self) -> Health:
         """What is commanded."""

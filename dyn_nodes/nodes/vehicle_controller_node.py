@@ -9,7 +9,6 @@ states it sends nothing: who moves the joints notices the silence and holds them
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -21,17 +20,16 @@ from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.control.wheel_odometry import OdometryNoise
 from dyn_nodes.control.wheel_servo import ServoGains
-from dyn_nodes.middleware import Clock, ClockType, QoSProfile, SetParametersResult, drive_clock, message
+from dyn_nodes.middleware import QoSProfile, SetParametersResult, message
 from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, set_stamp
+from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, set_stamp
+from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
-from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.nodes.vehicle_health import VehicleHealth
 from dyn_nodes.nodes.vehicle_messages import fill_odometry, labelled_array, odometry_message, transform_of, twist_of
@@ -55,18 +53,17 @@ def group(values: dict[str, Any], name: str) -> Any:
     return GROUPS[name](**given)
 
 
-class VehicleControllerNode(OverridableNode):
+class VehicleControllerNode(CommandingNode):
     """Publishes a command for every joint state.
 
     Attributes:
-        received, sent: joint states taken, commands given.
         twists, timeouts, trajectories: cmd_vel taken, times it fell silent while it drove, trajectories accepted.
-        stamp: of the newest joint states, ns; None before the first.
         wanted: (3,) twist that is followed.
         state: driving, holding, or stopping.
-        silent: joint states have stopped.
-        refusals, state_refusals: cmd_vel and trajectories, joint states that were refused.
     """
+
+    silence = 'no commands'
+    health: VehicleHealth
 
     def __init__(self, **options: Any) -> None:
         super().__init__('vehicle_controller_node', **options)
@@ -79,21 +76,15 @@ class VehicleControllerNode(OverridableNode):
         self.reader = JointStateReader(self.joints)
         self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
         self._make_arm()
-        self.received = self.sent = self.twists = self.timeouts = self.trajectories = 0
-        self.stamp: int | None = None
+        self.twists = self.timeouts = self.trajectories = 0
         self.wanted = np.zeros(3)
         self.state = HOLDING
-        self.silent = False
-        self.heard = time.monotonic()
         self._told: float | None = None
-        self._state: tuple[Any, Any] | None = None
-        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
         self._create_topics()
         self.health = VehicleHealth(self)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
-        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
-        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._start_watch()
         self._introduce()
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -159,65 +150,26 @@ class VehicleControllerNode(OverridableNode):
         if not self.motion.odometry.slip_dimensions():
             log.info('no more wheels than the motion needs: slip cannot be seen')
 
-    # -- time --------------------------------------------------------------------------------------------------------
-
-    @property
-    def time(self) -> float:
-        """Time of the newest joint states, s."""
-        return (self.stamp or 0) / NANO
-
-    def now(self) -> float:
-        """Return the time that paces health: simulated in lockstep, steady otherwise, s."""
-        return self.time if self.lockstep else time.monotonic()
-
-    def update_diagnostics(self) -> None:
-        """Publish health if due."""
-        stamp = self.time if self.lockstep else self.get_clock().now().nanoseconds / NANO
-        self.diagnostics.update(self.now(), stamp)
-
-    def _watch(self) -> None:
-        """Notice silence."""
-        silent = self.health.states_silent()
-        if silent and not self.silent and not self.lockstep:
-            self.get_logger().error(f'no joint_states for {self.health.patience:g} s: no commands')
-        changed, self.silent = silent != self.silent, silent
-        if changed or not self.lockstep:
-            self.update_diagnostics()
-
     # -- joint states ------------------------------------------------------------------------------------------------
 
-    def _on_joint_states(self, msg: Any) -> None:
-        stamp = nanoseconds_of_stamp(msg.header.stamp)
-        if self.lockstep:
-            drive_clock(self, stamp)
-        try:
-            positions, velocities = self.reader.read(msg)
-            begins = self.stamp is None or stamp < self.stamp
-            efforts = self.reader.efforts(msg) if begins or self.silent else None
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
-            return
-        before, self.stamp, self._state = self.stamp, stamp, (positions, velocities)
-        self.received += 1
-        if before is None or stamp < before:
-            self._restart(efforts, before)
-        elif self.silent and (stamp - before) / NANO > self.health.patience:
-            self._resume(efforts, (stamp - before) / NANO)
-            begins = True
-        self.heard = time.monotonic()
-        self.silent = self.silent and self.lockstep  # in lockstep the watch tells it
-        if stamp == before:
-            if self.lockstep and self.sent:
-                self.commands_out.publish(self._out)  # somebody asks once more for this instant
-        else:
-            self._command(0.0 if begins else (stamp - (before or 0)) / NANO)
+    def _read_further(self, msg: Any, stamp: int) -> Any:
+        """Return the measured efforts where the loops take them over; else None."""
+        begins = self.stamp is None or stamp < self.stamp
+        return self.reader.efforts(msg) if begins or self.silent else None
+
+    def _repeat(self) -> None:
+        if self.lockstep and self.sent:
+            self.commands_out.publish(self._out)
+
+    def _answer(self, since: float, further: Any) -> None:
+        self._command(since)
 
     def _wheel_state(self, efforts: Any = None) -> JointValues:
         assert self._state is not None
         efforts = np.zeros(len(self.joints)) if efforts is None else efforts
         return JointValues(*(values[self._wheel_places] for values in (*self._state, efforts)))
 
-    def _restart(self, efforts: Any, before: int | None) -> None:
+    def _restart(self, before: int | None, efforts: Any) -> None:
         assert self._state is not None
         if before is not None:
             self.get_logger().info('time went back: odometry and trajectory start again')
@@ -229,10 +181,10 @@ class VehicleControllerNode(OverridableNode):
             self.arm.restart(self._state[0][self._arm_places])
         self.health.restart()
 
-    def _resume(self, efforts: Any, dt: float) -> None:
+    def _resume(self, efforts: Any, gap: float) -> None:
         """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
         assert self._state is not None
-        self.motion.resume(self._wheel_state(efforts), dt)
+        self.motion.resume(self._wheel_state(efforts), gap)
         self.wanted, self._told, self.state = np.zeros(3), None, HOLDING
         if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
@@ -323,11 +275,6 @@ class VehicleControllerNode(OverridableNode):
             return
         if self.servo is not None:
             self.servo.payload = mass
-
-    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
-        refusals.add(refused, self.now())
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-        self.update_diagnostics()
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}

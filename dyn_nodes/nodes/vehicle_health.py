@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.diagnostics import WARN, Health
+from dyn_nodes.nodes.follower import FollowerHealth
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
@@ -18,17 +17,18 @@ REMEMBERED = 1.0
 """Time for which slip and demands that were not followed are reported, s."""
 
 
-class VehicleHealth:
+class VehicleHealth(FollowerHealth):
     """Gathers the node's statuses.
 
     Attributes:
         infeasible: how often a demand began that the vehicle cannot follow.
     """
 
+    silence = ('no command is due', 'no commands, the joints are left to who moves them')
+    node: VehicleControllerNode
+
     def __init__(self, node: VehicleControllerNode) -> None:
-        self.node = node
-        timeout = node.values['command_timeout']
-        self.patience = max(timeout, LOCKSTEP_PATIENCE) if node.lockstep else timeout
+        super().__init__(node)
         self.infeasible = 0
         self._refused: tuple[float, str] = (-np.inf, '')
         self._slip: tuple[float, str, float] = (-np.inf, '', 0.0)
@@ -36,10 +36,6 @@ class VehicleHealth:
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
         return {'joint_states': self.joint_states, 'cmd_vel': self.cmd_vel, 'wheels': self.wheels}
-
-    def states_silent(self) -> bool:
-        """Tell whether joint states have been coming, and have stopped."""
-        return self.node.received > 0 and time.monotonic() - self.node.heard > self.patience
 
     def restart(self) -> None:
         """Forget what was seen, but not the counts: time starts again."""
@@ -57,20 +53,6 @@ class VehicleHealth:
         most = int(np.argmax(slip))
         if slip[most] > node.values['slip_warning']:
             self._slip = node.time, node.motion.base.names[most], float(slip[most])
-
-    def joint_states(self) -> Health:
-        """What is measured."""
-        node = self.node
-        values = {'received': str(node.received), **node.state_refusals.values()}
-        health = Health(text='receiving joint_states', values=values)
-        if not node.received:
-            health.worse(WARN, 'no joint_states yet')
-        if node.state_refusals.recent(node.now()):
-            health.worse(WARN, f'refused: {node.state_refusals.last}')
-        if self.states_silent():
-            does = 'no command is due' if node.lockstep else 'no commands, the joints are left to who moves them'
-            health.worse(ERROR, f'no joint_states for {self.patience:g} s: {does}')
-        return health
 
     def cmd_vel(self) -> Health:
         """What is wanted, and what of it is not followed."""

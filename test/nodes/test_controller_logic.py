@@ -13,7 +13,6 @@ import pytest
 from node_testing import JOINTS, POSTURE, Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.middleware import Parameter, message
-from dyn_nodes.nodes import controller_health
 from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
 from dyn_nodes.nodes.parameters import ParameterError
@@ -242,7 +241,7 @@ class TestSilence:
         node._watch()
         assert len(sent(node)) == 10
         now = time.monotonic()
-        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + 0.25)
+        monkeypatch.setattr(time, 'monotonic', lambda: now + 0.25)
         node._watch()
         node._watch()
         assert sent(node)[10:] == [[0.0, 0.0, 0.0]] * 2
@@ -262,7 +261,7 @@ class TestSilence:
         play(node, 0.0, 0.1)
         node._on_trajectory(trajectory((0.0, 1.06, -1.83), 3.0))
         now = time.monotonic()
-        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + 0.25)
+        monkeypatch.setattr(time, 'monotonic', lambda: now + 0.25)
         node._watch()
         monkeypatch.undo()
         play(node, back, back + 0.02)
@@ -274,7 +273,7 @@ class TestSilence:
         node = make(task=task)
         play(node, 0.0, 0.1)
         now = time.monotonic()
-        monkeypatch.setattr(controller_health.time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
         node._watch()
         assert len(sent(node)) == 10
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2

@@ -12,7 +12,6 @@ import pytest
 from node_testing import Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.middleware import Parameter, message
-from dyn_nodes.nodes import vehicle_health
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
 from dyn_nodes.nodes.vehicle_controller_node import DRIVING, HOLDING, STOPPING, VehicleControllerNode
 
@@ -251,7 +250,7 @@ class TestSilence:
         roll(node, 0.02, 0.1)
         sent = node.sent
         later = time.monotonic() + 10.0
-        monkeypatch.setattr(vehicle_health.time, 'monotonic', lambda: later)
+        monkeypatch.setattr(time, 'monotonic', lambda: later)
         node._watch()
         assert node.silent
         assert level(health(node)['joint_states']) == 2

@@ -1,0 +1,176 @@
+"""What nodes that live by joint states share: their time, their watch over silence, what they refuse, their health."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from dyn_nodes.middleware import Clock, ClockType, drive_clock
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.overridable import OverridableNode
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+
+
+class FollowerHealth:
+    """How joint states come in.
+
+    Attributes:
+        patience: wall time without joint states that is called silence, s.
+    """
+
+    silence: tuple[str, str] = ('', '')
+    """What a node does while joint states are silent, in lockstep and in real time; '': nothing is said of it."""
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+        timeout = node.values['command_timeout']
+        self.patience = max(timeout, LOCKSTEP_PATIENCE) if node.lockstep else timeout
+
+    def states_silent(self) -> bool:
+        """Tell whether joint states have been coming, and have stopped."""
+        return self.node.received > 0 and time.monotonic() - self.node.heard > self.patience
+
+    def joint_states(self) -> Health:
+        """What is measured."""
+        node = self.node
+        values = {'received': str(node.received), **node.state_refusals.values()}
+        health = Health(text='receiving joint_states', values=values)
+        if not node.received:
+            health.worse(WARN, 'no joint_states yet')
+        if node.state_refusals.recent(node.now()):
+            health.worse(WARN, f'refused: {node.state_refusals.last}')
+        if self.states_silent():
+            does = self.silence[0 if node.lockstep else 1]
+            health.worse(ERROR, f'no joint_states for {self.patience:g} s' + (f': {does}' if does else ''))
+        return health
+
+
+class FollowerNode(OverridableNode):
+    """A node whose time is that of the newest joint states.
+
+    Attributes:
+        values: parameters.
+        stamp: of the newest joint states, ns; None before the first.
+        diagnostics: set by the node.
+    """
+
+    values: dict[str, Any]
+    stamp: int | None = None
+    diagnostics: DiagnosticsPublisher
+
+    @property
+    def time(self) -> float:
+        """Time of the newest joint states, s."""
+        return (self.stamp or 0) / NANO
+
+    def now(self) -> float:
+        """Return the time that paces health: simulated in lockstep, steady otherwise, s."""
+        return self.time if self.lockstep else time.monotonic()
+
+    def update_diagnostics(self) -> None:
+        """Publish health if due."""
+        stamp = self.time if self.lockstep else self.get_clock().now().nanoseconds / NANO
+        self.diagnostics.update(self.now(), stamp)
+
+    def _start_watch(self) -> None:
+        """Call `_watch` by the wall clock, often enough to notice silence."""
+        period = min(WATCH_PERIOD, 0.5 * self.values['command_timeout'])
+        self.create_timer(period, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _watch(self) -> None:
+        raise NotImplementedError
+
+    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
+        refusals.add(refused, self.now())
+        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.update_diagnostics()
+
+
+class CommandingNode(FollowerNode):
+    """A node that answers joint states with commands.
+
+    Attributes:
+        received, sent: joint states taken, commands given.
+        silent: joint states have stopped.
+        heard: when the newest came, steady clock, s.
+        refusals, state_refusals: of commands to it, of joint states.
+        reader, health: set by the node before time begins.
+    """
+
+    reader: JointStateReader
+    health: FollowerHealth
+    silence = ''
+    """What it does while joint states are silent (realtime); for messages."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.received = self.sent = 0
+        self.silent = False
+        self.heard = time.monotonic()
+        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
+        self._state: tuple[Any, Any] | None = None
+
+    def _watch(self) -> None:
+        """Notice silence."""
+        silent = self.health.states_silent()
+        if silent and not self.silent and not self.lockstep:
+            self.get_logger().error(f'no joint_states for {self.health.patience:g} s: {self.silence}')
+        changed, self.silent = silent != self.silent, silent
+        if silent and not self.lockstep:
+            self._bear_silence()
+        if changed or not self.lockstep:
+            self.update_diagnostics()
+
+    def _on_joint_states(self, msg: Any) -> None:
+        stamp = nanoseconds_of_stamp(msg.header.stamp)
+        if self.lockstep:
+            drive_clock(self, stamp)
+        try:
+            state = self.reader.read(msg)
+            further = self._read_further(msg, stamp)
+        except commands.RefusedError as refused:
+            self._refuse(self.state_refusals, refused)
+            return
+        before, self.stamp, self._state = self.stamp, stamp, state
+        self.received += 1
+        since = 0.0
+        if before is None or stamp < before:
+            self._restart(before, further)
+        else:
+            since = (stamp - before) / NANO
+            if self.silent and since > self.health.patience:
+                self._resume(further, since)
+                since = 0.0
+        self.heard = time.monotonic()
+        self.silent = self.silent and self.lockstep  # in lockstep the watch tells it
+        if stamp == before:
+            self._repeat()
+        else:
+            self._answer(since, further)
+
+    # -- what each node does in its own way --------------------------------------------------------------------------
+
+    def _bear_silence(self) -> None:
+        """Do what has to be done at every look while joint states are silent (realtime)."""
+
+    def _read_further(self, msg: Any, stamp: int) -> Any:
+        """Return what else of a message is needed. Raises RefusedError."""
+
+    def _restart(self, before: int | None, further: Any) -> None:
+        """Begin at the joint states that have come: the first ones, or time has gone back from `before`, ns."""
+        raise NotImplementedError
+
+    def _resume(self, further: Any, gap: float) -> None:
+        """Go on after a silence of `gap` s in the time of the joint states."""
+        raise NotImplementedError
+
+    def _repeat(self) -> None:
+        """The same instant once more."""
+        raise NotImplementedError
+
+    def _answer(self, since: float, further: Any) -> None:
+        """Answer joint states of a new instant, `since` s after the last ones; 0 where the node begins or resumes."""
+        raise NotImplementedError
