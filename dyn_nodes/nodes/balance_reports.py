@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.middleware import message
+from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.markers import marker_array
 from dyn_nodes.simulation.balance import Balance
 
@@ -17,7 +18,6 @@ PointStamped = message('geometry_msgs/msg/PointStamped')
 Point32 = message('geometry_msgs/msg/Point32')
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
 MarkerArray = message('visualization_msgs/msg/MarkerArray')
 
 
@@ -82,15 +82,6 @@ class BalanceReports:
 def margin_topic(measure: str) -> str:
     """Return the topic of a measure's margin. `stability/zmp` is the point itself, so its degree has another name."""
     return f'stability/{"zmp_degree" if measure == "zmp" else measure}'
-
-
-def labelled_array(names: Any, values: Any) -> Any:
-    """Return values with their names as the label of the one dimension, comma-separated."""
-    data = [float(v) for v in values]
-    array = Float64MultiArray(data=data)
-    label = ','.join(names) if len(names) == len(data) else ''
-    array.layout.dim = [MultiArrayDimension(label=label, size=len(data), stride=len(data))]
-    return array
 
 
 def point_stamped(frame: str, stamp: Any, values: Any) -> Any:

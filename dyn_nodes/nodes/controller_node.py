@@ -16,6 +16,7 @@ from dyn_nodes.middleware import (
     message,
 )
 from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.controller_health import ControllerHealth
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, set_stamp, valve_order
@@ -30,7 +31,6 @@ from dyn_nodes.share import find_resource
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
 String = message('std_msgs/msg/String')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
@@ -84,8 +84,7 @@ class ControllerNode(CommandingNode):
         profile = None
         if values['task']:
             profile = load_voltage_profile(self._task_file(), names, values['recovery'])
-        self._out = Float64MultiArray()
-        self._out.layout.dim = [MultiArrayDimension(label=','.join(names), size=len(names), stride=len(names))]
+        self._out = labelled_array(names)
         return ValveMotion(tracker, profile, 0.5 * values['command_period'])
 
     def _make_position_motion(self) -> PositionMotion:

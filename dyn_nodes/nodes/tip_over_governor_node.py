@@ -11,6 +11,7 @@ import numpy as np
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, valve_order
 from dyn_nodes.nodes.machines import machine_of
@@ -23,7 +24,6 @@ from dyn_nodes.simulation.standing import StandingGround
 
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
 LONGEST_STEP = 0.1
@@ -83,8 +83,7 @@ class TipOverGovernorNode(OverridableNode):
     def _create_topics(self) -> None:
         qos = command_qos(self.lockstep)
         names = self.governor.names
-        self._out = Float64MultiArray()
-        self._out.layout.dim = [MultiArrayDimension(label=','.join(names), size=len(names), stride=len(names))]
+        self._out = labelled_array(names)
         self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
         self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(self.lockstep))
         heard = command_qos(self.lockstep)

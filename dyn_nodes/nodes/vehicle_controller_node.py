@@ -23,6 +23,7 @@ from dyn_nodes.control.wheel_servo import ServoGains
 from dyn_nodes.middleware import QoSProfile, SetParametersResult, message
 from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, set_stamp
 from dyn_nodes.nodes.follower import CommandingNode
@@ -32,7 +33,7 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.nodes.vehicle_health import VehicleHealth
-from dyn_nodes.nodes.vehicle_messages import fill_odometry, labelled_array, odometry_message, transform_of, twist_of
+from dyn_nodes.nodes.vehicle_messages import fill_odometry, odometry_message, transform_of, twist_of
 
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ from dyn_nodes.middleware import message
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_of
 
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
 Odometry = message('nav_msgs/msg/Odometry')
 TransformStamped = message('geometry_msgs/msg/TransformStamped')
 
@@ -84,11 +81,4 @@ def transform_of(msg: Any) -> Any:
     position, moved = msg.pose.pose.position, result.transform.translation
     moved.x, moved.y, moved.z = position.x, position.y, position.z
     result.transform.rotation = msg.pose.pose.orientation
-    return result
-
-
-def labelled_array(names: Sequence[str]) -> Any:
-    """Return a Float64MultiArray with the names of its values, comma-separated, as its label."""
-    result = Float64MultiArray()
-    result.layout.dim = [MultiArrayDimension(label=','.join(names), size=len(names), stride=len(names))]
     return result

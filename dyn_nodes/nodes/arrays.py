@@ -1,0 +1,26 @@
+"""Arrays of numbers as messages, with the names of the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dyn_nodes.middleware import message
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+
+
+def labelled_array(names: Sequence[str], values: Iterable[float] | None = None) -> Any:
+    """Return a Float64MultiArray with the names of its values, comma-separated, as the label of its one dimension.
+
+    Args:
+        names: of the values; of another number than these, they are no label.
+        values: None: they are written later, one for every name.
+    """
+    data = None if values is None else [float(value) for value in values]
+    size = len(names) if data is None else len(data)
+    label = ','.join(names) if len(names) == size else ''
+    result = Float64MultiArray(data=data or [])
+    result.layout.dim = [MultiArrayDimension(label=label, size=size, stride=size)]
+    return result
