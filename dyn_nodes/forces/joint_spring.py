@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from dyn_nodes.model.constraint import JointClass
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Parameters, TreeState
 from dyn_nodes.multibody.spatial import Expression
 
@@ -62,3 +64,17 @@ class JointSpring:
         """Return d v^2, W."""
         _, damping, _, v = self._terms(state, parameters)
         return damping * state.v[v] * state.v[v]
+
+
+def rest_position(machine: Machine, entry: JointClass) -> float:
+    """Return where a flexible joint is unstressed or a locked one is held, rad or m: absent, where it starts."""
+    return machine.initial.joint_positions.get(entry.joint, 0.0) if entry.rest is None else entry.rest
+
+
+def joint_springs(machine: Machine) -> dict[str, JointSpring]:
+    """Return the springs of a machine's flexible joints, by joint."""
+    return {
+        entry.joint: JointSpring(entry.joint, entry.stiffness, entry.damping, rest_position(machine, entry))
+        for entry in machine.joint_classes
+        if entry.kind == 'flexible'
+    }

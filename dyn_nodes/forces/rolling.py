@@ -113,7 +113,7 @@ def rolling_contact(
     height_rate = dot(n, velocity)
     push = kelvin_voigt(wheel.stiffness, wheel.damping, wheel.free_length, height, height_rate)
     turning = cross(angular_velocity, n)
-    slip = tuple(velocity[i] - dot(n, velocity) * n[i] - height * turning[i] for i in range(3))
+    slip = tuple(velocity[i] - height_rate * n[i] - height * turning[i] for i in range(3))
     directions = grip_directions(wheel, rolling_axis, left.longitudinal)
     assert wheel.rolling is not None
     assert isinstance(wheel.friction, LuGre)

@@ -394,9 +394,21 @@ class Machine:
 
     @property
     def actuated_joints(self) -> tuple[Joint, ...]:
-        """The movable joints that something drives: all but those of class `free` and `flexible`."""
-        idle = {entry.joint for entry in self.joint_classes if entry.kind != 'actuated'}
+        """The movable joints that something drives: all but the idle ones."""
+        idle = self.idle_joints
         return tuple(joint for joint in self.movable_joints if joint.name not in idle)
+
+    @property
+    def idle_joints(self) -> dict[str, str]:
+        """What the joints that take no command are, by name: their class, or `moved as prescribed`."""
+        idle: dict[str, str] = {entry.joint: entry.kind for entry in self.joint_classes if entry.kind != 'actuated'}
+        return idle | {entry.joint: 'moved as prescribed' for entry in self.constraints if entry.kind == 'prescribed'}
+
+    @property
+    def needs_constraints(self) -> bool:
+        """True where constraints, loads or held joints take more than the dynamics of a tree."""
+        held = any(entry.kind in ('locked', 'pseudo') for entry in self.joint_classes)
+        return bool(self.constraints or self.loads or held)
 
     @property
     def total_mass(self) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
+
+from dyn_nodes.model.constraint import ConstraintKind, JointKind, LoadMotion, ProfileKind
 
 Kind = Literal[
     'number', 'numbers', 'vector', 'pair', 'text', 'choice', 'flag', 'table', 'partial', 'named', 'positions', 'names'
@@ -198,7 +200,7 @@ PROFILE = (
         'kind',
         'choice',
         'form of the motion over the time; see below',
-        choices=('sine', 'polynomial', 'points', 'bump'),
+        choices=get_args(ProfileKind),
     ),
     _number('offset', '', 'any', 'mean; kind sine', 0.0),
     _number('amplitude', '', 'any', 'kind sine', 0.0),
@@ -216,20 +218,7 @@ CONSTRAINT = (
         'kind',
         'choice',
         'what is held; see below',
-        choices=(
-            'frame',
-            'point',
-            'hinge',
-            'slider',
-            'planar',
-            'line',
-            'plane',
-            'distance',
-            'lock',
-            'coupling',
-            'prescribed',
-            'wheel',
-        ),
+        choices=get_args(ConstraintKind),
     ),
     Key('first', 'table', 'end that is held; of a wheel its centre', default=None, table=END),
     Key('second', 'table', 'end that holds it', default=None, table=END),
@@ -264,14 +253,16 @@ LOAD = (
     Key('inertia', 'table', 'about the centre of mass', table=INERTIA),
     Key('position', 'vector', 'at the start; rough where constraints hold the load', 'm', (0.0, 0.0, 0.0)),
     Key('rotation', 'vector', 'roll, pitch, yaw at the start', 'rad', (0.0, 0.0, 0.0)),
-    Key('motion', 'choice', '`free` in space, or `planar`: x, z and pitch', default='free', choices=('free', 'planar')),
+    Key(
+        'motion', 'choice', '`free` in space, or `planar`: x, z and pitch', default='free', choices=get_args(LoadMotion)
+    ),
 )
 JOINT_CLASS = (
     Key(
         'class',
         'choice',
         'what moves the joint; joints not named are actuated',
-        choices=('actuated', 'free', 'flexible', 'locked', 'pseudo'),
+        choices=get_args(JointKind),
     ),
     _number('stiffness', 'N m/rad or N/m', 'non-negative', 'class flexible', 0.0),
     _number('damping', 'N m s/rad or N s/m', 'non-negative', 'class flexible', 0.0),

@@ -68,10 +68,7 @@ class DynamicsNode(OverridableNode):
         self._target: tuple[np.ndarray, np.ndarray] | None = None
         self._holding = False
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
-        self._passive: dict[str, str] = {
-            entry.joint: entry.kind for entry in self.machine.joint_classes if entry.kind != 'actuated'
-        }
-        self._passive |= {e.joint: 'moved as prescribed' for e in self.machine.constraints if e.kind == 'prescribed'}
+        self._passive = self.machine.idle_joints
         self._create_topics()
         self._create_services()
         self.pacer = Lockstep(self) if self.lockstep else RealTime(self)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.rigid_body import RigidBodyModel
+from dyn_nodes.simulation.servo import free_push
 
 Array = NDArray[np.float64]
 
@@ -74,9 +75,7 @@ class ArmServo:
         self._a[self._places] = reference.acceleration
         M = self.model.mass_matrix(self._q, self._parameters)
         forward = self.model.inverse_dynamics(self._q, self._v, self._a, self._parameters)[self._places]
-        own = np.ix_(self._places, self._places)
         wn = self.bandwidth
         wanted = wn**2 * (reference.position - positions[self._own])
         wanted += 2.0 * self.damping_ratio * wn * (reference.velocity - velocities[self._own])
-        push = np.linalg.solve(np.linalg.inv(M)[own], wanted)
-        return np.clip(forward + push, -self._limits, self._limits)
+        return np.clip(forward + free_push(M, self._places, wanted), -self._limits, self._limits)

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
-from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.forces.joint_spring import JointSpring, joint_springs
 from dyn_nodes.forces.joint_stop import JointStop
 from dyn_nodes.forces.terrain import ground_at
 from dyn_nodes.hydraulics import CylinderTerms, MotorTerms, spool_rate
@@ -239,17 +239,7 @@ class Assembly:
     @cached_property
     def springs(self) -> dict[str, JointSpring]:
         """Springs of the flexible joints, by joint."""
-        start = self.machine.initial.joint_positions
-        return {
-            entry.joint: JointSpring(
-                entry.joint,
-                entry.stiffness,
-                entry.damping,
-                start.get(entry.joint, 0.0) if entry.rest is None else entry.rest,
-            )
-            for entry in self.machine.joint_classes
-            if entry.kind == 'flexible'
-        }
+        return joint_springs(self.machine)
 
     def _spring_effort(self, name: str) -> Expression:
         spring = self.springs.get(name)

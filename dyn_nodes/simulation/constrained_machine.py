@@ -30,7 +30,7 @@ from dyn_nodes.constraints import (
     projected_velocity,
 )
 from dyn_nodes.constraints.rows import Constraint
-from dyn_nodes.forces.joint_spring import JointSpring
+from dyn_nodes.forces.joint_spring import joint_springs, rest_position
 from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
@@ -84,25 +84,17 @@ def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = N
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
     tree = build_tree(machine)
-    classes = {entry.joint: entry for entry in machine.joint_classes}
-    start = machine.initial.joint_positions
-    held = {name: entry for name, entry in classes.items() if entry.kind in ('locked', 'pseudo')}
     constraints = [_constraint(entry, tree) for entry in machine.constraints]
     constraints += [
-        Lock(name, name, start.get(name, 0.0) if entry.rest is None else entry.rest) for name, entry in held.items()
-    ]
-    springs = [
-        JointSpring(name, entry.stiffness, entry.damping, start.get(name, 0.0) if entry.rest is None else entry.rest)
-        for name, entry in classes.items()
-        if entry.kind == 'flexible'
+        Lock(entry.joint, entry.joint, rest_position(machine, entry))
+        for entry in machine.joint_classes
+        if entry.kind in ('locked', 'pseudo')
     ]
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
     stops = [StopElement(stop) for stop in joint_stops(machine)]
-    blocks = ConstraintBlocks(tree, constraints, [*springs, *stops], gravity, payload)
-    idle = {name for name, entry in classes.items() if entry.kind != 'actuated'}
-    idle |= {entry.joint for entry in machine.constraints if entry.kind == 'prescribed'}
-    actuated = tuple(joint.name for joint in machine.movable_joints if joint.name not in idle)
+    blocks = ConstraintBlocks(tree, constraints, [*joint_springs(machine).values(), *stops], gravity, payload)
+    actuated = tuple(joint.name for joint in machine.actuated_joints)
     q = _assembled(machine, blocks, list(joints or ()))
     try:
         v = projected_velocity(blocks, q, np.zeros(tree.nv))

@@ -13,8 +13,7 @@ def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
     Raises:
         ValueError: no such contact model.
     """
-    held = any(entry.kind in ('locked', 'pseudo') for entry in machine.joint_classes)
-    if machine.constraints or machine.loads or held:
+    if machine.needs_constraints:
         from dyn_nodes.simulation.constrained_plant import ConstrainedPlant  # much to import for the few that need it
 
         return ConstrainedPlant

@@ -11,6 +11,14 @@ from dyn_nodes.simulation.rigid_body import RigidBodyModel
 Array = NDArray[np.float64]
 
 
+def free_push(M: Array, places: NDArray[np.intp], wanted: Array) -> Array:
+    """Return the efforts (n,) that give joints at `places` wanted accelerations (n,) while all else gives way freely.
+
+    The inertia they feel then is (S M^-1 S^T)^-1, of the mass matrix M (nv, nv).
+    """
+    return np.asarray(np.linalg.solve(np.linalg.inv(M)[np.ix_(places, places)], wanted))
+
+
 class JointServo:
     """Efforts that move joints to a reference with a chosen bandwidth and damping ratio.
 
@@ -53,9 +61,9 @@ class JointServo:
         self._parameters[:3], self._parameters[3] = gravity, payload
         joints = slice(self.model.nv - n, self.model.nv)
         bias = self.model.inverse_dynamics(q, v, np.zeros(self.model.nv), self._parameters)[joints]
-        inverse = np.linalg.inv(self.model.mass_matrix(q, self._parameters))[np.ix_(self._places, self._places)]
         error, rate_error = target - q[len(q) - n :], target_velocity - v[joints]
         wanted = wn**2 * error + 2 * self.damping_ratio * wn * rate_error
         efforts = np.zeros(n)
-        efforts[self._driven] = bias[self._driven] + np.linalg.solve(inverse, wanted[self._driven])
+        push = free_push(self.model.mass_matrix(q, self._parameters), self._places, wanted[self._driven])
+        efforts[self._driven] = bias[self._driven] + push
         return efforts

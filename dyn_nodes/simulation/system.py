@@ -90,8 +90,7 @@ class System:
         base: BaseForm = 'quaternion',
         audit: bool = False,
     ) -> None:
-        held = [entry.joint for entry in machine.joint_classes if entry.kind in ('locked', 'pseudo')]
-        if machine.constraints or machine.loads or held:
+        if machine.needs_constraints:
             raise ValueError(
                 f'{machine.name}: expected a machine without constraints, loads and locked joints; '
                 'dyn_nodes.simulation.constrained_machine runs one with them'

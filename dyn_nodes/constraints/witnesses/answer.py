@@ -72,6 +72,11 @@ def rigid_parts(system: ConstraintBlocks) -> list[RigidPart]:
     return parts
 
 
+def rate_of(expression: Expression, system: ConstraintBlocks, a: Expression) -> Expression:
+    """Return the derivative by time of an expression of q and v where accelerations are a (nv,)."""
+    return ca.jtimes(expression, ca.vertcat(system.q, system.v), ca.vertcat(system.v, a))
+
+
 def partition_at(J: Array, M: Array) -> Partition:
     """Return a well-conditioned choice of independent rates."""
     return choose_independent(J, M)

@@ -18,6 +18,7 @@ from dyn_nodes.constraints.witnesses.answer import (
     Witness,
     complement_of,
     partition_at,
+    rate_of,
     refuse_moving_constraints,
     refuse_quasi_velocities,
     rigid_parts,
@@ -37,8 +38,7 @@ class AccelerationEnergy:
         self._known: dict[int, ca.Function] = {}
 
     def _by_time(self, expression: Expression) -> Expression:
-        q, v = self.system.q, self.system.v
-        return ca.jtimes(expression, ca.vertcat(q, v), ca.vertcat(v, self.a))
+        return rate_of(expression, self.system, self.a)
 
     @cached_property
     def energy(self) -> Expression:

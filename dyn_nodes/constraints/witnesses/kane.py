@@ -18,6 +18,7 @@ from dyn_nodes.constraints.witnesses.answer import (
     Witness,
     complement_of,
     partition_at,
+    rate_of,
     refuse_moving_constraints,
     refuse_quasi_velocities,
     rigid_parts,
@@ -48,8 +49,7 @@ class PartialVelocities:
         return ca.densify(ca.jacobian(stacked, self.system.v))
 
     def _rate(self, expression: Expression) -> Expression:
-        q, v = self.system.q, self.system.v
-        return ca.jtimes(expression, ca.vertcat(q, v), ca.vertcat(v, self.a))
+        return rate_of(expression, self.system, self.a)
 
     @cached_property
     def wrenches(self) -> Expression:
