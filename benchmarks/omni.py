@@ -23,6 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.pinocchio_contacts import constrained_call, point_contact
 from benchmarks.timing import best_of
 from dyn_nodes.constraints.wheeled_vehicles import omni_vehicle
 from dyn_nodes.control.platform_path import LinesAndCurve
@@ -122,7 +123,7 @@ def pinocchio_call(vehicle: OmniVehicle, torque: np.ndarray, proximal: tuple[flo
     base = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'platform')
     own = vehicle.yaw_inertia * np.eye(3)
     model.appendBodyToJoint(base, pin.Inertia(vehicle.mass, np.zeros(3), own), pin.SE3.Identity())
-    contacts, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    contacts = pin.StdVec_RigidConstraintModel()
     for k, wheel in enumerate(vehicle.wheels):
         hub_axis, roller_axis = (np.array([np.cos(g), np.sin(g), 0.0]) for g in (wheel.hub, wheel.hub + wheel.roller))
         centre = wheel.distance * np.array([np.cos(wheel.direction), np.sin(wheel.direction), 0.0])
@@ -134,26 +135,9 @@ def pinocchio_call(vehicle: OmniVehicle, torque: np.ndarray, proximal: tuple[flo
         roller = model.addJoint(hub, pin.JointModelRevoluteUnaligned(roller_axis), foot, f'roller {k}')
         light = pin.Inertia(0.0, np.zeros(3), ROLLER_INERTIA * np.eye(3))
         model.appendBodyToJoint(roller, light, pin.SE3.Identity())
-        contacts.append(
-            pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_3D,
-                model,
-                roller,
-                pin.SE3(np.eye(3), np.array([0.0, 0.0, -wheel.roller_radius])),
-                0,
-                pin.SE3(np.eye(3), np.array([centre[0], centre[1], 0.0])),
-                pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
-            )
-        )
-    for contact in contacts:
-        data.append(contact.createData())
-    working = model.createData()
-    pin.initConstraintDynamics(model, working, contacts, data)
-    q, v, tau = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
-    q[2] = vehicle.wheels[0].radius
-    tau[6::2] = torque
-    settings = pin.ProximalSettings(*proximal)
-    return lambda: pin.constraintDynamics(model, working, q, v, tau, contacts, data, settings)
+        touching = (centre[0], centre[1], 0.0)
+        contacts.append(point_contact(model, roller, (0.0, 0.0, -wheel.roller_radius), touching))
+    return constrained_call(model, contacts, vehicle.wheels[0].radius, np.s_[6::2], torque, proximal)
 
 
 def dynamics(name: str, rounds: int) -> dict[str, float]:

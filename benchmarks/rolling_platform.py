@@ -21,6 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.pinocchio_contacts import constrained_call, point_contact
 from benchmarks.timing import best_of
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.minimal import MinimalSystem
@@ -44,31 +45,13 @@ def pinocchio_call() -> Callable[[], Any]:
         return int(index)
 
     base = add(0, pin.JointModelFreeFlyer(), [0.0, 0.0, 0.0], 80.0, [0.0, 0.0, 0.0], [4.0, 2.5, 6.0])
-    contacts, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    contacts = pin.StdVec_RigidConstraintModel()
     for side, end in CORNERS.values():
         place, com = [0.25 * side, 0.35 * end, -0.1], [0.04 * side, 0.0, 0.0]
         steer = add(base, pin.JointModelRZ(), place, 2.0, com, [0.01, 0.01, 0.005])
         wheel = add(steer, pin.JointModelRX(), [0.08 * side, 0.0, 0.0], 4.0, [0.0] * 3, [0.045, 0.025, 0.025])
-        contacts.append(
-            pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_3D,
-                model,
-                wheel,
-                pin.SE3(np.eye(3), np.array([0.0, 0.0, -0.15])),
-                0,
-                pin.SE3(np.eye(3), np.array([0.33 * side, 0.35 * end, 0.0])),
-                pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
-            )
-        )
-    for contact in contacts:
-        data.append(contact.createData())
-    own = model.createData()
-    pin.initConstraintDynamics(model, own, contacts, data)
-    q, v, tau = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
-    q[2] = 0.25
-    tau[7::2] = -TORQUE
-    settings = pin.ProximalSettings(*PROXIMAL)
-    return lambda: pin.constraintDynamics(model, own, q, v, tau, contacts, data, settings)
+        contacts.append(point_contact(model, wheel, (0.0, 0.0, -0.15), (0.33 * side, 0.35 * end, 0.0)))
+    return constrained_call(model, contacts, 0.25, np.s_[7::2], -TORQUE, PROXIMAL)
 
 
 def mujoco_model() -> Any:
