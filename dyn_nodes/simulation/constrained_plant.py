@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -176,13 +177,10 @@ class ConstrainedPlant(Plant):
         self.outputs()
         super().warm_up()
 
-    def reset(self) -> None:
-        """Start again from the assembled initial position with the present parameters."""
-        system: ConstrainedPlantSystem = self.system
-        self.actuated = tuple(system.system.actuated)
-        self._driven = np.array([self.joints.index(name) for name in self.actuated], dtype=np.intp)
-        self._places = np.array([system.blocks.tree.velocity_index(name) for name in self.actuated], dtype=np.intp)
-        super().reset()
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Places of the driven joints among the velocities of the tree."""
+        return np.array([self.system.blocks.tree.velocity_index(name) for name in self.actuated], dtype=np.intp)
 
     def _efforts_at_rest(self) -> Array:
         return np.zeros(len(self.joints))  # those that hold it are set once the stepper is there
