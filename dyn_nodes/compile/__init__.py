@@ -6,7 +6,15 @@ cached on disk by content.
 """
 
 from dyn_nodes.compile.cache import cache_directory, source_digest
-from dyn_nodes.compile.module import CompiledModule, build_module, compile_functions
+from dyn_nodes.compile.module import CompiledModule, build_module, compile_functions, identifier
 from dyn_nodes.compile.tape import Tape
 
-__all__ = ['CompiledModule', 'Tape', 'build_module', 'cache_directory', 'compile_functions', 'source_digest']
+__all__ = [
+    'CompiledModule',
+    'Tape',
+    'build_module',
+    'cache_directory',
+    'compile_functions',
+    'identifier',
+    'source_digest',
+]

@@ -54,7 +54,7 @@ def digest(parts: Iterable[str]) -> str:
     state = hashlib.sha256()
     for part in parts:
         state.update(len(part).to_bytes(8, 'little'))
-        state.update(part.encode())
+        state.update(part.encode('utf-8', 'surrogatepass'))
     return state.hexdigest()
 
 

@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.compile import CompiledModule
+from dyn_nodes.compile import CompiledModule, identifier
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers, hybrid_drivers
@@ -387,7 +387,7 @@ def dispatchers(modes: Sequence[str]) -> list[Any]:
     def choose(kind: str, arguments: str) -> str:
         lines = [f'\n\n@njit(cache=True)\ndef {kind}_of(mode, {arguments}):']
         pointers = ', '.join(f'data_pointer({name})' for name in arguments.split(', '))
-        for k, mode in enumerate(modes):
+        for k, mode in enumerate(map(identifier, modes)):
             lines.append(f'    {"if" if k == 0 else "elif"} mode == {k}:\n        {kind}_{mode}_at({pointers})')
         return '\n'.join(lines) + '\n'
 

@@ -240,4 +240,41 @@ def test_processes_that_build_the_same_at_once_all_work(place):
     for rival in rivals:
         _, errors = rival.communicate(timeout=60)
         assert rival.returncode == 0, errors
-    assert [path.name.split('-')[0] for path in place.iterdir()] == ['rivals']  # nothing half-made is left
+    assert [path.name.split('-')[0] for path in place.iterdir()] == ['module']  # nothing half-made is left
+
+
+ATTACKS = (
+    """x\"\"\"+str(__import__("pathlib").Path("MARK").touch())+\"\"\"\'\'\'""",
+    'x\\',
+    'two\nlines\nimport pathlib; pathlib.Path("MARK").touch()',
+    '../../../outside',
+    '{name}{0}%s',
+    'x' * 5000,
+    'nul\x00 and \ud800',
+    '',
+)
+
+
+@pytest.mark.parametrize('attack', ATTACKS, ids=range(len(ATTACKS)))
+def test_no_name_reaches_generated_text_or_a_path(place, monkeypatch, tmp_path, attack):
+    monkeypatch.chdir(tmp_path)
+    built = build_module(attack, [attack], Maker(), ())
+    forget(built)
+    built = build_module(attack, [attack], Maker(), ())
+    output = np.empty(2)
+    built.scaled(np.array([1.0, -3.0]), output)
+    np.testing.assert_array_equal(output, [2, -6])
+    plain = build(Maker())
+    assert (built.directory / 'module.py').read_text() == (plain.directory / 'module.py').read_text()
+    assert built.directory.parent == place
+    assert built.directory.name.removeprefix('module-').isalnum()
+    assert built.meta['name'] == attack
+    assert {path.name for path in tmp_path.iterdir()} == {'cache'}
+
+
+@pytest.mark.parametrize('name', ['', 'a b', 'a\n', 'class', 'f():pass#', '../f', 'é'])
+def test_the_name_of_a_kernel_is_an_identifier(place, name):
+    x = ca.SX.sym('x')
+    with pytest.raises(ValueError, match='name of a kernel: expected a Python identifier'):
+        build_module('kernel_names', [name], lambda: ({name: ca.Function('f', [x], [x])}, {}), ())
+    assert not list(place.glob('m*'))
