@@ -12,9 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from dyn_nodes.commands import tables
 from dyn_nodes.model import LoadReport, load_machine_report
 
-NARROWEST = 120  # columns of a table that goes into a file or a pipe
 UNITS = {'1': '', 'N m': 'N m', 'm': 'm', 'J': 'J'}
 
 
@@ -87,9 +87,7 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
 
     assert report.machine is not None
     facts = machine_summary(report.machine)
-    console = Console(highlight=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, emoji=False, width=max(console.width, NARROWEST))
+    console = tables.console()
     _print_overview(console, facts)
     console.print(_joint_table(facts))
     console.print(_link_table(facts))
@@ -101,7 +99,7 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
     _print_constraints(console, facts['constraints'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
-        console.print(f'warning: {warning}', style='yellow', markup=False, soft_wrap=True)
+        console.print(f'warning: {warning}', style='yellow', soft_wrap=True)
     console.print('no problems', style='green')
 
 

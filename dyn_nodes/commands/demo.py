@@ -107,7 +107,8 @@ def _tell_cockpit(console: Console, cockpit: DemoCockpit | None) -> None:
 
 
 def _tell_failure(console: Console, outcome: DemoRun) -> None:
-    console.print(f'[bold red]failed:[/bold red] {outcome.failure}', soft_wrap=True)
+    console.print('failed:', style='bold red', end=' ')
+    console.print(outcome.failure, markup=False, soft_wrap=True)
     for line in outcome.last_lines:
         console.print(f'  {line}', style='dim', markup=False, soft_wrap=True)
     console.print(f'all logs: {outcome.logs}', markup=False, soft_wrap=True)

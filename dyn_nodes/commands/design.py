@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.multibody.isotropic_design import Design
@@ -152,15 +152,12 @@ def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
 
 
 def _print(designs: list[Design], count: int) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from dyn_nodes.multibody.isotropic_design import freedom
     from dyn_nodes.studies.isotropic_output import table_rows
 
-    console = Console(highlight=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, emoji=False, width=max(console.width, 110))
+    console = tables.console(110)
     for design in designs:
         layout = design.layout
         title = f'{design.family}: {design.note}'

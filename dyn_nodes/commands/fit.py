@@ -8,7 +8,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.model.machine import Actuator, Machine
@@ -115,12 +115,9 @@ def _as_json(fit: ActuatorFit) -> dict[str, Any]:
 
 
 def _print(fits: list[ActuatorFit]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, emoji=False, width=max(console.width, 120))
+    console = tables.console()
     for fit in fits:
         noise = ', '.join(f'{value / 1e6:.3f}' for value in fit.noise)
         title = f'{fit.actuator}: {fit.seconds:.1f} s; noise of the pressures {noise} MPa'
@@ -138,7 +135,7 @@ def _print(fits: list[ActuatorFit]) -> None:
             table.add_row(name, shown, f'{estimate.error:.2g} ({share:.1f} %)', f'{estimate.before:.4g}', change)
         console.print(table)
         for warning in fit.warnings:
-            console.print(f'warning: {warning}', style='yellow', markup=False)
+            console.print(f'warning: {warning}', style='yellow')
     if fits:
         console.print('for the machine YAML:', style='bold')
         print(yaml_lines(fits))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.load_chart import LoadChart
@@ -124,14 +124,11 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _print(chart: LoadChart) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from dyn_nodes.studies.load_chart_output import SIDES, assumptions, slope_text, table_rows
 
-    console = Console(highlight=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, emoji=False, width=max(console.width, 120))
+    console = tables.console()
     for k in range(len(chart.settings.slopes)):
         title = f'{chart.machine}: safe payload, kg, {slope_text(chart, k)}'
         table = Table(title=title, title_justify='left', title_style='bold')
@@ -141,4 +138,4 @@ def _print(chart: LoadChart) -> None:
             table.add_row(*row)
         console.print(table)
     for line in assumptions(chart):
-        console.print(line, style='dim', markup=False)
+        console.print(line, style='dim')

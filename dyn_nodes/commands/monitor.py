@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.measured_run import MeasuredRun
@@ -178,10 +178,7 @@ def _print_errors(records: list[dict[str, Any]], cases: list[tuple[str, float]])
 
 
 def _console() -> Any:
-    from rich.console import Console
-
-    console = Console(highlight=False, emoji=False)
-    return console if console.is_terminal else Console(highlight=False, emoji=False, width=max(console.width, 120))
+    return tables.console()
 
 
 def _table(*headings: str) -> Any:

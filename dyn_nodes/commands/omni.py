@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.control.platform_path import Path as PlannedPath
@@ -171,14 +171,11 @@ def _torques(file: str, machine: OmniMachine) -> Callable[[float], Any]:
 
 
 def _print(result: OmniRun) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from dyn_nodes.studies.omni_output import headings, remarks, table_rows
 
-    console = Console(highlight=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, emoji=False, width=max(console.width, 140))
+    console = tables.console(140)
     table = Table(title=f'{result.machine.name} along {result.path}', title_justify='left', title_style='bold')
     for number, heading in enumerate(headings(result)):
         table.add_column(heading, justify='left' if number < 2 else 'right')
@@ -186,7 +183,7 @@ def _print(result: OmniRun) -> None:
         table.add_row(*row)
     console.print(table)
     for line in remarks(result):
-        console.print(line, style='dim', markup=False)
+        console.print(line, style='dim')
 
 
 def _write(result: OmniRun, args: argparse.Namespace) -> None:

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
     bag = Path(args.bag)
     directory = args.out or bag.with_name(f'{bag.name.rstrip("/")}_report')
-    console = Console(highlight=False, emoji=False, stderr=args.json)
+    console = Console(highlight=False, emoji=False, markup=False, stderr=args.json)
     if args.config is not None and not args.config.is_file():
         raise CommandError(f'--config: no such file: {args.config}')
     try:

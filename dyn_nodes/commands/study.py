@@ -7,7 +7,7 @@ import json
 import time
 from pathlib import Path
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 DEFAULT_OUT = 'study_results'
 FRAME = 1 / 30  # s
@@ -142,16 +142,14 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _print_result(result: object) -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from dyn_nodes.studies.framework import StudyResult
     from dyn_nodes.studies.page import shown
 
     assert isinstance(result, StudyResult)
-    console = Console(highlight=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, emoji=False, width=max(console.width, 140))
+    console = tables.console(140)
     table = Table(
         title=f'{result.study.name}: {result.study.title} ({result.seconds:.1f} s)',
         title_justify='left',
@@ -160,9 +158,9 @@ def _print_result(result: object) -> None:
     for heading in ('claim', 'source', 'expected', 'value', 'tolerance', ''):
         table.add_column(heading)
     for claim in result.claims:
-        verdict = '[green]holds[/green]' if claim.passed else '[red]fails[/red]'
+        verdict = Text('holds', style='green') if claim.passed else Text('fails', style='red')
         cells = (claim.claim, claim.source, *(shown(v) for v in (claim.expected, claim.value, claim.tolerance)))
-        table.add_row(*(cell.replace('[', r'\[') for cell in cells), verdict)
+        table.add_row(*cells, verdict)
     console.print(table)
     for note in result.notes:
-        console.print(note, style='dim', markup=False)
+        console.print(note, style='dim')

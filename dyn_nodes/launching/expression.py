@@ -16,6 +16,7 @@ from typing import Any
 MAXIMUM_LENGTH = 1000
 MAXIMUM_EXPONENT = 64
 MAXIMUM_INTEGER_BITS = 4096
+MAXIMUM_DIGITS = 400
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -48,8 +49,18 @@ _MATH_FUNCTIONS = (
 )
 _MATH: dict[str, Callable[..., Any]] = {name: getattr(math, name) for name in _MATH_FUNCTIONS}
 _CONSTANTS: dict[str, float] = {name: getattr(math, name) for name in ('pi', 'e', 'tau', 'inf', 'nan')}
+
+
+def _round(value: Any, digits: int | None = None) -> Any:
+    """Round as Python does. Python's own `round(1, -1000000000)` computes 10 to that power first."""
+    if digits is not None and not -MAXIMUM_DIGITS <= digits <= MAXIMUM_DIGITS:
+        raise ExpressionError(f'round to at most {MAXIMUM_DIGITS} digits is allowed')
+    return round(value, digits)
+
+
 _BUILTINS: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (abs, bool, float, int, len, max, min, round, str, sum)
+    **{function.__name__: function for function in (abs, bool, float, int, len, max, min, str, sum)},
+    'round': _round,
 }
 _STRING_METHODS = frozenset({'lower', 'upper', 'strip', 'startswith', 'endswith'})
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 LONGEST_SHOWN = 60
+PRINTABLE = 'printable characters'
+"""Expected of names: no line breaks, no control or direction marks."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,11 @@ class Report:
 
     def add(self, line: int | None, where: str, expected: str, found: object) -> None:
         """Record a fault."""
-        self.problems.append(Problem(self.file, line or 0, where, expected, _one_line(found)))
+        self.problems.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(found)))
 
     def warn(self, line: int | None, where: str, expected: str, found: object) -> None:
         """Record something suspicious that is legal."""
-        self.warnings.append(Problem(self.file, line or 0, where, expected, _one_line(found)))
+        self.warnings.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(found)))
 
     def for_file(self, file: str) -> Report:
         """Return a report of another file that shares this one's lists."""
@@ -93,6 +95,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f'{shorten(word)!r} (known: {listed or "none"})'
 
 
+def is_printable(name: str) -> bool:
+    """Tell whether a name can stand in a message, a comment of a file and a picture."""
+    return name.isprintable()
+
+
 def shorten(text: str) -> str:
     """Return the text, cut where it is too long for a message."""
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + '...'
@@ -104,7 +111,7 @@ def number(value: float) -> str:
 
 
 def _one_line(found: object) -> str:
-    return ' '.join(str(found).split())
+    return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in ' '.join(str(found).split()))
 
 
 def _in_order(entries: list[Problem]) -> tuple[Problem, ...]:

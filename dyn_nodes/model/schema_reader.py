@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
-from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.problems import PRINTABLE, Report, did_you_mean, is_printable
 from dyn_nodes.model.schema import REQUIRED, Key
 from dyn_nodes.model.yaml_source import Entry
 
@@ -142,6 +142,9 @@ class SchemaReader:
             return None
         if entry.kind not in ('text', 'quoted') or not entry.text.strip():
             self.report.add(entry.line, entry.path, 'a text', entry.describe())
+            return None
+        if not is_printable(entry.text):
+            self.report.add(entry.line, entry.path, PRINTABLE, ascii(entry.text))
             return None
         if key.kind == 'choice' and entry.text not in key.choices:
             expected = f'one of {", ".join(key.choices)}'

@@ -12,7 +12,7 @@ from lxml.etree import _Element as Element
 
 from dyn_nodes.model.inertia_checks import check_inertia
 from dyn_nodes.model.limits import LARGEST_MASS, LARGEST_OFFSET, MANY_TURNS, NO_LIMIT, angle_remark, length_remark
-from dyn_nodes.model.problems import Report, did_you_mean, shorten
+from dyn_nodes.model.problems import PRINTABLE, Report, did_you_mean, is_printable, shorten
 
 SUPPORTED = ('revolute', 'continuous', 'prismatic', 'fixed')
 UNSUPPORTED = {
@@ -56,6 +56,8 @@ def check_elements(root: Element, report: Report) -> Outline:
     outline.name = (root.get('name') or '').strip()
     if not outline.name:
         report.add(root.sourceline, 'robot', 'a name', 'none')
+    elif not is_printable(outline.name):
+        report.add(root.sourceline, 'robot, name', PRINTABLE, ascii(outline.name))
     outline.fixed_to_another = {
         child.get('link') or ''
         for joint in root.findall('joint')
@@ -358,6 +360,9 @@ def _name_of(element: Element, kind: str, lines: dict[str, int], outline: Outlin
     outline.torn |= not name or name in lines
     if not name:
         report.add(element.sourceline, kind, 'a name', 'none')
+    elif not is_printable(name):
+        report.add(element.sourceline, f'{kind}, name', PRINTABLE, ascii(name))
+        outline.torn = True
     elif name in lines:
         expected = f'a name of its own (line {lines[name]} has it)'
         report.add(element.sourceline, f'{kind} {name}', expected, 'a duplicate')

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from dyn_nodes.model.problems import Report, shorten
+from dyn_nodes.model.problems import PRINTABLE, Report, is_printable, shorten
 from dyn_nodes.model.xml_source import read_text
 
 LARGEST_YAML = 1_000_000  # bytes
@@ -16,6 +16,7 @@ DEEPEST = 20
 _PREFIX = 'tag:yaml.org,2002:'
 _KNOWN_TAGS = {_PREFIX + word for word in ('null', 'bool', 'int', 'float', 'str', 'timestamp', 'seq', 'map', 'value')}
 _MERGE = _PREFIX + 'merge'
+_LAYOUT = str.maketrans('\n\t', '  ')
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,10 @@ class _Converter:
             ]
             return Entry('list', items, line, path)
         kind = _scalar_kind(node) if isinstance(node, yaml.ScalarNode) else 'text'
-        return Entry(kind, str(node.value), line, path)
+        text = str(node.value)
+        if not is_printable(text.translate(_LAYOUT)):
+            self.report.add(line, path or 'document', PRINTABLE, ascii(text))
+        return Entry(kind, text, line, path)
 
     def _map(self, node: yaml.MappingNode, path: str, depth: int) -> dict[str, Entry]:
         entries: dict[str, Entry] = {}
@@ -131,6 +135,9 @@ class _Converter:
                 continue
             key = str(key_node.value)
             where = f'{path}.{key}' if path else key
+            if not is_printable(key):
+                self.report.add(line, path or 'document', f'a key of {PRINTABLE}', ascii(key))
+                continue
             if key in entries:
                 expected = f'a key of its own (line {entries[key].line} has it)'
                 self.report.add(line, where, expected, 'a duplicate')

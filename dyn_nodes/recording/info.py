@@ -128,7 +128,7 @@ def _merge(summary: BagSummary, part: BagSummary) -> None:
 
 def _read_sqlite(path: Path) -> BagSummary:
     unfinished = path.with_name(path.name + '-journal').exists()
-    database = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
+    database = sqlite3.connect(f'{path.resolve().as_uri()}?mode=ro', uri=True)
     try:
         rows = database.execute(
             'SELECT name, type, serialization_format, (SELECT count(*) FROM messages WHERE topic_id = topics.id) '

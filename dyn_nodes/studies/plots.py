@@ -52,6 +52,7 @@ _STYLE: Any = {
     'ytick.color': '#444444',
     'svg.fonttype': 'path',
     'svg.hashsalt': 'dyn_nodes',
+    'text.parse_math': False,  # a `$` in the name of a wheel is a letter
 }
 
 

@@ -1,0 +1,17 @@
+"""Tables on the terminal. Names come from files: a `[` in one is a letter, no markup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+NARROWEST = 120  # columns of a table that goes into a file or a pipe
+
+
+def console(narrowest: int = NARROWEST, **options: Any) -> Any:
+    """Return a rich Console without markup; it is at least `narrowest` columns wide where it is no terminal."""
+    from rich.console import Console
+
+    made = Console(highlight=False, emoji=False, markup=False, **options)
+    if made.is_terminal:
+        return made
+    return Console(highlight=False, emoji=False, markup=False, width=max(made.width, narrowest), **options)
