@@ -62,6 +62,7 @@ class DiagnosticsPublisher:
         self.publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._levels: dict[str, int] = {}
         self._last: float | None = None
+        self._count_dropped: Callable[[], Mapping[str, int]] = getattr(node, 'count_dropped', dict)
 
     def update(self, time: float, stamp: float | None = None) -> None:
         """Publish if due.
@@ -71,6 +72,11 @@ class DiagnosticsPublisher:
             stamp: of the message, s; `time` where not given.
         """
         health = {what: source() for what, source in self.sources.items()}
+        dropped = self._count_dropped()
+        if dropped:
+            values = {what: str(count) for what, count in dropped.items()}
+            text = f'{sum(dropped.values())} messages could not be decoded or delivered'
+            health['messages'] = Health(WARN, text, values)
         levels = {what: item.level for what, item in health.items()}
         due = self._last is None or time < self._last or time - self._last >= self.period - 1e-9
         if not due and levels == self._levels:

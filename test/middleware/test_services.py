@@ -4,10 +4,13 @@ import threading
 
 import pytest
 
-from dyn_nodes.middleware.embedded.api import Node, SingleThreadedExecutor, service
+from dyn_nodes.middleware.embedded import dds
+from dyn_nodes.middleware.embedded import service as service_module
+from dyn_nodes.middleware.embedded.api import Node, SingleThreadedExecutor, message, service
 
 SetBool = service('std_srvs/srv/SetBool')
 Trigger = service('std_srvs/srv/Trigger')
+Bool = message('std_msgs/msg/Bool')
 
 
 def on_switch(request, response):
@@ -153,3 +156,39 @@ def test_listing_parameters_by_prefix_and_depth(context, node, spinner):
     assert names(prefixes=['a'], depth=1).names == ['a.d']
     assert names(depth=1).names == ['e', 'use_sim_time']
     assert names(prefixes=['a']).prefixes == ['a', 'a.b']
+
+
+def mute_client(node):
+    """A client whose requests arrive and which never reads: its reader is gone."""
+    client = node.create_client(Trigger, 'go')
+    assert client.wait_for_service(5.0)
+    node._clients.remove(client)
+    dds.delete_entity(client._condition)
+    dds.delete_entity(client._reader)
+    return client
+
+
+def test_a_client_that_cannot_receive_its_responses_does_not_hold_up_the_executor(node, spinner, monkeypatch):
+    monkeypatch.setattr(service_module, '_MATCH_TIMEOUT', 60.0)
+    handled, heard = [], []
+    node.create_service(Trigger, 'go', lambda request, response: handled.append(1) or response)
+    node.create_subscription(Bool, 'topic', heard.append, 10)
+    publisher = node.create_publisher(Bool, 'topic', 10)
+    client = mute_client(node)
+    for _ in range(5):
+        client.call_async(Trigger.Request())
+    spinner.until(lambda: len(handled) == 5)
+    publisher.publish(Bool(data=True))
+    spinner.until(lambda: bool(heard))
+
+
+def test_responses_that_cannot_be_delivered_are_dropped_counted_and_bounded(node, spinner, monkeypatch):
+    monkeypatch.setattr(service_module, '_MATCH_TIMEOUT', 0.05)
+    monkeypatch.setattr(service_module, '_MOST_WAITING', 3)
+    made = node.create_service(Trigger, 'go', lambda request, response: response)
+    client = mute_client(node)
+    for _ in range(8):
+        client.call_async(Trigger.Request())
+    spinner.until(lambda: made.dropped == 8)
+    assert node.count_dropped() == {'undelivered /go': 8}
+    assert not made.has_waiting

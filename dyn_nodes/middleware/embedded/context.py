@@ -25,7 +25,7 @@ from .signals import (
     shield,
     uninstall_signal_handlers,
 )
-from .types import codec, message
+from .types import codec, message, type_hash
 
 DISCOVERY_TOPIC = 'ros_discovery_info'
 DISCOVERY_TYPE = 'rmw_dds_common/msg/ParticipantEntitiesInfo'
@@ -81,7 +81,8 @@ class Context:
     def _open_discovery(self) -> None:
         profile = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         topic = self.topic(DISCOVERY_TOPIC, DISCOVERY_TYPE)
-        self._discovery = DataWriter(self.participant, topic, to_dds(profile, b'', writer=True))
+        user_data = f'typehash={type_hash(DISCOVERY_TYPE)};'.encode()  # as of every topic: ROS 2's tools look for it
+        self._discovery = DataWriter(self.participant, topic, to_dds(profile, user_data, writer=True))
         self._discovery_codec = codec(DISCOVERY_TYPE)
 
     def ok(self) -> bool:

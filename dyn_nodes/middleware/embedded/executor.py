@@ -14,6 +14,7 @@ from cyclonedds.core import DDSException, GuardCondition
 from . import dds
 from .context import Context, get_default_context
 from .exceptions import ExternalShutdownException, ShutdownException, TimeoutException
+from .service import MATCH_PERIOD, Service
 from .task import Future, Task, as_coroutine
 
 #: A wait is cut in slices of this many nanoseconds, because Python handles signals only between calls into C.
@@ -48,6 +49,7 @@ class SingleThreadedExecutor:
         self._watched: dict[int, Callable[[], Any]] = {}
         self._keys: dict[int, int] = {}
         self._timers: list[Any] = []
+        self._services: list[Service] = []
         self._next_key = _GUARD_KEY + 1
         self._stale = True
         self._is_waiting = False
@@ -203,6 +205,7 @@ class SingleThreadedExecutor:
         watched = self._watched
         self._ready.extend(watched[key] for key in keys if key in watched)
         self._ready.extend(tasks)
+        self._ready.extend(service.send_waiting for service in self._services if service.has_waiting)
 
     def _wait(self, nanoseconds: int) -> list[int]:
         """Block until something triggers; return the keys of what did, in order."""
@@ -224,7 +227,7 @@ class SingleThreadedExecutor:
             return [task.step for task in self._tasks if task.is_ready]
 
     def _time_to_wait(self, deadline: int | None) -> int:
-        wait = _SLICE
+        wait = int(MATCH_PERIOD * 1e9) if any(service.has_waiting for service in self._services) else _SLICE
         for timer in self._timers:
             if timer.clock.is_driven and not timer.is_ready():
                 continue  # the message that moves the clock wakes us
@@ -241,8 +244,10 @@ class SingleThreadedExecutor:
             self._stale = False
             wanted: dict[int, tuple[Any, Callable[[], Any]]] = {}
             self._timers = []
+            self._services = []
             for node in self._nodes:
                 self._timers += node.timers
+                self._services += node.services
                 for entity, action in node.waitables():
                     wanted[entity._ref] = entity, action
             if self._waitset is None and self._nodes:

@@ -21,7 +21,7 @@ from . import dds
 from .codec import DecodeError
 from .names import full_node_name, split_full_name
 from .qos import DurabilityPolicy, HistoryPolicy, QoSProfile, from_dds, to_dds
-from .types import codec
+from .types import codec, type_hash
 
 _ALIVE = SampleState.Any | ViewState.Any | InstanceState.Alive
 _GONE = SampleState.Any | ViewState.Any | InstanceState.NotAliveDisposed | InstanceState.NotAliveNoWriters
@@ -86,7 +86,8 @@ class Graph:
         self._known: dict[str, list[Any]] = {}
         profile = QoSProfile(history=HistoryPolicy.KEEP_ALL, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         topic = context.topic(DISCOVERY_TOPIC, DISCOVERY_TYPE)
-        self._discovery = DataReader(participant, topic, to_dds(profile, b'', writer=False))
+        user_data = f'typehash={type_hash(DISCOVERY_TYPE)};'.encode()
+        self._discovery = DataReader(participant, topic, to_dds(profile, user_data, writer=False))
         self._codec = codec(DISCOVERY_TYPE)
         self._nodes: dict[bytes, list[_NodeEntry]] = {}
 

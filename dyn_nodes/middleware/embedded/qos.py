@@ -162,13 +162,14 @@ def as_profile(qos: QoSProfile | int) -> QoSProfile:
     raise TypeError(f'Expected QoSProfile or int >= 0, but received {qos!r}')
 
 
-def to_dds(profile: QoSProfile, user_data: bytes, *, writer: bool) -> Qos:
+def to_dds(profile: QoSProfile, user_data: bytes, *, writer: bool, may_block: bool = True) -> Qos:
     """Return the DDS policies of an endpoint.
 
     Args:
         profile: the ROS profile.
         user_data: what goes into USER_DATA, such as the type hash.
         writer: for a writer (or else a reader).
+        may_block: a write waits for readers whose queues are full; else it fails at once.
     """
     if profile.history == HistoryPolicy.KEEP_ALL:
         history: Any = Policy.History.KeepAll
@@ -178,7 +179,7 @@ def to_dds(profile: QoSProfile, user_data: bytes, *, writer: bool) -> Qos:
         history,
         Policy.Reliability.BestEffort
         if profile.reliability == ReliabilityPolicy.BEST_EFFORT
-        else Policy.Reliability.Reliable(max_blocking_time=MAX_BLOCKING_TIME),
+        else Policy.Reliability.Reliable(max_blocking_time=MAX_BLOCKING_TIME if may_block else 0),
         # Only version 1 of the representation: that is what all ROS 2 releases speak.
         Policy.DataRepresentation(use_cdrv0_representation=True, use_xcdrv2_representation=False),
         Policy.Userdata(user_data),

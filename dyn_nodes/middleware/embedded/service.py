@@ -10,10 +10,11 @@ import inspect
 import itertools
 import struct
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from cyclonedds.core import ReadCondition
+from cyclonedds.core import DDSException, ReadCondition
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy
 from cyclonedds.sub import DataReader
@@ -27,8 +28,12 @@ from .task import Future
 from .types import codec, type_hash
 
 _HEADER = struct.Struct('<Qq')
-#: How long a server waits until the asking client can hear the response.
+#: How long a response waits, beside the executor's other work, until the asking client's reader is discovered.
 _MATCH_TIMEOUT = 1.0
+#: Responses of a service that may wait so; a client that never reads must not fill the memory.
+_MOST_WAITING = 200
+#: Between two looks at responses that wait, s.
+MATCH_PERIOD = 0.002
 
 
 def _user_data_value(endpoint: Any, key: str) -> str | None:
@@ -57,7 +62,8 @@ class _Endpoint:
         written_topic, read_topic = (response_topic, request_topic) if is_server else (request_topic, response_topic)
 
         def policies(type_name: str, writer: bool) -> Any:
-            return to_dds(qos, f'{key}={identity};typehash={type_hash(type_name)};'.encode(), writer=writer)
+            user_data = f'{key}={identity};typehash={type_hash(type_name)};'.encode()
+            return to_dds(qos, user_data, writer=writer, may_block=not is_server)
 
         self.srv_type = srv_type
         self.srv_name = name
@@ -73,6 +79,11 @@ class _Endpoint:
         self.writer_gid = dds.gid(self._writer)
         self._written, self._read = written, read
         self._destroyed = False
+
+    @property
+    def name(self) -> str:
+        """The service's name, as Subscription has its topic's."""
+        return self.srv_name
 
     @property
     def condition(self) -> Any:
@@ -108,8 +119,25 @@ class _Endpoint:
                 dds.delete_entity(entity)
 
 
+class _Waiting(NamedTuple):
+    """A response whose client's reader is not discovered yet."""
+
+    until: float
+    publication: int
+    guid: int
+    number: int
+    response: Any
+
+
 class Service(_Endpoint):
-    """Answers requests; made by `Node.create_service`. The callback takes (request, response), returns a response."""
+    """Answers requests; made by `Node.create_service`. The callback takes (request, response), returns a response.
+
+    A response never holds up the executor. One whose client cannot receive it yet waits beside the other work for a
+    while; one that cannot be delivered (no reader, or a client that does not read) is dropped and counted.
+
+    Attributes:
+        dropped: responses that could not be delivered.
+    """
 
     def __init__(
         self,
@@ -122,7 +150,9 @@ class Service(_Endpoint):
     ) -> None:
         super().__init__(context, srv_type, name, qos, logger, is_server=True)
         self.callback = callback
+        self.dropped = 0
         self._known: set[int] = set()
+        self._waiting: deque[_Waiting] = deque()
 
     def run(self) -> Any:
         """Take a request, call back and answer; returns a coroutine if the callback is one."""
@@ -140,27 +170,66 @@ class Service(_Endpoint):
         self._answer(guid, number, result, info)
         return None
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether `send_waiting` has something to look after."""
+        return bool(self._waiting)
+
+    def send_waiting(self) -> None:
+        """Send the responses whose clients can receive them now; drop those that have waited too long."""
+        if self._destroyed:
+            self._waiting.clear()
+        now = time.monotonic()
+        can_receive: dict[int, bool] = {}
+        for _ in range(len(self._waiting)):
+            item = self._waiting.popleft()
+            if item.publication not in can_receive:
+                can_receive[item.publication] = self._can_receive(item.publication)
+            if can_receive[item.publication]:
+                self._send_or_drop(item.guid, item.number, item.response)
+            elif now < item.until:
+                self._waiting.append(item)
+            else:
+                self._drop('its client has no reader for it')
+
     def _answer(self, guid: int, number: int, response: Any, info: Any) -> None:
         if not isinstance(response, self.srv_type.Response):
             raise TypeError(
                 f'service {self.srv_name}: the callback must return {self.srv_type.__srvtype__}_Response, '
                 f'found {type(response)}'
             )
-        self._wait_for_client(info.publication_handle)
-        self._send(guid, number, response)
-
-    def _wait_for_client(self, publication: int) -> None:
-        """Wait until the response would reach the client: its reader may be discovered after its writer."""
-        if publication in self._known:
+        publication = info.publication_handle
+        if self._can_receive(publication):
+            self._send_or_drop(guid, number, response)
             return
-        deadline = time.monotonic() + _MATCH_TIMEOUT
+        if len(self._waiting) >= _MOST_WAITING:
+            self._waiting.popleft()
+            self._drop('its client has no reader for it')
+        self._waiting.append(_Waiting(time.monotonic() + _MATCH_TIMEOUT, publication, guid, number, response))
+
+    def _send_or_drop(self, guid: int, number: int, response: Any) -> None:
+        try:
+            self._send(guid, number, response)
+        except DDSException as error:
+            if error.code != DDSException.DDS_RETCODE_TIMEOUT:
+                raise
+            self._drop('its client does not read')
+
+    def _drop(self, why: str) -> None:
+        self.dropped += 1
+        if self.dropped == 1:
+            self._logger.warn(f"a response of service '{self.srv_name}' is dropped: {why}")
+
+    def _can_receive(self, publication: int) -> bool:
+        """Tell whether a response would reach the client: its reader may be discovered after its writer."""
+        if publication in self._known:
+            return True
         client = _user_data_value(dds.matched_publication(self._reader, publication), 'clientid')
-        while time.monotonic() < deadline:
-            readers = [dds.matched_subscription(self._writer, handle) for handle in _subscriptions(self._writer)]
-            if client is None or any(_user_data_value(reader, 'clientid') == client for reader in readers):
-                self._known.add(publication)
-                return
-            time.sleep(0.001)
+        readers = [dds.matched_subscription(self._writer, handle) for handle in _subscriptions(self._writer)]
+        if client is None or any(_user_data_value(reader, 'clientid') == client for reader in readers):
+            self._known.add(publication)
+            return True
+        return False
 
 
 class Client(_Endpoint):
