@@ -26,10 +26,10 @@ from dyn_nodes.nodes.exchange import command_qos, data_qos
 from dyn_nodes.nodes.imu_report import ImuReport
 from dyn_nodes.nodes.machines import joint_positions, machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
-from dyn_nodes.nodes.pacing import Lockstep, RealTime, RunOver
+from dyn_nodes.nodes.pacing import Lockstep, RealTime
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.reporting import Reporter, joint_state
-from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.running import RunOver, run_node
 from dyn_nodes.nodes.simulation_services import SimulationServices, are_available
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.simulation import NoEquilibriumError

@@ -10,6 +10,7 @@ import numpy as np
 from dyn_nodes.middleware import Clock, ClockType
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
 from dyn_nodes.nodes.readiness import Readiness
+from dyn_nodes.nodes.running import RunOver
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
@@ -20,10 +21,6 @@ LATE_WINDOW = 5.0
 REPEAT_PERIOD = 1.0
 MOST_CATCH_UP = 0.1
 """Wall time that a late tick makes good, s; what is beyond is lost and counted."""
-
-
-class RunOver(Exception):  # noqa: N818
-    """The run has come to its end: leaves `spin`."""
 
 
 class Pacer:

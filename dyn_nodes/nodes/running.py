@@ -14,10 +14,12 @@ from dyn_nodes.middleware import (
     NotInitializedException,
     ParameterUninitializedException,
     RCLInvalidROSArgsError,
+    get_default_context,
     init,
     ok,
     spin,
 )
+from dyn_nodes.nodes.ending import EndWatch, OneInterrupt
 
 REFUSED = (
     ValueError,
@@ -26,6 +28,10 @@ REFUSED = (
     InvalidParameterValueException,
     ParameterUninitializedException,
 )
+
+
+class RunOver(Exception):  # noqa: N818
+    """The run has come to its end: leaves `spin`."""
 
 
 def run_node(
@@ -43,34 +49,40 @@ def run_node(
         Exit status: 0 after a stop by a signal, 1 where a parameter or the command line is wrong.
     """
     faulthandler.enable()  # a crash in a library's machine code then names the line that led there
-    try:
-        with init(args=args):
-            try:
-                return _live(name, make, loop)
-            except (NotInitializedException, RuntimeError):
-                if ok():  # otherwise a signal has come: rcl neither makes nor publishes anything after it
-                    raise
-    except KeyboardInterrupt:
-        pass
-    except RCLInvalidROSArgsError as error:
-        return _refuse(name, error)
+    with EndWatch(name) as watch, OneInterrupt() as interrupt:
+        try:
+            with init(args=args):
+                get_default_context().on_shutdown(watch.begin)
+                try:
+                    return _live(name, make, loop, interrupt)
+                except (NotInitializedException, RuntimeError):
+                    if ok():  # otherwise a signal has come: rcl neither makes nor publishes anything after it
+                        raise
+                finally:
+                    interrupt.ignore()
+        except KeyboardInterrupt:
+            pass
+        except RCLInvalidROSArgsError as error:
+            return refuse(name, error)
     return 0
 
 
-def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None]) -> int:
+def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], interrupt: OneInterrupt) -> int:
     try:
         node = make()
     except REFUSED as error:
-        return _refuse(name, error)
+        return refuse(name, error)
     try:
         loop(node)
-    except ExternalShutdownException:
+    except (ExternalShutdownException, KeyboardInterrupt):
         pass
     finally:
+        interrupt.ignore()
         node.destroy_node()
     return 0
 
 
-def _refuse(name: str, error: Exception) -> int:
+def refuse(name: str, error: Exception) -> int:
+    """Print why a program cannot start; return its exit status."""
     print(f'{name}: {error}', file=sys.stderr)
     return 1

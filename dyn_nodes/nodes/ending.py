@@ -1,0 +1,114 @@
+"""The end of a node's process: one interrupt however many signals come, and a bound on how long it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+GRACE = 4.0
+"""Wall time from a signal to the end of the process by force, s; launchers send a harder signal after 5 s."""
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+class OneInterrupt:
+    """Makes KeyboardInterrupt of the first SIGINT only, in a `with` block of the main thread.
+
+    Ctrl-C in a terminal reaches a launched node twice, from the terminal and from its launcher: the second one must not
+    interrupt the orderly end that the first one began.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        self._saved: Any = None
+
+    def ignore(self) -> None:
+        """Ignore every SIGINT from now on: the end has begun."""
+        self._came = True
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if not self._came:
+            self._came = True
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> OneInterrupt:
+        if threading.current_thread() is threading.main_thread():
+            self._saved = signal.signal(signal.SIGINT, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._saved is not None and signal.getsignal(signal.SIGINT) == self._on_signal:
+            signal.signal(signal.SIGINT, self._saved)
+
+
+class EndWatch:
+    """Ends the process by force where it outlives SIGINT or SIGTERM by more than `grace` s, in a `with` block.
+
+    Python handles a signal when the main thread comes back from machine code, which a compilation may delay by a
+    minute. This thread learns of signals from the interpreter's own C handler.
+
+    Args:
+        name: of the program, for the message.
+        grace: s of wall time.
+    """
+
+    def __init__(self, name: str, grace: float = GRACE) -> None:
+        self.name, self.grace = name, grace
+        self._over = threading.Event()
+        self._read, self._write = -1, -1
+        self._saved = -1
+
+    def begin(self) -> None:
+        """Count from now on, as after a signal."""
+        if self._write >= 0:
+            with contextlib.suppress(OSError):
+                os.write(self._write, bytes([signal.SIGTERM]))
+
+    def __enter__(self) -> EndWatch:
+        if threading.current_thread() is threading.main_thread():
+            self._read, self._write = os.pipe()
+            os.set_blocking(self._write, False)
+            self._saved = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+            threading.Thread(target=self._watch, name='end_watch', daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._write >= 0:
+            self._over.set()
+            signal.set_wakeup_fd(self._saved, warn_on_full_buffer=False)
+            with contextlib.suppress(OSError):
+                os.write(self._write, b'\0')
+
+    def _watch(self) -> None:
+        number = self._wait_for_signal()
+        if number:
+            began = time.monotonic()
+            while not self._over.wait(0.1):
+                if time.monotonic() - began > self.grace:
+                    self._end(number)
+        os.close(self._read)
+        write, self._write = self._write, -1
+        os.close(write)
+
+    def _wait_for_signal(self) -> int:
+        while not self._over.is_set():
+            select.select([self._read], [], [])
+            for number in os.read(self._read, 64):
+                if number in NUMBERS:
+                    return number
+        return 0
+
+    def _end(self, number: int) -> None:
+        text = f'{self.name}: still running {self.grace:g} s after {signal.Signals(number).name}: ended by force, in\n'
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+            faulthandler.dump_traceback(all_threads=True)
+        os._exit(128 + number)

@@ -1,0 +1,90 @@
+"""How a node's process ends: once, quietly, and in bounded time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+START = """
+    import ctypes, sys, time
+    from dyn_nodes.nodes import running
+
+    class Stub:
+        def destroy_node(self):
+            print('ending', flush=True)
+            time.sleep(1.0)
+            print('ended', flush=True)
+
+    def wait(node):
+        print('ready', flush=True)
+        while True:
+            time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def program():
+    started = []
+
+    def start(text: str) -> subprocess.Popen:
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 95)}
+        code = textwrap.dedent(START) + textwrap.dedent(text)
+        process = subprocess.Popen(
+            [sys.executable, '-c', code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize('signals', [(signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT)])
+def test_a_second_signal_does_not_interrupt_the_end_that_the_first_one_began(program, signals):
+    """Ctrl-C reaches a launched node twice: from the terminal and from the launcher."""
+    loop = 'wait' if signals[0] == signal.SIGINT else 'running.spin'
+    make = 'Stub' if signals[0] == signal.SIGINT else 'Spun'
+    process = program(f"""
+        from dyn_nodes.middleware import Node
+        class Spun(Node):
+            def __init__(self):
+                super().__init__('spun')
+                self.create_timer(0.05, lambda: print('ready', flush=True))
+            def destroy_node(self):
+                Stub.destroy_node(self)
+                super().destroy_node()
+        sys.exit(running.run_node('stub', {make}, ['stub'], {loop}))
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signals[0])
+    while process.stdout.readline() != 'ending\n':
+        pass
+    process.send_signal(signals[1])
+    out, errors = process.communicate(timeout=30)
+    assert (out, errors, process.returncode) == ('ended\n', '', 0)
+
+
+def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(program):
+    process = program("""
+        def compile_for_a_minute():  # machine code that no signal interrupts
+            print('ready', flush=True)
+            mutex = ctypes.create_string_buffer(64)
+            ctypes.CDLL(None).pthread_mutex_lock(mutex)
+            ctypes.CDLL(None).pthread_mutex_lock(mutex)
+
+        running.EndWatch.__init__.__defaults__ = (0.5,)
+        sys.exit(running.run_node('stub', compile_for_a_minute, ['stub'], wait))
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert 'stub: still running 0.5 s after SIGINT: ended by force, in' in errors
+    assert 'compile_for_a_minute' in errors
