@@ -51,6 +51,11 @@ from rclpy.task import Future
 from rclpy.time import Time
 from rclpy.utilities import get_default_context, remove_ros_args
 
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
+
 InvalidParameterTypeException = getattr(_exceptions, 'InvalidParameterTypeException', TypeError)
 InvalidParameterValueException = getattr(_exceptions, 'InvalidParameterValueException', ValueError)
 ParameterUninitializedException = getattr(_exceptions, 'ParameterUninitializedException', RuntimeError)
@@ -188,6 +193,18 @@ def typestore() -> Any:
     return _definitions().typestore()
 
 
+def take_raw(subscription: Any, count: int) -> list[tuple[bytes, int]]:
+    """Take up to `count` messages of a raw subscription as (CDR, source timestamp), past its callback."""
+    found: list[tuple[bytes, int]] = []
+    with subscription.handle:
+        while len(found) < count:
+            taken = subscription.handle.take_message(subscription.msg_type, True)
+            if taken is None:
+                break
+            found.append((bytes(taken[0]), int(taken[1]['source_timestamp'])))
+    return found
+
+
 def drive_clock(node: Any, nanoseconds: int) -> None:
     """Set the time of a node that is itself the source of time (and publishes /clock)."""
     clock = node.get_clock()
@@ -231,6 +248,7 @@ __all__ = [
     'SetParametersResult',
     'SignalHandlerOptions',
     'SingleThreadedExecutor',
+    'SubscriptionEventCallbacks',
     'Time',
     'deserialize_message',
     'drive_clock',
@@ -257,6 +275,7 @@ __all__ = [
     'spin',
     'spin_once',
     'spin_until_future_complete',
+    'take_raw',
     'try_shutdown',
     'type_hash',
     'type_name',

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dyn_nodes.middleware import DurabilityPolicy, QoSProfile
+from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, QoSProfile
 from dyn_nodes.model import Machine
 from dyn_nodes.model.problems import did_you_mean
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import nanoseconds_of
 
-DEPTH_REALTIME, DEPTH_LOCKSTEP = 10, 5000
+DEPTH_REALTIME = 10
 LOCKSTEP_PATIENCE = 5.0
 """Wall time, s, that a missing message of a lockstep exchange may at least take before it is called silence: a loaded
 machine must not put an error into a run that is otherwise a function of simulated time alone."""
@@ -19,8 +19,8 @@ WATCH_PERIOD = 0.05
 
 
 def data_qos(lockstep: bool) -> QoSProfile:
-    """Return the QoS of measurements and reports."""
-    return QoSProfile(depth=DEPTH_LOCKSTEP if lockstep else DEPTH_REALTIME)
+    """Return the QoS of measurements and reports: in lockstep nothing is lost, publishers wait for who lags."""
+    return QoSProfile(history=HistoryPolicy.KEEP_ALL) if lockstep else QoSProfile(depth=DEPTH_REALTIME)
 
 
 def command_qos(lockstep: bool) -> QoSProfile:

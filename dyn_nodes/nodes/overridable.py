@@ -75,6 +75,8 @@ def lossy(given: QoSProfile, result: QoSProfile) -> str:
     """Return why overrides may lose a message of a lockstep exchange, or ''."""
     if given.reliability == ReliabilityPolicy.RELIABLE != result.reliability:
         return 'lockstep needs reliable messages'
+    if given.history == HistoryPolicy.KEEP_ALL != result.history:
+        return 'lockstep needs to keep all messages'
     if result.history != HistoryPolicy.KEEP_ALL and result.depth < given.depth:
         return f'lockstep needs a depth of {given.depth} or more, found {result.depth}'
     return ''

@@ -4,18 +4,20 @@
 
 Its parameters are in `parameter_files/recorder_node.yaml`; with `use_sim_time` log times are simulated time.
 
-Twice and more a second everything received is written and the bag on the disk is complete (see
+Several times a second everything received is written and the bag on the disk is complete (see
 `recording/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair
-first.
+first. The file only grows, so that a clean end takes the same short time however long the recording was.
 
-Log time is the time of receipt. With `use_sim_time` it is the simulated time at which the message was published (the
-embedded runtime's publishers put it into DDS's source timestamp), and messages are put in order by it, see
-`recording/ordering.py`; a clean end gives the file its canonical form, so that equal runs give equal bags. On rclpy,
-whose source timestamps are of the wall clock, log time is the simulated time of receipt.
+Log time is the time of receipt. With `use_sim_time` recording begins with the first message on `/clock`, as rosbag2's
+does; of before it has the latched topics only. Log time is then the simulated time at which the message was published
+(the embedded runtime's publishers put it into DDS's source timestamp), and messages are put in order by it, see
+`recording/ordering.py`; the file depends on the messages alone, so that equal runs give equal bags. On rclpy, whose
+source timestamps are of the wall clock, log time is the simulated time of receipt.
 
 QoS follows rosbag2: reliable where every publisher is, transient local where every publisher is, so that latched
-messages of before are there too; weaker as soon as a publisher offers less. Queues are deep: nothing is lost while the
-disk keeps up. `/diagnostics` tells messages, rate, queue and losses every second.
+messages of before are there too; weaker as soon as a publisher offers less. Queues keep everything: a publisher that
+keeps everything, too (all do in lockstep), waits for a recorder that lags. `/diagnostics` reports messages, rate, queue
+and losses every second; the losses are in the bag's metadata (`messages_lost`) and in the log at the end, too.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from dyn_nodes.middleware import (
     Clock,
     ClockType,
     DurabilityPolicy,
+    HistoryPolicy,
     InvalidParameterTypeException,
     InvalidParameterValueException,
     Node,
@@ -40,10 +43,12 @@ from dyn_nodes.middleware import (
     RCLInvalidROSArgsError,
     ReliabilityPolicy,
     SignalHandlerOptions,
+    SingleThreadedExecutor,
+    SubscriptionEventCallbacks,
     init,
     message,
     message_definition,
-    spin_once,
+    take_raw,
     try_shutdown,
     type_hash,
 )
@@ -57,8 +62,8 @@ DISCOVERY_PERIOD = 0.1
 QUIET_DISCOVERY_PERIOD = 0.5
 QUIET_AFTER = 5.0
 DIAGNOSTICS_PERIOD = 1.0
-QUEUE_DEPTH = 20_000
 BATCH = 1000
+MOST_BATCHES = 200
 FLUSH_BYTES = 8 * 1024 * 1024
 LINGER = 0.3
 LONGEST_LINGER = 1.0
@@ -77,6 +82,11 @@ PARAMETER_ERRORS = (
 class Channel:
     """A recorded topic: its number in the bag and its subscription."""
 
+    @property
+    def is_latched(self) -> bool:
+        """Whether what was published before this node came belongs into the bag; a log of the start does not."""
+        return bool(self.policies and self.policies[1]) and self.name.rpartition('/')[2] != 'rosout'
+
     def __init__(self, name: str, kind: str, number: int):
         self.name = name
         self.kind = kind
@@ -84,20 +94,20 @@ class Channel:
         self.subscription: Any = None
         self.policies: tuple[Any, Any] | None = None
         self.gone_lost = 0
+        self.reported_lost = 0
 
     def take_more(self) -> list[tuple[bytes, int]]:
         """Everything else that has arrived: (CDR, source timestamp).
 
-        The executor delivers one message per turn. On the embedded runtime the rest is taken here in one go, which is
-        what makes thousands of messages a second cheap; rclpy's own executor is left to do its work.
+        The executor delivers one message per turn. The rest is taken here in one go, which is what makes thousands of
+        messages a second cheap.
         """
-        take_raw = getattr(self.subscription, 'take_raw', None)
-        return take_raw(BATCH) if take_raw is not None else []
+        return take_raw(self.subscription, BATCH) if self.subscription is not None else []
 
     def lost(self) -> int:
         """Messages that the middleware dropped."""
         count = getattr(self.subscription, 'get_lost_count', None)
-        return self.gone_lost + (count() if count is not None else 0)
+        return self.gone_lost + (count() if count is not None else self.reported_lost)
 
 
 class RecorderNode(Node):
@@ -107,17 +117,19 @@ class RecorderNode(Node):
         BagError: The bag can't be made.
     """
 
-    def __init__(self) -> None:
-        super().__init__('recorder_node')
+    def __init__(self, **options: Any) -> None:
+        self._closed = True  # until there is a bag
+        super().__init__('recorder_node', **options)
         self._read_parameters()
-        self.bag = BagWriter(self.directory, self.storage)
+        self.bag = BagWriter(self.directory, self.storage, reproducible=self.in_sim_time)
+        self._closed = False
         self.finished = False
         self.failure = ''
         self.received = 0
         self._channels: dict[tuple[str, str], Channel] = {}
         self._unknown: set[tuple[str, str]] = set()
         self._hold = HoldBack()
-        self._records_clock = False
+        self._has_clock = not self.in_sim_time
         self._pending: list[tuple[int, int, int, bytes]] = []
         self._pending_bytes = 0
         self._first_time: int | None = None
@@ -130,8 +142,10 @@ class RecorderNode(Node):
         self.create_timer(DISCOVERY_PERIOD / 2, self._discover, clock=steady)
         self.create_timer(CHECKPOINT_PERIOD, self.checkpoint, clock=steady)
         self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
+        if self.in_sim_time and not self.is_wanted(self.resolve_topic_name('/clock')):
+            self.create_subscription(message(CLOCK_TYPE), '/clock', self._on_clock, 10)
         self._discover()
-        self.get_logger().info(f'recording to {self.bag.directory}')
+        self.get_logger().info(f'recording to {self.bag.directory.name}')  # of one name in equal runs
 
     def _read_parameters(self) -> None:
         values = declare(self, PARAMETERS)
@@ -187,7 +201,6 @@ class RecorderNode(Node):
                 self.get_logger().warning(f'{topic} is not recorded: {error}')
                 return
             self._channels[key] = Channel(topic, kind, number)
-            self._records_clock = self._records_clock or kind == CLOCK_TYPE
             self._last_change = time.monotonic()
         channel = self._channels[key]
         profiles = [publisher.qos_profile for publisher in publishers]
@@ -211,12 +224,12 @@ class RecorderNode(Node):
             self.get_logger().warning(
                 f'{topic}: its publisher has another definition of {kind} than the one put into the bag'
             )
-        qos = tuple(dict.fromkeys(_qos_record(publisher.qos_profile) for publisher in publishers))
+        qos = tuple(sorted({_qos_record(publisher.qos_profile) for publisher in publishers}, key=repr))
         return self.bag.add_topic(Topic(topic, kind, message_definition(kind), own_hash, qos))
 
     def _subscribe(self, channel: Channel, reliable: bool, latched: bool) -> None:
         profile = QoSProfile(
-            depth=QUEUE_DEPTH,
+            history=HistoryPolicy.KEEP_ALL,
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
@@ -225,21 +238,51 @@ class RecorderNode(Node):
             self._take(channel, data, info['source_timestamp'])
             self._drain(channel)
 
+        def on_lost(status: Any) -> None:
+            channel.reported_lost += status.total_count_change
+
         kind = message(channel.kind)
-        channel.subscription = self.create_subscription(kind, channel.name, on_message, profile, raw=True)
+        channel.subscription = self.create_subscription(
+            kind,
+            channel.name,
+            on_message,
+            profile,
+            raw=True,
+            event_callbacks=SubscriptionEventCallbacks(message_lost=on_lost),
+        )
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
-    def _drain(self, channel: Channel) -> None:
-        for data, stamp in channel.take_more():
-            self._take(channel, data, stamp)
+    def _drain(self, channel: Channel) -> int:
+        """Take everything that has arrived on a topic; return how much that was."""
+        count = 0
+        for _ in range(MOST_BATCHES):
+            taken = channel.take_more()
+            for data, stamp in taken:
+                self._take(channel, data, stamp)
+            count += len(taken)
+            if len(taken) < BATCH:
+                break
+        return count
+
+    def _drain_all(self) -> int:
+        return sum(self._drain(channel) for channel in list(self._channels.values()))
+
+    def _on_clock(self, clock: Any) -> None:
+        """The clock's time, where its topic is not recorded."""
+        self._see_clock(clock.clock.sec * 10**9 + clock.clock.nanosec)
+
+    def _see_clock(self, nanoseconds: int) -> None:
+        self._has_clock = True
+        self._hold.see_clock(nanoseconds)
 
     def _take(self, channel: Channel, data: bytes, stamp: int) -> None:
         """A message has come."""
-        self.received += 1
         if self.in_sim_time:
             if channel.kind == CLOCK_TYPE:
-                self._hold.see_clock(_clock_of(data))
+                self._see_clock(_clock_of(data))
+            if not (self._has_clock or channel.is_latched):
+                return
             log_time = self._simulated(stamp)
             self._hold.add(log_time, channel.name, channel.number, log_time, data)
         else:
@@ -247,7 +290,8 @@ class RecorderNode(Node):
             self._pending.append((channel.number, log_time, stamp, data))
             self._pending_bytes += len(data)
             if self._pending_bytes > FLUSH_BYTES:
-                self.checkpoint()
+                self._write(self._pending)
+        self.received += 1
         if self._first_time is None:
             self._first_time = log_time
         if 0 < self.max_duration * 1e9 <= log_time - self._first_time:
@@ -263,12 +307,12 @@ class RecorderNode(Node):
 
     def checkpoint(self) -> None:
         """Write what has come, and make the bag on the disk complete."""
-        if self.failure:
+        if self.failure or self._closed:
             return
-        if self.in_sim_time and not self._records_clock:
-            self._hold.see_clock(self.get_clock().now().nanoseconds)
-        due = self._hold.due(time.monotonic()) if self.in_sim_time else self._pending
-        self._write(due)
+        now = time.monotonic()
+        self._hold.mark(now)
+        self._drain_all()
+        self._write(self._hold.due(now) if self.in_sim_time else self._pending)
 
     def _write(self, entries: list[tuple[int, int, int, bytes]]) -> None:
         self._pending, self._pending_bytes = [], 0
@@ -280,18 +324,34 @@ class RecorderNode(Node):
 
     def finish(self) -> None:
         """Take what is still on its way, write everything, close the bag."""
+        if self._closed:
+            return
+        self._closed = True
         began = quiet_since = time.monotonic()
         while time.monotonic() - quiet_since < LINGER and time.monotonic() - began < LONGEST_LINGER:
-            before = self.received
-            for channel in self._channels.values():
-                self._drain(channel)
-            if self.received != before:
+            if self._drain_all():
                 quiet_since = time.monotonic()
             time.sleep(0.02)
         if not self.failure:
             self._write(self._hold.all() if self.in_sim_time else self._pending)
         if not self.failure:
-            self.bag.close(canonical=self.in_sim_time)
+            lost = self.lost
+            self.bag.close({'messages_lost': str(lost)})
+            text = f'{self.bag.message_count} messages recorded, {lost} lost'
+            if lost:
+                self.get_logger().error(text)
+            else:
+                self.get_logger().info(text)
+
+    def destroy_node(self) -> None:
+        """Close the bag."""
+        self.finish()
+        super().destroy_node()
+
+    @property
+    def lost(self) -> int:
+        """Messages that the middleware dropped on their way here."""
+        return sum(channel.lost() for channel in self._channels.values())
 
     # --- diagnostics -------------------------------------------------------------------------------------------------
 
@@ -300,7 +360,7 @@ class RecorderNode(Node):
         now = time.monotonic()
         before, count = self._last_report
         self._last_report = (now, self.received)
-        lost = sum(channel.lost() for channel in self._channels.values())
+        lost = self.lost
         if self.in_sim_time and not lost and not self.failure:
             return
         values = {
@@ -367,13 +427,14 @@ def main(args: list[str] | None = None) -> int:
     try:
         init(args=args, signal_handler_options=SignalHandlerOptions.NO)
         node = RecorderNode()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
         while not (node.finished or node.failure or signals):
-            spin_once(node, timeout_sec=LONGEST_WAIT)
+            executor.spin_once(timeout_sec=LONGEST_WAIT)
     except (BagError, *PARAMETER_ERRORS) as error:
         print(f'recorder_node: {error}', file=sys.stderr)
     finally:
         if node is not None:
-            node.finish()
             node.destroy_node()
         try_shutdown()
     return 1 if node is None or node.failure else 0

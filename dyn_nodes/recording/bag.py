@@ -12,7 +12,14 @@ from dyn_nodes.recording.records import Message
 from dyn_nodes.recording.sqlite_file import SqliteFile
 
 STORAGES = {'mcap': '.mcap', 'sqlite3': '.db3'}
-CANONICAL_LIMIT = 512 * 1024 * 1024
+CHUNK_TIME = 100_000_000
+"""Log time that a chunk of a reproducible bag covers at most, ns."""
+CHUNK_SIZE = 1024 * 1024
+"""Bytes of messages after which a chunk of a reproducible bag ends."""
+
+
+Entry = tuple[int, int, int, bytes]
+"""Topic number, log time, publish time, CDR."""
 
 
 class BagError(Exception):
@@ -42,17 +49,21 @@ class BagWriter:
     """Writes raw CDR messages into a new rosbag2 directory.
 
     After every `checkpoint` the directory is a complete bag: the storage file is valid to its end, and
-    `metadata.yaml`, replaced in one step right after it, agrees with it.
+    `metadata.yaml`, replaced in one step right after it, agrees with it. The file only grows: closing it costs the same
+    however long the recording was.
 
     Args:
         directory: The bag's directory; it must not exist. Missing parents are made.
         storage: `mcap` or `sqlite3`.
+        reproducible: The file depends on the sequence of messages alone, not on when checkpoints fall or in which order
+            topics were found: equal sequences give equal files. Chunks then end where a period of `CHUNK_TIME` or
+            `CHUNK_SIZE` ends, and a checkpoint writes whole chunks only; topics are numbered by their first message.
 
     Raises:
         BagError: The directory exists or can't be made, or the storage is unknown.
     """
 
-    def __init__(self, directory: Path | str, storage: str = 'mcap'):
+    def __init__(self, directory: Path | str, storage: str = 'mcap', *, reproducible: bool = False):
         self.directory = Path(directory)
         self.storage = storage
         if storage not in STORAGES:
@@ -68,33 +79,30 @@ class BagWriter:
         path = self.directory / self.file_name
         self._file = McapFile(path) if storage == 'mcap' else SqliteFile(path)
         self._metadata = ReplacedFile(self.directory / 'metadata.yaml')
-        self._topics: dict[int, TopicRecord] = {}
+        self._reproducible = reproducible
+        self._topics: dict[int, Topic] = {}
+        self._records: dict[int, TopicRecord] = {}
+        self._channels: dict[int, int] = {}
         self._schemas: dict[str, int] = {}
         self._sequences: dict[int, int] = {}
+        self._open: list[Entry] = []
+        self._open_size = 0
         self._topics_changed = True
         self.closed = False
         self._write_metadata()
 
     def add_topic(self, topic: Topic) -> int:
         """Add a topic and return the number by which its messages name it."""
-        qos = qos_list(topic.qos)
-        if isinstance(self._file, McapFile):
-            if topic.type not in self._schemas:
-                self._schemas[topic.type] = self._file.add_schema(topic.type, 'ros2msg', topic.definition)
-            metadata = {'offered_qos_profiles': qos, 'topic_type_hash': topic.type_hash}
-            identifier = self._file.add_channel(self._schemas[topic.type], topic.name, metadata)
-        else:
-            if topic.type not in self._schemas:
-                self._schemas[topic.type] = self._file.add_schema(
-                    topic.type, 'ros2msg', topic.definition, topic.type_hash
-                )
-            identifier = self._file.add_topic(topic.name, topic.type, qos, topic.type_hash)
-        self._topics[identifier] = TopicRecord(topic.name, topic.type, topic.type_hash, topic.qos)
-        self._sequences[identifier] = 0
+        number = len(self._topics) + 1
+        self._topics[number] = topic
+        self._records[number] = TopicRecord(topic.name, topic.type, topic.type_hash, topic.qos)
+        self._sequences[number] = 0
         self._topics_changed = True
-        return identifier
+        if not self._reproducible:
+            self._define(number)
+        return number
 
-    def checkpoint(self, messages: Sequence[tuple[int, int, int, bytes]]) -> None:
+    def checkpoint(self, messages: Sequence[Entry]) -> None:
         """Write messages, and make the bag on the disk complete.
 
         Args:
@@ -103,36 +111,34 @@ class BagWriter:
         Raises:
             OSError: The disk is full, or the like.
         """
-        if not messages and not self._topics_changed:
+        chunks = self._whole_chunks(messages) if self._reproducible else [messages]
+        if not any(chunks) and not self._topics_changed:
             return
         if self._topics_changed:
             self._write_metadata()  # a topic is known to the metadata before the storage has it
         self._topics_changed = False
-        self._file.stage([self._message(*message) for message in messages])
-        self._metadata.stage(self._text())
-        self._file.commit()
-        self._metadata.commit()
+        for chunk in chunks:
+            self._write(chunk)
 
-    def close(self, custom: Mapping[str, str] | None = None, canonical: bool = False) -> None:
-        """Finish the bag.
+    def close(self, custom: Mapping[str, str] | None = None) -> None:
+        """Finish the bag. Nothing that has been written is read or moved.
 
         Args:
             custom: Free text for the metadata.
-            canonical: Give the storage file the form that depends on the messages alone (see `canonical.py`), so that
-                equal runs give equal files. MCAP only, and not above 512 MiB: it takes its time.
         """
         if self.closed:
             return
         self.closed = True
-        self._topics = dict(sorted(self._topics.items(), key=lambda item: (item[1].name, item[1].type)))
+        if self._open:
+            self._write(self._open)
+            self._open = []
+        for number in sorted(self._topics, key=self._alphabetical):
+            self._define(number)
+        self._records = {number: self._records[number] for number in sorted(self._records, key=self._alphabetical)}
         text = self._text(custom)
         self._metadata.stage(text)
         self._file.close({'serialized_metadata': text})
         self._metadata.commit()
-        if canonical and isinstance(self._file, McapFile) and self._file.data_size <= CANONICAL_LIMIT:
-            from dyn_nodes.recording.canonical import rewrite
-
-            rewrite(self._file.path)
 
     @property
     def message_count(self) -> int:
@@ -146,16 +152,66 @@ class BagWriter:
 
     def counts(self) -> dict[str, int]:
         """Messages written so far, by topic."""
-        return {topic.name: self._file.counts[number] for number, topic in self._topics.items()}
+        return {self._topics[number].name: count for number, count in self._counts().items()}
+
+    def _alphabetical(self, number: int) -> tuple[str, str]:
+        return self._topics[number].name, self._topics[number].type
+
+    def _counts(self) -> dict[int, int]:
+        written = self._file.counts
+        return {number: written[self._channels[number]] if number in self._channels else 0 for number in self._topics}
+
+    def _define(self, number: int) -> int:
+        """Let the file know a topic; return its channel."""
+        if number in self._channels:
+            return self._channels[number]
+        topic, file = self._topics[number], self._file
+        qos = qos_list(topic.qos)
+        if isinstance(file, McapFile):
+            if topic.type not in self._schemas:
+                self._schemas[topic.type] = file.add_schema(topic.type, 'ros2msg', topic.definition)
+            metadata = {'offered_qos_profiles': qos, 'topic_type_hash': topic.type_hash}
+            channel = file.add_channel(self._schemas[topic.type], topic.name, metadata)
+        else:
+            if topic.type not in self._schemas:
+                self._schemas[topic.type] = file.add_schema(topic.type, 'ros2msg', topic.definition, topic.type_hash)
+            channel = file.add_topic(topic.name, topic.type, qos, topic.type_hash)
+        self._channels[number] = channel
+        return channel
+
+    def _whole_chunks(self, messages: Sequence[Entry]) -> list[list[Entry]]:
+        """Add messages to the open chunk; return the chunks that are complete now."""
+        whole: list[list[Entry]] = []
+        pending, size = self._open, self._open_size
+        period = pending[-1][1] // CHUNK_TIME if pending else None
+        for message in messages:
+            now = message[1] // CHUNK_TIME
+            if pending and (now != period or size >= CHUNK_SIZE):
+                whole.append(pending)
+                pending, size = [], 0
+            period = now
+            pending.append(message)
+            size += len(message[3])
+        self._open, self._open_size = pending, size
+        return whole
+
+    def _write(self, messages: Sequence[Entry]) -> None:
+        """Write one chunk and make it visible."""
+        self._file.stage([self._message(*message) for message in messages])
+        self._metadata.stage(self._text())
+        self._file.commit()
+        self._metadata.commit()
 
     def _message(self, topic: int, log_time: int, publish_time: int, data: bytes) -> Message:
+        channel = self._channels.get(topic) or self._define(topic)
         sequence = self._sequences[topic] = self._sequences[topic] + 1
-        return Message(topic, sequence & 0xFFFFFFFF, log_time, publish_time, data)
+        return Message(channel, sequence & 0xFFFFFFFF, log_time, publish_time, data)
 
     def _text(self, custom: Mapping[str, str] | None = None) -> str:
-        counts = {topic: self._file.counts[number] for number, topic in self._topics.items()}
+        counts = self._counts()
+        found = {record: counts[number] for number, record in self._records.items()}
         file = self._file
-        return metadata_text(self.storage, self.file_name, counts, file.start_time, file.end_time, custom)
+        return metadata_text(self.storage, self.file_name, found, file.start_time, file.end_time, custom)
 
     def _write_metadata(self) -> None:
         self._metadata.stage(self._text())

@@ -133,7 +133,6 @@ class McapFile:
         self._write(tail[PREFIX_SIZE:], start + PREFIX_SIZE)
         self._write(tail[:PREFIX_SIZE], start)
         os.ftruncate(self._descriptor, end)
-        os.fsync(self._descriptor)
         os.close(self._descriptor)
         self._descriptor = -1
 

@@ -1,21 +1,23 @@
 """The order of messages in a bag of simulated time.
 
 Messages of different publishers reach the recorder in an order that differs from run to run, by some milliseconds of
-real time. In simulated time the order is put right: a message is held back until the simulated clock had passed its
-time stamp already `hold` seconds of *real* time ago, and then written in the order of (time stamp, topic, arrival on
-that topic). A message with that stamp was published before the clock passed it, so it has had `hold` seconds to arrive.
+real time. In simulated time the order is put right: a message is held back until the simulated clock had gone
+beyond its time stamp already `hold` seconds of *real* time ago, and then written in the order of (time stamp, topic,
+arrival on that topic). A message with that stamp was published before the clock went on, so it has had `hold` seconds
+to arrive.
+While the clock stands still the messages of that instant wait, however long it takes.
 Two runs of the same lockstep simulation so give the same sequence of messages.
 
 A message that comes later than that is written all the same, after its turn; `late` counts them. A message whose stamp
-lies ahead of the clock (its publisher has another clock, or the simulation stands still) is not kept for ever: it is
-written once it is `patience` seconds of real time old.
+lies ahead of the clock (its publisher has another clock) is not kept for ever: it is written once it is `patience`
+seconds of real time old.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
-SHARED_TOPICS = ('diagnostics', 'rosout', 'events')
+SHARED_TOPICS = ('diagnostics', 'rosout', 'events', 'parameter_events', 'tf', 'tf_static')
 """Topics (the last part of their name) of many publishers: what they say at the same instant is put in the order of its
 bytes; arrival is chance."""
 
@@ -28,10 +30,10 @@ class HoldBack:
 
     Args:
         hold: Seconds of real time between the clock's passing of a stamp and the writing.
-        patience: Seconds of real time after which a message is written whatever the clock says.
+        patience: Seconds of real time after which a message with a stamp ahead of the clock is written.
     """
 
-    def __init__(self, hold: float = 0.25, patience: float = 0.6):
+    def __init__(self, hold: float = 0.4, patience: float = 0.8):
         self.hold = hold
         self.patience = patience
         self.late = 0
@@ -60,9 +62,20 @@ class HoldBack:
     def add(self, log_time: int, topic: str, number: int, publish_time: int, data: bytes) -> None:
         """A message has arrived."""
         self._arrivals += 1
-        if log_time <= self._written:
+        if log_time < self._written:
             self.late += 1
         self._waiting.append((log_time, topic, self._arrivals, number, publish_time, data))
+
+    def mark(self, now: float) -> None:
+        """Note how far the clock has come; call it before what has arrived is added.
+
+        A recorder that lags takes the messages of many instants at once, topic by topic: the clock's own may be among
+        the first. What the clock has passed counts from a mark that was set before all of them were taken.
+
+        Args:
+            now: Real time in seconds.
+        """
+        self._marks.append((now, self._clock, self._arrivals))
 
     def due(self, now: float) -> list[tuple[int, int, int, bytes]]:
         """The messages whose turn has come, in order.
@@ -73,19 +86,24 @@ class HoldBack:
         Returns:
             (topic number, log time, publish time, data) each, as `BagWriter.checkpoint` takes them.
         """
-        self._marks.append((now, self._clock, self._arrivals))
+        if not self._marks or self._marks[-1][0] < now:
+            self.mark(now)
         old_arrival = -1
         for time, clock, arrivals in self._marks:
             if time <= now - self.hold:
                 self._horizon = max(self._horizon, clock)
             if time <= now - self.patience:
                 old_arrival = arrivals
-        while self._marks[0][0] <= now - self.patience:
+        while self._marks and self._marks[0][0] <= now - self.patience:
             self._marks.popleft()
-        ready = [entry for entry in self._waiting if entry[0] <= self._horizon or entry[2] <= old_arrival]
-        if ready:
-            self._waiting = [e for e in self._waiting if e[0] > self._horizon and e[2] > old_arrival]
-        self._written = max(self._written, self._horizon)
+        horizon, clock = self._horizon, self._clock
+        ready: list[Entry] = []
+        waiting: list[Entry] = []
+        for entry in self._waiting:
+            is_due = entry[0] < horizon or (entry[0] > clock and entry[2] <= old_arrival)
+            (ready if is_due else waiting).append(entry)
+        self._waiting = waiting
+        self._written = max(self._written, horizon)
         return self._ordered(ready)
 
     def all(self) -> list[tuple[int, int, int, bytes]]:

@@ -59,6 +59,7 @@ from .qos import (
     qos_profile_system_default,
 )
 from .qos_overriding import InvalidQosOverridesError, QoSOverridingOptions
+from .subscription import SubscriptionEventCallbacks, take_raw
 from .task import Future
 from .time import ClockType, Duration, Time
 from .types import (
@@ -142,6 +143,7 @@ __all__ = [
     'SetParametersResult',
     'SignalHandlerOptions',
     'SingleThreadedExecutor',
+    'SubscriptionEventCallbacks',
     'Time',
     'deserialize_message',
     'drive_clock',
@@ -168,6 +170,7 @@ __all__ = [
     'spin',
     'spin_once',
     'spin_until_future_complete',
+    'take_raw',
     'try_shutdown',
     'type_hash',
     'type_name',

@@ -200,6 +200,13 @@ class Node(ParameterNode, GraphNode):
         status = [(item.status_entity, item.report_status) for item in endpoints]
         return data + status
 
+    def count_dropped(self) -> dict[str, int]:
+        """Return how many messages could not be decoded or delivered, by what and where; without those of none."""
+        endpoints: list[Any] = [*self._subscriptions, *self._services, *self._clients]
+        found = {f'undecodable {item.name}': item.decode_errors for item in endpoints if item.decode_errors}
+        found.update({f'undelivered {item.name}': item.dropped for item in self._services if item.dropped})
+        return found
+
     def _changed(self, *, announce: bool = True) -> None:
         if announce:
             self._context.announce()
@@ -251,7 +258,9 @@ class Node(ParameterNode, GraphNode):
         name, qos = self.resolve_topic_name(topic), as_profile(qos_profile)
         if qos_overriding_options is not None:
             qos = override_qos(self, 'subscription', name, qos, qos_overriding_options)
-        subscription = Subscription(self._context, msg_type, name, callback, qos, self._logger, raw=raw)
+        subscription = Subscription(
+            self._context, msg_type, name, callback, qos, self._logger, raw=raw, event_callbacks=event_callbacks
+        )
         self._subscriptions.append(subscription)
         self._changed()
         return subscription

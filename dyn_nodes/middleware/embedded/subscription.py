@@ -52,6 +52,23 @@ def take_one(reader: DataReader) -> Any:
             return samples[0]
 
 
+class SubscriptionEventCallbacks:
+    """Functions to call on events of a subscription, as rclpy's class of that name.
+
+    Args:
+        message_lost: takes an object with `total_count` and `total_count_change`.
+        others: accepted for rclpy's sake.
+    """
+
+    def __init__(self, *, message_lost: Callable[[Any], Any] | None = None, **others: Any) -> None:
+        self.message_lost = message_lost
+
+
+def take_raw(subscription: Subscription, count: int) -> list[tuple[bytes, int]]:
+    """Take up to `count` messages of a raw subscription as (CDR, source timestamp), past its callback."""
+    return subscription.take_raw(count)
+
+
 class Subscription:
     """Calls back with the messages of one topic; made by `Node.create_subscription`.
 
@@ -70,6 +87,7 @@ class Subscription:
         logger: Any,
         *,
         raw: bool = False,
+        event_callbacks: SubscriptionEventCallbacks | None = None,
     ) -> None:
         self.msg_type = msg_type
         self.topic_name = topic
@@ -88,10 +106,17 @@ class Subscription:
         self._reader = DataReader(
             context.participant, context.topic(f'rt{topic}', name), to_dds(qos, user_data, writer=False)
         )
-        self._reader.set_status_mask(DDSStatus.RequestedIncompatibleQos)
+        self._on_lost = event_callbacks.message_lost if event_callbacks is not None else None
+        lost = DDSStatus.SampleLost if self._on_lost is not None else 0
+        self._reader.set_status_mask(DDSStatus.RequestedIncompatibleQos | lost)
         self._condition = ReadCondition(self._reader, ANY_STATE)
         self.gid = dds.gid(self._reader)
         self._destroyed = False
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return self.topic_name
 
     @property
     def condition(self) -> Any:
@@ -143,9 +168,13 @@ class Subscription:
         return None if taken is None else self.callback(*taken)
 
     def report_status(self) -> None:
-        """Warn of writers whose QoS does not fit."""
+        """Warn of writers whose QoS does not fit; call back where messages were lost."""
         if self._destroyed:
             return
+        if self._on_lost is not None:
+            lost = self._reader.get_sample_lost_status()
+            if lost.total_count_change > 0:
+                self._on_lost(lost)
         status = self._reader.get_requested_incompatible_qos_status()
         if status.total_count_change > 0:
             self._logger.warn(
