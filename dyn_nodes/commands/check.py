@@ -49,9 +49,9 @@ def run(args: argparse.Namespace) -> int:
 def with_constraints(report: LoadReport) -> LoadReport:
     """Return the report with what only assembling the machine's constraints can tell."""
     from dyn_nodes.model import MachineError
-    from dyn_nodes.simulation.constrained_machine import constrained_machine, has_constraints
+    from dyn_nodes.simulation.constrained_machine import constrained_machine
 
-    if report.machine is None or not has_constraints(report.machine):
+    if report.machine is None or not report.machine.needs_constraints:
         return report
     try:
         constrained_machine(report.machine)

@@ -12,7 +12,7 @@ from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.linkage_checks import piston_position
 from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
-from dyn_nodes.simulation.constrained_machine import constrained_machine, has_constraints
+from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.stability import Support, margins, support_order
 
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
@@ -55,7 +55,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
 
 def constraint_summary(machine: Machine) -> dict[str, Any] | None:
     """Return the counts of a machine with constraints at its start; None for one without."""
-    if not has_constraints(machine):
+    if not machine.needs_constraints:
         return None
     found = constrained_machine(machine).analysis
     return {

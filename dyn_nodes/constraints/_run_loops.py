@@ -1,8 +1,8 @@
 """The compiled constrained step and runs of it, for any system: its blocks come from a machine-code kernel by address.
 
-A state is [q, v, work, heat]: the work of actuators and moving constraints, and the heat of dampers, J. The kernel
-`entry(x, p, out)` writes [dq/dt, M, h, J by rows, gamma, sigma, residual, heat rate] of a state to `out`. One text
-serves every system, so that it is compiled once for all.
+A state is [q, v, z, work, heat]: positions, velocities, states of elements, the work of actuators and moving
+constraints, and the heat of dampers and friction, J. The kernel `entry(x, p, out)` writes [dq/dt, M, h, J by rows,
+gamma, sigma, residual, heat rate, dz/dt] of a state to `out`. One text serves every system, compiled once.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def slope(
     out: Any,
     places: Any,
     held: Any,
+    own: int,
     moving: bool,
     want: bool,
     how: Any,
@@ -40,10 +41,11 @@ def slope(
 ) -> int:
     """Write dx/dt, accelerations and, where wanted, multipliers at a state; return the rank or an error's number.
 
-    `how` is [tolerance of the rank, zeta, omega]; `held` marks the holonomic rows; `moving`: some sigma is not zero.
+    `how` is [tolerance of the rank, zeta, omega]; `held` marks the holonomic rows; `own` is the number
+    of element states; `moving`: some sigma is not zero.
     """
     nv, m = a.shape[0], multipliers.shape[0]
-    nq = x.shape[0] - nv - 2
+    nq = x.shape[0] - nv - own - 2
     p[0] = t
     entry(x.ctypes, p.ctypes, out.ctypes)
     at = nq
@@ -76,8 +78,10 @@ def slope(
             power += multipliers[i] * sigma[i]
     rate[:nq] = out[:nq]
     rate[nq : nq + nv] = a
-    rate[nq + nv] = power
-    rate[nq + nv + 1] = out[at + 3 * m]
+    at += 3 * m
+    rate[nq + nv : nq + nv + own] = out[at + 1 : at + 1 + own]
+    rate[nq + nv + own] = power
+    rate[nq + nv + own + 1] = out[at]
     return rank
 
 
@@ -112,6 +116,7 @@ def run(
     ends: Any,
     places: Any,
     held: Any,
+    own: int,
     moving: bool,
     unilateral: Any,
     how: Any,
@@ -160,6 +165,7 @@ def run(
                     out,
                     places,
                     held,
+                    own,
                     moving,
                     want,
                     how,

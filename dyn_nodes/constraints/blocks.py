@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.rows import Constraint, Rows
 from dyn_nodes.multibody import Parameters, Tree, TreeState, bias_force, forward_dynamics, mass_matrix
-from dyn_nodes.multibody.elements import ForceElement
+from dyn_nodes.multibody.elements import ForceElement, Surface
 from dyn_nodes.multibody.spatial import Expression
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ class ConstraintBlocks:
     Args:
         tree: bodies.
         constraints: with names of their own each.
-        forces: springs, dampers, tyres.
+        forces: elements: springs, dampers, friction, tyres; their states are `parameters.states`.
         gravity: (3,) in the world, m/s2; parameters `gravity_x`, `gravity_y`, `gravity_z`.
         payload: mass at the tree's payload point, kg; parameter `payload_mass`.
 
@@ -77,9 +77,28 @@ class ConstraintBlocks:
         self.row_names, self.holonomic = self.rows.names, np.array(self.rows.holonomic, dtype=bool)
         ends = np.cumsum([0, *(len(part.names) for part in parts)])
         self.slices = {name: slice(int(a), int(b)) for name, a, b in zip(names, ends[:-1], ends[1:])}
+        self._declare_elements()
         self.applied = ca.densify(
             sum((force.generalized_force(self.state, self.parameters) for force in forces), ca.SX(tree.nv, 1))
         )
+
+    def _declare_elements(self) -> None:
+        for force in self.forces:
+            for name, default in force.parameters.items():
+                self.parameters.add(name, default)
+            for state in force.states:
+                self.parameters.add_state(state.name, state.start)
+
+    @cached_property
+    def element_rates(self) -> Expression:
+        """(nz,) rates of the elements' states, in the order of `parameters.states`."""
+        rates = [rate for force in self.forces for rate in force.rates(self.state, self.parameters)]
+        return ca.densify(ca.vertcat(*rates, ca.SX(0, 1)))
+
+    @cached_property
+    def surfaces(self) -> tuple[Surface, ...]:
+        """Values of the elements whose signs are watched for events."""
+        return tuple(surface for force in self.forces for surface in force.surfaces(self.state, self.parameters))
 
     @property
     def m(self) -> int:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import casadi as ca
-
+from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.model.constraint import JointClass
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.multibody import Parameters, TreeState
+from dyn_nodes.multibody import TreeState
+from dyn_nodes.multibody.elements import ForceElement, Symbols
 from dyn_nodes.multibody.spatial import Expression
 
 
 @dataclass(frozen=True)
-class JointSpring:
-    """A linear spring and damper along a joint of one degree of freedom.
+class JointSpring(ForceElement):
+    """A linear spring and damper along a joint of one degree of freedom: effort = -k (q - rest) - d v.
 
     Attributes:
         joint: name.
         stiffness, damping: N m/rad or N/m; N m s/rad or N s/m; parameters `<joint>/stiffness`, `<joint>/damping`.
         rest: unstressed position, rad or m; parameter `<joint>/rest`.
+
+    Raises:
+        ValueError: a stiffness or damping below zero.
     """
 
     joint: str
     stiffness: float = 0.0
     damping: float = 0.0
     rest: float = 0.0
+
+    drives = True
+    rests = True
 
     def __post_init__(self) -> None:
         if self.stiffness < 0 or self.damping < 0:
@@ -39,31 +46,33 @@ class JointSpring:
         """Name of the element: that of its joint."""
         return self.joint
 
-    def _terms(self, state: TreeState, parameters: Parameters) -> tuple[Expression, Expression, Expression, int]:
-        body = state.tree.bodies[state.tree.body(self.joint)]
-        if body.kind == 'free':
-            raise ValueError(f'{self.joint}: expected a joint of one degree of freedom, found a free body')
-        stretch = state.q[body.q] - parameters.add(f'{self.joint}/rest', self.rest)
-        stiffness = parameters.add(f'{self.joint}/stiffness', self.stiffness)
-        damping = parameters.add(f'{self.joint}/damping', self.damping)
-        return stiffness, damping, stretch, body.v
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """Rest position, stiffness and damping."""
+        return {
+            f'{self.joint}/rest': self.rest,
+            f'{self.joint}/stiffness': self.stiffness,
+            f'{self.joint}/damping': self.damping,
+        }
 
-    def generalized_force(self, state: TreeState, parameters: Parameters) -> Expression:
-        """Return (nv,) -k (q - rest) - d v along the joint."""
-        stiffness, damping, stretch, v = self._terms(state, parameters)
-        force = ca.SX(state.width, 1)
-        force[v] = -stiffness * stretch - damping * state.v[v]
-        return force
+    def _stretch(self, state: TreeState, symbols: Symbols) -> Expression:
+        return joint_motion(state, self.joint).position - symbols[f'{self.joint}/rest']
 
-    def potential_energy(self, state: TreeState, parameters: Parameters) -> Expression:
+    def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return (width,) -k (q - rest) - d v along the joint."""
+        _, rate, place = joint_motion(state, self.joint)
+        stiffness, damping = symbols[f'{self.joint}/stiffness'], symbols[f'{self.joint}/damping']
+        return along_joint(state, place, -stiffness * self._stretch(state, symbols) - damping * rate)
+
+    def potential_energy(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return k (q - rest)^2 / 2, J."""
-        stiffness, _, stretch, _ = self._terms(state, parameters)
-        return 0.5 * stiffness * stretch * stretch
+        stretch = self._stretch(state, symbols)
+        return 0.5 * symbols[f'{self.joint}/stiffness'] * stretch * stretch
 
-    def dissipated_power(self, state: TreeState, parameters: Parameters) -> Expression:
+    def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return d v^2, W."""
-        _, damping, _, v = self._terms(state, parameters)
-        return damping * state.v[v] * state.v[v]
+        rate = joint_motion(state, self.joint).rate
+        return symbols[f'{self.joint}/damping'] * rate * rate
 
 
 def rest_position(machine: Machine, entry: JointClass) -> float:

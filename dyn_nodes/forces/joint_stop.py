@@ -1,17 +1,33 @@
-"""What stops a joint at its limits: one-sided springs and dampers."""
+"""Stops of a joint at its limits: one-sided springs and dampers, as stiff as what they have to stop is heavy."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import casadi as ca
+import numpy as np
+
 from dyn_nodes.forces.contact import kelvin_voigt
+from dyn_nodes.forces.joint import along_joint, joint_motion
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
+from dyn_nodes.multibody import TreeState
+from dyn_nodes.multibody.elements import ForceElement, Surface, Symbols, Watch
+from dyn_nodes.multibody.spatial import Expression
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
+SCALE = 'joint_stop_scale'
+"""Parameter that all stops share: a factor of their efforts, 0 unless it is set."""
+FREQUENCY = 15.0
+"""Of the stopped body on its stop, Hz: a fixed step of a millisecond follows it."""
+DAMPING_RATIO = 0.7
 
 
 @dataclass(frozen=True)
-class JointStop:
+class JointStop(ForceElement):
     """The stops of a joint.
 
     Attributes:
@@ -26,7 +42,65 @@ class JointStop:
     stiffness: float
     damping: float
 
+    @property
+    def name(self) -> str:
+        """Name of the element."""
+        return f'{self.joint}/stop'
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """The factor of all stops."""
+        return {SCALE: 0.0}
+
     def effort(self, position: Scalar, rate: Scalar) -> Scalar:
         """Return the effort on the joint, N m or N: zero between the limits; it never pulls."""
         up = kelvin_voigt(self.stiffness, self.damping, self.lower, position, rate)
         return up - kelvin_voigt(self.stiffness, self.damping, -self.upper, -position, -rate)
+
+    def _depths(self, position: Expression) -> tuple[Expression, Expression]:
+        """How far the joint is beyond its lower and its upper limit."""
+        below = ca.fmax(self.lower - position, 0) if math.isfinite(self.lower) else ca.SX(0)
+        above = ca.fmax(position - self.upper, 0) if math.isfinite(self.upper) else ca.SX(0)
+        return below, above
+
+    def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return (width,) the effort along the joint."""
+        position, rate, place = joint_motion(state, self.joint)
+        return along_joint(state, place, symbols[SCALE] * self.effort(position, rate))
+
+    def potential_energy(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return the energy of the springs, J."""
+        below, above = self._depths(joint_motion(state, self.joint).position)
+        return symbols[SCALE] * (0.5 * self.stiffness * (below**2 + above**2))
+
+    def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return the power of the dampers, W."""
+        position, rate, _ = joint_motion(state, self.joint)
+        below, above = self._depths(position)
+        return symbols[SCALE] * ((self.stiffness * (below - above) - self.effort(position, rate)) * rate)
+
+    def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
+        """Return the distances to the limits: reaching one is a `joint_limit`."""
+        position = joint_motion(state, self.joint).position
+        return [
+            Surface(Watch('', 'joint_limit', 'position', {'joint': self.joint, 'limit': limit}), gap, position)
+            for limit, gap in (('lower', position - self.lower), ('upper', self.upper - position))
+            if math.isfinite(getattr(self, limit))
+        ]
+
+
+def joint_stops(machine: Machine) -> tuple[JointStop, ...]:
+    """Return the stops of all movable joints with limits.
+
+    The inertia that counts is that of everything beyond the joint in the initial posture, payload included, on a parent
+    that stands still: on one that gives way the stop is harder, never softer.
+    """
+    stops = []
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    rate = 2 * np.pi * FREQUENCY
+    for joint in machine.movable_joints:
+        inertia = moved_inertia(machine, joint, poses)
+        if np.isfinite([joint.lower, joint.upper]).any() and inertia > 0.0:
+            stiffness, damping = inertia * rate**2, 2 * DAMPING_RATIO * inertia * rate
+            stops.append(JointStop(joint.name, joint.lower, joint.upper, stiffness, damping))
+    return tuple(stops)

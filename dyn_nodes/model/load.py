@@ -10,7 +10,7 @@ from dyn_nodes.model.config import Config, read_config
 from dyn_nodes.model.config_checks import check_config
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.inertia_checks import check_moved_inertia
-from dyn_nodes.model.locking import check_locked, lock_in_text, lock_joints, locked_positions
+from dyn_nodes.model.locking import check_locked, lock_in_text, lock_joints, locked_positions, warn_of_idle_friction
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.urdf import Urdf, read_urdf
@@ -76,6 +76,7 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> C
     if parsed is not None:
         check_config(settings, parsed, yaml_report)
         check_locked(settings, parsed, yaml_report)
+        warn_of_idle_friction(settings, parsed, yaml_report)
     return settings
 
 

@@ -12,6 +12,9 @@ from dyn_nodes.model.posture import joint_transform
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.urdf import Urdf
 
+HELD = ('locked', 'pseudo')
+"""Classes of joints that do not move."""
+
 
 def check_locked(config: Config, urdf: Urdf, report: Report) -> None:
     """Check that every locked joint is a movable joint of the URDF that nothing else in the YAML drives."""
@@ -26,6 +29,22 @@ def check_locked(config: Config, urdf: Urdf, report: Report) -> None:
             report.add(line, 'locked', 'every joint once', f'{name!r} twice')
         elif name in driven:
             report.add(line, 'locked', 'joints without actuator', f'{name!r}, which actuator {driven[name]!r} moves')
+
+
+def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
+    """Warn of dry friction in joints that the YAML holds: there it has no effect.
+
+    Args:
+        config: of the YAML.
+        urdf: before :func:`lock_joints`.
+        report: of the YAML.
+    """
+    held = {name: f'locked.{name}' for name in config.locked}
+    held |= {entry.joint: f'joints.{entry.joint}' for entry in config.joint_classes if entry.kind in HELD}
+    for joint in urdf.joints:
+        if joint.friction > 0.0 and joint.name in held:
+            found = f'friction of {joint.friction:g} in the URDF, which has no effect in a joint that is held'
+            report.warn(config.line(held[joint.name]), f'{held[joint.name]}', 'a joint without friction', found)
 
 
 def locked_positions(config: Config, urdf: Urdf) -> dict[str, float]:

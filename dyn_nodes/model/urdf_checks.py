@@ -207,6 +207,8 @@ def _check_joint(element: Element, outline: Outline, report: Report) -> None:
         _check_axis(element, where, report)
         _check_limit(element, kind, where, report)
         _check_dynamics(element, where, report)
+    elif kind == 'fixed':
+        _check_idle_dynamics(element, where, report)
     mimic = element.find('mimic')
     if mimic is not None:
         _check_mimic(mimic, name, where, outline, report)
@@ -283,6 +285,20 @@ def _check_dynamics(element: Element, where: str, report: Report) -> None:
         value = read_number(dynamics, key, f'{where}, dynamics', report)
         if value is not None and value < 0:
             report.add(dynamics.sourceline, f'{where}, dynamics', f'{key} >= 0', f'{value:.6g}')
+
+
+def _check_idle_dynamics(element: Element, where: str, report: Report) -> None:
+    dynamics = element.find('dynamics')
+    given = [] if dynamics is None else [key for key in ('damping', 'friction') if _moves(dynamics.get(key))]
+    if dynamics is not None and given:
+        report.warn(dynamics.sourceline, f'{where}, dynamics', 'a joint that moves', f'{given[0]} of a fixed joint')
+
+
+def _moves(text: str | None) -> bool:
+    try:
+        return float(text or 0) != 0
+    except ValueError:
+        return False
 
 
 def _link_of(element: Element, end: str, where: str, report: Report) -> str | None:

@@ -24,6 +24,7 @@ class Parameters:
     def __init__(self, gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
         self._symbols: dict[str, Expression] = {}
         self.defaults: dict[str, float] = {}
+        self.states: dict[str, float] = {}
         self.time = self.add(TIME, 0.0)
         self.gravity = ca.vertcat(*(self.add(name, value) for name, value in zip(GRAVITY, gravity)))
 
@@ -37,6 +38,31 @@ class Parameters:
         if known != float(default):
             raise ValueError(f'parameter {name!r}: expected the default {known:g} that it has, found {default:g}')
         return self._symbols.setdefault(name, ca.SX.sym(name))
+
+    def add_state(self, name: str, start: float) -> Expression:
+        """Return the symbol of a state of an element, which has a place among the parameters.
+
+        Who integrates the state puts its present value there. `states` holds their names in order.
+
+        Raises:
+            ValueError: the name is known.
+        """
+        if name in self.defaults:
+            raise ValueError(f'expected a new name for a state, found {name!r} twice')
+        self.states[name] = float(start)
+        return self.add(name, start)
+
+    def __getitem__(self, name: str) -> Expression:
+        """Return the symbol of a known name. Raises KeyError that lists the known names."""
+        if name not in self._symbols:
+            raise KeyError(f'unknown parameter {name!r}; known: {", ".join(self._symbols)}')
+        return self._symbols[name]
+
+    @property
+    def state_places(self) -> NDArray[np.intp]:
+        """Places of the states in the vector, in their order."""
+        names = list(self._symbols)
+        return np.array([names.index(name) for name in self.states], dtype=np.intp)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -94,6 +94,14 @@ def _limit(details: Any, at: str) -> str:
     return f'{details["joint"]} has come to its {details["limit"]} limit {at}'
 
 
+def _slip(details: Any, at: str) -> str:
+    return f'{details["joint"]} moves against its friction {at}'
+
+
+def _stick(details: Any, at: str) -> str:
+    return f'{details["joint"]} is held by its friction {at}'
+
+
 def _wheel(details: Any, at: str) -> str:
     return f'{details["wheel"]} {at}'
 
@@ -103,6 +111,8 @@ _WORDS: dict[str, Callable[[Any, str], str]] = {
     'touch_down': _wheel,
     'impact': _impact,
     'joint_limit': _limit,
+    'joint_slip': _slip,
+    'joint_stick': _stick,
     'overturned': _overturned,
     'payload': _mass,
     'payload_drop': _mass,

@@ -14,16 +14,16 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
-from dyn_nodes.forces.joint_spring import JointSpring, joint_springs
-from dyn_nodes.forces.joint_stop import JointStop
+from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.forces.joint_spring import joint_springs
 from dyn_nodes.forces.terrain import ground_at
 from dyn_nodes.hydraulics import CylinderTerms, MotorTerms, spool_rate
 from dyn_nodes.model.machine import Karnopp, Machine, Wheel
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
+from dyn_nodes.multibody.elements import ForceElement, Surface
 from dyn_nodes.multibody.spatial import Expression, Force, cross
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.actuator_terms import actuator_states, machine_terms, pressure_rates, symbolic
-from dyn_nodes.simulation.joint_stops import joint_stops
 
 Actuation = Literal['hydraulic', 'effort']
 NORMAL = (0.0, 0.0, 1.0)
@@ -81,6 +81,7 @@ class Assembly:
     ) -> None:
         self.machine, self.actuation, self.audit = machine, actuation, audit
         self.tree: Tree = build_tree(machine, base)
+        self.elements: tuple[ForceElement, ...] = joint_elements(machine)
         self._name_everything()
         self.x = ca.SX.sym('x', len(self.states.names))
         self.u = ca.SX.sym('u', len(self.inputs.names))
@@ -93,6 +94,7 @@ class Assembly:
         names = friction_states(self.machine)
         self.bristles = {wheel: self.states.add(*own) for wheel, own in names.items()}
         self.sticks = {wheel: self.states.add(*own) for wheel, own in stick_flags(self.machine).items()}
+        self.element_place = self.states.add(*(own.name for element in self.elements for own in element.states))
         hydraulic = self.machine.actuators if self.actuation == 'hydraulic' else ()
         self.hydraulics = {a.name: self.states.add(*(f'{a.name}/{s}' for s in actuator_states(a))) for a in hydraulic}
         self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
@@ -105,13 +107,16 @@ class Assembly:
         }
         self.parameters.add(*COMMON_PARAMETERS)
         self.heights = {w.name: self.parameters.add(f'{w.name}/ground_height') for w in self.machine.wheels}
+        own = {name: value for element in self.elements for name, value in element.parameters.items()}
+        self.element_parameters = {name: value for name, value in own.items() if name not in COMMON_PARAMETERS}
+        self.parameters.add(*self.element_parameters)
 
     def default_parameters(self) -> np.ndarray:
         """Return the machine's own parameter values."""
         machine = self.machine
         payload = machine.payload.mass if machine.payload else 0.0
         common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0, 0.0]
-        return np.array(common + [0.0] * (len(self.parameters.names) - len(common)))
+        return np.array([*common, *(0.0 for _ in self.heights), *self.element_parameters.values()])
 
     def parameter(self, name: str) -> Expression:
         """Return a parameter's symbol."""
@@ -221,14 +226,23 @@ class Assembly:
         return self.x[self.states.names.index(name)], self.x[self.states.names.index(f'{name}_rate')]
 
     @cached_property
-    def joint_efforts(self) -> dict[str, Expression]:
-        """Effort of every movable joint, before the joint's own damping: of its drive, or of its spring and damper."""
-        by_joint = {a.joint: self.actuators[a.name].effort for a in self.machine.actuators if a.name in self.hydraulics}
+    def drive_forces(self) -> Expression:
+        """(nv,) efforts of drives and of the springs of flexible joints."""
+        tau = ca.SX.zeros(self.tree.nv)
+        for actuator in self.machine.actuators:
+            if actuator.name in self.hydraulics:
+                tau[self.tree.velocity_index(actuator.joint)] = self.actuators[actuator.name].effort
         for name, place in self.efforts.items():
-            by_joint[name] = self.u[place]
-        for name in self.passive:
-            by_joint[name] = self._spring_effort(name)
-        return {joint.name: by_joint[joint.name] for joint in self.machine.movable_joints}
+            tau[self.tree.velocity_index(name)] = self.u[place]
+        for element in self.elements:
+            if element.drives:
+                tau = tau + element.generalized_force(self.state, self.symbols)
+        return tau
+
+    @cached_property
+    def joint_efforts(self) -> dict[str, Expression]:
+        """Effort of every movable joint, before damping, friction and stops: of its drive and of its spring."""
+        return {j.name: self.drive_forces[self.tree.velocity_index(j.name)] for j in self.machine.movable_joints}
 
     @property
     def passive(self) -> tuple[str, ...]:
@@ -236,34 +250,31 @@ class Assembly:
         driven = {joint.name for joint in self.machine.actuated_joints}
         return tuple(joint.name for joint in self.machine.movable_joints if joint.name not in driven)
 
-    @cached_property
-    def springs(self) -> dict[str, JointSpring]:
-        """Springs of the flexible joints, by joint."""
-        return joint_springs(self.machine)
+    @property
+    def springs(self) -> tuple[str, ...]:
+        """Names of the flexible joints."""
+        return tuple(joint_springs(self.machine))
 
-    def _spring_effort(self, name: str) -> Expression:
-        spring = self.springs.get(name)
-        if spring is None:
-            return ca.SX(0)
-        q, v = self.joint(name)
-        return -spring.stiffness * (q - spring.rest) - spring.damping * v
+    @cached_property
+    def symbols(self) -> dict[str, Expression]:
+        """Symbols of the states and parameters of elements, by name."""
+        known = {name: self.parameter(name) for name in (*COMMON_PARAMETERS, *self.element_parameters)}
+        place = self.element_place
+        return known | {self.states.names[k]: self.x[k] for k in range(place.start, place.stop)}
+
+    @cached_property
+    def surfaces(self) -> tuple[Surface, ...]:
+        """Values of the elements whose signs are watched for events."""
+        return tuple(surface for element in self.elements for surface in element.surfaces(self.state, self.symbols))
 
     @cached_property
     def generalized_forces(self) -> Expression:
-        """(nv,) efforts along the velocities, of damping and of the stops at the limits too; zero on the base."""
-        tau = [ca.SX(0)] * self.tree.nv
-        for joint in self.machine.movable_joints:
-            index = self.tree.velocity_names.index(joint.name)
-            tau[index] = self.joint_efforts[joint.name] - joint.damping * self.state.v[index]
-        for stop in self.stops:
-            index = self.tree.velocity_names.index(stop.joint)
-            tau[index] += self.parameter('joint_stop_scale') * stop.effort(*self.joint(stop.joint))
-        return ca.vertcat(*tau)
-
-    @cached_property
-    def stops(self) -> tuple[JointStop, ...]:
-        """Stops at the limits of the joints; the parameter `joint_stop_scale`, 0 unless it is set, is a factor."""
-        return joint_stops(self.machine)
+        """(nv,) efforts along the velocities: of drives and of all elements; zero on the base."""
+        tau = self.drive_forces
+        for element in self.elements:
+            if not element.drives:
+                tau = tau + element.generalized_force(self.state, self.symbols)
+        return tau
 
     @cached_property
     def accelerations(self) -> Expression:
@@ -276,6 +287,7 @@ class Assembly:
         rates: list[Expression] = [self.state.position_rate, self.accelerations]
         rates += [self.contacts[name].bristle_rate[: self._count(place)] for name, place in self.bristles.items()]
         rates += [ca.SX(self._count(place), 1) for place in self.sticks.values()]
+        rates += [rate for element in self.elements for rate in element.rates(self.state, self.symbols)]
         for actuator in self.machine.actuators:
             if actuator.name in self.hydraulics:
                 spool = self.x[self.hydraulics[actuator.name]][0]
@@ -300,7 +312,7 @@ class Assembly:
 
     @cached_property
     def friction_use(self) -> Expression:
-        """Friction over the greatest static friction, of every deflection state, for a machine at rest."""
+        """Friction over the greatest static friction, of every wheel's deflection states, for a machine at rest."""
         used: list[Expression] = []
         for wheel in self.machine.wheels:
             if wheel.name in self.bristles:
@@ -335,23 +347,24 @@ class Assembly:
 
     @cached_property
     def static_forces(self) -> Expression:
-        """(nv,) generalized forces that would hold the machine still at x, beside the springs of its flexible joints.
+        """(nv,) generalized forces that would hold the machine still at x, beside springs and friction of its joints.
 
         Zero on a base and on passive joints at rest.
         """
         needed = inverse_dynamics(self.state, ca.SX(self.tree.nv, 1), self.gravity, self.contact_forces)
-        for name in self.springs:
-            needed[self.tree.velocity_names.index(name)] -= self._spring_effort(name)
+        for element in self.elements:
+            if element.rests:
+                needed = needed - element.generalized_force(self.state, self.symbols)
         return needed
 
     @cached_property
     def stored_energies(self) -> tuple[Expression, Expression, Expression]:
-        """Kinetic energy, potential energy of weight, and energy in the suspension springs, J."""
+        """Kinetic energy, potential energy of weight, and energy in the springs of wheels and joints, J."""
         springs = sum(
             (suspension_energy(self._scaled_wheel(w), self.contacts[w.name]) for w in self.machine.wheels), ca.SX(0)
         )
-        for name, spring in self.springs.items():
-            springs += 0.5 * spring.stiffness * (self.joint(name)[0] - spring.rest) ** 2
+        for element in self.elements:
+            springs += element.potential_energy(self.state, self.symbols)
         return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
 
 
@@ -366,6 +379,12 @@ def friction_states(machine: Machine) -> dict[str, tuple[str, ...]]:
         for wheel in machine.wheels
         if wheel.friction is not None
     }
+
+
+def rest_deflections(machine: Machine) -> list[str]:
+    """Return the names of the deflections that balance a machine at rest: of wheels, then of passive rough joints."""
+    wheels = [name for own in friction_states(machine).values() for name in own]
+    return wheels + [own.name for element in joint_elements(machine) for own in element.states if own.balances]
 
 
 def is_omnidirectional(wheel: Wheel) -> bool:

@@ -57,6 +57,7 @@ class ConstrainedRun:
         p: parameters.
         status: `done`, or why the run ended early at `end` s; `detail` says more.
         end: time reached, s.
+        z: (t, nz) states of the elements, in the order of `blocks.parameters.states`.
     """
 
     system: ConstrainedSystem
@@ -71,6 +72,7 @@ class ConstrainedRun:
     status: str
     end: float
     detail: str = ''
+    z: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     def position(self, name: str) -> Array:
         """Return (t,) of a generalized position by name. Raises KeyError."""
@@ -93,7 +95,7 @@ class ConstrainedRun:
 
     @cached_property
     def _monitor(self) -> dict[str, Array]:
-        return self.system.monitor(self.times, self.q, self.v, self.p)
+        return self.system.monitor(self.times, self.q, self.v, self.p, self.z)
 
     @property
     def kinetic(self) -> Array:
@@ -136,8 +138,8 @@ class ConstrainedRun:
         """
         numbers = self.p.copy()
         found = np.empty(len(self.times))
-        for k, (time, q, v) in enumerate(zip(self.times, self.q, self.v)):
-            numbers[0] = time
+        for k, (time, q, v, z) in enumerate(zip(self.times, self.q, self.v, self.z)):
+            numbers[0], numbers[self.system.element_places] = time, z
             found[k] = Subspaces(self.system.blocks.at(q, v, numbers).J).condition
         return found
 
@@ -174,6 +176,27 @@ class ConstrainedSystem:
         self._places = np.array([tree.velocity_index(name) for name in self.actuated], dtype=np.int64)
         self._watched = np.array([_index(self.blocks.row_names, name) for name in self.unilateral], dtype=np.int64)
 
+    @property
+    def element_slice(self) -> slice:
+        """Place of the elements' states in the state [q, v, z, work, heat]."""
+        start = self.blocks.tree.nq + self.blocks.tree.nv
+        return slice(start, start + len(self.blocks.parameters.states))
+
+    @cached_property
+    def element_places(self) -> NDArray[np.intp]:
+        """Places of the elements' states among the parameters."""
+        return self.blocks.parameters.state_places
+
+    @property
+    def size(self) -> int:
+        """Length of the state [q, v, z, work, heat]."""
+        return self.element_slice.stop + 2
+
+    def state(self, q: ArrayLike, v: ArrayLike, p: ArrayLike) -> Array:
+        """Return the state at positions and velocities; the elements' states are those among the parameters p."""
+        own = np.asarray(p, dtype=np.float64)[self.element_places]
+        return np.concatenate([np.asarray(q, float), np.asarray(v, float), own, [0.0, 0.0]])
+
     @cached_property
     def module(self) -> CompiledModule:
         """Machine code of the step."""
@@ -187,11 +210,14 @@ class ConstrainedSystem:
             rows.sigma,
             rows.residual,
             ca.SX(blocks.dissipated_power),
+            blocks.element_rates,
         )
         parts = ca.Function('parts', [blocks.q, blocks.v, blocks.parameters.vector], [ca.densify(output)])
         nq, nv = blocks.tree.nq, blocks.tree.nv
-        x, p = ca.SX.sym('x', nq + nv + 2), ca.SX.sym('p', len(blocks.parameters.names))
-        function = ca.Function('blocks', [x, p], [parts(x[:nq], x[nq : nq + nv], p)])
+        x, p = ca.SX.sym('x', self.size), ca.SX.sym('p', len(blocks.parameters.names))
+        numbers = ca.SX(p)
+        numbers[self.element_places.tolist()] = x[self.element_slice]
+        function = ca.Function('blocks', [x, p], [parts(x[:nq], x[nq : nq + nv], numbers)])
         return build_module(
             f'{self.name}_constrained',
             [Tape.from_function(function).digest],
@@ -215,8 +241,8 @@ class ConstrainedSystem:
         sizes = (nq, nv, len(self.blocks.parameters.names))
         if tuple(len(part) for part in (q, v, p)) != sizes:
             raise ValueError(f'expected {sizes} positions, velocities and parameters')
-        out = np.empty(nq + nv * nv + nv + m * nv + 3 * m + 1)
-        self.module.blocks(np.concatenate([q, v, [0.0, 0.0]]), np.ascontiguousarray(p), out)
+        out = np.empty(self._numbers)
+        self.module.blocks(self.state(q, v, p), np.ascontiguousarray(p), out)
         ends = np.cumsum([nq, nv * nv, nv, m * nv, m, m])
         _, M, h, J, gamma, sigma, rest = np.split(out, ends)
         return Blocks(M.reshape(nv, nv), h, J.reshape(m, nv), gamma, sigma, rest[:m])
@@ -236,10 +262,20 @@ class ConstrainedSystem:
         ]
         return ca.Function('monitor', [blocks.q, blocks.v, blocks.parameters.vector], outputs)
 
-    def monitor(self, times: Array, q: Array, v: Array, p: Array) -> dict[str, Array]:
-        """Return energies, momentum, residual and slip at sampled states, (t, ...) each."""
+    def monitor(self, times: Array, q: Array, v: Array, p: Array, z: Array | None = None) -> dict[str, Array]:
+        """Return energies, momentum, residual and slip at sampled states, (t, ...) each.
+
+        Args:
+            times: (t,) s.
+            q: (t, nq) positions.
+            v: (t, nv) velocities.
+            p: (n,) parameters.
+            z: (t, nz) states of the elements; None: those among the parameters.
+        """
         numbers = np.repeat(p[:, None], len(times), axis=1)
         numbers[0] = times
+        if z is not None:
+            numbers[self.element_places] = z.T
         results = self._monitor(q.T, v.T, numbers)
         names = ('kinetic', 'potential', 'momentum', 'residual', 'slip')
         return {name: np.array(part).T.reshape(len(times), -1) for name, part in zip(names, results)}
@@ -285,7 +321,7 @@ class ConstrainedSystem:
         numbers = np.array(self.blocks.numbers(p))
         numbers[0] = stops[0]
         start = self.blocks.at(q, v, numbers)
-        x = np.concatenate([np.asarray(q, float), np.asarray(v, float), [0.0, 0.0]])
+        x = self.state(q, v, numbers)
         rank, chosen = self.plan(start, method, tolerance)
         edges, starts, ends = _segments(inputs or Inputs.constant(), tuple(self.actuated), stops)
         grid = np.union1d(stops, edges[(edges > stops[0]) & (edges < stops[-1])])
@@ -306,12 +342,13 @@ class ConstrainedSystem:
             trace[:, nq : nq + nv],
             a[:kept],
             forces[:kept],
-            trace[:, nq + nv],
-            trace[:, nq + nv + 1],
+            trace[:, -2],
+            trace[:, -1],
             numbers,
             _run_loops.STATUS[status],
             float(end),
             self.detail(int(status), int(found), rank),
+            trace[:, self.element_slice],
         )
 
     def call(
@@ -332,7 +369,6 @@ class ConstrainedSystem:
         forces: Array,
     ) -> tuple[int, int, float, int]:
         """Call the compiled run (`constraints._run_loops.run`) with this system's own part of its arguments."""
-        nq, nv, m = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m
         return _run_loops.run(
             self.module.blocks_entry.ctypes,
             x,
@@ -345,16 +381,23 @@ class ConstrainedSystem:
             ends,
             self._places,
             self.blocks.holonomic,
+            len(self.element_places),
             self._moving,
             self._watched,
             how,
             method,
             rank,
-            nq + nv * nv + nv + m * nv + 3 * m + 1,
+            self._numbers,
             trace,
             accelerations,
             forces,
         )
+
+    @property
+    def _numbers(self) -> int:
+        """Length of what the kernel writes."""
+        nq, nv, m = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m
+        return nq + nv * nv + nv + m * nv + 3 * m + 1 + len(self.element_places)
 
     @cached_property
     def _moving(self) -> bool:

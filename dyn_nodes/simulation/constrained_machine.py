@@ -30,16 +30,15 @@ from dyn_nodes.constraints import (
     projected_velocity,
 )
 from dyn_nodes.constraints.rows import Constraint
-from dyn_nodes.forces.joint_spring import joint_springs, rest_position
+from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.forces.joint_spring import rest_position
 from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.multibody import Frame, Tree, build_tree
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
-from dyn_nodes.simulation.joint_stops import joint_stops
 from dyn_nodes.simulation.profiles import motion_of
-from dyn_nodes.simulation.stop_element import StopElement
 
 Array = NDArray[np.float64]
 
@@ -60,11 +59,6 @@ class ConstrainedMachine:
     q: Array
     v: Array
     analysis: Analysis
-
-
-def has_constraints(machine: Machine) -> bool:
-    """Tell whether a machine has anything that only this module takes."""
-    return bool(machine.constraints or machine.loads or (machine.joint_classes and not machine.wheels))
 
 
 def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = None) -> ConstrainedMachine:
@@ -92,8 +86,7 @@ def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = N
     ]
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
-    stops = [StopElement(stop) for stop in joint_stops(machine)]
-    blocks = ConstraintBlocks(tree, constraints, [*joint_springs(machine).values(), *stops], gravity, payload)
+    blocks = ConstraintBlocks(tree, constraints, joint_elements(machine), gravity, payload)
     actuated = tuple(joint.name for joint in machine.actuated_joints)
     q = _assembled(machine, blocks, list(joints or ()))
     try:

@@ -65,6 +65,9 @@ class ConstrainedOutputs:
         self._add_balance()
         self._add_attitude()
         self._add_health()
+        for element in blocks.forces:
+            own = element.outputs(blocks.state, blocks.parameters)
+            self._add(list(own), *own.values())
 
     def _add(self, names: Sequence[str], *expressions: Expression) -> None:
         self.names.extend(names)
@@ -113,9 +116,12 @@ class ConstrainedOutputs:
         return result
 
     def _add_efforts(self) -> None:
-        """What acts along the joints: actuators, springs, and what locks, couplings and motions hold them with."""
+        """Efforts of the joints: of drives, springs, locks, couplings and motions; before damping, friction, stops."""
         blocks, nv = self.blocks, self.blocks.tree.nv
-        total = self._tau + blocks.applied
+        total = self._tau
+        for element in blocks.forces:
+            if element.drives:
+                total = total + element.generalized_force(blocks.state, blocks.parameters)
         for pull in self._pulls.values():
             total = total + pull[:nv]
         for joint in self.machine.movable_joints:

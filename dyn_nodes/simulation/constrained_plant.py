@@ -90,7 +90,7 @@ class ConstrainedPlantSystem:
     """Names and places of a machine with constraints: what `Plant` asks a `System` for.
 
     Attributes:
-        state_names: positions, velocities (`<name>_rate`), work done on the machine and heat, J.
+        state_names: positions, velocities (`<name>_rate`), states of elements, work done on the machine and heat, J.
         input_names: `<joint>/effort` of the actuated joints.
         parameter_names: those of every plant, then those of the constraints and springs.
     """
@@ -106,9 +106,10 @@ class ConstrainedPlantSystem:
         stance = tuple(_Wheel(name) for name in wheels_of(machine))
         self.machine = _Stance(machine.name, machine.base, stance)
         rates = (f'{name}_rate' for name in tree.velocity_names)
-        self.state_names = (*tree.position_names, *rates, 'work', 'heat')
+        self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, 'work', 'heat')
         self.input_names = tuple(f'{name}/effort' for name in self.system.actuated)
-        own = tuple(name for name in blocks.parameters.names[1:] if name not in COMMON_PARAMETERS)
+        taken = {*COMMON_PARAMETERS, *blocks.parameters.states}
+        own = tuple(name for name in blocks.parameters.names[1:] if name not in taken)
         self.parameter_names = (*COMMON_PARAMETERS, *own)
         self.observed = ConstrainedOutputs(machine, blocks)
         self.output_names = tuple(self.observed.names)
@@ -136,11 +137,12 @@ class ConstrainedPlantSystem:
             p[self.index('parameter', name)] = value
         return p
 
-    def numbers(self, p: Array, time: float) -> Array:
-        """Return the parameters of the blocks at a time, s."""
+    def numbers(self, p: Array, time: float, x: Array) -> Array:
+        """Return the parameters of the blocks at a time, s, and a state."""
         numbers = np.empty(len(self.blocks.parameters.names))
         numbers[0] = time
         numbers[self._own] = p[self._given]
+        numbers[self.system.element_places] = x[self.system.element_slice]
         return numbers
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
@@ -187,12 +189,12 @@ class ConstrainedPlant(Plant):
 
     def _initial_state(self) -> Array:
         start = constrained_machine(self.machine, self.start) if self.start else self.system.start
-        return np.concatenate([start.q, start.v, [0.0, 0.0]])
+        return start.system.state(start.q, start.v, start.system.blocks.parameters.values())
 
     def _begin(self) -> None:
         system: ConstrainedPlantSystem = self.system
         q, v = self._tree_state()
-        numbers = system.numbers(self.p, 0.0)
+        numbers = system.numbers(self.p, 0.0, self.x)
         step = self.period / self.substeps
         condition = Subspaces(system.blocks.at(q, v, numbers).J).condition
         self.stepper = ConstrainedStepper(
@@ -220,7 +222,7 @@ class ConstrainedPlant(Plant):
         assert self._reaction is not None
         tree, q, v = system.blocks.tree, *self._tree_state()
         self.outputs()
-        numbers = system.numbers(self.p, self.time)
+        numbers = system.numbers(self.p, self.time, self.x)
         forces = self._reaction.forces(q, v, self.stepper.acceleration, self.stepper.multipliers, self._tau(), numbers)
         result = np.empty((len(self.machine.reactions), 6))
         for row, name in zip(result, self.machine.reactions):
@@ -251,7 +253,7 @@ class ConstrainedPlant(Plant):
     def _evaluate(self) -> Array:
         system: ConstrainedPlantSystem = self.system
         q, v = self._tree_state()
-        numbers = system.numbers(self.p, self.time)
+        numbers = system.numbers(self.p, self.time, self.x)
         self.stepper.put(self.x, self.time, numbers)
         self.stepper.evaluate(self.u)
         return system.observed.evaluate(q, v, self.stepper.acceleration, self.stepper.multipliers, self._tau(), numbers)
@@ -263,7 +265,7 @@ class ConstrainedPlant(Plant):
         if drift > BROKEN:
             text = f'constraints have drifted apart by {drift:.3g} m or rad'
             raise PlantStoppedError('constraint_drift', f'{self.machine.name}: at t = {start:.4f} s: {text}')
-        stepper.put(x, start, self.system.numbers(self.p, start))
+        stepper.put(x, start, self.system.numbers(self.p, start, x))
         status = stepper.advance(end - start, table[0])
         if status == 'done':
             events = self._reached_limits(x, stepper.state, end)
@@ -290,7 +292,7 @@ class ConstrainedPlant(Plant):
         return events
 
     def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
-        self.stepper.put(self.x, start, self.system.numbers(self.p, start))
+        self.stepper.put(self.x, start, self.system.numbers(self.p, start, self.x))
         if end > start:
             self.stepper.advance(end - start, table[0])
         return self.stepper.state
@@ -306,7 +308,7 @@ class ConstrainedPlant(Plant):
         """
         system: ConstrainedPlantSystem = self.system
         q, v = self._tree_state()
-        at = system.system.blocks_at(q, v, system.numbers(self.p, self.time))
+        at = system.system.blocks_at(q, v, system.numbers(self.p, self.time, self.x))
         spaces = Subspaces(at.J)
         N, forced = spaces.motions, spaces.pseudo_inverse @ at.gamma
         inertia = N.T @ at.M @ N
@@ -355,7 +357,7 @@ class ConstrainedPlant(Plant):
     def constraint_health(self) -> ConstraintHealth:
         """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""
         system: ConstrainedPlantSystem = self.system
-        at = system.system.blocks_at(*self._tree_state(), system.numbers(self.p, self.time))
+        at = system.system.blocks_at(*self._tree_state(), system.numbers(self.p, self.time, self.x))
         spaces = Subspaces(at.J)
         drift, slip = self.output('constraint_drift'), self.output('constraint_slip')
         if drift > GREATEST_DRIFT and not self._drifted:

@@ -55,7 +55,7 @@ class ConstrainedStepper:
         self._p = np.array(blocks.numbers(p))
         self._p[0] = time
         self._rank, self._method = system.plan(blocks.at(q, v, self._p), method, tolerance)
-        self._x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), [0.0, 0.0]])
+        self._x = system.state(q, v, self._p)
         zeta, omega = (0.0, 0.0) if stabilization is None else (stabilization.zeta, stabilization.omega)
         self._how = np.array([tolerance, zeta, omega])
         self._trace = np.empty((1, len(self._x)))
@@ -69,7 +69,7 @@ class ConstrainedStepper:
 
     @property
     def state(self) -> Array:
-        """(nq + nv + 2,) position, velocity, work done on the system and heat since the start, J."""
+        """(n,) position, velocity, states of elements, work done on the system and heat since the start, J."""
         return self._x.copy()
 
     def put(self, state: ArrayLike, time: float, p: ArrayLike | None = None) -> None:

@@ -7,15 +7,16 @@ on as if nothing had been watched. A value that changes its sign twice within on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import CylinderActuator, Machine, SharedPump
+from dyn_nodes.multibody.elements import Surface, Watch
 from dyn_nodes.multibody.spatial import Expression
 
 Array = NDArray[np.float64]
@@ -48,21 +49,6 @@ class Event:
     def shifted(self, offset: float) -> Event:
         """Return the same at a time later by an offset, s."""
         return replace(self, time=self.time + offset)
-
-
-class Watch(NamedTuple):
-    """A value whose sign matters.
-
-    Attributes:
-        rise, fall: kind of the event where it becomes positive, or is positive no more; empty: none.
-        quantity: name of the number told with the event.
-        subject: what the event is about, by kind: `wheel`, `actuator` and `joint` and `relief`, ...
-    """
-
-    rise: str
-    fall: str
-    quantity: str
-    subject: Mapping[str, str]
 
 
 class Watched:
@@ -107,13 +93,10 @@ def watch_tilt(into: Watched, plant: Any) -> None:
     into.add(Watch('', 'overturned', 'tilt', {'base': plant.machine.base.link}), plant.upright - limit, tilt)
 
 
-def watch_limits(into: Watched, plant: Any) -> None:
-    """Watch the joints of a traced plant for their limits."""
-    for stop in plant.stops:
-        position = plant.joint(stop.joint)[0]
-        for limit, gap in (('lower', position - stop.lower), ('upper', stop.upper - position)):
-            if np.isfinite(getattr(stop, limit)):
-                into.add(Watch('', 'joint_limit', 'position', {'joint': stop.joint, 'limit': limit}), gap, position)
+def watch_surfaces(into: Watched, surfaces: Iterable[Surface]) -> None:
+    """Watch the surfaces of elements: joints that come to their limits, that stick or slip."""
+    for surface in surfaces:
+        into.add(*surface)
 
 
 def watch_reliefs(

@@ -15,7 +15,7 @@ from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.assembly import Assembly, friction_states, stick_flags
+from dyn_nodes.simulation.assembly import Assembly, friction_states, rest_deflections, stick_flags
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.system import ROOMS, System
 
@@ -52,21 +52,33 @@ def _statics_module(machine: Machine) -> CompiledModule:
     def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
         plant = Assembly(machine, 'effort')
         pose, joints = ca.SX.sym('pose', 6), ca.SX.sym('joints', len(machine.movable_joints))
-        bristles = ca.SX.sym('bristles', sum(len(names) for names in friction_states(machine).values()))
+        deflections = rest_deflections(machine)
+        bristles = ca.SX.sym('bristles', len(deflections))
+        # one by one: an empty part of a 1x1 expression would be a row too many
+        on_wheels = ca.vertsplit(bristles)[: sum(len(names) for names in friction_states(machine).values())]
+        of_elements = ca.SX(len(plant.states.names[plant.element_place]), 1)
+        for k, name in enumerate(plant.states.names[plant.element_place]):
+            if name in deflections:
+                of_elements[k] = bristles[deflections.index(name)]
         sticking = ca.SX.ones(sum(len(names) for names in stick_flags(machine).values()))
         q = base_coordinates(plant, pose)
-        state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), bristles, sticking))
+        state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), *on_wheels, sticking, of_elements))
         holding, used = ca.substitute([plant.static_forces, plant.friction_use], [plant.x], [state])
         unknown = ca.vertcat(pose, bristles)
         base, nv = plant.tree.base_dofs, plant.tree.nv
         names = [joint.name for joint in machine.movable_joints]
         balanced = [*range(base), *(nv - len(names) + names.index(name) for name in plant.passive)]
         bent = [names.index(name) for name in plant.springs]
-        unknown = ca.vertcat(pose, bristles, joints[bent])
+        unknown = ca.vertcat(pose, bristles, *(joints[k] for k in bent))
         jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(holding[balanced], unknown))))
         inputs = [pose, joints, bristles, plant.p]
         outputs = [ca.densify(holding), jacobian, ca.densify(used)]
-        return {'statics': ca.Function('statics', inputs, outputs)}, {'nv': nv, 'balanced': balanced, 'bent': bent}
+        return {'statics': ca.Function('statics', inputs, outputs)}, {
+            'nv': nv,
+            'balanced': balanced,
+            'bent': bent,
+            'passive': list(plant.passive),
+        }
 
     return build_module(f'{machine.name}_statics', [machine_fingerprint(machine)], make, ROOMS)
 
@@ -86,7 +98,7 @@ class Rest(NamedTuple):
 
     Attributes:
         pose: (6,) of the base: x, y, z, roll, pitch, yaw.
-        bristles: deflections of the friction elements in the order of `friction_states`, m.
+        bristles: deflections of the friction elements in the order of `rest_deflections`, m or rad.
         joints: positions of the movable joints, rad or m: flexible ones have given way.
         holding: (nv,) forces that hold it: of the joints the drive efforts.
     """
@@ -117,8 +129,9 @@ def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, 
     balanced, bent = (np.array(module.meta[key], dtype=np.intp) for key in ('balanced', 'bent'))
     q_joints = joint_vector(machine, joints)
     pose = np.array(pose if pose is not None else initial_pose(machine), dtype=np.float64)
-    names = [name for own in friction_states(machine).values() for name in own]
-    bristles, used = np.zeros(len(names)), np.empty(len(names))
+    names = rest_deflections(machine)
+    of_wheels = sum(len(own) for own in friction_states(machine).values())
+    bristles, used = np.zeros(len(names)), np.empty(of_wheels)
     unknowns = 6 + len(bristles) + len(bent)
     holding, flat = np.empty(int(module.meta['nv'])), np.empty(len(balanced) * unknowns)
     if machine.base.attachment == 'fixed' or not machine.initial.settle or not machine.wheels:
@@ -144,6 +157,10 @@ def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, 
             pose += change[:6]
             bristles += change[6 : 6 + len(bristles)]
             q_joints[bent] += change[6 + len(bristles) :]
+    worst = int(np.argmax(np.abs(holding[balanced]))) - (len(balanced) - len(module.meta['passive']))
+    if worst >= 0:
+        name = module.meta['passive'][worst]
+        raise NoEquilibriumError(f'{machine.name}: nothing holds joint {name!r} in this posture')
     raise NoEquilibriumError(
         f'{machine.name}: no resting pose on the wheels in this posture (unbalanced force {residual:.2e} of the '
         'weight); the machine tips or slides'
@@ -206,8 +223,7 @@ def state_of_rest(system: System, rest: Rest) -> Array:
     q_joints = rest.joints
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
-    deflections = [name for own in friction_states(machine).values() for name in own]
-    for name, value in zip(deflections, rest.bristles):
+    for name, value in zip(rest_deflections(machine), rest.bristles):
         x[system.index('state', name)] = value
     for own in stick_flags(machine).values():
         x[[system.index('state', name) for name in own]] = 1.0

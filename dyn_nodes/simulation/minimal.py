@@ -52,11 +52,14 @@ class MinimalSystem:
 
     Raises:
         MethodError: no choice serves all positions.
+        ValueError: an element with states, such as dry friction.
     """
 
     def __init__(
         self, name: str, blocks: ConstraintBlocks, positions: Sequence[ArrayLike], actuated: Sequence[str] = ()
     ) -> None:
+        if blocks.parameters.states:
+            raise ValueError(f'{name}: expected elements without states, found {", ".join(blocks.parameters.states)}')
         self.name, self.blocks, self.actuated = name, blocks, tuple(actuated)
         self.elimination: Elimination = choose(blocks, positions)
         self._places = [blocks.tree.velocity_index(joint) for joint in actuated]

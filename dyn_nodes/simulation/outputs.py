@@ -34,6 +34,9 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
     _add_balance(plant, add)
     _add_attitude(plant, add)
     _add_actuators(plant, add)
+    for element in plant.elements:
+        own = element.outputs(plant.state, plant.symbols)
+        add(list(own), *own.values())
     return names, ca.densify(ca.vertcat(*values))
 
 

@@ -17,7 +17,7 @@ from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
 from dyn_nodes.simulation.command_delay import input_delays
-from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_limits, watch_reliefs, watch_tilt, watch_wheels
+from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs, watch_surfaces, watch_tilt, watch_wheels
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
@@ -140,7 +140,7 @@ class System:
         watch_wheels(watched, plant, [wheel.name for wheel in self.machine.wheels])
         if self.machine.wheels:
             watch_tilt(watched, plant)
-        watch_limits(watched, plant)
+        watch_surfaces(watched, plant.surfaces)
         watch_reliefs(watched, self.machine, plant.actuators, plant.oil)
         functions['watch'] = ca.Function('watch', variables, [watched.expression])
         meta = {
@@ -153,6 +153,7 @@ class System:
             'nv': plant.tree.nv,
             'free': plant.tree.free,
             'defaults': plant.default_parameters().tolist(),
+            'scales': {own.name: own.scale for element in plant.elements for own in element.states},
         }
         return functions, meta
 
@@ -228,11 +229,12 @@ class System:
 
     def settings_tolerance(self, settings: Settings) -> Array:
         """Return the absolute tolerance of each state."""
-        scales = np.ones(len(self.state_names))
+        scales, known = np.ones(len(self.state_names)), self.module.meta['scales']
         for k, name in enumerate(self.state_names):
             for part, scale in _TOLERANCE_SCALES:
                 if part in name.rsplit('/', 1)[-1]:
                     scales[k] = scale
+            scales[k] = known.get(name, scales[k])
         return scales * settings.atol
 
     def run(

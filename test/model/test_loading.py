@@ -147,6 +147,10 @@ def test_a_problem_is_one_line_of_file_line_place_expected_found():
         (('<limit effort="5000" velocity="1"/>', ''), 'joint slew, limit: expected effort and velocity limits, found'),
         (('<origin xyz="0 0 0.4"/>', '<origin xyz="0 30 0.4"/>'), 'expected a centre of mass within 20 m'),
         (('effort="3000"', 'effort="0"'), 'joint extend, limit: expected effort > 0, found 0'),
+        (
+            ('<joint name="luff" type="revolute">', '<joint name="luff" type="fixed">'),
+            'joint luff, dynamics: expected a joint that moves, found damping of a fixed joint',
+        ),
         (('upper="1.2"', 'upper="10"'), 'joint luff, limit: expected upper in rad, found 10 rad'),
         (('<parent link="mast_link"/>', '<parentt/><parent link="mast_link"/>'), "'parentt' (did you mean 'parent'?)"),
     ],

@@ -34,6 +34,7 @@ WHEEL = """
   <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/>
     <origin xyz="{x} {y} {z}"/><axis xyz="0 1 0"/></joint>
 """
+LOCKED_ELBOW = 'joints: {arm_elbow: {class: locked}}\n'
 
 
 def run_check(capsys, urdf, config, *options):
@@ -274,3 +275,13 @@ def test_what_does_not_take_constraints_says_so():
     machine = load_machine(FOUR_BAR, FOUR_BAR_YAML)
     with pytest.raises(ValueError, match='four_bar: expected a machine without constraints'):
         System(machine, 'effort')
+
+
+def test_check_refuses_a_locked_joint_beside_wheels_on_springs(capsys, tmp_path):
+    """What makes a machine one with constraints is asked in one place, so that `check` assembles what a plant would."""
+    config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{LOCKED_ELBOW}wheels:'))
+    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    assert status == 1
+    assert (
+        'wheels on springs (front_left, front_right, rear_left, rear_right) beside constraints' in said.err + said.out
+    )

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.forces.joint_stop import JointStop
+from dyn_nodes.forces.joint_stop import FREQUENCY, JointStop, joint_stops
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
 from dyn_nodes.simulation import Inputs, Settings, initial_state
-from dyn_nodes.simulation.joint_stops import FREQUENCY, joint_stops
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.rigid_body import RigidBodyModel
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from dyn_nodes.constraints import Coupling, Loop, Prescribed, world_frame
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.forces.joint_spring import JointSpring
-from dyn_nodes.multibody import Frame, Parameters, Tree, TreeBuilder, TreeState
-from dyn_nodes.multibody.elements import ForceElement
+from dyn_nodes.multibody import Frame, Tree, TreeBuilder, TreeState
+from dyn_nodes.multibody.elements import ForceElement, Symbols
 from dyn_nodes.multibody.spatial import Expression, cross, dot
 from dyn_nodes.studies.yesiloglu_2007 import car
 from dyn_nodes.studies.yesiloglu_2007.models import X, Y, Z
@@ -45,23 +45,28 @@ SWAY_SCALE = 8 / (3 * np.sqrt(3))
 
 
 @dataclass(frozen=True, eq=False)
-class Creep:
+class Creep(ForceElement):
     """Creep of a tyre's point of contact: a force against its slip along and across the wheel, C / V times that.
 
     Attributes:
-        name: of the tyre.
+        tyre: name.
         point: of contact, moves with the wheel's carrier.
         centre: of the wheel, in the carrier; its x axis is the axle.
         spin: joint of the wheel about its axle.
         along, across: C, N per unit of slip.
     """
 
-    name: str
+    tyre: str
     point: Frame
     centre: Frame
     spin: str
     along: float
     across: float
+
+    @property
+    def name(self) -> str:
+        """Name of the element."""
+        return f'{self.tyre}/creep'
 
     def _slip(self, state: TreeState) -> tuple[Expression, Expression, Expression]:
         """Slip (2,) along and across, m/s; its Jacobian (2, width); speed of the wheel's centre along it, m/s."""
@@ -83,16 +88,12 @@ class Creep:
     def _force(self, slip: Expression, speed: Expression) -> Expression:
         return -ca.vertcat(self.along, self.across) * slip / ca.sqrt(speed**2 + SLOWEST**2)
 
-    def generalized_force(self, state: TreeState, parameters: Parameters) -> Expression:
+    def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return (width,) the force along every generalized velocity."""
         slip, rows, speed = self._slip(state)
         return ca.mtimes(rows.T, self._force(slip, speed))
 
-    def potential_energy(self, state: TreeState, parameters: Parameters) -> Expression:
-        """Return 0: nothing is stored."""
-        return ca.SX(0)
-
-    def dissipated_power(self, state: TreeState, parameters: Parameters) -> Expression:
+    def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the power lost by slip, W."""
         slip, _, speed = self._slip(state)
         return -ca.dot(self._force(slip, speed), slip)
