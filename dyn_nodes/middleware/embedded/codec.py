@@ -32,6 +32,8 @@ DTYPES = {
 }
 INTEGERS = {name for name in DTYPES if 'int' in name} | {'byte', 'char', 'octet'}
 
+_FLOAT32 = struct.Struct('<f')
+
 #: What packing a wrong value raises, in rosbags or in Python.
 PACKING_ERRORS = (struct.error, AttributeError, TypeError, ValueError, IndexError, OverflowError, SerdeError)
 
@@ -124,6 +126,11 @@ def check_scalar(value: Any, owner: str, field: str, desc: Any) -> None:
         raise _wrong(owner, field, desc, value)
 
 
+def _single(value: float) -> float:
+    """Return a number as a float32 field holds it."""
+    return _FLOAT32.unpack(_FLOAT32.pack(value))[0]
+
+
 class Codec:
     """Encodes and decodes one message type.
 
@@ -190,6 +197,89 @@ class Codec:
         nested = self._find(inner[1]).normalise
         names[f'N{index}'] = nested
         return [f'for e in m.{field}: N{index}(e)'] if nested else []
+
+    def copy(self, message: Any) -> Any:
+        """Return a copy of a message as decoding its encoding would give it.
+
+        Raises:
+            TypeError, ValueError: where encoding would raise.
+        """
+        try:
+            return self.copier(message)
+        except PACKING_ERRORS as error:
+            self.check(message)
+            raise TypeError(f'{self.name}: the message cannot be encoded: {error}') from error
+
+    @cached_property
+    def copier(self) -> Callable[[Any], Any]:
+        """Generate the function behind `copy`."""
+        names: dict[str, Any] = {'ndarray': np.ndarray, 'to_array': to_array, 'check': check_scalar, 'wrong': _wrong}
+        names |= {'new': object.__new__, 'cls': self._find_class(), 'single': _single}
+        lines = ['c = new(cls)']
+        for index, (field, desc) in enumerate(self.fields):
+            lines += self._copier_lines(index, field, desc, names)
+        source = '\n'.join(['def copied(m):', *(f'  {line}' for line in (*lines, 'return c'))])
+        exec(source, names)  # the source is made of type definitions, not of data
+        made: Callable[[Any], Any] = names['copied']
+        return made
+
+    def _find_class(self) -> Any:
+        from .types import message
+
+        return message(self.name)
+
+    def _copier_lines(self, index: int, field: str, desc: Any, names: dict[str, Any]) -> list[str]:
+        kind, detail = desc
+        names[f'D{index}'] = desc
+        blame = f'{self.name!r}, {field!r}, D{index}'
+        if kind == Nodetype.BASE:
+            return self._scalar_copier_lines(field, detail[0], blame)
+        if kind == Nodetype.NAME:
+            names[f'N{index}'] = self._find(detail).copier
+            return [f'c.{field} = N{index}(m.{field})']
+        inner, count = detail
+        fixed = kind == Nodetype.ARRAY
+        limit = [f'if len(v) {"!=" if fixed else ">"} {count}: raise ValueError({field!r})'] if count else []
+        if inner[0] == Nodetype.BASE and inner[1][0] != 'string':
+            names[f'T{index}'] = DTYPES[inner[1][0]]
+            return [
+                f'v = m.{field}',
+                f'if type(v) is ndarray and v.dtype is T{index} and v.ndim == 1: v = v.copy()',
+                'else:',
+                f'  w = to_array(v, {blame})',
+                '  v = w.copy() if w is v else w',
+                *limit,
+                f'c.{field} = v',
+            ]
+        if inner[0] == Nodetype.BASE:
+            return [
+                f'v = m.{field}',
+                f'if type(v) is str: raise wrong({blame}, v)',
+                'v = list(v)',
+                *limit,
+                'for e in v:',
+                f'  if type(e) is not str: check(e, {self.name!r}, {field!r}, D{index}[1][0])',
+                f'c.{field} = v',
+            ]
+        names[f'N{index}'] = self._find(inner[1]).copier
+        return [f'v = [N{index}(e) for e in m.{field}]', *limit, f'c.{field} = v']
+
+    @staticmethod
+    def _scalar_copier_lines(field: str, base: str, blame: str) -> list[str]:
+        lines = [f'v = m.{field}']
+        if base == 'string':
+            return [*lines, f'if type(v) is not str: check(v, {blame})', f'c.{field} = v']
+        if base == 'bool':
+            return [*lines, f'if v is not True and v is not False: check(v, {blame}); v = bool(v)', f'c.{field} = v']
+        if base == 'float64':
+            return [*lines, f'if type(v) is not float: check(v, {blame}); v = float(v)', f'c.{field} = v']
+        if base == 'float32':
+            return [*lines, f'if type(v) is not float: check(v, {blame}); v = float(v)', f'c.{field} = single(v)']
+        if base in ('byte', 'octet'):
+            lines.append('if type(v) is bytes and len(v) == 1: v = v[0]')
+        low, high = np.iinfo(DTYPES[base]).min, np.iinfo(DTYPES[base]).max
+        return [*lines, f'if type(v) is not int or not {low} <= v <= {high}: check(v, {blame}); v = int(v)',
+                f'c.{field} = v']  # fmt: skip
 
     def encode(self, message: Any, prefix: bytes = b'') -> bytes:
         """Return the message as XCDR1 little-endian bytes, encapsulation header included.

@@ -16,6 +16,7 @@ from cyclonedds.qos import Policy, Qos
 from . import dds, logging
 from .arguments import Arguments, parse_arguments
 from .exceptions import NotInitializedException
+from .local import LocalTopics
 from .qos import DurabilityPolicy, QoSProfile, to_dds
 from .signals import (
     SignalHandlerOptions,
@@ -49,13 +50,17 @@ class Context:
         self.shutdown_by_signal: int | None = None
         self.participant: Any = None
         self.domain_id = 0
+        self.local: LocalTopics | None = None
 
-    def init(self, args: Sequence[str] | None = None, *, domain_id: int | None = None) -> None:
+    def init(
+        self, args: Sequence[str] | None = None, *, domain_id: int | None = None, intra_process: bool = False
+    ) -> None:
         """Join the ROS graph.
 
         Args:
             args: command line, of which `--ros-args` are used; None takes `sys.argv`.
             domain_id: DDS domain; None takes ROS_DOMAIN_ID, or 0.
+            intra_process: nodes of this context hand messages over to each other without DDS.
 
         Raises:
             RuntimeError: initialized before, or the domain cannot be opened.
@@ -71,6 +76,7 @@ class Context:
                 logging.set_logger_level(name, level)
             logging.set_console(self.arguments.stdout)
             self.domain_id = _domain_id() if domain_id is None else domain_id
+            self.local = LocalTopics() if intra_process else None
             qos = Qos(Policy.Userdata(f'enclave={self.arguments.enclave};'.encode()))
             self.participant = dds.open_participant(self.domain_id, qos)
             self._open_discovery()
@@ -271,6 +277,7 @@ def init(
     context: Context | None = None,
     domain_id: int | None = None,
     signal_handler_options: SignalHandlerOptions | None = None,
+    intra_process: bool = False,
 ) -> InitContextManager:
     """Join the ROS graph; see rclpy.init.
 
@@ -279,12 +286,13 @@ def init(
         context: None takes the default context, for which SIGINT and SIGTERM are handled.
         domain_id: DDS domain; None takes ROS_DOMAIN_ID.
         signal_handler_options: which signals to handle.
+        intra_process: nodes of this context hand messages over to each other without DDS.
     """
     chosen = context or get_default_context()
     if signal_handler_options is None:
         is_default = chosen is get_default_context()
         signal_handler_options = SignalHandlerOptions.ALL if is_default else SignalHandlerOptions.NO
-    chosen.init(args, domain_id=domain_id)
+    chosen.init(args, domain_id=domain_id, intra_process=intra_process)
     install_signal_handlers(signal_handler_options)
     return InitContextManager(chosen, signal_handler_options != SignalHandlerOptions.NO)
 

@@ -15,11 +15,14 @@ from . import dds
 from .context import Context, get_default_context
 from .exceptions import ExternalShutdownException, ShutdownException, TimeoutException
 from .service import MATCH_PERIOD, Service
+from .subscription import Subscription
 from .task import Future, Task, as_coroutine
 
 #: A wait is cut in slices of this many nanoseconds, because Python handles signals only between calls into C.
 _SLICE = 50_000_000
 _GUARD_KEY = 0
+#: While messages of the own process keep coming, DDS and timers get their turn after so many nanoseconds.
+_LOOK_PERIOD = 2_000_000
 
 
 class CallbackGroup:
@@ -53,6 +56,8 @@ class SingleThreadedExecutor:
         self._next_key = _GUARD_KEY + 1
         self._stale = True
         self._is_waiting = False
+        self._local: deque[Subscription] = deque()
+        self._looked = 0
         self._context.on_shutdown(self.wake)
 
     @property
@@ -84,7 +89,17 @@ class SingleThreadedExecutor:
             self._nodes.remove(node)
             if node.executor is self:
                 node.executor = None
+            self._give_back(node)
         self.refresh()
+
+    def _give_back(self, node: Any) -> None:
+        """Leave the undelivered messages of a node's own process to the executor that it will have next."""
+        leaving = set(node.subscriptions)
+        for subscription in leaving:
+            subscription.local_queue = None
+        if self._context.local is not None:
+            self._context.local.waiting.extend(item for item in self._local if item in leaving)
+            self._local = deque(item for item in self._local if item not in leaving)
 
     def get_nodes(self) -> list[Any]:
         """Return the nodes."""
@@ -100,10 +115,17 @@ class SingleThreadedExecutor:
         return task
 
     def wake(self) -> None:
-        """Let a waiting thread look around."""
+        """Let a waiting thread look around, and a busy one before it delivers the next message of its own process."""
+        self._looked = 0
         with self._lock:
             if self._is_waiting and self._guard is not None and self._context.participant is not None:
                 self._guard.set(True)
+
+    def add(self, subscription: Subscription) -> None:
+        """Queue a subscription that has got a message of its own process."""
+        self._local.append(subscription)
+        if self._is_waiting:
+            self.wake()
 
     def refresh(self) -> None:
         """Look at the nodes' entities again before the next wait."""
@@ -183,8 +205,11 @@ class SingleThreadedExecutor:
                 raise ExternalShutdownException()
             if future is not None and future.done():
                 raise TimeoutException()
+            if self._local and time.monotonic_ns() - self._looked < _LOOK_PERIOD:
+                return self._local.popleft().run_local
             self._collect(deadline)
-            if not self._ready and deadline is not None and time.monotonic_ns() >= deadline:
+            self._looked = time.monotonic_ns()
+            if not (self._ready or self._local) and deadline is not None and time.monotonic_ns() >= deadline:
                 raise TimeoutException()
         return self._ready.popleft()
 
@@ -194,7 +219,7 @@ class SingleThreadedExecutor:
         if self._stale:
             self._rebuild()
         tasks = self._steps()
-        wait = 0 if tasks else self._time_to_wait(deadline)
+        wait = 0 if tasks or self._local else self._time_to_wait(deadline)
         keys = self._wait(wait)
         self._is_waiting = False
         if keys and keys[0] == _GUARD_KEY:
@@ -247,9 +272,13 @@ class SingleThreadedExecutor:
             self._services = []
             for node in self._nodes:
                 self._timers += node.timers
+                for subscription in node.subscriptions:
+                    subscription.local_queue = self
                 self._services += node.services
                 for entity, action in node.waitables():
                     wanted[entity._ref] = entity, action
+            if self._context.local is not None:
+                self._context.local.release()
             if self._waitset is None and self._nodes:
                 self._open(self._nodes[0].context)
             if self._waitset is None:

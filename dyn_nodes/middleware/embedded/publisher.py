@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from cyclonedds.core import DDSException, DDSStatus
 from cyclonedds.pub import DataWriter
@@ -11,9 +12,12 @@ from . import dds
 from .clock import Clock
 from .context import Context
 from .exceptions import InvalidHandle
-from .qos import QoSProfile, to_dds
+from .qos import DurabilityPolicy, HistoryPolicy, QoSProfile, to_dds
 from .time import Duration
 from .types import codec, type_hash
+
+if TYPE_CHECKING:
+    from .subscription import Subscription
 
 #: DDS policy id -> name, for the report of incompatible endpoints.
 POLICY_NAMES = {2: 'DURABILITY', 4: 'DEADLINE', 5: 'LATENCY_BUDGET', 8: 'LIVELINESS', 11: 'RELIABILITY', 12: 'HISTORY'}
@@ -30,9 +34,15 @@ class Publisher:
     While the node's clock runs on simulated time, samples carry that time as their DDS source timestamp, so that a
     recorder that stores source timestamps makes the same bag from the same run, bit for bit.
 
+    In a context with `intra_process` a message is written to DDS only where another process has a subscription; a
+    latched one (transient local) waits here until there is one.
+
     Attributes:
         gid: the writer's GUID.
+        receivers: subscriptions of this context that get what is published.
     """
+
+    receivers: tuple[Subscription, ...] = ()
 
     def __init__(
         self,
@@ -55,12 +65,21 @@ class Publisher:
         self._codec.prepare_to_encode()
         user_data = f'typehash={type_hash(name)};'.encode()
         dds_topic = context.topic(f'rt{topic}', name)
-        self._writer = DataWriter(context.participant, dds_topic, to_dds(qos, user_data, writer=True))
-        self._writer.set_status_mask(DDSStatus.OfferedIncompatibleQos)
+        self._local = context.local
+        policies = to_dds(qos, user_data, writer=True, ignore_local=self._local is not None)
+        self._writer = DataWriter(context.participant, dds_topic, policies)
+        matched = DDSStatus.PublicationMatched if self._local is not None else 0
+        self._writer.set_status_mask(DDSStatus.OfferedIncompatibleQos | matched)
         self._data_type = self._writer.data_type
         self._write = self._writer.write
         self.gid = dds.gid(self._writer)
         self._destroyed = False
+        self._kept: deque[tuple[bytes, int | None]] | None = None
+        self._unwritten = 0
+        if self._local is not None:
+            if qos.durability == DurabilityPolicy.TRANSIENT_LOCAL:
+                self._kept = deque(maxlen=None if qos.history == HistoryPolicy.KEEP_ALL else max(qos.depth, 1))
+            self._local.add_publisher(self)
 
     @property
     def status_entity(self) -> Any:
@@ -75,18 +94,66 @@ class Publisher:
             ValueError: bytes that are no CDR.
             InvalidHandle: the publisher was destroyed.
         """
+        clock = self._clock
+        stamp = clock.nanoseconds() if clock.is_driven else None
+        if self._local is None:
+            self._send(self._encoded(msg), stamp)
+        elif self._destroyed:
+            raise InvalidHandle(f'publisher of {self.topic_name} was destroyed')
+        else:
+            self._hand_over(msg, stamp)
+
+    def _encoded(self, msg: Any) -> bytes:
         if isinstance(msg, self.msg_type):
-            data = self._codec.encode(msg)
-        elif isinstance(msg, (bytes, bytearray, memoryview)):
+            return self._codec.encode(msg)
+        if isinstance(msg, (bytes, bytearray, memoryview)):
             data = bytes(msg)
             if len(data) < 4 or data[0] != 0 or data[1] > 1:
                 raise ValueError(f'{self.topic_name}: raw messages start with a CDR header, found {data[:4].hex()!r}')
-        else:
-            raise TypeError(f'{self.topic_name}: expected {self.msg_type.__msgtype__} or bytes, found {type(msg)}')
+            return data
+        raise TypeError(f'{self.topic_name}: expected {self.msg_type.__msgtype__} or bytes, found {type(msg)}')
+
+    def _send(self, data: bytes, stamp: int | None) -> None:
         sample = object.__new__(self._data_type)
         sample.cdr = data
-        clock = self._clock
-        self.write_sample(sample, clock.nanoseconds() if clock.is_driven else None)
+        self.write_sample(sample, stamp)
+
+    def _hand_over(self, msg: Any, stamp: int | None) -> None:
+        """Give copies to the subscriptions of this context, and bytes to those that want them and to DDS."""
+        is_message = isinstance(msg, self.msg_type)
+        is_heard_elsewhere = dds.count_matched(self._writer) > 0
+        data = None
+        if not is_message or is_heard_elsewhere or self._kept is not None:
+            data = self._encoded(msg)
+        for subscription in self.receivers:
+            if subscription.raw:
+                if data is None:
+                    data = self._encoded(msg)
+                subscription.deliver(data, stamp)
+            else:
+                subscription.deliver(self._codec.copy(msg) if is_message else data, stamp)
+        if self._kept is not None:
+            assert data is not None
+            self._kept.append((data, stamp))
+            self._unwritten = min(self._unwritten + 1, len(self._kept))
+            if is_heard_elsewhere:
+                self._write_kept()
+        elif is_heard_elsewhere:
+            assert data is not None
+            self._send(data, stamp)
+
+    def _write_kept(self) -> None:
+        """Write what DDS has not got yet: from now on it keeps that for late readers elsewhere."""
+        if self._kept is not None and self._unwritten:
+            count, self._unwritten = self._unwritten, 0
+            for data, stamp in list(self._kept)[-count:]:
+                self._send(data, stamp)
+
+    def give_kept(self, subscription: Subscription) -> None:
+        """Give a latched subscription that comes late what was published before."""
+        if self._kept is not None and subscription.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL:
+            for data, stamp in list(self._kept):
+                subscription.deliver(data, stamp)
 
     def write_sample(self, sample: Any, stamp: int | None) -> None:
         """Write a sample; a writer that keeps everything waits here for slow readers, and for shutdown."""
@@ -107,19 +174,25 @@ class Publisher:
                     return None
 
     def report_status(self) -> None:
-        """Warn of readers whose QoS does not fit."""
+        """Warn of readers whose QoS does not fit; write what was kept for the first reader elsewhere."""
         if self._destroyed:
             return
+        if self._local is not None and self._writer.get_publication_matched_status().current_count:
+            self._write_kept()
         status = self._writer.get_offered_incompatible_qos_status()
         if status.total_count_change > 0:
-            self._logger.warn(
-                f"New subscription discovered on topic '{self.topic_name}', requesting incompatible QoS. No messages "
-                f'will be sent to it. Last incompatible policy: {policy_name(status.last_policy_id)}'
-            )
+            self.warn_of_incompatible(policy_name(status.last_policy_id))
+
+    def warn_of_incompatible(self, policy: str) -> None:
+        """Warn of a subscription that does not fit."""
+        self._logger.warn(
+            f"New subscription discovered on topic '{self.topic_name}', requesting incompatible QoS. No messages "
+            f'will be sent to it. Last incompatible policy: {policy}'
+        )
 
     def get_subscription_count(self) -> int:
         """Return the number of subscriptions that get what is published."""
-        return int(self._writer.get_publication_matched_status().current_count)
+        return dds.count_matched(self._writer) + len(self.receivers)
 
     def wait_for_all_acked(self, timeout: Duration | None = None) -> bool:
         """Block until all reliable subscriptions have got everything; False after `timeout`."""
@@ -134,4 +207,6 @@ class Publisher:
         """Withdraw the publisher."""
         if not self._destroyed:
             self._destroyed = True
+            if self._local is not None:
+                self._local.remove_publisher(self)
             dds.delete_entity(self._writer)

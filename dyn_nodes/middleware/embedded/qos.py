@@ -162,7 +162,9 @@ def as_profile(qos: QoSProfile | int) -> QoSProfile:
     raise TypeError(f'Expected QoSProfile or int >= 0, but received {qos!r}')
 
 
-def to_dds(profile: QoSProfile, user_data: bytes, *, writer: bool, may_block: bool = True) -> Qos:
+def to_dds(
+    profile: QoSProfile, user_data: bytes, *, writer: bool, may_block: bool = True, ignore_local: bool = False
+) -> Qos:
     """Return the DDS policies of an endpoint.
 
     Args:
@@ -170,6 +172,7 @@ def to_dds(profile: QoSProfile, user_data: bytes, *, writer: bool, may_block: bo
         user_data: what goes into USER_DATA, such as the type hash.
         writer: for a writer (or else a reader).
         may_block: a write waits for readers whose queues are full; else it fails at once.
+        ignore_local: endpoints of the same participant are not matched.
     """
     if profile.history == HistoryPolicy.KEEP_ALL:
         history: Any = Policy.History.KeepAll
@@ -199,6 +202,8 @@ def to_dds(profile: QoSProfile, user_data: bytes, *, writer: bool, may_block: bo
         policies.append(Policy.Liveliness.ManualByTopic(lease))
     else:
         policies.append(Policy.Liveliness.Automatic(lease))
+    if ignore_local:
+        policies.append(Policy.IgnoreLocal.Participant)
     if writer:
         policies.append(Policy.WriterDataLifecycle(autodispose=False))
     return Qos(*policies)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from . import dds
 from .codec import DecodeError
 from .context import Context
 from .publisher import policy_name
-from .qos import QoSProfile, to_dds
+from .qos import HistoryPolicy, QoSProfile, to_dds
 from .signals import shielded
 from .types import codec, type_hash
 
@@ -75,7 +76,11 @@ class Subscription:
     Attributes:
         gid: the reader's GUID.
         decode_errors: samples that were dropped because they could not be decoded.
+        local_queue: of the executor that runs the callback; takes this subscription once for each message of the
+            own context.
     """
+
+    local_queue: Any = None
 
     def __init__(
         self,
@@ -103,15 +108,19 @@ class Subscription:
         if not raw:
             codec(name).prepare_to_decode()
         user_data = f'typehash={type_hash(name)};'.encode()
-        self._reader = DataReader(
-            context.participant, context.topic(f'rt{topic}', name), to_dds(qos, user_data, writer=False)
-        )
+        self._local = context.local
+        policies = to_dds(qos, user_data, writer=False, ignore_local=self._local is not None)
+        self._reader = DataReader(context.participant, context.topic(f'rt{topic}', name), policies)
         self._on_lost = event_callbacks.message_lost if event_callbacks is not None else None
         lost = DDSStatus.SampleLost if self._on_lost is not None else 0
         self._reader.set_status_mask(DDSStatus.RequestedIncompatibleQos | lost)
         self._condition = ReadCondition(self._reader, ANY_STATE)
         self.gid = dds.gid(self._reader)
         self._destroyed = False
+        self._pending: deque[tuple[Any, int]] = deque()
+        self._depth = None if qos.history == HistoryPolicy.KEEP_ALL else max(qos.depth, 1)
+        if self._local is not None:
+            self._local.add_subscription(self)
 
     @property
     def name(self) -> str:
@@ -132,11 +141,16 @@ class Subscription:
         """Take the next message; return the callback's arguments, or None if there is nothing good."""
         if self._destroyed:
             return None
-        sample = take_one(self._reader)
-        if sample is None:
-            return None
+        if self._pending:
+            content, stamp = self._pending.popleft()
+        else:
+            sample = take_one(self._reader)
+            if sample is None:
+                return None
+            content, stamp = sample.cdr, sample.sample_info.source_timestamp
         try:
-            content = sample.cdr if self.raw else self._decode(sample.cdr)
+            if not self.raw and type(content) is bytes:
+                content = self._decode(content)
         except DecodeError as error:
             self.decode_errors += 1
             if self.decode_errors == 1:
@@ -145,7 +159,7 @@ class Subscription:
         if not self._with_info:
             return (content,)
         info = {
-            'source_timestamp': sample.sample_info.source_timestamp,
+            'source_timestamp': stamp,
             'received_timestamp': time.time_ns(),
             'publication_sequence_number': None,
             'reception_sequence_number': None,
@@ -156,7 +170,26 @@ class Subscription:
         """Take up to `count` messages as (CDR, DDS source timestamp), past the callback."""
         if self._destroyed:
             return []
+        if self._pending:
+            return [self._pending.popleft() for _ in range(min(count, len(self._pending)))]
         return [(sample.cdr, sample.sample_info.source_timestamp) for sample in dds.take(self._reader, count)]
+
+    def deliver(self, content: Any, stamp: int | None) -> None:
+        """Take a message of the own context, decoded or as CDR; the executor calls back later."""
+        pending = self._pending
+        if self._depth is not None and len(pending) >= self._depth:
+            pending.popleft()  # the queue's entry of that one now stands for this one
+            pending.append((content, time.time_ns() if stamp is None else stamp))
+            return
+        pending.append((content, time.time_ns() if stamp is None else stamp))
+        if self.local_queue is not None:
+            self.local_queue.add(self)
+        elif self._local is not None:
+            self._local.waiting.append(self)
+
+    def run_local(self) -> Any:
+        """Call back with the next message of the own context, if it has not been taken otherwise."""
+        return self.run() if self._pending and not self._destroyed else None
 
     def get_lost_count(self) -> int:
         """Return the number of messages that were dropped on their way."""
@@ -177,18 +210,25 @@ class Subscription:
                 self._on_lost(lost)
         status = self._reader.get_requested_incompatible_qos_status()
         if status.total_count_change > 0:
-            self._logger.warn(
-                f"New publisher discovered on topic '{self.topic_name}', offering incompatible QoS. No messages will "
-                f'be received from it. Last incompatible policy: {policy_name(status.last_policy_id)}'
-            )
+            self.warn_of_incompatible(policy_name(status.last_policy_id))
+
+    def warn_of_incompatible(self, policy: str) -> None:
+        """Warn of a publisher that does not fit."""
+        self._logger.warn(
+            f"New publisher discovered on topic '{self.topic_name}', offering incompatible QoS. No messages will "
+            f'be received from it. Last incompatible policy: {policy}'
+        )
 
     def get_publisher_count(self) -> int:
         """Return the number of publishers that are heard."""
-        return int(self._reader.get_subscription_matched_status().current_count)
+        within = 0 if self._local is None else self._local.count_publishers(self)
+        return int(self._reader.get_subscription_matched_status().current_count) + within
 
     def destroy(self) -> None:
         """Withdraw the subscription."""
         if not self._destroyed:
             self._destroyed = True
+            if self._local is not None:
+                self._local.remove_subscription(self)
             dds.delete_entity(self._condition)
             dds.delete_entity(self._reader)
