@@ -11,6 +11,7 @@ NODES = (
     'controller_node',
     'vehicle_controller_node',
     'recorder_node',
+    'composition_node',
     'viewer_node',
     'teleop_node',
     'stability_monitor_node',

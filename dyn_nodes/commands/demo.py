@@ -44,6 +44,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         '--no-recovery', dest='recovery', action='store_false', help='leave the arm out: the machine overturns'
     )
+    parser.add_argument(
+        '--separate', dest='compose', action='store_false', help='every node in its own process, as on a real machine'
+    )
     parser.add_argument('--duration', type=float, default=24.0, metavar='SECONDS', help='simulated time (default: 24)')
     parser.add_argument('--out', type=Path, default=Path('runs'), metavar='DIR', help='for the results (default: runs)')
 
@@ -78,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
     cockpit = make_cockpit(args.port) if args.viewer and not args.fast else None
     _greet(console, args, directory, domain)
     _tell_cockpit(console, cockpit)
-    outcome = run_nodes(LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, not args.fast, cockpit)
+    outcome = run_nodes(
+        LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, not args.fast, cockpit, args.compose
+    )
     if outcome.failure:
         _tell_failure(console, outcome)
     status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0

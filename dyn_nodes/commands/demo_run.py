@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dyn_nodes.commands.live_feed import LiveFeed
     from dyn_nodes.launching import ChildState, LaunchSession
 
-MAIN_NODE = 'dynamics_node'
+MAIN_NODES = ('composition_node', 'dynamics_node')
 SPARE = ('viewer_node',)  # a run goes on without these
 PERIOD = 0.12  # s between two looks
 LINE_PERIOD = 2.0  # s between two lines of progress
@@ -59,6 +59,7 @@ def run_nodes(
     console: Console,
     dashboard: bool,
     cockpit: DemoCockpit | None = None,
+    compose: bool = True,
 ) -> DemoRun:
     """Start the launch file, show the run, and stop everything when the dynamics node has ended.
 
@@ -78,6 +79,7 @@ def run_nodes(
     state = LiveState(title, duration, mass * machine.gravity)
     arguments = {
         'mode': 'lockstep',
+        'compose': 'true' if compose else 'false',
         'record': 'true',
         'bag': str(run.bag),
         'recovery': 'true' if recovery else 'false',
@@ -178,7 +180,7 @@ class _Watcher:
         for child in self.session.children:
             if child.running or child.name in SPARE:
                 continue
-            if child.name == MAIN_NODE and child.returncode == 0:
+            if child.name in MAIN_NODES and child.returncode == 0:
                 self.session.request_stop('the run is over')
             else:
                 self._fail(child)
@@ -187,7 +189,7 @@ class _Watcher:
     def _look_at_the_end(self) -> None:
         """The launch file ends everything with the dynamics node: was that its own end?"""
         for child in self.session.children:
-            if child.name == MAIN_NODE and child.returncode and not (self.failure or self.run.interrupted):
+            if child.name in MAIN_NODES and child.returncode and not (self.failure or self.run.interrupted):
                 self._fail(child)
 
     def _look_at_time(self) -> None:

@@ -32,6 +32,8 @@ class ChildSpec:
         name: Its label; the session adds a number (`dynamics_node-1`).
         command: Program and arguments; one string when `shell`.
         environment: Its whole environment.
+        executable: Name of the node's program when it is one of this package, else empty.
+        arguments: Its command line behind the program, when it is one of this package.
         node: Fully qualified node name when it is a node with a given name, else empty.
         cwd: Working directory, None for the launcher's.
         shell: Whether the command goes through the shell.
@@ -49,6 +51,8 @@ class ChildSpec:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     node: str = ''
+    executable: str = ''
+    arguments: tuple[str, ...] = ()
     cwd: str | None = None
     shell: bool = False
     to_screen: bool = False

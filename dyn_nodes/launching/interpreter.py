@@ -237,6 +237,7 @@ def interpret(
     *,
     environment: Mapping[str, str] | None = None,
     log_directory: Path | None = None,
+    namespace: str = '',
 ) -> LaunchDescription:
     """Evaluate a launch file completely; nothing is started.
 
@@ -245,6 +246,7 @@ def interpret(
         arguments: Values of its arguments by name.
         environment: Environment of the processes; this process's own when None.
         log_directory: For `$(log_dir)` and for parameter files with substitutions.
+        namespace: Pushed from outside, empty or absolute.
 
     Returns:
         The processes, messages and stops in order, and the declared arguments.
@@ -253,7 +255,7 @@ def interpret(
         LaunchError: Something in the file, a file it includes, or the arguments is wrong.
     """
     path = Path(path).absolute()
-    context = LaunchContext(path, dict(arguments or {}), log_directory=log_directory)
+    context = LaunchContext(path, dict(arguments or {}), log_directory=log_directory, namespace=namespace)
     if environment is not None:
         context.environment = dict(environment)
     description = LaunchDescription(path)

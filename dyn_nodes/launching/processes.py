@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from dyn_nodes.launching.context import LaunchContext
@@ -137,7 +138,10 @@ def add_node(element: Element, context: LaunchContext, description: LaunchDescri
         arguments += ['--ros-args', *ros_arguments]
     label = context.optional(element, 'exec_name') or executable
     node = f'{namespace.rstrip("/")}/{name}' if name else ''
-    description.steps.append(_child(element, context, label, program + arguments, node))
+    spec = _child(element, context, label, program + arguments, node)
+    if context.optional(element, 'pkg') == PACKAGE:
+        spec = replace(spec, executable=executable, arguments=tuple(arguments))
+    description.steps.append(spec)
 
 
 def add_executable(element: Element, context: LaunchContext, description: LaunchDescription) -> None:

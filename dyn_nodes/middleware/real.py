@@ -76,8 +76,11 @@ class _Shutdown:
         try_shutdown(context=self.context)
 
 
-def init(*, context: Any = None, **options: Any) -> Any:
-    """Call rclpy.init; the result is a context manager on every release."""
+def init(*, context: Any = None, intra_process: bool = False, **options: Any) -> Any:
+    """Call rclpy.init; the result is a context manager on every release.
+
+    `intra_process` is accepted for the embedded runtime's sake: here DDS carries all messages.
+    """
     result = rclpy.init(context=context, **options)
     return _Shutdown(context) if result is None else result
 

@@ -89,6 +89,11 @@ class DynamicsNode(OverridableNode):
         )
         self.pacer.start()
 
+    @property
+    def failure(self) -> str:
+        """Why the simulation failed, or ''."""
+        return self.health.fault if self.finished else ''
+
     # -- set-up ------------------------------------------------------------------------------------------------------
 
     def _make_plant(self) -> Plant:

@@ -349,6 +349,11 @@ class RecorderNode(Node):
         super().destroy_node()
 
     @property
+    def finished_recording(self) -> bool:
+        """Whether `max_duration` is over."""
+        return self.finished
+
+    @property
     def lost(self) -> int:
         """Messages that the middleware dropped on their way here."""
         return sum(channel.lost() for channel in self._channels.values())

@@ -1,0 +1,169 @@
+"""composition_node: the nodes of a launch file in one process, with one executor.
+
+    dyn-nodes launch log_loader compose:=true
+
+A launch file starts it as `<node pkg="dyn_nodes" exec="composition_node" args="$(filename) name:=$(var name) ..."/>`.
+It reads that file with the same arguments and `compose:=false`, and makes in this process every node of this package
+that the file would start as a process: name, namespace, parameters and remappings are those of the file. Namespace,
+remappings and parameters of this command line apply to all of them. Programs of other packages and the cockpit,
+which draws in its own loop, are left to the launch file.
+
+Messages between these nodes are handed over without serialization where the runtime can do that; other processes see
+the same nodes, topics and services as ever. An exception in one node ends the process, and so all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dyn_nodes.launching import LaunchError
+from dyn_nodes.launching.description import ChildSpec
+from dyn_nodes.launching.interpreter import interpret
+from dyn_nodes.launching.runner import parse_launch_arguments
+from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, init
+from dyn_nodes.nodes.ending import EndWatch
+from dyn_nodes.nodes.running import REFUSED, RunOver, refuse
+
+NAME = 'composition_node'
+SEPARATE = ('viewer_node', NAME)
+"""Nodes that stay processes."""
+LONGEST_WAIT = 0.1
+
+
+def split_arguments(words: list[str]) -> tuple[str, list[str], str, list[str]]:
+    """Take a command line apart.
+
+    Returns:
+        The launch file; its arguments; the namespace pushed from outside, or ''; other ROS arguments for every node.
+
+    Raises:
+        LaunchError: no launch file.
+    """
+    cut = words.index('--ros-args') if '--ros-args' in words else len(words)
+    own, ros = words[1:cut], [word for word in words[cut:] if word not in ('--ros-args', '--')]
+    if not own:
+        raise LaunchError('expected a launch file and its arguments, found none')
+    namespace, shared = '', []
+    pairs = iter(ros)
+    for flag in pairs:
+        value = next(pairs, '')
+        if flag in ('-r', '--remap') and value.startswith('__'):
+            namespace = value.removeprefix('__ns:=') if value.startswith('__ns:=') else namespace
+        else:
+            shared += [flag, value]
+    return own[0], own[1:], namespace, shared
+
+
+def nodes_of(path: str, arguments: list[str], namespace: str) -> list[ChildSpec]:
+    """Return the nodes of a launch file that this process is to make.
+
+    Raises:
+        LaunchError: the file or its arguments are wrong, or there is no such node in it.
+    """
+    given = {**parse_launch_arguments(arguments), 'compose': 'false'}
+    description = interpret(Path(path), given, namespace=namespace)
+    specs = [spec for spec in description.children if spec.executable and spec.executable not in SEPARATE]
+    if not specs:
+        raise LaunchError('expected nodes of this package to compose, found none', path)
+    return specs
+
+
+def class_of(executable: str) -> Any:
+    """Return the class of a node by the name of its program, `dynamics_node` -> `DynamicsNode`."""
+    module = importlib.import_module(f'dyn_nodes.nodes.{executable}')
+    return getattr(module, ''.join(part.capitalize() for part in executable.split('_')))
+
+
+def make_node(spec: ChildSpec, shared: list[str]) -> Any:
+    """Make a node as its own process would.
+
+    Raises:
+        ValueError: it cannot start; the message begins with its name.
+    """
+    words = list(spec.arguments)
+    own = words[words.index('--ros-args') + 1 :] if '--ros-args' in words else []
+    try:
+        return class_of(spec.executable)(cli_args=['--ros-args', *shared, *own], use_global_arguments=False)
+    except (*REFUSED, RCLInvalidROSArgsError) as error:
+        raise ValueError(f'{spec.executable}: {error}') from error
+
+
+@contextlib.contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """Give a list that SIGINT and SIGTERM are added to; they interrupt nothing: a recorder may be among the nodes."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    saved = {
+        number: signal.signal(number, lambda got, frame: came.append(got)) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield came
+    finally:
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+
+
+def run_all(nodes: list[Any], signals: list[int]) -> int:
+    """Spin nodes until a signal, the end of the run or a failure; return the exit status."""
+    executor = SingleThreadedExecutor()
+    for node in nodes:
+        executor.add_node(node)
+    with contextlib.suppress(RunOver):
+        while not (signals or any(_is_over(node) for node in nodes)):
+            executor.spin_once(timeout_sec=LONGEST_WAIT)
+    return 1 if any(getattr(node, 'failure', '') for node in nodes) else 0
+
+
+def _is_over(node: Any) -> bool:
+    return bool(getattr(node, 'failure', '') or getattr(node, 'finished_recording', False))
+
+
+def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
+    """Make the nodes, run them and withdraw them; return the exit status."""
+    nodes: list[Any] = []
+    try:
+        for spec in specs:
+            if signals:
+                return 0
+            nodes.append(make_node(spec, shared))
+        return run_all(nodes, signals)
+    except ValueError as error:
+        if len(nodes) == len(specs):
+            raise
+        return refuse(NAME, error)
+    except Exception:
+        names = ', '.join(spec.executable for spec in specs)
+        print(f'{NAME}: an exception in one of its nodes ends all of them ({names})', file=sys.stderr, flush=True)
+        raise
+    finally:
+        for node in nodes:
+            node.destroy_node()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the nodes until SIGINT, SIGTERM, the end of the run or a failure; exit status 1 where something failed."""
+    faulthandler.enable()
+    words = list(sys.argv if args is None else args)
+    try:
+        file, arguments, namespace, shared = split_arguments(words)
+        specs = nodes_of(file, arguments, namespace)
+    except LaunchError as error:
+        print(f'{NAME}: {error.text}', file=sys.stderr)
+        return 1
+    watch, quiet = EndWatch(NAME), SignalHandlerOptions.NO
+    with watch, stop_signals() as signals, init(args=words[:1], signal_handler_options=quiet, intra_process=True):
+        return live(specs, shared, signals)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
