@@ -37,11 +37,19 @@ def add_parser(subparsers: Subparsers) -> None:
     record.add_argument('-d', '--max-duration', type=float, default=0.0, metavar='SECONDS', help='stop after so long')
     record.add_argument('--use-sim-time', action='store_true', help='log times are of /clock')
     bag_play.add_parser(verbs)
+    compare = add_command(
+        verbs,
+        'compare',
+        'Tell whether two bags are the same, byte for byte; where not, which messages differ.',
+        'dyn-nodes bag compare runs/first/bag runs/second/bag',
+    )
+    compare.add_argument('first', metavar='BAG', help='a bag directory')
+    compare.add_argument('second', metavar='BAG', help='the other one')
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    return {'info': _info, 'record': _record, 'play': bag_play.play}[args.verb](args)
+    return {'info': _info, 'record': _record, 'play': bag_play.play, 'compare': _compare}[args.verb](args)
 
 
 def _record(args: argparse.Namespace) -> int:
@@ -63,6 +71,34 @@ def _record(args: argparse.Namespace) -> int:
     }
     words = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
     return recorder_node.main(['recorder_node', '--ros-args', *words])
+
+
+def _compare(args: argparse.Namespace) -> int:
+    """Compare two bags; exit status 0 only if they are identical.
+
+    Raises:
+        CommandError: One of them can't be read.
+    """
+    from dyn_nodes.recording import BagError
+    from dyn_nodes.recording.comparison import compare_bags
+
+    try:
+        found = compare_bags(args.first, args.second)
+    except BagError as error:
+        raise CommandError(str(error)) from None
+    total = sum(first for first, _ in found.counts.values())
+    if found.identical:
+        print(f'identical: {total} messages on {len(found.counts)} topics, every byte of every file')
+        return 0
+    for item in found.differences:
+        counts = ' and '.join(str(count) for count in found.counts[item.topic])
+        times = [f'{message[0] * 1e-9:.9f} s' if message else 'nothing' for message in (item.first, item.second)]
+        print(
+            f'{item.topic}: {counts} messages; the first that differs is number {item.index}, at {" and ".join(times)}'
+        )
+    if found.same_messages:
+        print(f'the same {total} messages on {len(found.counts)} topics, but the files differ')
+    return 1
 
 
 def _info(args: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ import importlib
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,9 @@ def run_all(nodes: list[Any], signals: list[int]) -> int:
         executor.add_node(node)
     with contextlib.suppress(RunOver):
         while not (signals or any(_is_over(node) for node in nodes)):
-            executor.spin_once(timeout_sec=LONGEST_WAIT)
+            until = time.monotonic() + LONGEST_WAIT
+            while not signals and time.monotonic() < until:
+                executor.spin_once(timeout_sec=LONGEST_WAIT)
     return 1 if any(getattr(node, 'failure', '') for node in nodes) else 0
 
 

@@ -266,7 +266,9 @@ class RecorderNode(Node):
         return count
 
     def _drain_all(self) -> int:
-        return sum(self._drain(channel) for channel in list(self._channels.values()))
+        """Take everything; the clock first, so that what was published with its first tick is not taken for earlier."""
+        channels = sorted(self._channels.values(), key=lambda channel: channel.kind != CLOCK_TYPE)
+        return sum(self._drain(channel) for channel in channels)
 
     def _on_clock(self, clock: Any) -> None:
         """The clock's time, where its topic is not recorded."""

@@ -51,6 +51,8 @@ class Context:
         self.participant: Any = None
         self.domain_id = 0
         self.local: LocalTopics | None = None
+        #: Services with responses that wait for their clients.
+        self.waiting_services: set[Any] = set()
 
     def init(
         self, args: Sequence[str] | None = None, *, domain_id: int | None = None, intra_process: bool = False

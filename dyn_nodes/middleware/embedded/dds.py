@@ -316,6 +316,7 @@ _attach = _function('dds_waitset_attach', ctypes.c_int32, ctypes.c_int32, ctypes
 _detach = _function('dds_waitset_detach', ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
 _wait = _function('dds_waitset_wait', ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64)
 _delete = _function('dds_delete', ctypes.c_int32, ctypes.c_int32)
+_triggered = _function('dds_triggered', ctypes.c_int32, ctypes.c_int32)
 _matched = _function('dds_get_matched_subscriptions', ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t)
 _assert_liveliness = _function('dds_assert_liveliness', ctypes.c_int32, ctypes.c_int32)
 
@@ -374,6 +375,11 @@ def delete_entity(entity: Entity) -> None:
 def count_matched(writer: Entity) -> int:
     """Return how many readers a writer is matched with now; the cheap form of its status."""
     return max(0, _matched(writer._ref, None, 0))
+
+
+def is_triggered(condition: Entity) -> bool:
+    """Tell whether a condition holds; the cheap form of its property."""
+    return _triggered(condition._ref) > 0
 
 
 def assert_liveliness(writer: Entity) -> None:

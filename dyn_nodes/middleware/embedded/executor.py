@@ -230,7 +230,9 @@ class SingleThreadedExecutor:
         watched = self._watched
         self._ready.extend(watched[key] for key in keys if key in watched)
         self._ready.extend(tasks)
-        self._ready.extend(service.send_waiting for service in self._services if service.has_waiting)
+        if self._context.waiting_services:
+            waiting = [service for service in self._services if service.has_waiting]
+            self._ready.extend(service.send_waiting for service in waiting)
 
     def _wait(self, nanoseconds: int) -> list[int]:
         """Block until something triggers; return the keys of what did, in order."""
@@ -252,7 +254,7 @@ class SingleThreadedExecutor:
             return [task.step for task in self._tasks if task.is_ready]
 
     def _time_to_wait(self, deadline: int | None) -> int:
-        wait = int(MATCH_PERIOD * 1e9) if any(service.has_waiting for service in self._services) else _SLICE
+        wait = int(MATCH_PERIOD * 1e9) if self._context.waiting_services else _SLICE
         for timer in self._timers:
             if timer.clock.is_driven and not timer.is_ready():
                 continue  # the message that moves the clock wakes us

@@ -380,5 +380,5 @@ class Node(ParameterNode, GraphNode):
             return
         log = message('rcl_interfaces/msg/Log')(level=int(severity), name=name, msg=text)
         log.file, log.function, log.line = place
-        log.stamp = Time(nanoseconds=stamp).to_msg()
+        log.stamp = Time(nanoseconds=self._clock.nanoseconds() if self._clock.is_driven else stamp).to_msg()
         self._rosout.publish(log)

@@ -105,7 +105,8 @@ class Publisher:
 
     def _encoded(self, msg: Any) -> bytes:
         if isinstance(msg, self.msg_type):
-            return self._codec.encode(msg)
+            data = self._codec.encode(msg)
+            return data + bytes(-len(data) & 3) if len(data) & 3 else data  # as DDS delivers it
         if isinstance(msg, (bytes, bytearray, memoryview)):
             data = bytes(msg)
             if len(data) < 4 or data[0] != 0 or data[1] > 1:

@@ -191,6 +191,13 @@ class Service(_Endpoint):
                 self._waiting.append(item)
             else:
                 self._drop('its client has no reader for it')
+        if not self._waiting:
+            self._context.waiting_services.discard(self)
+
+    def destroy(self) -> None:
+        """Withdraw reader and writer."""
+        self._context.waiting_services.discard(self)
+        super().destroy()
 
     def _answer(self, guid: int, number: int, response: Any, info: Any) -> None:
         if not isinstance(response, self.srv_type.Response):
@@ -205,6 +212,7 @@ class Service(_Endpoint):
         if len(self._waiting) >= _MOST_WAITING:
             self._waiting.popleft()
             self._drop('its client has no reader for it')
+        self._context.waiting_services.add(self)
         self._waiting.append(_Waiting(time.monotonic() + _MATCH_TIMEOUT, publication, guid, number, response))
 
     def _send_or_drop(self, guid: int, number: int, response: Any) -> None:

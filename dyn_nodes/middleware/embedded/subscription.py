@@ -76,10 +76,12 @@ class Subscription:
     Attributes:
         gid: the reader's GUID.
         decode_errors: samples that were dropped because they could not be decoded.
+        is_pulled: messages of the own context wait until `take_raw`; the executor does not call back with them.
         local_queue: of the executor that runs the callback; takes this subscription once for each message of the
             own context.
     """
 
+    is_pulled = False
     local_queue: Any = None
 
     def __init__(
@@ -172,6 +174,8 @@ class Subscription:
             return []
         if self._pending:
             return [self._pending.popleft() for _ in range(min(count, len(self._pending)))]
+        if self._local is not None and not dds.is_triggered(self._condition):
+            return []
         return [(sample.cdr, sample.sample_info.source_timestamp) for sample in dds.take(self._reader, count)]
 
     def deliver(self, content: Any, stamp: int | None) -> None:
@@ -182,6 +186,8 @@ class Subscription:
             pending.append((content, time.time_ns() if stamp is None else stamp))
             return
         pending.append((content, time.time_ns() if stamp is None else stamp))
+        if self.is_pulled:
+            return
         if self.local_queue is not None:
             self.local_queue.add(self)
         elif self._local is not None:

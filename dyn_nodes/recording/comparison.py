@@ -1,0 +1,101 @@
+"""Compares two bags: byte for byte, and message for message where they differ."""
+
+from __future__ import annotations
+
+import filecmp
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rosbags.rosbag2 import Reader, ReaderError
+
+from dyn_nodes.recording.bag import BagError
+
+Message = tuple[int, bytes]
+"""Log time in nanoseconds, CDR."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first message of a topic in which two bags differ.
+
+    Attributes:
+        topic: its name; empty for the order of messages of several topics.
+        type: of its messages.
+        index: of the message in its topic.
+        first, second: message of each bag; None where the bag has no more.
+    """
+
+    topic: str
+    type: str
+    index: int
+    first: Message | None
+    second: Message | None
+
+
+@dataclass
+class Comparison:
+    """What two bags have in common.
+
+    Attributes:
+        identical: file names and the bytes of all files.
+        counts: messages of both bags, by topic.
+        differences: one for each topic that differs.
+    """
+
+    identical: bool
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def same_messages(self) -> bool:
+        """Whether every topic has the same messages at the same times, in its order."""
+        return not self.differences
+
+
+def compare_bags(first: Path | str, second: Path | str) -> Comparison:
+    """Compare two bag directories.
+
+    Raises:
+        BagError: one of them can't be read.
+    """
+    paths = Path(first), Path(second)
+    contents = [_messages(path) for path in paths]
+    result = Comparison(_same_bytes(*paths))
+    kinds = {topic: kind for _, types in contents for topic, kind in types.items()}
+    for topic in sorted(kinds):
+        one, other = (messages.get(topic, []) for messages, _ in contents)
+        result.counts[topic] = len(one), len(other)
+        for index, (a, b) in enumerate(itertools.zip_longest(one, other)):
+            if a != b:
+                result.differences.append(Difference(topic, kinds[topic], index, a, b))
+                break
+    return result
+
+
+def _messages(path: Path) -> tuple[dict[str, list[Message]], dict[str, str]]:
+    found: dict[str, list[Message]] = defaultdict(list)
+    with ExitStack() as stack:
+        try:
+            reader = stack.enter_context(Reader(path))
+            types = {connection.topic: connection.msgtype for connection in reader.connections}
+            for topic, time, data in _all(reader):
+                found[topic].append((time, data))
+        except (ReaderError, OSError) as error:
+            raise BagError(f'{path}: the bag cannot be read: {error}') from None
+    return found, types
+
+
+def _all(reader: Reader) -> Iterator[tuple[str, int, bytes]]:
+    for connection, time, data in reader.messages():
+        yield connection.topic, time, bytes(data)
+
+
+def _same_bytes(first: Path, second: Path) -> bool:
+    names = [sorted(file.name for file in path.iterdir()) if path.is_dir() else [path.name] for path in (first, second)]
+    if names[0] != names[1] or not first.is_dir():
+        return False
+    return all(filecmp.cmp(first / name, second / name, shallow=False) for name in names[0])
