@@ -6,6 +6,7 @@ Differences between rclpy's releases are evened out here and nowhere else.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import time
 from collections.abc import Callable
@@ -51,11 +52,10 @@ from rclpy.task import Future
 from rclpy.time import Time
 from rclpy.utilities import get_default_context, remove_ros_args
 
-try:
-    from rclpy.event_handler import SubscriptionEventCallbacks
-except ImportError:  # Humble
-    from rclpy.qos_event import SubscriptionEventCallbacks
-
+#: Humble has them in `qos_event`.
+SubscriptionEventCallbacks = importlib.import_module(
+    'rclpy.event_handler' if importlib.util.find_spec('rclpy.event_handler') else 'rclpy.qos_event'
+).SubscriptionEventCallbacks
 InvalidParameterTypeException = getattr(_exceptions, 'InvalidParameterTypeException', TypeError)
 InvalidParameterValueException = getattr(_exceptions, 'InvalidParameterValueException', ValueError)
 ParameterUninitializedException = getattr(_exceptions, 'ParameterUninitializedException', RuntimeError)

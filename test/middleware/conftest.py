@@ -76,6 +76,12 @@ def make_spinner() -> type[Spinner]:
 
 
 @pytest.fixture
+def spinner_of() -> type[Spinner]:
+    """Make a spinner of a context and nodes of one's choice."""
+    return Spinner
+
+
+@pytest.fixture
 def spinner(context: Context, node: Node) -> Spinner:
     return Spinner(context, node)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import Spinner
 
 from dyn_nodes.middleware.embedded.api import (
     Context,
@@ -52,7 +51,7 @@ class Count:
         return self._write(sample, stamp)
 
 
-def test_messages_are_handed_over_in_order_without_dds_and_counted_as_matched(shared, pair):
+def test_messages_are_handed_over_in_order_without_dds_and_counted_as_matched(shared, pair, spinner_of):
     giver, taker = pair
     found = []
     publisher = giver.create_publisher(Float64, 'topic', QoSProfile(history=HistoryPolicy.KEEP_ALL))
@@ -66,12 +65,12 @@ def test_messages_are_handed_over_in_order_without_dds_and_counted_as_matched(sh
         publisher.publish(Float64(data=float(k)))
         other.publish(Float64(data=float(k)))
     assert found == [], 'delivered by the executor, not inside publish'
-    Spinner(shared, giver, taker).until(lambda: len(found) == 198)
+    spinner_of(shared, giver, taker).until(lambda: len(found) == 198)
     assert found == [sign * k for k in range(1, 100) for sign in (1.0, -1.0)], 'in the order of publishing'
     assert written.samples == []
 
 
-def test_a_message_is_a_copy_with_the_types_of_a_decoded_one(shared, pair):
+def test_a_message_is_a_copy_with_the_types_of_a_decoded_one(shared, pair, spinner_of):
     giver, taker = pair
     found = []
     for _ in range(2):
@@ -81,7 +80,7 @@ def test_a_message_is_a_copy_with_the_types_of_a_decoded_one(shared, pair):
     own.header.stamp.sec = 7
     publisher.publish(own)
     own.name[0], own.velocity[0], own.header.stamp.sec = 'changed', -1.0, 8
-    Spinner(shared, giver, taker).until(lambda: len(found) == 2)
+    spinner_of(shared, giver, taker).until(lambda: len(found) == 2)
     first, second = found
     first.position[0], first.name[1] = 99.0, 'mine'
     assert isinstance(second.position, np.ndarray)
@@ -153,7 +152,7 @@ def test_what_cannot_be_encoded_cannot_be_handed_over_either(wrong):
     assert str(copying.value) == str(encoding.value)
 
 
-def test_a_full_queue_drops_the_oldest_and_a_late_latched_one_gets_what_was_kept(shared, pair):
+def test_a_full_queue_drops_the_oldest_and_a_late_latched_one_gets_what_was_kept(shared, pair, spinner_of):
     giver, taker = pair
     publisher, latched = giver.create_publisher(Float64, 'topic', 10), giver.create_publisher(Float64, 'last', LATCHED)
     newest, kept, volatile = [], [], []
@@ -163,7 +162,7 @@ def test_a_full_queue_drops_the_oldest_and_a_late_latched_one_gets_what_was_kept
         latched.publish(Float64(data=float(k)))
     taker.create_subscription(Float64, 'last', lambda msg: kept.append(msg.data), LATCHED)
     taker.create_subscription(Float64, 'last', lambda msg: volatile.append(msg.data), 10)
-    Spinner(shared, giver, taker).until(lambda: len(newest) == 3 and len(kept) == 2)
+    spinner_of(shared, giver, taker).until(lambda: len(newest) == 3 and len(kept) == 2)
     assert (newest, kept, volatile) == ([5.0, 6.0, 7.0], [6.0, 7.0], [])
 
 
@@ -177,7 +176,7 @@ def test_incompatible_qos_is_not_connected(shared, pair, capsys):
     assert 'requesting incompatible QoS' in capsys.readouterr().err
 
 
-def test_other_participants_see_and_receive_everything(shared, pair, context):
+def test_other_participants_see_and_receive_everything(shared, pair, context, spinner_of):
     """A process elsewhere: volatile and latched messages, also those of before it came; its own reach the nodes."""
     giver, taker = pair
     here, there, back = [], [], []
@@ -187,7 +186,7 @@ def test_other_participants_see_and_receive_everything(shared, pair, context):
     for k in range(5):
         latched.publish(Float64(data=float(k)))
     outside = Node('outside', context=context)
-    spinner, elsewhere = Spinner(shared, giver, taker), Spinner(context, outside)
+    spinner, elsewhere = spinner_of(shared, giver, taker), spinner_of(context, outside)
     outside.create_subscription(Float64, 'topic', there.append, 10)
     outside.create_subscription(Float64, 'last', lambda msg: there.append(msg), LATCHED)
     answer = outside.create_publisher(Float64, 'back', 10)
@@ -214,7 +213,7 @@ def test_other_participants_see_and_receive_everything(shared, pair, context):
     assert outside.count_subscribers('topic') == 2
 
 
-def test_timers_and_others_get_their_turn_while_nodes_keep_each_other_busy(shared, pair):
+def test_timers_and_others_get_their_turn_while_nodes_keep_each_other_busy(shared, pair, spinner_of):
     giver, taker = pair
     ticks = []
     ping, pong = giver.create_publisher(Float64, 'ping', 10), taker.create_publisher(Float64, 'pong', 10)
@@ -222,5 +221,5 @@ def test_timers_and_others_get_their_turn_while_nodes_keep_each_other_busy(share
     giver.create_subscription(Float64, 'pong', lambda msg: ping.publish(msg), 10)
     giver.create_timer(0.01, lambda: ticks.append(1))
     ping.publish(Float64(data=1.0))
-    Spinner(shared, giver, taker).until(lambda: len(ticks) == 5)
+    spinner_of(shared, giver, taker).until(lambda: len(ticks) == 5)
     assert len(taker.subscriptions[0]._pending) + len(giver.subscriptions[0]._pending) <= 1
