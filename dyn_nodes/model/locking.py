@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from lxml import etree
 
 from dyn_nodes.model.config import Config
@@ -90,7 +91,9 @@ def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:
             for child in element.findall(tag):
                 element.remove(child)
         element.set('type', 'fixed')
-        rpy = Rotation.from_matrix(pose[:3, :3]).as_euler('xyz')
+        rpy = Rotation.from_matrix(np.array(pose[:3, :3])).as_euler(
+            'xyz'
+        )  # a copy: SciPy < 1.13 refuses read-only arrays
         xyz, turn = (' '.join(f'{value + 0.0:.15g}' for value in values) for values in (pose[:3, 3], rpy))
         etree.SubElement(element, 'origin', {'xyz': xyz, 'rpy': turn})
     return str(etree.tostring(root, encoding='unicode'))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.middleware import message
 from dyn_nodes.model.constraint import WORLD, Load
+from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.balance_reports import contact_frame
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.transforms import set_quaternion, set_vector, transform
@@ -77,7 +77,7 @@ class ConstraintReports:
             end = entry.first
             assert end is not None
             parent = self.world if end.link == WORLD else end.link
-            turn = Rotation.from_matrix(end.rotation).as_quat()
+            turn = quaternion_of_matrix(end.rotation)
             result.append(transform(parent, constraint_frame(entry.name), stamp, end.position, turn))
         return result
 
@@ -90,7 +90,7 @@ def _box(load: Load, number: int, stamp: Any) -> Any:
     result = Marker(ns='loads', id=number, type=Marker.CUBE, action=Marker.ADD)
     result.header.stamp, result.header.frame_id = stamp, load.name
     set_vector(result.pose.position, load.com)
-    set_quaternion(result.pose.orientation, Rotation.from_matrix(axes).as_quat())
+    set_quaternion(result.pose.orientation, quaternion_of_matrix(axes))
     set_vector(result.scale, edges)
     result.color.r, result.color.g, result.color.b, result.color.a = ORANGE
     return result

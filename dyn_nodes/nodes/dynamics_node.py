@@ -17,7 +17,7 @@ from dyn_nodes.middleware import (
     service,
     spin,
 )
-from dyn_nodes.model import Machine, MachineError
+from dyn_nodes.model import Machine
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
@@ -32,9 +32,11 @@ from dyn_nodes.nodes.reporting import Reporter, joint_state
 from dyn_nodes.nodes.running import RunOver, run_node
 from dyn_nodes.nodes.simulation_services import SimulationServices, are_available
 from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
+from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.pinned import ContactModelError
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.plants import plant_for
 
@@ -43,7 +45,6 @@ JointState = message('sensor_msgs/msg/JointState')
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 String = message('std_msgs/msg/String')
-TFMessage = message('tf2_msgs/msg/TFMessage')
 Trigger = service('std_srvs/srv/Trigger')
 SetBool = service('std_srvs/srv/SetBool')
 
@@ -113,9 +114,7 @@ class DynamicsNode(OverridableNode):
             plant = kind(self.machine, actuation, *timing, measures, joints, start, slope)
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
-        except (NoEquilibriumError, MachineError, ParameterError):
-            raise
-        except ValueError as error:
+        except ContactModelError as error:
             raise ParameterError(f"parameter 'contact_model': {error}") from None
         plant.drop_time = values['drop_time'] if values['drop_time'] >= 0.0 else None
         plant.drop_tilt = values['drop_tilt'] if values['drop_tilt'] > 0.0 else None
@@ -137,7 +136,7 @@ class DynamicsNode(OverridableNode):
         self.clock_publisher = self.create_publisher(Clock, '/clock', qos) if self.values['publish_clock'] else None
         self.events = EventPublisher(self, qos)
         self.description = self.create_publisher(String, 'robot_description', latched)
-        self.tf_static = self.create_publisher(TFMessage, '/tf_static', latched)
+        self.tf_static = TransformPublisher(self, '/tf_static', latched)
         self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
         self.imu = ImuReport(self, self.plant, qos)
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
@@ -160,7 +159,7 @@ class DynamicsNode(OverridableNode):
         self.description.publish(String(data=self.machine.urdf))
         fixed = self.reporter.fixed_transforms()
         if fixed:
-            self.tf_static.publish(TFMessage(transforms=fixed))
+            self.tf_static.publish(fixed)
 
     # -- time --------------------------------------------------------------------------------------------------------
 

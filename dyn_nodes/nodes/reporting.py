@@ -10,13 +10,12 @@ from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import product, quaternion_about, quaternion_of_matrix
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
 from dyn_nodes.nodes.stamps import stamp_of
-from dyn_nodes.nodes.transforms import set_quaternion, set_vector, transform
+from dyn_nodes.nodes.transforms import TransformPublisher, set_quaternion, set_vector, transform
 from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.plant import Plant
 
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')
-TFMessage = message('tf2_msgs/msg/TFMessage')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 
 
@@ -50,7 +49,7 @@ class Reporter:
         self.publish_links = publish_tf
         create = node.create_publisher
         self.odom = create(Odometry, 'odom', qos)
-        self.tf = create(TFMessage, '/tf', qos)
+        self.tf = TransformPublisher(node, '/tf', qos)
         joints = plant.machine.reactions
         self.joint_reaction = plant.reaction
         self.child_links = {name: plant.machine.joint(name).child for name in joints}
@@ -98,7 +97,7 @@ class Reporter:
             transforms += self.frames.contacts(self.world, balance, stamp)
         if self.constraints is not None:
             transforms += self.constraints.moving(stamp)
-        self.tf.publish(TFMessage(transforms=transforms))
+        self.tf.publish(transforms)
 
     def _publish_joint_reactions(self, stamp: Any) -> None:
         """Publish force and torque of the parent on the child at the chosen joints, in the child link's frame."""

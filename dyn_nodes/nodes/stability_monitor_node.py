@@ -20,13 +20,12 @@ from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO, stamp_of
-from dyn_nodes.nodes.transforms import transform
+from dyn_nodes.nodes.transforms import TransformPublisher, transform
 from dyn_nodes.simulation.allowance import Allowance, Allowances, AllowanceSettings
 from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.standing import StandingGround
 
 Float64 = message('std_msgs/msg/Float64')
-TFMessage = message('tf2_msgs/msg/TFMessage')
 
 PARAMETERS = node_parameters('stability_monitor_node')
 WARN_LEVELS = {'load_share': 0.05, 'zmp': 0.15}
@@ -101,7 +100,7 @@ class StabilityMonitorNode(OverridableNode):
         self.allowance_out = {
             name: self.create_publisher(Float64, f'{start}stability/allowance/{name}', qos) for name in known
         }
-        self.tf = self.create_publisher(TFMessage, '/tf', qos) if self.values['publish_tf'] else None
+        self.tf = TransformPublisher(self, '/tf', qos) if self.values['publish_tf'] else None
 
     def _warm_up(self, q: np.ndarray) -> None:
         """Do once all that is done with a message."""
@@ -149,7 +148,7 @@ class StabilityMonitorNode(OverridableNode):
         level = (0.0, 0.0, 0.0, 1.0)
         for name, point in zip(balance.wheels, balance.points):
             frames.append(transform(frame, contact_frame(name, self.values['prefix']), time_stamp, point, level))
-        self.tf.publish(TFMessage(transforms=frames))
+        self.tf.publish(frames)
 
     def _publish_allowance(self) -> None:
         monitor = self.sensing.monitor

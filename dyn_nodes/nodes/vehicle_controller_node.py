@@ -32,6 +32,7 @@ from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
+from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.nodes.vehicle_health import VehicleHealth
 from dyn_nodes.nodes.vehicle_messages import fill_odometry, odometry_message, transform_of, twist_of
 
@@ -39,7 +40,6 @@ JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
 Float64, Float64MultiArray = message('std_msgs/msg/Float64'), message('std_msgs/msg/Float64MultiArray')
 Odometry = message('nav_msgs/msg/Odometry')
-TFMessage = message('tf2_msgs/msg/TFMessage')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
 PARAMETERS = node_parameters('vehicle_controller_node')
@@ -130,7 +130,7 @@ class VehicleControllerNode(CommandingNode):
         self.commands_out = self.create_publisher(JointState, 'joint_command', command_qos(self.lockstep))
         self.odom_out = self.create_publisher(Odometry, 'wheel_odom', data)
         self.slip_out = self.create_publisher(Float64MultiArray, 'wheel_slip', data)
-        self.tf_out = self.create_publisher(TFMessage, '/tf', data) if values['publish_tf_odom'] else None
+        self.tf_out = TransformPublisher(self, '/tf', data) if values['publish_tf_odom'] else None
         self._odom = odometry_message(values['world_frame'], self.machine.base.link, self.motion.base.height)
         self._slip = labelled_array(self.motion.base.names)
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
@@ -234,7 +234,7 @@ class VehicleControllerNode(CommandingNode):
         self._slip.data = odometry.slip.tolist()
         self.slip_out.publish(self._slip)
         if self.tf_out is not None:
-            self.tf_out.publish(TFMessage(transforms=[transform_of(self._odom)]))
+            self.tf_out.publish([transform_of(self._odom)])
         if self.lockstep:
             self.update_diagnostics()
 

@@ -11,6 +11,7 @@ import numpy as np
 from dyn_nodes.middleware import DurabilityPolicy, Node, QoSProfile, ReliabilityPolicy, message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.stamps import seconds_of_stamp
+from dyn_nodes.nodes.transforms import TFMessage
 from dyn_nodes.viewer.connection import Connection
 from dyn_nodes.viewer.geometry import rotation_of
 from dyn_nodes.viewer.robot import Robot
@@ -26,7 +27,6 @@ Odometry = message('nav_msgs/msg/Odometry')
 PointStamped = message('geometry_msgs/msg/PointStamped')
 PolygonStamped = message('geometry_msgs/msg/PolygonStamped')
 String = message('std_msgs/msg/String')
-TFMessage = message('tf2_msgs/msg/TFMessage')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -74,7 +74,8 @@ class ViewerInputs:
         self._subscribe(String, 'robot_description', self._description, LATCHED)
         self._subscribe(JointState, 'joint_states', self._joints)
         self._subscribe(Odometry, 'odom', self._odom)
-        self._subscribe(TFMessage, '/tf', self._transforms, QoSProfile(depth=20))
+        if TFMessage is not None:
+            self._subscribe(TFMessage, '/tf', self._transforms, QoSProfile(depth=20))
         self._subscribe(PolygonStamped, 'stability/support_polygon', self._polygon)
         self._subscribe(PointStamped, 'stability/center_of_mass', self._center_of_mass)
         self._subscribe(PointStamped, 'stability/zmp', self._zmp)

@@ -35,6 +35,7 @@ from dyn_nodes.forces.joint_spring import rest_position
 from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
+from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.multibody import Frame, Tree, build_tree
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
@@ -119,10 +120,9 @@ def initial_guess(machine: Machine, tree: Tree) -> Array:
         for name, value in (('base_x', x), ('base_z', z)):
             q[tree.position_names.index(name)] = value
     for load in machine.loads:
-        place = Rotation.from_matrix(load.rotation)
         if load.motion == 'free':
             at = tree.bodies[tree.body(load.name)].q
-            q[at : at + 3], q[at + 3 : at + 7] = load.position, place.as_quat()
+            q[at : at + 3], q[at + 3 : at + 7] = load.position, quaternion_of_matrix(load.rotation)
         else:
             pitch = float(np.arctan2(load.rotation[0, 2], load.rotation[0, 0]))
             for suffix, value in (('x', load.position[0]), ('z', load.position[2]), ('pitch', pitch)):

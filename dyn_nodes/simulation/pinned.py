@@ -23,23 +23,27 @@ from dyn_nodes.simulation.assembly import Actuation, Assembly
 BASE_COORDINATES = ('base_x', 'base_z', 'base_pitch')
 
 
+class ContactModelError(ValueError):
+    """The contact model does not exist, or does not suit the machine."""
+
+
 def edges_of(machine: Machine) -> tuple[Wheel, Wheel]:
     """Return the rear and the front wheel of a planar machine: the edges of its base.
 
     Raises:
-        ValueError: the machine is not planar, does not have two wheels on its base link, or they are at one x.
+        ContactModelError: the machine is not planar, does not have two wheels on its base link, or they are at one x.
     """
     if machine.base.attachment != 'planar':
-        raise ValueError(f'{machine.name}: expected a planar base, found {machine.base.attachment}')
+        raise ContactModelError(f'{machine.name}: expected a planar base, found {machine.base.attachment}')
     wheels = sorted(machine.wheels, key=lambda wheel: float(wheel.position[0]))
     if len(wheels) != 2 or any(wheel.link != machine.base.link for wheel in wheels):
-        raise ValueError(
+        raise ContactModelError(
             f'{machine.name}: expected two wheels on {machine.base.link}, the edges of the base, '
             f'found {", ".join(wheel.name for wheel in wheels) or "none"}'
         )
     rear, front = wheels
     if front.position[0] - rear.position[0] <= 0.0:
-        raise ValueError(f'{machine.name}: expected wheels apart along x, found both at {rear.position[0]:g} m')
+        raise ContactModelError(f'{machine.name}: expected wheels apart along x, found both at {rear.position[0]:g} m')
     return rear, front
 
 

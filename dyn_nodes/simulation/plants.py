@@ -11,7 +11,7 @@ def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
     """Return the plant of a machine: one for its constraints, or that of the contact model.
 
     Raises:
-        ValueError: no such contact model.
+        ContactModelError: no such contact model.
     """
     if machine.needs_constraints:
         from dyn_nodes.simulation.constrained_plant import ConstrainedPlant  # much to import for the few that need it

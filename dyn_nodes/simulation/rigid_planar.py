@@ -42,7 +42,7 @@ from dyn_nodes.simulation.hybrid import (
 )
 from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
-from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
+from dyn_nodes.simulation.pinned import ContactModelError, PinnedAssembly, edges_of, relocated
 
 if TYPE_CHECKING:
     from dyn_nodes.constraints.impact import Impact
@@ -89,7 +89,9 @@ class RigidPlanarModel(HybridModel):
         self.double_impact, self.rest_rate = double_impact, rest_rate
         self.rear, self.front = edges_of(machine)
         if abs(self.rear.position[2] - self.front.position[2]) > 1e-9:
-            raise ValueError(f'{machine.name}: expected both edges at one height of the base, found a difference')
+            raise ContactModelError(
+                f'{machine.name}: expected both edges at one height of the base, found a difference'
+            )
         self.length = float(self.front.position[0] - self.rear.position[0])
         self.take(
             build_module(

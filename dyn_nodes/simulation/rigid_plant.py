@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
+from dyn_nodes.simulation.pinned import ContactModelError
 from dyn_nodes.simulation.plant import MOST_EVENTS_OF_A_PERIOD, Plant, PlantDivergedError
 from dyn_nodes.simulation.reaction import PhaseReaction
 from dyn_nodes.simulation.rigid_planar import STANDING, RigidPlanarModel
@@ -122,9 +123,9 @@ def plant_type(contact_model: str) -> type[Plant]:
     """Return the plant of a contact model: `compliant` wheels or `rigid` ground under a planar machine.
 
     Raises:
-        ValueError: no such contact model.
+        ContactModelError: no such contact model.
     """
     kinds = {'compliant': Plant, 'rigid': RigidPlant}
     if contact_model not in kinds:
-        raise ValueError(f'contact_model: expected {" or ".join(kinds)}, found {contact_model!r}')
+        raise ContactModelError(f'expected {" or ".join(kinds)}, found {contact_model!r}')
     return kinds[contact_model]

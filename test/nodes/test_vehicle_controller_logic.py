@@ -164,9 +164,9 @@ class TestOdometry:
     def test_the_pose_is_on_tf_only_on_request(self, make: Any) -> None:
         assert make().tf_out is None
         node = make(publish_tf_odom=True, world_frame='map')
-        node.tf_out = Outbox()
+        node.tf_out.publisher = Outbox()
         play(node, 0.0, 0.1, speed=1.0)
-        transform = node.tf_out.last.transforms[0]
+        transform = node.tf_out.publisher.last.transforms[0]
         assert (transform.header.frame_id, transform.child_frame_id) == ('map', 'base_link')
         assert transform.transform.translation.x == pytest.approx(0.1 * 0.08)
 

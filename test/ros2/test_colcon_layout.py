@@ -189,6 +189,18 @@ def test_package_xml_names_what_the_code_imports() -> None:
     assert interfaces <= named
 
 
+def test_package_xml_names_the_packages_of_the_launch_files() -> None:
+    """Without those of ros2_control, which one launch file alone needs and which exist since Jazzy."""
+    package = pytest.importorskip('catkin_pkg.package')
+    named = {depend.name for depend in package.parse_package(str(ROOT / 'package.xml')).exec_depends}
+    started: set[str] = set()
+    for path in (ROOT / 'launch').glob('*.launch.xml'):
+        if path.name != 'log_loader_ros2_control.launch.xml':
+            started |= set(re.findall(r'<node pkg="(\w+)"', path.read_text()))
+    assert 'rviz2' in started
+    assert started - {'dyn_nodes'} <= named
+
+
 def test_scripts_go_where_ros2_run_looks() -> None:
     text = (ROOT / 'setup.cfg').read_text()
     assert 'script_dir=$base/lib/dyn_nodes' in text
