@@ -91,9 +91,8 @@ def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:
             for child in element.findall(tag):
                 element.remove(child)
         element.set('type', 'fixed')
-        rpy = Rotation.from_matrix(np.array(pose[:3, :3])).as_euler(
-            'xyz'
-        )  # a copy: SciPy < 1.13 refuses read-only arrays
+        matrix = np.array(pose[:3, :3])  # SciPy before 1.13 refuses read-only arrays
+        rpy = Rotation.from_matrix(matrix).as_euler('xyz')
         xyz, turn = (' '.join(f'{value + 0.0:.15g}' for value in values) for values in (pose[:3, 3], rpy))
         etree.SubElement(element, 'origin', {'xyz': xyz, 'rpy': turn})
     return str(etree.tostring(root, encoding='unicode'))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from domains import next_domain
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
@@ -21,7 +22,7 @@ from dyn_nodes.middleware import message_definition, type_hash
 from dyn_nodes.recording import BagWriter, QosRecord, Topic
 
 ROOT = Path(__file__).resolve().parents[2]
-DOMAIN = str(1 + (os.getpid() + 77) % 100)
+DOMAIN = str(next_domain())
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START = 1_700_000_000_000_000_000
 LATCHED = QosRecord('keep_last', 1, 'reliable', 'transient_local')

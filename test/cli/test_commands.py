@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from domains import next_domain
 
 ROOT = Path(__file__).resolve().parents[2]
-DOMAIN = str(1 + (os.getpid() + 31) % 100)
+DOMAIN = str(next_domain())
 SPIN = ['--spin-time', '3']
 
 

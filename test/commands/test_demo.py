@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from domains import next_domain
 from rosbags.highlevel import AnyReader
 
 from dyn_nodes.commands import demo_cockpit
@@ -27,7 +28,7 @@ class Demo:
 
     def __init__(self, folder: Path, *arguments: str, fast: bool = True) -> None:
         self.out, self.log = folder / 'runs', folder / 'demo.log'
-        environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 95)}
+        environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
         command = [sys.executable, '-m', 'dyn_nodes.cli', 'demo', *(['--fast'] if fast else []), '--out']
         command += [str(self.out), *arguments]
         for name in ('DISPLAY', 'WAYLAND_DISPLAY'):

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from domains import next_domain
 
 from dyn_nodes.middleware.embedded.api import Context, Node, SingleThreadedExecutor, init
 
 HERE = Path(__file__).parent
-DOMAIN = 1 + os.getpid() % 100
 
 
 @pytest.fixture(autouse=True)
 def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     for name in ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
         monkeypatch.delenv(name, raising=False)
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from domains import next_domain
 from node_testing import NodeProcess, Outbox, Tester
 
 from dyn_nodes.middleware import Context, Parameter, init
 
-DOMAIN = 1 + (os.getpid() + 50) % 100
-
 
 @pytest.fixture(autouse=True)
 def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     for name in ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
         monkeypatch.delenv(name, raising=False)
 

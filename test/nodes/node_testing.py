@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
+from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor, message
 from dyn_nodes.nodes.stamps import stamp_of
 
 JointState = message('sensor_msgs/msg/JointState')
@@ -47,9 +47,25 @@ def joint_state(
     return result
 
 
-def statuses(array: Any) -> dict[str, Any]:
-    """Return the statuses of a DiagnosticArray by what they speak of."""
-    return {status.name.partition(': ')[2]: status for status in array.status}
+class Status(NamedTuple):
+    """A DiagnosticStatus with its level as a number: rclpy has a `bytes` of length one there."""
+
+    level: int
+    message: str
+    values: list[Any]
+
+
+def level_of(status: Any) -> int:
+    """Return the level of a DiagnosticStatus on either runtime."""
+    return status.level[0] if isinstance(status.level, bytes) else int(status.level)
+
+
+def statuses(array: Any) -> dict[str, Status]:
+    """Return the statuses of a DiagnosticArray by their subject."""
+    return {
+        status.name.partition(': ')[2]: Status(level_of(status), status.message, list(status.values))
+        for status in array.status
+    }
 
 
 def values_of(status: Any) -> dict[str, str]:
@@ -65,7 +81,7 @@ class NodeProcess(subprocess.Popen):
         words = ['--ros-args']
         for key, value in parameters.items():
             words += ['-p', f'{key.replace("__", ".")}:={value}']
-        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded', 'PYTHONUNBUFFERED': '1'}
+        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME, 'PYTHONUNBUFFERED': '1'}
         command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words]
         super().__init__(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 import yaml
+from domains import next_domain
 
 from dyn_nodes.middleware import Context, Parameter, init, type_name
 
-DOMAIN = 1 + (os.getpid() + 41) % 100
+DOMAIN = next_domain()
 CONFIG = Path(__file__).resolve().parents[2] / 'config'
 TYPES = {
     'RobotModel': 'std_msgs/msg/String',

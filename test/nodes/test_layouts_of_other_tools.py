@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 import yaml
+from domains import next_domain
 
 from dyn_nodes.middleware import Context, Parameter, init, type_name
 
-DOMAIN = 1 + (os.getpid() + 71) % 100
+DOMAIN = next_domain()
 CONFIG = Path(__file__).resolve().parents[2] / 'config'
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from domains import next_domain
 from mcap.reader import make_reader
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
@@ -19,7 +20,7 @@ from rosbags.typesys import Stores, get_typestore
 from dyn_nodes.recording import bag_summary
 
 ROOT = Path(__file__).resolve().parents[2]
-DOMAIN = str(1 + (os.getpid() + 62) % 100)
+DOMAIN = str(next_domain())
 STORE = get_typestore(Stores.ROS2_JAZZY)
 
 

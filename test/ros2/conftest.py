@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import os
 import signal
 import subprocess
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from domains import next_domain
 
 HERE = Path(__file__).parent
 STRICT = HERE / 'strict_ros'
-_NUMBERS = itertools.count(os.getpid() * 3)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def domain(monkeypatch: pytest.MonkeyPatch) -> int:
-    number = 1 + next(_NUMBERS) % 95
+    number = next_domain()
     monkeypatch.setenv('ROS_DOMAIN_ID', str(number))
     return number
 

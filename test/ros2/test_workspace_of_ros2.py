@@ -20,6 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from domains import next_domain
 
 from dyn_nodes.middleware import (
     RUNTIME,
@@ -171,7 +172,7 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         if RUNTIME != 'embedded':
             pytest.skip('rclpy is here: the same is tested on it')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv('ROS_DOMAIN_ID', str(1 + (os.getpid() * 13 + 7) % 95))
+        patch.setenv('ROS_DOMAIN_ID', str(next_domain()))
         made = System(words, tmp_path_factory.mktemp(request.param))
         try:
             made.until(lambda: len(made.states) > 5, 'no joint_states', PATIENCE)

@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import itertools
-import os
-
 import pytest
+from domains import next_domain
 from harness import Probe, Processes
-
-_NUMBERS = itertools.count(os.getpid() * 7)
 
 
 @pytest.fixture
 def domain() -> int:
     """A domain of its own for every test: a killed node is remembered on its domain until its lease runs out."""
-    return 1 + next(_NUMBERS) % 95
+    return next_domain()
 
 
 @pytest.fixture

@@ -20,12 +20,13 @@ import contract
 import numpy as np
 import pytest
 from contract import DIAGNOSTICS, INPUTS, MACHINE, NAMESPACES, OUTPUTS, SERVICES, WEIGHT, WHEELS
+from domains import next_domain
 from harness import Probe
 
 from dyn_nodes.middleware import Parameter, message, parameter_value_to_python, service
 from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, node_parameters
 
-DOMAIN = 1 + (os.getpid() * 7 + 45) % 95
+DOMAIN = next_domain()
 START_TIME = 200.0
 SPEED = 0.2
 COMMON = ('task:=', 'exchange_period:=0.002', 'payload:=1000.0')

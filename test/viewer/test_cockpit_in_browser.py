@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
+from domains import next_domain
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / 'build' / 'screenshots'
-DOMAIN = 1 + (os.getpid() * 13 + 7) % 95
+DOMAIN = next_domain()
 SIZE = (1200, 700)
 LOCAL = ('http://127.0.0.1:', 'ws://127.0.0.1:', 'blob:http://127.0.0.1:', 'data:')
 

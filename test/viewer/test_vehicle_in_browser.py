@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from chromium import Chromium, find_chromium
+from domains import next_domain
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, message, shutdown
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / 'build' / 'screenshots'
-DOMAIN = 1 + (os.getpid() * 17 + 3) % 95
+DOMAIN = next_domain()
 MACHINE = 'agv_mecanum_arm'
 
 
