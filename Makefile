@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 VENV := .venv
+ROS_VENV := .venv-ros
+OLD_VENV := .venv-oldest
 BIN := $(VENV)/bin
 SETUP_FILES := setup.py setup.cfg pyproject.toml
 
@@ -10,19 +12,21 @@ SETUP_FILES := setup.py setup.cfg pyproject.toml
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench lint format docs docs-images docs-site clean
+.PHONY: help demo test test-slow test-ros test-oldest bench lint format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
 	@echo '                   FAST=1 without dashboard and cockpit   RECOVERY=0 nobody recovers it: it overturns'
 	@echo 'make test        the tests, a few minutes        ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'
+	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
+	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
 	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
 	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
 	@echo 'make docs-images the pictures of the documentation, those of pages in the browser by their tests (needs Chromium)'
-	@echo 'make clean       removes .venv, build/ and caches; runs/ stays'
+	@echo 'make clean       removes .venv*, build/ and caches; runs/ stays'
 	@echo
 	@echo 'All set themselves up in $(VENV) first. PYTHON=... chooses the interpreter (now: $(PYTHON)).'
 
@@ -44,6 +48,25 @@ $(VENV)/.installed-dev: $(SETUP_FILES) | $(VENV)/.installed
 	$(BIN)/pip install --disable-pip-version-check -e '.[dev]'
 	@touch $(VENV)/.installed $@
 
+# rclpy's wheels on the package index exist for one version of Python only
+ROS_PYTHON ?= $(firstword $(shell command -v python3.11) $(PYTHON))
+
+$(ROS_VENV)/bin/pip:
+	@$(ROS_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	  { echo '$(ROS_PYTHON): the wheels of rclpy need CPython 3.11, found '"$$($(ROS_PYTHON) --version 2>&1)"'; ROS_PYTHON=... chooses another'; exit 1; }
+	$(ROS_PYTHON) -m venv $(ROS_VENV)
+
+$(ROS_VENV)/.installed: $(SETUP_FILES) | $(ROS_VENV)/bin/pip
+	$(ROS_VENV)/bin/pip install --disable-pip-version-check -e '.[ros,test]'
+	@touch $@
+
+$(OLD_VENV)/bin/pip:
+	$(PYTHON) -m venv $(OLD_VENV)
+
+$(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
+	$(OLD_VENV)/bin/pip install --disable-pip-version-check -c test/oldest.txt -e '.[test]'
+	@touch $@
+
 # --- what there is to do --------------------------------------------------------------------------------------------
 
 demo: $(VENV)/.installed
@@ -54,6 +77,17 @@ test: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(ARGS)
+
+# the wheels have no launch, launch_ros, ros2cli or rosbag2: tests that need them are skipped
+ROS_TESTS ?= test/nodes test/system test/middleware test/ros2
+
+test-ros: $(ROS_VENV)/.installed
+	$(ROS_VENV)/bin/python -m pytest -m 'not slow' $(ROS_TESTS) $(ARGS)
+
+OLD_TESTS ?= test/nodes
+
+test-oldest: $(OLD_VENV)/.installed
+	$(OLD_VENV)/bin/python -m pytest -m 'not slow' $(OLD_TESTS) $(ARGS)
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -89,5 +123,5 @@ docs-site: $(VENV)/.installed-dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ROS_VENV) $(OLD_VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

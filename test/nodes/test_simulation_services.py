@@ -12,6 +12,9 @@ import pytest
 from node_testing import NodeProcess, Tester
 
 from dyn_nodes.middleware import Context, service
+from dyn_nodes.nodes.simulation_services import are_available
+
+pytestmark = pytest.mark.skipif(not are_available(), reason='this ROS 2 has no simulation_interfaces')
 
 PERIOD = 0.002
 UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED, ALREADY = 0, 1, 2, 3, 4, 101

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from node_testing import Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.nodes import transforms
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
 from dyn_nodes.nodes.vehicle_controller_node import DRIVING, HOLDING, STOPPING, VehicleControllerNode
 
@@ -161,8 +163,10 @@ class TestOdometry:
         assert covariance[2, 2] == 1e6
         assert covariance == pytest.approx(covariance.T)
 
-    def test_the_pose_is_on_tf_only_on_request(self, make: Any) -> None:
+    def test_the_pose_is_on_tf_only_on_request(self, make: Any, monkeypatch: Any) -> None:
         assert make().tf_out is None
+        monkeypatch.setattr(transforms, 'TFMessage', SimpleNamespace)  # rclpy's wheels have no tf2_msgs
+        monkeypatch.setattr(transforms.TransformPublisher, '__init__', lambda *_: None)
         node = make(publish_tf_odom=True, world_frame='map')
         node.tf_out.publisher = Outbox()
         play(node, 0.0, 0.1, speed=1.0)

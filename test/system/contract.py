@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from harness import HAS_FRAMES
 
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import all_parameters
@@ -151,14 +152,20 @@ def default_of(node: str, parameter: str) -> Any:
     return next(item.default for item in all_parameters(node) if item.name == parameter)
 
 
+def frames(*outputs: Output) -> tuple[Output, ...]:
+    return outputs if HAS_FRAMES else ()
+
+
 FLOAT, ARRAY = 'std_msgs/msg/Float64', 'std_msgs/msg/Float64MultiArray'
 STATES, WRENCH = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/WrenchStamped'
 FRAMES, IMU, STATUS = 'tf2_msgs/msg/TFMessage', 'sensor_msgs/msg/Imu', 'diagnostic_msgs/msg/DiagnosticStatus'
 DYNAMICS = [
     Output('joint_states', STATES, joint_states),
     Output('odom', 'nav_msgs/msg/Odometry', odometry),
-    Output('tf', FRAMES, transforms('odom', MACHINE.base.link), settles=True),
-    Output('tf_static', FRAMES, fixed_frames, latched=True),
+    *frames(
+        Output('tf', FRAMES, transforms('odom', MACHINE.base.link), settles=True),
+        Output('tf_static', FRAMES, fixed_frames, latched=True),
+    ),
     Output('imu', IMU, imu),
     Output('events', STATUS, reset_event, settles=True),
     Output('robot_description', 'std_msgs/msg/String', lambda msg: '<robot' in msg.data, latched=True),
@@ -189,7 +196,7 @@ CONTROLLER = [
 MONITOR = [
     *balance_outputs(default_of('stability_monitor_node', 'measures'), GROUND, 'monitor'),
     *(Output(f'monitor/stability/allowance/{name}', FLOAT, number) for name in ('payload', 'reach', 'swing_speed')),
-    Output('tf', FRAMES, transforms(MACHINE.base.link, GROUND), settles=True),
+    *frames(Output('tf', FRAMES, transforms(MACHINE.base.link, GROUND), settles=True)),
 ]
 GOVERNOR = [
     Output('valve_commands', ARRAY, volts),
@@ -222,7 +229,7 @@ INPUTS = {
         'robot_description': 'std_msgs/msg/String',
         'joint_states': STATES,
         'odom': 'nav_msgs/msg/Odometry',
-        'tf': FRAMES,
+        **({'tf': FRAMES} if HAS_FRAMES else {}),
         'payload': FLOAT,
         'valve_commands': ARRAY,
         'events': STATUS,

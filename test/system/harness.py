@@ -12,8 +12,11 @@ from collections import defaultdict
 from pathlib import Path
 
 from dyn_nodes.middleware import Context, DurabilityPolicy, Node, QoSProfile, SingleThreadedExecutor, message
+from dyn_nodes.nodes.transforms import TFMessage
 
 DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
+HAS_FRAMES = TFMessage is not None
+"""The wheels of rclpy come without tf2_msgs: nothing is published on /tf there."""
 
 
 class Processes:
