@@ -44,7 +44,7 @@ setup(
         'lxml>=4.8',
         'PyYAML>=5.4',
         'cyclonedds>=0.10.5',
-        'rosbags>=0.10',
+        'rosbags>=0.10.9',
         'matplotlib>=3.5',
         'rich>=12',
         'viser>=1.1',
