@@ -14,7 +14,6 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dyn_nodes.commands.demo_cockpit import DemoCockpit
     from dyn_nodes.commands.demo_run import DemoRun
 
 LAUNCH_FILE = 'log_loader.launch.xml'
@@ -80,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
     os.environ['ROS_DOMAIN_ID'] = str(domain)
     cockpit = make_cockpit(args.port) if args.viewer and not args.fast else None
     _greet(console, args, directory, domain)
-    _tell_cockpit(console, cockpit)
+    if cockpit is not None:
+        cockpit.pass_on()
     outcome = run_nodes(
         LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, not args.fast, cockpit, args.compose
     )
@@ -101,14 +101,6 @@ def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: 
     look = f'ROS_DOMAIN_ID={domain} ' if domain else ''
     program = 'dyn-nodes' if shutil.which('dyn-nodes') else sys.argv[0]  # `make` runs it without activating .venv
     console.print(f'to look in from another terminal: {look}{program} topic list', style='dim', markup=False)
-
-
-def _tell_cockpit(console: Console, cockpit: DemoCockpit | None) -> None:
-    if cockpit is None:
-        return
-    taken = f' (port {cockpit.taken} is taken)' if cockpit.taken else ''
-    opens = ', which opens by itself' if cockpit.open_browser else ': open it in a browser while the run lasts'
-    console.print(f'cockpit: {cockpit.address}{taken}{opens}', markup=False, soft_wrap=True)
 
 
 def _tell_failure(console: Console, outcome: DemoRun) -> None:

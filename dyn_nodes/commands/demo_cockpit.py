@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
 import webbrowser
 from dataclasses import dataclass, field
+
+from dyn_nodes.viewer.access import TOKEN_VARIABLE, Access
 
 HOST = '127.0.0.1'
 FIRST_PORT, PORTS = 8080, 50
@@ -21,31 +24,43 @@ class DemoCockpit:
         port: that it listens on.
         open_browser: once the page answers.
         taken: the first choice, where something else listens there; else 0.
+        access: the token that the address carries.
     """
 
     port: int
     open_browser: bool
     taken: int = 0
-    _opened: bool = field(default=False, repr=False)
+    access: Access = field(default_factory=lambda: Access(HOST))
+    _answered: bool = field(default=False, repr=False)
 
     @property
     def address(self) -> str:
-        """What to type into a browser."""
-        return f'http://{HOST}:{self.port}'
+        """Address of the page with its token: what to open in a browser."""
+        return self.access.address(self.port)
 
-    def look(self) -> None:
-        """Open the browser as soon as the page answers; do nothing where that is done or not wanted."""
-        if not self.open_browser or self._opened:
-            return
+    def pass_on(self) -> None:
+        """Give the token to the viewer of this run, through the environment of its process."""
+        os.environ[TOKEN_VARIABLE] = self.access.token
+
+    def look(self) -> bool:
+        """As soon as the page answers, open the browser, where that is wanted, and return True, once."""
+        if self._answered:
+            return False
         with socket.socket() as probe:
             probe.settimeout(0.05)
             if probe.connect_ex((HOST, self.port)) != 0:
-                return
-        self._opened = True
-        try:
-            webbrowser.open(self.address)
-        except webbrowser.Error:  # no browser after all: the address was printed
-            return
+                return False
+        self._answered = True
+        if self.open_browser:
+            with contextlib.suppress(webbrowser.Error):  # no browser after all: the address is printed
+                webbrowser.open(self.address)
+        return True
+
+    def announcement(self) -> str:
+        """Return the line that gives the address of the page."""
+        taken = f' (port {self.taken} is taken)' if self.taken else ''
+        opens = ', which opens by itself' if self.open_browser else ': open it in a browser while the run lasts'
+        return f'cockpit: {self.address}{taken}{opens}'
 
 
 def make_cockpit(first: int = FIRST_PORT) -> DemoCockpit | None:

@@ -107,8 +107,8 @@ def _watch(
         while session.wait(PERIOD) is None:
             feed.poll()
             watcher.look()
-            if cockpit is not None:
-                cockpit.look()
+            if cockpit is not None and cockpit.look():  # printed once it answers
+                console.print(cockpit.announcement(), markup=False, soft_wrap=True)
             show()
         feed.poll()
         watcher.look()

@@ -2,6 +2,8 @@
 
     dyn-nodes run viewer_node --ros-args -p machine:=log_loader
 
+It prints the address of the page with a token; without the token a page only looks on (`viewer.access`).
+
 Everything comes over topics, so that a recorded or a real machine is shown as well as a simulated one. The messages may
 come a thousand times a second: thirty times a second the newest of each is taken, and what has changed is sent on.
 """
@@ -57,7 +59,7 @@ class ViewerNode(Node):
         self.levers = self._make_levers()
         scale = Scale(self.values['warning'], self.values['danger'])
         title = self.machine.name.replace('_', ' ') if self.machine else 'dyn_nodes'
-        self.cockpit = Cockpit(self.values['host'], self.values['port'], title, scale)
+        self.cockpit = Cockpit(self.values['host'], self.values['port'], title, scale, self.values['page_timeout'])
         self.cockpit.set_shadows(self.values['shadows'])
         self._description_shown = ''
         self.connection = Connection(self.values['dynamics_node'], self.values['silence'])
@@ -74,7 +76,8 @@ class ViewerNode(Node):
                 self.cockpit.controls.set_payload(self.machine.payload.mass, self.machine.payload.limit)
         if self.levers.names:
             self.cockpit.controls.set_valves(self.levers.names, self.levers.limits)
-        self.get_logger().info(f'open {self.cockpit.address} in a browser')
+        # to the terminal and to nobody else: what is logged goes over /rosout into bags and other people's terminals
+        print(f'[{self.get_name()}] open {self.cockpit.address} in a browser', flush=True)
 
     def _make_levers(self) -> Levers:
         names = [name for name in self.values['joints'] if name]
@@ -152,10 +155,13 @@ class ViewerNode(Node):
         if not self.levers.names:
             return
         was_armed = self.levers.armed
-        volts = self.levers.command(now, self.cockpit.clients)
+        drivers = self.cockpit.drivers
+        if was_armed and self.levers.owner in self.cockpit.clients and self.levers.owner not in drivers:
+            self.levers.disarm('the page that drove is hidden or frozen', now)
+        volts = self.levers.command(now, drivers)
         if was_armed and self.connection.heard and self.connection.state(now, 1).kind == 'lost':
             self.levers.disarm('no data from the machine', now)
-            volts = self.levers.command(now, self.cockpit.clients)
+            volts = self.levers.command(now, drivers)
         if was_armed and not self.levers.armed:
             self.get_logger().info(f'levers off: {self.levers.reason}')
         if volts is not None:
@@ -205,7 +211,9 @@ class ViewerNode(Node):
             refusal = 'In lockstep the simulation waits for its controller. Start it with mode:=realtime to drive.'
         elif not self.levers.armed and self._foreign_commands(now):
             refusal = f'{self._others()} commands the valves now. Stop it first.'
-        elif client is None or not self.levers.arm(client, now):
+        elif client not in self.cockpit.drivers:
+            refusal = 'This page may not drive: open the address with its token, as the terminal printed it.'
+        elif not self.levers.arm(client, now):
             refusal = 'Somebody else drives on another page.'
         if refusal:
             self.levers.reason = refusal if not self.levers.armed else self.levers.reason

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.viewer.camera import Cameras
+from dyn_nodes.viewer.gate import Gate
 from dyn_nodes.viewer.gauges import Scale
 from dyn_nodes.viewer.geometry import ground_rotation, roll_pitch, yaw_of
 from dyn_nodes.viewer.panel import Action, Controls, Instruments
@@ -28,21 +29,21 @@ class Cockpit:
         host, port: where it listens; port 0 takes a free one.
         title: of the panel.
         scale: of the gauges.
+        silence: a page that sends no beat for so long, s, may not drive.
 
     Attributes:
+        gate: who may look and who may drive.
         scene, instruments, controls, cameras: its parts.
 
     Raises:
         OSError: the port is taken.
     """
 
-    def __init__(self, host: str, port: int, title: str, scale: Scale | None = None) -> None:
-        import viser
-
+    def __init__(self, host: str, port: int, title: str, scale: Scale | None = None, silence: float = 1.0) -> None:
         port = port or free_port(host)
         check_port(host, port)  # viser would quietly take another one
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints a table; the node has a log
-            self.server = viser.ViserServer(host=host, port=port, verbose=False)
+        self.gate, self.silence = Gate(host, port), silence
+        self.server = self.gate.server
         self.host, self.port = host, self.server.get_port()
         self.scene = Scene(self.server)
         self.cameras = Cameras(self.server)
@@ -53,8 +54,13 @@ class Cockpit:
 
     @property
     def address(self) -> str:
-        """What to type into a browser."""
-        return f'http://{"localhost" if self.host in ("0.0.0.0", "::", "") else self.host}:{self.port}'
+        """Address of the page with its token: what to open in a browser to drive."""
+        return self.gate.access.address(self.port)
+
+    @property
+    def drivers(self) -> list[int]:
+        """Numbers of the pages that may drive: with the token, visible and not frozen."""
+        return self.gate.workers(self.silence)
 
     @property
     def clients(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 Owner = int | str
@@ -68,7 +69,7 @@ class Levers:
             KeyError: no such valve.
         """
         limit = self.limits[name]
-        if self.owner is None or owner != self.owner:
+        if self.owner is None or owner != self.owner or not math.isfinite(volts):
             return False
         self._values[name] = min(max(float(volts), -limit), limit)
         self._touched = now
@@ -77,7 +78,7 @@ class Levers:
     def push(self, name: str, volts: float, owner: Owner | None, now: float) -> bool:
         """Deflect a lever for a moment; it springs back unless pushed again. Returns False where this one may not."""
         limit = self.limits[name]
-        if self.owner is None or owner != self.owner:
+        if self.owner is None or owner != self.owner or not math.isfinite(volts):
             return False
         self._pushed[name] = min(max(float(volts), -limit), limit), now
         self._touched = now

@@ -16,6 +16,7 @@ from dyn_nodes.viewer.animation import Animation
 from dyn_nodes.viewer.camera import FIELD_OF_VIEW
 from dyn_nodes.viewer.cockpit import check_port, free_port
 from dyn_nodes.viewer.drawing import GROUND, Drawing
+from dyn_nodes.viewer.gate import Gate
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.scene import Scene
 
@@ -49,14 +50,12 @@ class Player(Drawing):
     def __init__(
         self, animations: Mapping[str, Animation], host: str = '127.0.0.1', port: int = 0, speed: float = 0.25
     ) -> None:
-        import viser
-
         if not animations:
             raise ValueError('expected one motion or more')
         port = port or free_port(host)
         check_port(host, port)  # viser would quietly take another one
-        with contextlib.redirect_stdout(io.StringIO()):
-            server = viser.ViserServer(host=host, port=port, verbose=False)
+        self.gate = Gate(host, port)
+        server = self.gate.server
         super().__init__(server)
         self.host, self.port = host, server.get_port()
         self.animations, self.speed = dict(animations), speed
@@ -70,8 +69,8 @@ class Player(Drawing):
 
     @property
     def address(self) -> str:
-        """What to type into a browser."""
-        return f'http://{self.host}:{self.port}'
+        """Address of the page with its token: what to open in a browser to play the motions."""
+        return self.gate.access.address(self.port)
 
     @property
     def animation(self) -> Animation:

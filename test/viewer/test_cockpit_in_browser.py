@@ -36,7 +36,14 @@ class Page:
         arguments = [word for parameter in parameters for word in ('-p', parameter)]
         command = [sys.executable, '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', *arguments]
         self.dynamics = subprocess.Popen(command, env=environment, start_new_session=True)
-        settings = ('machine:=log_loader', f'port:={port}', 'idle_timeout:=60.0', 'rate:=12.0', 'shadows:=false')
+        settings = (
+            'machine:=log_loader',
+            f'port:={port}',
+            'idle_timeout:=60.0',
+            'rate:=12.0',
+            'shadows:=false',
+            'page_timeout:=5.0',
+        )
         init(args=['--ros-args', *(word for setting in settings for word in ('-p', setting))])
         self.viewer = ViewerNode()
         self.executor = SingleThreadedExecutor()
@@ -100,7 +107,7 @@ def page():
             opened = Page(browser, 0)
             try:
                 browser.open(opened.cockpit.address)
-                opened.until(lambda: 'real time' in opened.state())
+                opened.until(lambda: 'real time' in opened.state(), 240.0)  # the first start compiles
                 opened.until(lambda: browser.evaluate("document.querySelectorAll('[data-margin]').length") >= 6)
                 # in software the page says so; what is tested here is what lies below that note
                 browser.style('.mantine-Notification-root { display: none }')
@@ -241,9 +248,32 @@ def test_the_levers_go_off_when_the_page_that_drives_goes(page):
         page.until(lambda: page.viewer.levers.armed)
     page.browser.open('about:blank')
     page.until(lambda: not page.viewer.levers.armed)
-    assert page.viewer.levers.reason == 'the page that drove has gone'
+    assert page.viewer.levers.reason in ('the page that drove has gone', 'the page that drove is hidden or frozen')
+
+
+def test_a_page_without_the_token_says_that_it_only_looks_on(page):
+    page.browser.open(page.cockpit.address.partition('?')[0])
+    page.until(lambda: 'real time' in page.state())
+    assert 'only looks on' in page.browser.evaluate("document.querySelector('[data-looking]').textContent")
+    page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+    page.turn(1.0)
+    assert not page.viewer.levers.armed
+    assert page.cockpit.drivers == []
     page.browser.open(page.cockpit.address)
     page.until(lambda: 'real time' in page.state())
+    page.until(lambda: page.cockpit.drivers)
+    assert page.browser.evaluate("document.querySelector('[data-looking]')") is None
+
+
+def test_a_frozen_page_loses_the_levers(page):
+    page.browser.click(*centre(page.browser.place('Levers on', 'input')))
+    page.until(lambda: page.viewer.levers.armed)
+    page.browser.evaluate('setTimeout(() => { const end = Date.now() + 15000; while (Date.now() < end); }, 0)')
+    page.until(lambda: not page.viewer.levers.armed)
+    assert page.viewer.levers.reason == 'the page that drove is hidden or frozen'
+    assert page.cockpit.clients, 'its connection is still there'
+    page.until(lambda: page.cockpit.drivers, 60.0)
+    assert not page.viewer.levers.armed, 'they stay off'
 
 
 def test_a_machine_that_has_gone_is_said(page):

@@ -181,5 +181,5 @@ def test_a_port_that_is_taken_is_an_error(cockpit):
 
 
 def test_it_listens_on_the_given_address_only(cockpit):
-    assert cockpit.address == f'http://127.0.0.1:{cockpit.port}'
+    assert cockpit.address == f'http://127.0.0.1:{cockpit.port}/?token={cockpit.gate.access.token}'
     check_port('127.0.0.2', cockpit.port)

@@ -1,0 +1,247 @@
+"""The gate before viser's server: every request and every message of a page passes `access` first.
+
+viser serves its page and its websocket with `websockets.serve` and has no way to refuse either. While it starts, the
+function that it calls is one of ours, which puts the checks in front. Where a version of viser starts its server in
+another way, nothing is served at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http
+import io
+import logging
+import math
+import threading
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+from dyn_nodes.viewer.access import Access
+from dyn_nodes.viewer.page_script import BEAT, with_script
+
+MOST_PAGES = 32
+"""Websockets that are open at a time."""
+CAMERA = 'ViewerCameraMessage'
+CAMERA_SIZES = {
+    'wxyz': 4,
+    'position': 3,
+    'look_at': 3,
+    'up_direction': 3,
+    'fov': 1,
+    'near': 1,
+    'far': 1,
+    'image_height': 1,
+    'image_width': 1,
+}
+HEADERS = {
+    'Content-Security-Policy': "frame-ancestors 'none'; connect-src 'self' blob: data:; form-action 'none'",
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Cache-Control': 'no-store',
+}
+_STARTING = threading.Lock()
+
+
+class Gate:
+    """Checks of one page's server.
+
+    Attributes:
+        access: who may do what.
+        server: viser's.
+        refused: requests turned away, and messages of pages that were not passed on.
+    """
+
+    def __init__(self, host: str, port: int, access: Access | None = None) -> None:
+        import viser
+
+        self.access = access or Access(host)
+        self.refused = 0
+        self._open: set[Any] = set()
+        self._entitled: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._beats: dict[Any, float] = {}
+        """Instant of the last beat by connection, of those with the token only."""
+        self._attached = False
+        with _STARTING, self._in_front(), contextlib.redirect_stdout(io.StringIO()):  # viser prints a table
+            self.server = viser.ViserServer(host=host, port=port, verbose=False)
+        if not self._attached:
+            self.server.stop()
+            raise RuntimeError(f'viser {viser.__version__}: its server starts in another way than the gate knows')
+        self._connections: Mapping[int, Any] = self.server._websock_server._live_connections
+
+    def workers(self, silence: float) -> list[int]:
+        """Return the numbers of the pages that may work on the page and beat within the last `silence` seconds."""
+        now = time.monotonic()
+        return [
+            int(number)
+            for number, connection in tuple(self._connections.items())
+            if now - self._beats.get(connection, -math.inf) <= silence
+        ]
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _in_front(self) -> Iterator[None]:
+        from viser.infra import _infra
+
+        infra: Any = _infra
+        real = infra.websockets
+
+        def serve(handler: Any, host: Any, port: Any, *, process_request: Any, **options: Any) -> Any:
+            self._attached = True
+            checked = self._checked(process_request)
+            return real.asyncio.server.serve(
+                self._watched(handler), host, port, process_request=checked, logger=_quiet_logger(), **options
+            )
+
+        server = _Replaced(real.asyncio.server, serve=serve)
+        infra.websockets = _Replaced(real, asyncio=_Replaced(real.asyncio, server=server))
+        try:
+            yield
+        finally:
+            infra.websockets = real
+
+    def _checked(self, process: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Return the handler of a request, before viser's own."""
+
+        def handle(connection: Any, request: Any) -> Any:
+            try:
+                refusal = self._refusal(connection, request)
+            except Exception:  # a header that can't be read
+                refusal = 'the request can not be read'
+            if refusal:
+                self.refused += 1
+                return _answer(http.HTTPStatus.FORBIDDEN, f'{refusal}\n')
+            if 'Upgrade' in request.headers:
+                return process(connection, request)
+            request.headers.pop('Accept-Encoding', None)  # the script goes into the plain text
+            return _with_headers(process(connection, request))
+
+        return handle
+
+    def _refusal(self, connection: Any, request: Any) -> str:
+        headers = request.headers
+        hosts = headers.get_all('Host')
+        refusal = self.access.refusal_of_host(hosts)
+        right = self.access.right_of(request.path)
+        if not refusal and right is None:
+            refusal = 'the token of this address is not that of the running page: open the address that it printed'
+        upgrades = headers.get_all('Upgrade')
+        if refusal or not upgrades:
+            return refusal
+        if upgrades != ['websocket']:
+            return 'Upgrade: expected websocket'
+        refusal = self.access.refusal_of_origin(headers.get_all('Origin'), hosts[0])
+        if not refusal and len(self._open) >= MOST_PAGES:
+            refusal = f'{MOST_PAGES} pages are open'
+        if not refusal and right:
+            self._entitled.add(connection)
+        return refusal
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def _watched(self, handler: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+        async def handle(connection: Any) -> None:
+            self._open.add(connection)
+            if connection in self._entitled:
+                self._beats[connection] = -math.inf
+            connection.recv = self._filtered(connection, connection.recv)
+            try:
+                await handler(connection)
+            finally:
+                self._open.discard(connection)
+                self._beats.pop(connection, None)
+
+        return handle
+
+    def _filtered(self, connection: Any, receive: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """Return the function from which viser reads: it gives out only what the page of this connection may send."""
+
+        async def read(*arguments: Any, **options: Any) -> Any:
+            while True:
+                raw = await receive(*arguments, **options)
+                if self._passes(connection, raw):
+                    return raw
+
+        return read
+
+    def _passes(self, connection: Any, raw: Any) -> bool:
+        import msgspec.msgpack
+        from viser._messages import Message
+
+        try:
+            content = msgspec.msgpack.decode(raw)
+            kind = content['type']
+            if kind == BEAT:
+                self._beat(connection, content.get('visible') is True)
+                return False
+            if kind == CAMERA:
+                sound = _is_camera(content)
+            elif kind == 'GuiUpdateMessage':
+                sound = connection in self._beats and set(content['updates']) == {'value'}
+            else:
+                sound = connection in self._beats
+            if sound:
+                Message.deserialize(raw)
+        except Exception:  # whatever a client may send
+            sound = False
+        self.refused += not sound
+        return sound
+
+    def _beat(self, connection: Any, visible: bool) -> None:
+        if connection in self._beats:
+            self._beats[connection] = time.monotonic() if visible else -math.inf
+
+
+class _Replaced:
+    """A module with some names replaced."""
+
+    def __init__(self, real: Any, **names: Any) -> None:
+        self._real = real
+        self.__dict__.update(names)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def _quiet_logger() -> logging.Logger:
+    """Return a logger that keeps the tracebacks of refused and broken connections off the terminal."""
+    logger = logging.getLogger('dyn_nodes.viewer.gate')
+    logger.propagate = False
+    logger.setLevel(logging.CRITICAL)
+    return logger
+
+
+def _is_camera(content: Mapping[str, Any]) -> bool:
+    for name, size in CAMERA_SIZES.items():
+        values = content[name] if size > 1 else [content[name]]
+        if len(values) != size or not all(type(v) in (int, float) and abs(v) < 1e9 for v in values):
+            return False
+    return True
+
+
+def _answer(status: http.HTTPStatus, text: str) -> Any:
+    from websockets import Headers
+    from websockets.http11 import Response
+
+    body = text.encode()
+    headers = Headers({'Content-Type': 'text/plain; charset=utf-8', 'Content-Length': str(len(body)), **HEADERS})
+    return Response(status, status.phrase, headers, body)
+
+
+def _with_headers(response: Any) -> Any:
+    """Return a response of viser with the headers of ours, and its page with the script."""
+    if response is None:
+        return _answer(http.HTTPStatus.BAD_REQUEST, 'expected a websocket\n')
+    for name, value in HEADERS.items():
+        response.headers.pop(name, None)
+        response.headers[name] = value
+    if response.status_code == http.HTTPStatus.OK and response.headers.get('Content-Type', '').startswith('text/html'):
+        response.body = with_script(response.body)
+        del response.headers['Content-Length']
+        response.headers['Content-Length'] = str(len(response.body))
+    return response

@@ -1,0 +1,374 @@
+"""Nobody drives but who has the printed address: attacks on a real server, over real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('viser', reason='the viewer needs viser')
+import msgspec.msgpack
+import viser
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from dyn_nodes.viewer.access import Access, new_token
+from dyn_nodes.viewer.cockpit import Cockpit
+from dyn_nodes.viewer.gate import MOST_PAGES, Gate
+from dyn_nodes.viewer.page_script import BEAT
+from dyn_nodes.viewer.player import Player
+
+ROOT = Path(__file__).resolve().parents[2]
+CAMERA = {
+    'type': 'ViewerCameraMessage',
+    'wxyz': [1.0, 0.0, 0.0, 0.0],
+    'position': [1.0, 2.0, 3.0],
+    'fov': 1.0,
+    'near': 0.1,
+    'far': 100.0,
+    'image_height': 100,
+    'image_width': 100,
+    'look_at': [0.0, 0.0, 0.0],
+    'up_direction': [0.0, 0.0, 1.0],
+}
+
+
+@pytest.fixture(scope='module')
+def cockpit():
+    made = Cockpit('127.0.0.1', 0, 'test', silence=5.0)
+    made.controls.set_valves(('boom',), {'boom': 8.0})
+    yield made
+    made.stop()
+
+
+class Page:
+    """A client of the websocket, as a page or an attacker opens it."""
+
+    def __init__(self, cockpit, token='right', origin='own', path=None, host=None, **options):
+        own = f'127.0.0.1:{cockpit.port}'
+        query = {'right': f'/?token={cockpit.gate.access.token}', 'none': '/'}.get(token, f'/?token={token}')
+        self.origin = f'http://{own}' if origin == 'own' else origin
+        headers = dict(options.pop('headers', {}))
+        self.cockpit = cockpit
+        self.socket = connect(
+            f'ws://{host or own}{path or query}',
+            origin=self.origin,
+            subprotocols=options.pop('subprotocols', [f'viser-v{viser.__version__}']),
+            additional_headers=headers,
+            compression=None,
+            max_size=None,
+            proxy=None,
+            **options,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, content):
+        self.socket.send(msgspec.msgpack.encode(content))
+
+    def join(self):
+        """Send a camera, as viser wants it of a page; return the page's number."""
+        before = set(self.cockpit.clients)
+        self.send(CAMERA)
+        return until(lambda: next(iter(set(self.cockpit.clients) - before), None))
+
+    def arm(self):
+        self.send(update(self.cockpit.controls.armed, True))
+
+
+def update(handle, value):
+    return {'type': 'GuiUpdateMessage', 'uuid': handle._impl.uuid, 'updates': {'value': value}}
+
+
+def until(condition, timeout=20.0):
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value is not None and value is not False and value != []:  # the first page has the number 0
+            return value
+        assert time.monotonic() < deadline, 'not in time'
+        time.sleep(0.01)
+
+
+def actions(cockpit):
+    return [action.name for action in cockpit.actions()]
+
+
+def status_of(attempt) -> int:
+    with pytest.raises(InvalidStatus) as refused, attempt():
+        pass
+    return refused.value.response.status_code
+
+
+# -- websockets --------------------------------------------------------------------------------------------------------
+
+
+def test_page_with_the_token_drives(cockpit):
+    with Page(cockpit) as page:
+        number = page.join()
+        assert number not in cockpit.drivers, 'it has not answered yet'
+        page.send({'type': BEAT, 'visible': True})
+        until(lambda: number in cockpit.drivers)
+        page.arm()
+        done = until(lambda: list(cockpit.actions()))
+        assert [(action.name, action.value, action.client) for action in done] == [('drive', True, number)]
+        page.send(update(cockpit.controls.armed, False))
+        until(lambda: not cockpit.controls.armed.value)
+        actions(cockpit)
+
+
+@pytest.mark.parametrize(
+    'origin', ['http://evil.example', 'null', 'http://127.0.0.1:1', 'http://localhost.evil.example', 'file://']
+)
+@pytest.mark.parametrize('token', ['right', 'none'])
+def test_page_of_another_origin_gets_no_connection(cockpit, origin, token):
+    assert status_of(lambda: Page(cockpit, token, origin)) == 403
+
+
+def test_connection_without_an_origin_is_refused(cockpit):
+    assert status_of(lambda: Page(cockpit, origin=None)) == 403
+
+
+@pytest.mark.parametrize('token', ['wrong', '', 'x' * 5_000, '%00', 'right&token=right'])
+def test_wrong_token_is_refused(cockpit, token):
+    assert status_of(lambda: Page(cockpit, token)) == 403
+
+
+@pytest.mark.parametrize('place', ['header', 'cookie', 'subprotocol', 'path', 'fragment of the query'])
+def test_token_in_another_place_gives_no_right(cockpit, place):
+    token = cockpit.gate.access.token
+    protocol = f'viser-v{viser.__version__}'
+    options = {
+        'header': {'headers': {'Authorization': f'Bearer {token}', 'token': token}},
+        'cookie': {'headers': {'Cookie': f'token={token}'}},
+        'subprotocol': {'subprotocols': [protocol, token]},
+        'path': {'path': f'/{token}'},
+        'fragment of the query': {'path': f'/?Token={token}&x=token={token}'},
+    }[place]
+    with Page(cockpit, 'none', **options) as page:
+        assert_only_looks(cockpit, page)
+
+
+def assert_only_looks(cockpit, page):
+    number = page.join()
+    before = cockpit.gate.refused
+    slider = cockpit.controls.sliders['boom']
+    attack = [
+        {'type': BEAT, 'visible': True},
+        update(cockpit.controls.armed, True),
+        update(slider, 5.0),
+        {'type': 'GuiUpdateMessage', 'uuid': slider._impl.uuid, 'updates': {'disabled': False}},
+        {'type': 'CommandTriggerMessage', 'uuid': 'x'},
+    ]
+    for content in attack:
+        page.send(content)
+    until(lambda: cockpit.gate.refused >= before + len(attack) - 1)
+    page.send({**CAMERA, 'fov': 0.7})  # it still looks
+    until(lambda: cockpit.server.get_clients()[number].camera.fov == 0.7)
+    assert number not in cockpit.drivers
+    assert not cockpit.controls.armed.value
+    assert slider.value == 0.0
+    assert actions(cockpit) == []
+
+
+def test_page_without_a_token_only_looks(cockpit):
+    with Page(cockpit, 'none') as page:
+        assert_only_looks(cockpit, page)
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        b'\xc1',
+        b'',
+        msgspec.msgpack.encode([1, 2]),
+        msgspec.msgpack.encode({'type': 7}),
+        msgspec.msgpack.encode({'type': 'NoSuchMessage'}),
+        msgspec.msgpack.encode({'type': 'GuiUpdateMessage'}),
+        msgspec.msgpack.encode({'type': 'GuiUpdateMessage', 'uuid': 'x', 'updates': {'removed': True}}),
+        msgspec.msgpack.encode({**CAMERA, 'position': [float('nan')] * 3}),
+        msgspec.msgpack.encode({**CAMERA, 'position': [1.0]}),
+        msgspec.msgpack.encode({**CAMERA, 'fov': 'wide'}),
+        'text',
+    ],
+)
+def test_message_that_can_not_be_read_is_dropped_and_the_page_stays(cockpit, content):
+    with Page(cockpit) as page:
+        number, before = page.join(), cockpit.gate.refused
+        page.socket.send(content)
+        until(lambda: cockpit.gate.refused == before + 1)
+        page.send({**CAMERA, 'fov': 0.9})
+        until(lambda: cockpit.server.get_clients()[number].camera.fov == 0.9)
+
+
+def test_hidden_or_silent_page_may_not_drive():
+    cockpit = Cockpit('127.0.0.1', 0, 'test', silence=0.6)
+    try:
+        with Page(cockpit) as page:
+            number = page.join()
+            page.send({'type': BEAT, 'visible': True})
+            until(lambda: number in cockpit.drivers)
+            page.send({'type': BEAT, 'visible': False})
+            until(lambda: number not in cockpit.drivers)
+            page.send({'type': BEAT, 'visible': True})
+            until(lambda: number in cockpit.drivers)
+            until(lambda: number not in cockpit.drivers)  # it sends no more
+            assert number in cockpit.clients
+    finally:
+        cockpit.stop()
+
+
+def test_number_of_open_pages_is_bounded(cockpit):
+    with contextlib.ExitStack() as stack:
+        for _ in range(MOST_PAGES):
+            stack.enter_context(Page(cockpit, 'none'))
+        assert status_of(lambda: Page(cockpit)) == 403
+    until(lambda: not cockpit.gate._open)
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+def get(cockpit, path='/', host=None, hosts=None):
+    connection = http.client.HTTPConnection('127.0.0.1', cockpit.port, timeout=20)
+    connection.putrequest('GET', path, skip_host=True)
+    for name in hosts if hosts is not None else [host or f'127.0.0.1:{cockpit.port}']:
+        connection.putheader('Host', name)
+    connection.endheaders()
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+@pytest.mark.parametrize(
+    'host', ['evil.example', 'evil.example:8080', '127.0.0.1.evil.example', '10.1.2.3', 'a@localhost']
+)
+def test_request_for_another_host_is_refused(cockpit, host):
+    answer, body = get(cockpit, host=host)
+    assert answer.status == 403
+    assert b'Host' in body
+    assert len(body) < 300
+
+
+def test_request_without_a_host_or_with_two_is_refused(cockpit):
+    assert get(cockpit, hosts=[])[0].status == 403
+    assert get(cockpit, hosts=['localhost', 'evil.example'])[0].status == 403
+
+
+def test_websocket_for_another_host_is_refused(cockpit):
+    headers = {'Host': 'evil.example'}
+    with pytest.raises((InvalidStatus, ConnectionClosed)):
+        Page(cockpit, origin='http://evil.example', headers=headers)
+
+
+@pytest.mark.parametrize('host', ['localhost:9', '127.0.0.1', '[::1]:8080', '127.0.0.2:1'])
+def test_page_is_served_on_this_computer_whatever_the_forwarded_port(cockpit, host):
+    answer, body = get(cockpit, host=host)
+    assert answer.status == 200
+    assert BEAT.encode() in body
+    assert cockpit.gate.access.token.encode() not in body
+
+
+def test_page_can_not_be_framed_kept_or_sniffed(cockpit):
+    answer, _ = get(cockpit, f'/?token={cockpit.gate.access.token}')
+    assert answer.status == 200
+    assert "frame-ancestors 'none'" in answer.headers['Content-Security-Policy']
+    assert answer.headers['Referrer-Policy'] == 'no-referrer'
+    assert answer.headers['Cache-Control'] == 'no-store'
+
+
+def test_old_address_is_refused_with_the_reason(cockpit):
+    answer, body = get(cockpit, '/?token=of-yesterday')
+    assert answer.status == 403
+    assert b'not that of the running page' in body
+
+
+@pytest.mark.parametrize('path', ['/../../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/no/such/file'])
+def test_nothing_but_the_page_is_served(cockpit, path):
+    assert get(cockpit, path)[0].status == 404
+
+
+# -- token -------------------------------------------------------------------------------------------------------------
+
+
+def test_token_is_new_each_time_and_long_enough(monkeypatch):
+    monkeypatch.delenv('DYN_NODES_PAGE_TOKEN', raising=False)
+    tokens = {new_token() for _ in range(50)}
+    assert len(tokens) == 50
+    assert min(map(len, tokens)) >= 20
+    assert Access('127.0.0.1', 'secret').__repr__().count('secret') == 0
+
+
+@pytest.mark.parametrize('given', ['', 'short', 'with space and more', 'quote"' * 4, 'é' * 20])
+def test_token_of_the_environment_that_can_be_guessed_is_refused(monkeypatch, given):
+    monkeypatch.setenv('DYN_NODES_PAGE_TOKEN', given)
+    with pytest.raises(ValueError, match='DYN_NODES_PAGE_TOKEN: expected 16'):
+        new_token()
+
+
+def test_page_that_listens_everywhere_takes_addresses_and_its_own_name_only():
+    access = Access('0.0.0.0', 'x' * 20)
+    assert access.refusal_of_host(['10.1.2.3:8080']) == ''
+    assert access.refusal_of_host(['evil.example:8080']) != ''
+    assert Access('robot.lan', 'x' * 20).refusal_of_host(['robot.lan:80']) == ''
+
+
+def test_motion_player_has_the_same_gate():
+    from dyn_nodes.studies.animations import animations_of
+
+    player = Player(animations_of('saha-1991/disk', ('F1',)))
+    try:
+        assert get(player, host='evil.example')[0].status == 403
+        assert status_of(lambda: Page(player, origin='http://evil.example')) == 403
+        with Page(player, 'none') as page:
+            page.send(CAMERA)
+            until(lambda: player.server.get_clients())
+            before = player.gate.refused
+            page.send(update(player._run, 'Pause'))
+            until(lambda: player.gate.refused == before + 1)
+            assert player.playing
+    finally:
+        player.stop()
+
+
+def test_server_that_starts_in_another_way_is_not_let_in(monkeypatch):
+    monkeypatch.setattr(Gate, '_in_front', lambda self: contextlib.nullcontext())
+    with pytest.raises(RuntimeError, match='its server starts in another way'):
+        Gate('127.0.0.1', 0)
+
+
+@pytest.mark.timeout(180)
+def test_printed_address_of_the_node_answers_at_once_and_is_not_on_rosout(tmp_path):
+    environment = {
+        **os.environ,
+        'ROS_DOMAIN_ID': str(50 + os.getpid() % 10),
+        'PYTHONPATH': str(ROOT),
+        'DYN_NODES_MIDDLEWARE': 'embedded',
+        'ROS_LOG_DIR': str(tmp_path),
+    }
+    command = [sys.executable, '-u', '-m', 'dyn_nodes.nodes.viewer_node', '--ros-args', '-p', 'port:=0']
+    node = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        line = next(line for line in node.stdout if 'http://' in line)
+        address = next(word for word in line.split() if word.startswith('http://'))
+        port, token = address.removeprefix('http://127.0.0.1:').split('/?token=')
+        connection = http.client.HTTPConnection('127.0.0.1', int(port), timeout=20)
+        connection.request('GET', f'/?token={token}')
+        assert connection.getresponse().status == 200
+        connection.close()
+        assert not [path for path in tmp_path.rglob('*') if path.is_file() and token in path.read_text()]
+    finally:
+        node.terminate()
+        node.wait(60)
+        node.stdout.close()
