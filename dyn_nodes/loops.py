@@ -19,8 +19,14 @@ import numba
 from numba import njit
 
 Function = TypeVar('Function', bound=Callable[..., Any])
+GUARD = 'DYN_NODES_GUARD'
 KEPT = 4
 """Texts of a room whose kernels stay on disk; those used longest ago are deleted."""
+
+
+def guarded() -> bool:
+    """Return whether `DYN_NODES_GUARD` asks for index checks and for guard zones around arguments."""
+    return os.environ.get(GUARD, '') not in ('', '0')
 
 
 def text_digest(room: Path) -> str:
@@ -41,7 +47,7 @@ def kernel_directory(room: Path) -> Path | None:
     """
     chosen = os.environ.get('DYN_NODES_CACHE')
     user = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    parent = (Path(chosen) if chosen else user / 'dyn_nodes') / room.name
+    parent = (Path(chosen) if chosen else user / 'dyn_nodes') / (f'{room.name}-guarded' if guarded() else room.name)
     directory = parent / text_digest(room)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -66,7 +72,7 @@ def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]
         kernel = kernels_of(__file__)
 
     A kernel is compiled at its first call and runs without the interpreter lock. A division by zero gives inf or NaN,
-    never an exception.
+    never an exception. With `DYN_NODES_GUARD=1` every index is checked, and one outside its array raises IndexError.
 
     Args:
         room_file: any file of the room.
@@ -80,9 +86,10 @@ def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]
         try:
             # read by Numba while it decorates, not later
             numba.config.CACHE_DIR = str(directory) if directory else before  # type: ignore[attr-defined]
-            return cast(
-                Function, njit(cache=directory is not None, error_model='numpy', nogil=True, **options)(function)
+            decorate = njit(
+                cache=directory is not None, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options
             )
+            return cast(Function, decorate(function))
         finally:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 

@@ -61,19 +61,6 @@ POINTER = types.CPointer(types.float64)
 
 
 @intrinsic
-def row_pointer(typingctx: Any, array: Any, row: Any) -> Any:
-    """Pointer to a row of a contiguous 2-D float64 array, inside a Numba function; makes no view."""
-    signature = POINTER(array, types.intp)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        content = make_array(sig.args[0])(context, builder, args[0])
-        columns = builder.extract_value(content.shape, 1)
-        return builder.gep(content.data, [builder.mul(args[1], columns)])
-
-    return signature, codegen
-
-
-@intrinsic
 def data_pointer(typingctx: Any, array: Any) -> Any:
     """Pointer to the first element of a contiguous float64 array, inside a Numba function."""
     signature = POINTER(array)

@@ -36,7 +36,7 @@ BINARY = COMMUTATIVE | {
 
 @dataclass(frozen=True)
 class Tape:
-    """A function from flat vectors to flat vectors.
+    """A function from flat vectors to flat vectors. Raises ValueError for an index outside of them.
 
     Attributes:
         inputs: number of elements of each input vector.
@@ -52,6 +52,22 @@ class Tape:
     code: np.ndarray
     constants: np.ndarray
     results: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Machine code takes every index from here: none may lie outside of its vector. Raises ValueError."""
+        count, rows = len(self.code), self.code
+        read = rows[rows[:, 0] == ca.OP_INPUT]
+        computed = rows[(rows[:, 0] != ca.OP_INPUT) & (rows[:, 0] != ca.OP_CONST)]
+        own = np.flatnonzero((rows[:, 0] != ca.OP_INPUT) & (rows[:, 0] != ca.OP_CONST))
+        sound = (
+            len(self.constants) == count
+            and _within(read[:, 1], read[:, 2], self.inputs)
+            and bool(np.all((computed[:, 1:] >= NONE) & (computed[:, 1:] < own[:, None])))
+            and _within(self.results[:, 0], self.results[:, 1], self.outputs)
+            and bool(np.all((self.results[:, 2] >= 0) & (self.results[:, 2] < count)))
+        )
+        if not sound:
+            raise ValueError('a tape with an index outside of its vectors')
 
     @classmethod
     def from_function(cls, function: ca.Function) -> Tape:
@@ -175,6 +191,15 @@ class _Builder:
         operands[renumber] = number[operands[renumber]]
         results = np.array([(o, e, number[v]) for o, e, v in self.results], dtype=np.int32).reshape(-1, 3)
         return Tape(inputs, outputs, rows[alive], np.array(self.consts)[alive], results)
+
+
+def _within(vector: np.ndarray, element: np.ndarray, sizes: tuple[int, ...]) -> bool:
+    """Return whether every (vector, element) is one of vectors of those sizes."""
+    if not len(vector):
+        return True
+    if vector.min() < 0 or vector.max() >= len(sizes):
+        return False
+    return bool(np.all((element >= 0) & (element < np.array(sizes)[vector])))
 
 
 def _dense_size(function: ca.Function, kind: str, index: int) -> int:

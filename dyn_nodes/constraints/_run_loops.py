@@ -47,7 +47,11 @@ def slope(
     nv, m = a.shape[0], multipliers.shape[0]
     nq = x.shape[0] - nv - own - 2
     p[0] = t
-    entry(x.ctypes, p.ctypes, out.ctypes)
+    refused = entry(x.ctypes, x.shape[0], p.ctypes, p.shape[0], out.ctypes, out.shape[0])
+    if refused == 1:
+        raise ValueError('constrained step: expected the states, parameters and outputs of this system')
+    if refused:
+        raise RuntimeError('constrained step: the kernel touched a guard zone')
     at = nq
     M = out[at : at + nv * nv].reshape((nv, nv))
     at += nv * nv
@@ -104,6 +108,47 @@ def failure(found: int, rank: int) -> Any:
 
 
 @kernel
+def check_run(
+    nq: int,
+    nv: int,
+    m: int,
+    size: int,
+    stops: Any,
+    sample: Any,
+    edges: Any,
+    starts: Any,
+    ends: Any,
+    places: Any,
+    held: Any,
+    unilateral: Any,
+    how: Any,
+    trace: Any,
+    accelerations: Any,
+    forces: Any,
+) -> None:
+    """Demand arrays of `run` that fit each other: machine code looks at no index again. Raises ValueError."""
+    if nq < 0 or size != nq + nv * nv + nv + m * nv + 3 * m + 1:
+        raise ValueError('constrained run: states, accelerations and forces are not of one system')
+    if stops.shape[0] < 1 or sample.shape[0] != stops.shape[0]:
+        raise ValueError('stops: expected one at least, and a sample for each')
+    segments = starts.shape[0]
+    if segments < 1 or edges.shape[0] != segments + 1 or ends.shape[0] != segments or ends.shape[1] != starts.shape[1]:
+        raise ValueError('inputs: expected a row of starts and of ends between every two edges')
+    if places.shape[0] != starts.shape[1] or held.shape[0] != m or how.shape[0] != 3:
+        raise ValueError('constrained run: expected a place an input, a mark a row, three settings')
+    for k in range(places.shape[0]):
+        if places[k] < 0 or places[k] >= nv:
+            raise ValueError('places: expected velocities of the system')
+    for k in range(unilateral.shape[0]):
+        if unilateral[k] < 0 or unilateral[k] >= m:
+            raise ValueError('unilateral: expected rows of the system')
+    rows = min(trace.shape[0], accelerations.shape[0], forces.shape[0])
+    for k in range(sample.shape[0]):
+        if sample[k] >= rows:
+            raise ValueError('sample: expected rows of the traces')
+
+
+@kernel
 def run(
     entry: Any,
     x: Any,
@@ -135,6 +180,24 @@ def run(
     rank found).
     """
     n, nv, m = x.shape[0], accelerations.shape[1], forces.shape[1]
+    check_run(
+        n - nv - 2,
+        nv,
+        m,
+        size,
+        stops,
+        sample,
+        edges,
+        starts,
+        ends,
+        places,
+        held,
+        unilateral,
+        how,
+        trace,
+        accelerations,
+        forces,
+    )
     k = np.empty((4, n))
     y, a, multipliers = np.empty(n), np.empty(nv), np.zeros(m)
     u, out = np.empty(starts.shape[1]), np.empty(size)

@@ -58,8 +58,7 @@ class ActuatorSystem:
             drivers=[
                 drivers.CONSTANTS,
                 drivers.NO_SWITCHES,
-                drivers.table_input,
-                drivers.sound,
+                *drivers.COMMON,
                 drivers.single_step,
                 drivers.watch_step,
                 drivers.run_rk4_watched,

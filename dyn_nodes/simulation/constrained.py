@@ -26,6 +26,7 @@ from dyn_nodes.constraints import Blocks, ConstraintBlocks, _run_loops, constrai
 from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
+from dyn_nodes.loops import guarded
 from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
@@ -34,14 +35,25 @@ ENTRY = """
 from numba import carray, cfunc
 
 
-@cfunc(types.void(types.voidptr, types.voidptr, types.voidptr), cache=True)
-def blocks_entry(x, p, out):
-    blocks_at(
-        data_pointer(carray(x, {n}, np.float64)),
-        data_pointer(carray(p, {m}, np.float64)),
-        data_pointer(carray(out, {size}, np.float64)),
-    )
+@cfunc(types.intp(types.voidptr, types.intp, types.voidptr, types.intp, types.voidptr, types.intp), cache=True)
+def blocks_entry(x, states, p, parameters, out, size):
+    if states != {n} or parameters != {m} or size != {size}:
+        return 1
+{call}
+    return 0
 """
+CALL = '    blocks_at(carray(x, {n}, np.float64), carray(p, {m}, np.float64), carray(out, {size}, np.float64))'
+# an exception does not leave a callback: the guard zones' is handed on as a number
+GUARDED_CALL = f"""    try:
+    {CALL}
+    except Exception:
+        return 2"""
+
+
+def _entry_text(states: int, parameters: int, size: int) -> str:
+    """Return the text of the callback of a system's kernel; it returns 0, 1 for a wrong length, 2 for a guard zone."""
+    sizes = {'n': states, 'm': parameters, 'size': size}
+    return ENTRY.format(call=(GUARDED_CALL if guarded() else CALL).format(**sizes), **sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +235,7 @@ class ConstrainedSystem:
             [Tape.from_function(function).digest],
             lambda: ({'blocks': function}, {}),
             (),
-            drivers=[ENTRY.format(n=x.numel(), m=p.numel(), size=output.numel())],
+            drivers=[_entry_text(x.numel(), p.numel(), output.numel())],
         )
 
     def blocks_at(self, q: Array, v: Array, p: Array) -> Blocks:

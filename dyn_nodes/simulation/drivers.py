@@ -1,7 +1,8 @@
 """Integrators, compiled together with a plant's kernels: the whole step, the whole run, is machine code.
 
 The text of these functions is compiled inside a generated module, where `rhs_at`, `guard_at` and `jacobian_at` are the
-plant's kernels and `data_pointer` gives them their arguments. They are no Python to be called from here.
+plant's kernels, which check the lengths of their arguments at every call. They are no Python to be called from here.
+What no kernel sees, the rows of tables and traces, is checked where a run begins; a wrong one raises ValueError.
 
 Inputs are a piecewise-linear table: `knots` (k,) times, rising, and `table` (k, nu); before the first and after the
 last knot the end values hold. A run ends with a status: 0 done, 1 diverged (a state is not finite or beyond 1e15),
@@ -33,6 +34,14 @@ def table_input(t, knots, table, cursor, u):
     return cursor
 
 
+def check_run(x, knots, table, rows, trace):
+    """Demand a row of inputs a knot, and room for `rows` states: nothing else looks at these lengths."""
+    if knots.shape[0] < 1 or table.shape[0] != knots.shape[0]:
+        raise ValueError('inputs: expected as many rows of the table as knots, and one at least')
+    if rows > 0 and (trace.shape[0] < rows or trace.shape[1] != x.shape[0]):
+        raise ValueError('trace: expected a row a sample and a column a state')
+
+
 def sound(x):
     """Tell whether every state is a finite number of sensible size."""
     total = 0.0
@@ -54,7 +63,7 @@ def after_step(x, u, p, y):
 
 def after_step(x, u, p, y):
     """Replace the discrete states, which are constant within a step."""
-    switch_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(y))
+    switch_at(x, u, p, y)
     for i in range(x.shape[0]):
         x[i] = y[i]
 
@@ -64,6 +73,7 @@ def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
 
     Returns (status, steps taken).
     """
+    check_run(x, knots, table, steps // stride + 1 if stride > 0 else 0, trace)
     n = x.shape[0]
     k1, k2, k3, k4, y = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, guard = np.empty(table.shape[1]), np.empty(1)
@@ -72,18 +82,18 @@ def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
     cursor = table_input(t0, knots, table, cursor, u)
     for step in range(steps):
         t = t0 + step * h
-        rhs_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(k1))
+        rhs_at(x, u, p, k1)
         for i in range(n):
             y[i] = x[i] + half * k1[i]
         cursor = table_input(t + half, knots, table, cursor, u)
-        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k2))
+        rhs_at(y, u, p, k2)
         for i in range(n):
             y[i] = x[i] + half * k2[i]
-        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k3))
+        rhs_at(y, u, p, k3)
         for i in range(n):
             y[i] = x[i] + h * k3[i]
         cursor = table_input(t0 + (step + 1) * h, knots, table, cursor, u)
-        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k4))
+        rhs_at(y, u, p, k4)
         for i in range(n):
             x[i] += sixth * (k1[i] + 2.0 * (k2[i] + k3[i]) + k4[i])
         if not sound(x):
@@ -91,7 +101,7 @@ def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
         after_step(x, u, p, y)
         if stride > 0 and (step + 1) % stride == 0:
             trace[(step + 1) // stride] = x
-        guard_at(data_pointer(x), data_pointer(guard))
+        guard_at(x, guard)
         if guard[0] < guard_limit:
             return 2, step + 1
     return 0, steps
@@ -107,7 +117,7 @@ def single_step(x, t, end, h, knots, table, p, u, k, y, twice, out):
     # one call of the kernel for all stages: it is large, and every call may be inlined
     for stage in range(4):
         cursor = table_input(end if stage == 3 else t if stage == 0 else t + half, knots, table, cursor, u)
-        rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k))
+        rhs_at(y, u, p, k)
         reach = half if stage < 2 else h
         for i in range(n):
             if stage == 0:
@@ -139,7 +149,7 @@ def watch_step(x, t, h, knots, table, p, u, k, y, twice, trial, values, positive
         for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
             middle = 0.5 * (low + high)
             single_step(x, t, t + middle * h, middle * h, knots, table, p, u, k, y, twice, trial)
-            watch_at(data_pointer(trial), data_pointer(u), data_pointer(p), data_pointer(inside))
+            watch_at(trial, u, p, inside)
             if (inside[j] > 0.0) == now:
                 high, after = middle, inside[watches + j]
             else:
@@ -160,6 +170,9 @@ def run_rk4_watched(x, t0, h, steps, knots, table, p, guard_limit, stride, trace
 
     Returns (status, steps taken, events found); as many of them as there is room for stand in `found`.
     """
+    check_run(x, knots, table, steps // stride + 1 if stride > 0 else 0, trace)
+    if found.shape[1] != 4:
+        raise ValueError('found: expected four columns')
     n = x.shape[0]
     k, y, twice, trial, before = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, guard, values = np.empty(table.shape[1]), np.empty(1), np.empty(2 * positive.shape[0])
@@ -170,13 +183,13 @@ def run_rk4_watched(x, t0, h, steps, knots, table, p, guard_limit, stride, trace
         single_step(before, t, end, h, knots, table, p, u, k, y, twice, x)
         if not sound(x):
             return 1, step + 1, count
-        watch_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(values))
+        watch_at(x, u, p, values)
         count = watch_step(before, t, h, knots, table, p, u, k, y, twice, trial, values, positive, found, count)
         table_input(end, knots, table, 0, u)
         after_step(x, u, p, y)
         if stride > 0 and (step + 1) % stride == 0:
             trace[(step + 1) // stride] = x
-        guard_at(data_pointer(x), data_pointer(guard))
+        guard_at(x, guard)
         if guard[0] < guard_limit:
             return 2, step + 1, count
     return 0, steps, count
@@ -196,6 +209,9 @@ def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
 
     Returns (status, number of times reached, steps accepted, steps rejected).
     """
+    check_run(x, knots, table, times.shape[0], trace)
+    if times.shape[0] < 1 or atol.shape[0] != x.shape[0]:
+        raise ValueError('expected one time at least, and an absolute tolerance a state')
     n = x.shape[0]
     k = np.empty((7, n))
     y, error = np.empty(n), np.empty(n)
@@ -203,7 +219,7 @@ def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     t, h = times[0], h0
     trace[0] = x
     cursor = table_input(t, knots, table, 0, u)
-    rhs_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(k[0]))
+    rhs_at(x, u, p, k[0])
     accepted, rejected = 0, 0
     for target in range(1, times.shape[0]):
         while t < times[target]:
@@ -217,7 +233,7 @@ def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
                         s += DOPRI_A[stage, j] * k[j, i]
                     y[i] = x[i] + step * s
                 cursor = table_input(t + DOPRI_C[stage] * step, knots, table, cursor, u)
-                rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(k[stage]))
+                rhs_at(y, u, p, k[stage])
             for i in range(n):
                 s = 0.0
                 for j in range(7):
@@ -232,7 +248,7 @@ def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
                     k[0, i] = k[6, i]
                 if not sound(x):
                     return 1, target, accepted, rejected
-                guard_at(data_pointer(x), data_pointer(guard))
+                guard_at(x, guard)
                 if guard[0] < guard_limit:
                     return 2, target, accepted, rejected
             else:
@@ -298,6 +314,9 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     The inputs' time dependence enters through df/dt by a difference along the table.
     Returns (status, number of times reached, steps accepted, steps rejected).
     """
+    check_run(x, knots, table, times.shape[0], trace)
+    if times.shape[0] < 1 or atol.shape[0] != x.shape[0]:
+        raise ValueError('expected one time at least, and an absolute tolerance a state')
     n = x.shape[0]
     k = np.empty((4, n))
     y, f, ft, error, right = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -313,10 +332,10 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
             step = min(h, remaining)
             last = step >= remaining * (1.0 - 1e-12)
             cursor = table_input(t, knots, table, cursor, u)
-            rhs_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(f))
-            jacobian_at(data_pointer(x), data_pointer(u), data_pointer(p), data_pointer(flat))
+            rhs_at(x, u, p, f)
+            jacobian_at(x, u, p, flat)
             cursor = table_input(t + step, knots, table, cursor, v)
-            rhs_at(data_pointer(x), data_pointer(v), data_pointer(p), data_pointer(ft))
+            rhs_at(x, v, p, ft)
             for i in range(n):
                 ft[i] = (ft[i] - f[i]) / step
                 for j in range(n):
@@ -331,7 +350,7 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
                             s += RODAS_A[stage, j] * k[j, i]
                         y[i] = s
                     cursor = table_input(t + step, knots, table, cursor, v)
-                    rhs_at(data_pointer(y), data_pointer(v), data_pointer(p), data_pointer(f))
+                    rhs_at(y, v, p, f)
                 for i in range(n):
                     s = 0.0
                     for j in range(stage):
@@ -349,7 +368,7 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
                     x[i] = y[i]
                 if not sound(x):
                     return 1, target, accepted, rejected
-                guard_at(data_pointer(x), data_pointer(guard))
+                guard_at(x, guard)
                 if guard[0] < guard_limit:
                     return 2, target, accepted, rejected
             else:
@@ -364,6 +383,8 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     return 0, times.shape[0], accepted, rejected
 
 
+COMMON = (table_input, check_run, sound)
+"""What every driver calls."""
 CONSTANTS = """
 DOPRI_C = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
 DOPRI_A = np.array([

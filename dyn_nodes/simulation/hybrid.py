@@ -386,14 +386,13 @@ def dispatchers(modes: Sequence[str]) -> list[Any]:
 
     def choose(kind: str, arguments: str) -> str:
         lines = [f'\n\n@njit(cache=True)\ndef {kind}_of(mode, {arguments}):']
-        pointers = ', '.join(f'data_pointer({name})' for name in arguments.split(', '))
         for k, mode in enumerate(map(identifier, modes)):
-            lines.append(f'    {"if" if k == 0 else "elif"} mode == {k}:\n        {kind}_{mode}_at({pointers})')
+            lines.append(f'    {"if" if k == 0 else "elif"} mode == {k}:\n        {kind}_{mode}_at({arguments})')
+        lines.append("    else:\n        raise ValueError('run_stretch: no such mode')")
         return '\n'.join(lines) + '\n'
 
     return [
-        drivers.table_input,
-        drivers.sound,
+        *drivers.COMMON,
         choose('rhs', 'x, u, p, y'),
         choose('surfaces', 'x, u, p, y'),
         choose('watch', 'x, u, p, y'),

@@ -95,6 +95,11 @@ def run_stretch(
 
     Returns (code, time, ticks done, bits of the surfaces reached, events found by watching).
     """
+    if stride < 1 or mode_trace.shape[0] < trace.shape[0] or set_trace.shape[0] < trace.shape[0]:
+        raise ValueError('trace: expected a stride above zero, a mode and a set of parameters a row')
+    if found.shape[1] != 4:
+        raise ValueError('found: expected four columns')
+    check_run(x, knots, table, last // stride + 1, trace)
     n = x.shape[0]
     rate, y, new, trial = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, values, seen = np.empty(table.shape[1]), np.empty(surfaces), np.empty(2 * positive.shape[0])

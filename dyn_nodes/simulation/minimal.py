@@ -86,7 +86,7 @@ class MinimalSystem:
             'guard': ca.Function('guard', [x], [ca.densify(ca.substitute(sound, p, defaults))]),
         }
         key = [Tape.from_function(function).digest for function in functions.values()]
-        texts: list[Any] = [drivers.CONSTANTS, drivers.table_input, drivers.sound, drivers.NO_SWITCHES, drivers.run_rk4]
+        texts: list[Any] = [drivers.CONSTANTS, *drivers.COMMON, drivers.NO_SWITCHES, drivers.run_rk4]
         return build_module(f'{self.name}_minimal', key, lambda: (functions, {}), (), drivers=texts)
 
     def state(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Array:

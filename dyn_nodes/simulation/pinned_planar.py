@@ -112,7 +112,7 @@ class PinnedPlanarModel(HybridModel):
             watch_reliefs(watched, plant.machine, plant.actuators, plant.oil)
             watches[mode] = here(watched.expression)
         functions = kernels(rhs, surfaces, outputs, watches, variables)
-        functions['rest'] = self._rest(first)
+        functions['rest'] = self._rest(first, variables[2])
         meta = {
             'states': [name.replace('base_x', 'edge_x').replace('base_z', 'edge_z') for name in first.states.names],
             'inputs': first.inputs.names,
@@ -132,14 +132,14 @@ class PinnedPlanarModel(HybridModel):
         left = plant.contacts[self.rear.name].height - self.rear.free_length
         return ca.vertcat(upright, -left if mode == REAR else left)
 
-    def _rest(self, plant: PinnedAssembly) -> ca.Function:
-        """Kernel: x, p -> forces that hold the machine at rest, and their derivatives by height and pitch."""
+    def _rest(self, plant: PinnedAssembly, p: ca.SX) -> ca.Function:
+        """Kernel: x, parameters of the model -> forces that hold it at rest, their derivatives by height and pitch."""
         velocities = [plant.states.names.index(f'{name}_rate') for name in plant.tree.velocity_names]
         x = ca.SX(plant.x)
         x[velocities] = 0.0
         holding = ca.substitute([plant.static_forces], [plant.x], [x])[0]
         jacobian = ca.jacobian(holding[1:3], plant.x[1:3])
-        return ca.Function('rest', [plant.x, plant.p], [ca.densify(holding), ca.densify(ca.vec(ca.densify(jacobian)))])
+        return ca.Function('rest', [plant.x, p], [ca.densify(holding), ca.densify(ca.vec(ca.densify(jacobian)))])
 
     def initial_state(self, p: Array, joints: Mapping[str, float] | None = None) -> Array:
         """Return the state at rest on the springs, trapped oil holding the arm (spec G5).

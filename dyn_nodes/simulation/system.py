@@ -25,7 +25,7 @@ from dyn_nodes.simulation.trace import Inputs, Run
 Array = NDArray[np.float64]
 Method = Literal['rk4', 'dopri5', 'rodas3']
 ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
-_SHARED = (drivers.CONSTANTS, drivers.table_input, drivers.sound, drivers.error_norm)
+_SHARED = (drivers.CONSTANTS, *drivers.COMMON, drivers.error_norm)
 _NO_GUARD = -2.0
 MOST_EVENTS = 10_000
 """Kept of one run."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 def solve_stage(base, gh, u, p, y, f, J):
     """Solve y = base + gh f(y) from the guess in y (2,); f holds f(y) at the end."""
-    rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(f))
+    rhs_at(y, u, p, f)
     e0, e1 = y[0] - base[0] - gh * f[0], y[1] - base[1] - gh * f[1]
     size = abs(e0) + abs(e1)
     for _ in range(40):
         if not size > 1e-3:  # Pa
             return
-        jacobian_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(J))
+        jacobian_at(y, u, p, J)
         a, c, b, d = 1.0 - gh * J[0], -gh * J[1], -gh * J[2], 1.0 - gh * J[3]
         determinant = a * d - b * c
         s0, s1 = (d * e0 - b * e1) / determinant, (a * e1 - c * e0) / determinant
@@ -29,7 +29,7 @@ def solve_stage(base, gh, u, p, y, f, J):
         factor = 1.0
         for _ in range(12):  # shorter where the step goes over a kink
             y[0], y[1] = y0 - factor * s0, y1 - factor * s1
-            rhs_at(data_pointer(y), data_pointer(u), data_pointer(p), data_pointer(f))
+            rhs_at(y, u, p, f)
             e0, e1 = y[0] - base[0] - gh * f[0], y[1] - base[1] - gh * f[1]
             size = abs(e0) + abs(e1)
             if size < before:
@@ -42,6 +42,8 @@ def run_oil(x, step, substeps, inputs, p, trace):
 
     Returns False where the numbers ran away.
     """
+    if x.shape[0] != 2 or trace.shape[0] < inputs.shape[0] or trace.shape[1] != 2 or inputs.shape[0] < 1:
+        raise ValueError('run_oil: expected two pressures, a row of inputs, and a row of the trace for each')
     g = 1.0 - np.sqrt(0.5)
     h = step / substeps
     width = inputs.shape[1]

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from dyn_nodes.compile import build_module
 from dyn_nodes.simulation import Inputs, Settings, drivers, initial_state
 
-SHARED = [drivers.CONSTANTS, drivers.NO_SWITCHES, drivers.table_input, drivers.sound, drivers.error_norm]
+SHARED = [drivers.CONSTANTS, drivers.NO_SWITCHES, *drivers.COMMON, drivers.error_norm]
 INFINITE = 1e300  # a tolerance that accepts every step
 RAMP = (np.array([0.0, 4.0]), np.array([[0.3], [2.0]]))  # knots and table of the one input
 

@@ -1,0 +1,99 @@
+"""Checks around compiled kernels: the lengths of their arguments always, guard zones with `DYN_NODES_GUARD=1`.
+
+The text of the lower-case functions here is compiled inside a generated module where guard zones are wanted: a kernel
+then runs on copies of its arguments with a zone of known bits before and behind each, which are compared afterwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+ELEMENTS, COLUMNS, ROWS = 0, 1, 2
+_EXPECTED = (
+    'a vector of {} numbers, found {}',
+    'an array of {} columns, found {}',
+    'as many rows as argument 0, {}, found {}',
+)
+ZONE_DAMAGED, INPUT_CHANGED, NOT_WRITTEN = 0, 1, 2
+_FAULTS = (
+    'the machine code wrote outside of it',
+    'the machine code changed an input',
+    'an element was not written, or was computed from what lies outside of an input',
+)
+CONSTANTS = """
+GUARD_ZONE = 16
+GUARD_BITS = 0x7FF8DEADBEEFCAFE
+"""
+"""Zone in elements; bits of a quiet NaN that no computation gives by itself."""
+
+
+class LengthError(ValueError):
+    """A kernel was called with an array of another length than its graph has: nothing was read or written.
+
+    Args: kernel, number of the argument (inputs, then outputs), which count is wrong, expected, found.
+    """
+
+    def __str__(self) -> str:
+        kernel, argument, which, expected, found = self.args
+        return f'compiled kernel {kernel!r}, argument {argument}: expected ' + _EXPECTED[which].format(expected, found)
+
+
+class GuardError(RuntimeError):
+    """Guard zones: machine code touched what it must not touch. Args: kernel, number of the argument, fault."""
+
+    def __str__(self) -> str:
+        kernel, argument, fault = self.args
+        return f'compiled kernel {kernel!r}, argument {argument}: {_FAULTS[fault]}'
+
+
+# mypy: disable-error-code="name-defined"
+# ruff: noqa: F821, SIM110
+
+
+def guarded_block(n):  # type: ignore[no-untyped-def]
+    """Return room for n numbers between two zones, all of it the bits of the zones."""
+    block = np.empty(n + 2 * GUARD_ZONE)
+    bits = block.view(np.int64)
+    for k in range(bits.shape[0]):
+        bits[k] = GUARD_BITS
+    return block
+
+
+def guarded_copy(x):  # type: ignore[no-untyped-def]
+    """Return a copy of x between two zones."""
+    block = guarded_block(x.shape[0])
+    for k in range(x.shape[0]):
+        block[GUARD_ZONE + k] = x[k]
+    return block
+
+
+def zones_hold(block):  # type: ignore[no-untyped-def]
+    """Return whether both zones are as they were."""
+    bits = block.view(np.int64)
+    for k in range(GUARD_ZONE):
+        if bits[k] != GUARD_BITS or bits[bits.shape[0] - 1 - k] != GUARD_BITS:
+            return False
+    return True
+
+
+def input_holds(block, x):  # type: ignore[no-untyped-def]
+    """Return whether the copy of an input equals the input, bit by bit."""
+    bits, own = block.view(np.int64), x.view(np.int64)
+    for k in range(x.shape[0]):
+        if bits[GUARD_ZONE + k] != own[k]:
+            return False
+    return True
+
+
+def take_output(block, y):  # type: ignore[no-untyped-def]
+    """Copy the output to y; return whether every element was written."""
+    bits = block.view(np.int64)
+    written = True
+    for k in range(y.shape[0]):
+        y[k] = block[GUARD_ZONE + k]
+        if bits[GUARD_ZONE + k] == GUARD_BITS:
+            written = False
+    return written
+
+
+HELPERS = (guarded_block, guarded_copy, zones_hold, input_holds, take_output)
