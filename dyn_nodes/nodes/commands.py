@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.nodes.diagnostics import one_line
+
 Array = NDArray[np.float64]
 
 
@@ -16,7 +18,7 @@ class RefusedError(ValueError):
     """A command that must not be used; `kind` is what is counted."""
 
     def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
+        super().__init__(one_line(text))
         self.kind = kind
 
 

@@ -14,6 +14,7 @@ DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
 KeyValue = message('diagnostic_msgs/msg/KeyValue')
 
 OK, WARN, ERROR, STALE = 0, 1, 2, 3
+LONGEST_TEXT = 300
 
 
 @dataclass
@@ -32,6 +33,12 @@ class Health:
         """Raise the level (never lower it); the text of the worst stays."""
         if level > self.level:
             self.level, self.text = level, text
+
+
+def one_line(text: object) -> str:
+    """Return a text that fits into a log line: printable, not too long."""
+    line = ''.join(c if c.isprintable() else ' ' for c in str(text))
+    return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + '...'
 
 
 def level_byte(level: int) -> Any:
@@ -62,7 +69,7 @@ class DiagnosticsPublisher:
         self.publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._levels: dict[str, int] = {}
         self._last: float | None = None
-        self._count_dropped: Callable[[], Mapping[str, int]] = getattr(node, 'count_dropped', dict)
+        self._messages: Callable[[], Health | None] = getattr(node, 'message_health', lambda: None)
 
     def update(self, time: float, stamp: float | None = None) -> None:
         """Publish if due.
@@ -72,11 +79,8 @@ class DiagnosticsPublisher:
             stamp: of the message, s; `time` where not given.
         """
         health = {what: source() for what, source in self.sources.items()}
-        dropped = self._count_dropped()
-        if dropped:
-            values = {what: str(count) for what, count in dropped.items()}
-            text = f'{sum(dropped.values())} messages could not be decoded or delivered'
-            health['messages'] = Health(WARN, text, values)
+        if (messages := self._messages()) is not None:
+            health['messages'] = messages
         levels = {what: item.level for what, item in health.items()}
         due = self._last is None or time < self._last or time - self._last >= self.period - 1e-9
         if not due and levels == self._levels:

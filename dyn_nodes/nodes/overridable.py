@@ -8,19 +8,19 @@ from typing import Any
 from dyn_nodes.middleware import (
     HistoryPolicy,
     InvalidQosOverridesError,
-    Node,
     QoSOverridingOptions,
     QoSPolicyKind,
     QoSProfile,
     ReliabilityPolicy,
     SetParametersResult,
 )
+from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.parameters import ParameterError
 
 KINDS = (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
 
 
-class OverridableNode(Node):
+class OverridableNode(GuardedNode):
     """A node that lets its users override history, depth and reliability of every topic that it makes itself.
 
     Attributes:

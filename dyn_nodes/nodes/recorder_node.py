@@ -38,7 +38,6 @@ from dyn_nodes.middleware import (
     HistoryPolicy,
     InvalidParameterTypeException,
     InvalidParameterValueException,
-    Node,
     QoSProfile,
     RCLInvalidROSArgsError,
     ReliabilityPolicy,
@@ -52,7 +51,9 @@ from dyn_nodes.middleware import (
     try_shutdown,
     type_hash,
 )
+from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.recording import BagError, BagWriter, QosRecord, Topic
 from dyn_nodes.recording.metadata import INFINITE
 from dyn_nodes.recording.ordering import HoldBack
@@ -70,6 +71,8 @@ LONGEST_LINGER = 1.0
 LONGEST_WAIT = 0.1
 CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
 DAY = 86_400 * 10**9
+LATEST = 2**63
+"""Times of a bag are less, ns."""
 PARAMETERS = node_parameters('recorder_node')
 PARAMETER_ERRORS = (
     ParameterError,
@@ -110,7 +113,7 @@ class Channel:
         return self.gone_lost + (count() if count is not None else self.reported_lost)
 
 
-class RecorderNode(Node):
+class RecorderNode(GuardedNode):
     """Records topics into a bag; see the module.
 
     Raises:
@@ -272,17 +275,23 @@ class RecorderNode(Node):
 
     def _on_clock(self, clock: Any) -> None:
         """The clock's time, where its topic is not recorded."""
-        self._see_clock(clock.clock.sec * 10**9 + clock.clock.nanosec)
+        self._see_clock(nanoseconds_of_stamp(clock.clock))
 
     def _see_clock(self, nanoseconds: int) -> None:
         self._has_clock = True
         self._hold.see_clock(nanoseconds)
 
+    def _see_recorded_clock(self, data: bytes) -> None:
+        """Follow a Clock message in CDR; one that is no time is recorded, and moves nothing."""
+        seconds, nanoseconds = struct.unpack_from('<iI' if data[1] else '>iI', data, 4)
+        if seconds >= 0 and nanoseconds < NANO:
+            self._see_clock(seconds * NANO + nanoseconds)
+
     def _take(self, channel: Channel, data: bytes, stamp: int) -> None:
         """A message has come."""
         if self.in_sim_time:
             if channel.kind == CLOCK_TYPE:
-                self._see_clock(_clock_of(data))
+                self._see_recorded_clock(data)
             if not (self._has_clock or channel.is_latched):
                 return
             log_time = self._simulated(stamp)
@@ -303,7 +312,7 @@ class RecorderNode(Node):
         """The simulated time of a message: its source timestamp, unless that is of the wall clock."""
         now = time.time_ns()
         clock = self._hold.clock
-        if abs(stamp - now) < DAY < abs(clock - now):
+        if abs(stamp - now) < DAY < abs(clock - now) or not 0 <= stamp < LATEST:
             return clock
         return stamp
 
@@ -391,12 +400,6 @@ class RecorderNode(Node):
         array = message('diagnostic_msgs/msg/DiagnosticArray')(status=[status])
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
-
-
-def _clock_of(data: bytes) -> int:
-    """Nanoseconds of a Clock message in CDR."""
-    seconds, nanoseconds = struct.unpack_from('<iI' if data[1] else '>iI', data, 4)
-    return seconds * 10**9 + nanoseconds
 
 
 def _qos_record(profile: Any) -> QosRecord:

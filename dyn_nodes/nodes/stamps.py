@@ -1,4 +1,4 @@
-"""Seconds to time stamps and back."""
+"""Seconds to time stamps and back; which stamps are a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from dyn_nodes.middleware import message
 
 TimeMessage = message('builtin_interfaces/msg/Time')
 NANO = 1_000_000_000
+_TIMES = ('builtin_interfaces/Time',)
+
+
+class StampError(ValueError):
+    """A stamp is no time: its seconds are negative, or its nanoseconds are a second or more."""
 
 
 def nanoseconds_of(seconds: float) -> int:
@@ -29,3 +34,33 @@ def nanoseconds_of_stamp(stamp: Any) -> int:
 def seconds_of_stamp(stamp: Any) -> float:
     """Return a stamp as seconds."""
     return nanoseconds_of_stamp(stamp) / NANO
+
+
+def stamped_fields(kind: Any) -> tuple[tuple[str, ...], ...]:
+    """Return the paths of a message type's stamps: `header.stamp`, and fields that are a time themselves."""
+    fields = kind.get_fields_and_field_types()
+    found = [(name,) for name, label in fields.items() if label in _TIMES]
+    if fields.get('header') == 'std_msgs/Header':
+        found.append(('header', 'stamp'))
+    return tuple(found)
+
+
+def check_stamps(msg: Any, fields: tuple[tuple[str, ...], ...]) -> None:
+    """Check a message's stamps.
+
+    Args:
+        msg: the message.
+        fields: paths of its stamps, of `stamped_fields`.
+
+    Raises:
+        StampError: one is no time.
+    """
+    for path in fields:
+        stamp = msg
+        for name in path:
+            stamp = getattr(stamp, name)
+        if stamp.sec < 0 or stamp.nanosec >= NANO:
+            raise StampError(
+                f'{".".join(path)}: expected seconds from 0 and less than {NANO} nanoseconds, '
+                f'found {stamp.sec} s and {stamp.nanosec} ns'
+            )

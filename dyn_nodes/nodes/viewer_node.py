@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.middleware import Node, QoSProfile, SingleThreadedExecutor, message
+from dyn_nodes.middleware import QoSProfile, SingleThreadedExecutor, message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
+from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
@@ -47,7 +48,7 @@ FOREIGN_COMMAND = 0.5
 """Somebody else commanded the valves if a command came within this time, s."""
 
 
-class ViewerNode(Node):
+class ViewerNode(GuardedNode):
     """Shows a machine in the browser."""
 
     def __init__(self, **options: Any) -> None:

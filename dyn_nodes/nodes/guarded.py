@@ -1,0 +1,170 @@
+"""Nodes whose callbacks survive every message: stamps that are none are rejected, an exception ends no process.
+
+A message of a valid type may hold any value: a stamp before 1970 or with 4 s of nanoseconds, a position of 1e300 rad.
+`GuardedNode` wraps every callback of a node. Before the callback it rejects a message whose stamps are no time. Where
+the callback raises, the exception is logged, counted and shown on /diagnostics, the message counts as rejected, and the
+node goes on: it has sent no command for that message, so that the timeouts of the others lead to their safe states.
+"""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dyn_nodes.middleware import ExternalShutdownException, Node, SetParametersResult, ok
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health, one_line
+from dyn_nodes.nodes.running import RunOver
+from dyn_nodes.nodes.stamps import StampError, check_stamps, stamped_fields
+
+THROTTLE = 1.0
+"""Least time between two log messages of one kind, s."""
+
+
+class Guard:
+    """Counts what a node's callbacks could not use.
+
+    Attributes:
+        rejected: messages with stamps that are no time, by topic.
+        failed: exceptions, by callback.
+        last: text of the newest.
+    """
+
+    def __init__(self) -> None:
+        self.rejected: Counter[str] = Counter()
+        self.failed: Counter[str] = Counter()
+        self.last = ''
+
+    def health(self, dropped: Mapping[str, int]) -> Health | None:
+        """Return the status `messages`, or None where everything could be used.
+
+        Args:
+            dropped: messages that the middleware could not decode or deliver, by what and where.
+        """
+        if not (dropped or self.rejected or self.failed):
+            return None
+        counts = [
+            *dropped.items(),
+            *((f'bad stamp {topic}', count) for topic, count in sorted(self.rejected.items())),
+            *((f'failed {what}', count) for what, count in sorted(self.failed.items())),
+        ]
+        values = {what: str(count) for what, count in counts}
+        if self.last:
+            values['last'] = self.last
+        total = sum(count for _, count in counts)
+        if self.failed:
+            return Health(ERROR, f'{sum(self.failed.values())} callbacks failed: {self.last}', values)
+        return Health(WARN, f'{total} messages could not be used', values)
+
+
+def _place(error: BaseException) -> str:
+    """Where an exception was raised: file and line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f'{Path(frames[-1].filename).name}:{frames[-1].lineno}' if frames else 'unknown place'
+
+
+class GuardedNode(Node):
+    """A node whose callbacks are guarded; see the module."""
+
+    @property
+    def guard(self) -> Guard:
+        """What callbacks could not use. Made when first asked for: a node makes topics while it is made."""
+        if '_guard' not in self.__dict__:
+            self._guard = Guard()
+        return self._guard
+
+    def message_health(self) -> Health | None:
+        """Return the status `messages` for /diagnostics, None where everything could be used."""
+        count = getattr(self, 'count_dropped', dict)
+        return self.guard.health(count())
+
+    def create_subscription(self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any) -> Any:
+        """Create a subscription with a guarded callback."""
+        fields = () if options.get('raw') else stamped_fields(msg_type)
+        guarded = self._guarded_message(topic, callback, fields)
+        return super().create_subscription(msg_type, topic, guarded, qos_profile, **options)
+
+    def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **options: Any) -> Any:
+        """Create a timer with a guarded callback."""
+        name = f'timer {getattr(callback, "__name__", "")}'.rstrip()
+        guarded = callback and self._guarded(name, callback)
+        return super().create_timer(timer_period_sec, guarded, *args, **options)
+
+    def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
+        """Create a service with a guarded callback; where that fails the response has its default values."""
+        return super().create_service(srv_type, srv_name, self._guarded_service(srv_name, callback), **options)
+
+    def add_on_set_parameters_callback(self, callback: Any) -> None:
+        """Add a guarded callback; where it fails the parameters are refused."""
+
+        def refused(error: Exception) -> Any:
+            return SetParametersResult(successful=False, reason=one_line(error))
+
+        super().add_on_set_parameters_callback(self._guarded('set parameters', callback, refused))
+
+    # -- guards ------------------------------------------------------------------------------------------------------
+
+    def _guarded(self, name: str, callback: Any, instead: Callable[[Exception], Any] | None = None) -> Any:
+        @functools.wraps(callback)
+        def call(*args: Any, **options: Any) -> Any:
+            try:
+                return callback(*args, **options)
+            except (RunOver, ExternalShutdownException):
+                raise
+            except Exception as error:
+                self._failed(name, error)
+                return instead(error) if instead is not None else None
+
+        return call
+
+    def _guarded_message(self, topic: str, callback: Any, fields: tuple[tuple[str, ...], ...]) -> Any:
+        call = self._guarded(topic, callback)
+        if not fields:
+            return call
+
+        @functools.wraps(callback)
+        def checked(msg: Any, *info: Any) -> Any:
+            try:
+                check_stamps(msg, fields)
+            except StampError as error:
+                self.guard.rejected[topic] += 1
+                self._count(f'{topic}: {error}', warn=True)
+                return None
+            return call(msg, *info)
+
+        return checked
+
+    def _guarded_service(self, name: str, callback: Any) -> Any:
+        @functools.wraps(callback)
+        def call(request: Any, response: Any) -> Any:
+            def failed(error: Exception) -> Any:
+                answer = type(response)()
+                for field, text in (('message', one_line(error)), ('error_message', one_line(error))):
+                    if hasattr(answer, field):
+                        setattr(answer, field, text)
+                return answer
+
+            return self._guarded(name, callback, failed)(request, response)
+
+        return call
+
+    def _failed(self, name: str, error: Exception) -> None:
+        if not ok(context=self.context):
+            raise error  # the context is shut down: nothing can be published any more
+        self.guard.failed[name] += 1
+        self._count(f'{name}: {type(error).__name__} at {_place(error)}: {error}', warn=False)
+
+    def _count(self, text: str, warn: bool) -> None:
+        self.guard.last = one_line(text)
+        log = self.get_logger()
+        if warn:
+            log.warn(f'rejected: {self.guard.last}', throttle_duration_sec=THROTTLE)
+        else:
+            log.error(f'callback failed: {self.guard.last}', throttle_duration_sec=THROTTLE)
+        self._publish_counts()
+
+    def _publish_counts(self) -> None:
+        """Publish /diagnostics now, where a node does that by itself."""

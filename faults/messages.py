@@ -1,0 +1,219 @@
+"""Absurd messages to every subscription and service of every node, in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import inspect
+import math
+import os
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.middleware import Context, Parameter, init, message, serialize_message
+from dyn_nodes.nodes.stamps import stamp_of
+from faults.values import absurd_message, damaged
+
+NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    'dynamics': ('dynamics_node', 'DynamicsNode', {'machine': 'log_loader'}),
+    'hydraulics': ('hydraulic_actuator_node', 'HydraulicActuatorNode', {'machine': 'log_loader'}),
+    'controller': ('controller_node', 'ControllerNode', {'machine': 'log_loader'}),
+    'positions': ('controller_node', 'ControllerNode', {'machine': 'log_loader', 'output': 'joint_command'}),
+    'vehicle': ('vehicle_controller_node', 'VehicleControllerNode', {'machine': 'platform_4x4x4_arm'}),
+    'monitor': ('stability_monitor_node', 'StabilityMonitorNode', {'machine': 'log_loader'}),
+    'governor': ('tip_over_governor_node', 'TipOverGovernorNode', {'machine': 'log_loader'}),
+    'teleop': ('teleop_node', 'TeleopNode', {'machine': 'log_loader'}),
+    'recorder': ('recorder_node', 'RecorderNode', {}),
+}
+"""Module, class and parameters of the nodes by a short name."""
+MODES = ('lockstep', 'realtime')
+WITHOUT_MODE = ('teleop', 'recorder')
+LARGEST_COMMAND = 1e12
+"""Nothing that a node publishes as a command is larger."""
+STEP = 0.005
+
+
+@dataclass
+class Outcome:
+    """What came of a node's messages.
+
+    Attributes:
+        sent: messages given to callbacks.
+        escaped: exceptions that left a callback.
+        caught: exceptions that only the node's guard stopped: known absurdities are rejected by name instead.
+        unsafe: commands that are not finite or larger than any machine's.
+    """
+
+    sent: int = 0
+    escaped: Counter[str] = field(default_factory=Counter)
+    caught: Counter[str] = field(default_factory=Counter)
+    unsafe: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def passed(self) -> bool:
+        """True where nothing went wrong."""
+        return not (self.escaped or self.caught or self.unsafe)
+
+
+@contextlib.contextmanager
+def node_of(name: str, mode: str = 'lockstep') -> Iterator[Any]:
+    """Make a node in a context of its own; nobody spins it."""
+    module, kind, parameters = NODES[name]
+    values = dict(parameters) if name in WITHOUT_MODE else {'mode': mode, **parameters}
+    with tempfile.TemporaryDirectory() as directory:
+        if name == 'recorder':
+            values |= {'directory': str(Path(directory) / 'bag'), 'use_sim_time': mode == 'lockstep'}
+        context = Context()
+        init(args=['faults'], context=context)
+        made = getattr(__import__(f'dyn_nodes.nodes.{module}', fromlist=[kind]), kind)
+        try:
+            node = made(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
+            try:
+                yield node
+            finally:
+                node.destroy_node()
+        finally:
+            context.try_shutdown()
+
+
+def fuzz(name: str, mode: str, count: int, seed: int) -> Outcome:
+    """Give a node `count` messages, absurd ones between good ones, and call its timers and services.
+
+    Args:
+        name: key of `NODES`.
+        mode: `lockstep` or `realtime`.
+        count: messages.
+        seed: of chance; the same seed gives the same messages.
+    """
+    rng, outcome = random.Random(f'{name} {mode} {seed}'), Outcome()
+    np_errors = np.seterr(all='ignore')
+    try:
+        with node_of(name, mode) as node:
+            watched = _watch_publishers(node, outcome)
+            _quiet(node)
+            goods = Goods(node)
+            subscriptions, services, timers = list(node.subscriptions), list(node.services), list(node.timers)
+            for k in range(count):
+                subscription = rng.choice(subscriptions)
+                msg = goods.message(subscription.msg_type, subscription.topic_name, k * STEP, rng)
+                if rng.random() < 0.6:
+                    msg = damaged(msg, rng) if rng.random() < 0.8 else absurd_message(subscription.msg_type, rng)
+                _call(outcome, subscription.topic_name, subscription.callback, _raw(msg) if subscription.raw else msg)
+                if k % 20 == 0:
+                    _call(outcome, 'timer', rng.choice(timers).callback) if timers else None
+                if k % 50 == 0:
+                    _serve(outcome, rng.choice(services), rng)
+                outcome.sent += 1
+            outcome.caught.update(node.guard.failed)
+            if outcome.caught:
+                outcome.caught[node.guard.last] += 0
+            del watched
+    finally:
+        np.seterr(**np_errors)
+    return outcome
+
+
+def _quiet(node: Any) -> None:
+    """Thousands of rejected messages need no log."""
+    node.get_logger().set_level(50)
+
+
+def _call(outcome: Outcome, what: str, callback: Any, *arguments: Any) -> None:
+    try:
+        if getattr(callback, '__wrapped__', None) is not None and _wants_info(callback) and arguments:
+            arguments = (*arguments, {'source_timestamp': 0, 'received_timestamp': 0})
+        callback(*arguments)
+    except Exception as error:
+        outcome.escaped[f'{what}: {type(error).__name__}: {error}'[:200]] += 1
+
+
+def _raw(msg: Any) -> bytes:
+    """Return a message as a raw subscription gets it; one that can't be written is a few wrong bytes."""
+    try:
+        return bytes(serialize_message(msg))
+    except (TypeError, ValueError, OverflowError):
+        return b'\x00\x01\x00\x00\xff'
+
+
+def _wants_info(callback: Any) -> bool:
+    return len(inspect.signature(callback).parameters) == 2
+
+
+def _serve(outcome: Outcome, service: Any, rng: random.Random) -> None:
+    request = absurd_message(service.srv_type.Request, rng)
+    _call(outcome, service.srv_name, lambda: service.callback(request, service.srv_type.Response()))
+
+
+def _watch_publishers(node: Any, outcome: Outcome) -> list[Any]:
+    """Look at every command that is published; nothing goes to the wire."""
+    watched = []
+    for publisher in list(node.publishers):
+        topic = publisher.topic_name
+
+        def look(msg: Any, topic: str = topic) -> None:
+            if topic.endswith(('_command', '_commands')):
+                for name in ('data', 'position', 'velocity', 'effort'):
+                    values = getattr(msg, name, ())
+                    if not all(math.isfinite(v) and abs(v) <= LARGEST_COMMAND for v in values):
+                        outcome.unsafe[f'{topic}: {name}: {[f"{v:g}" for v in values][:6]}'] += 1
+
+        with contextlib.suppress(AttributeError):
+            publisher.publish = look
+            watched.append(publisher)
+    return watched
+
+
+class Goods:
+    """Good messages for a node, as the others would send them."""
+
+    def __init__(self, node: Any) -> None:
+        machine = getattr(node, 'machine', None)
+        self.joints = [joint.name for joint in machine.movable_joints] if machine else ['joint']
+        initial = machine.initial.joint_positions if machine else {}
+        self.positions = [float(initial.get(name, 0.0)) for name in self.joints]
+        self.valves = len(machine.actuators) if machine else 1
+        self.driven = [joint.name for joint in machine.actuated_joints] if machine else self.joints
+
+    def message(self, kind: Any, topic: str, time: float, rng: random.Random) -> Any:
+        """Return a good message of a type for a topic at a time, s."""
+        made = kind()
+        fields = kind.get_fields_and_field_types()
+        if 'header' in fields:
+            made.header.stamp = stamp_of(time)
+        if fields.get('clock') is not None:
+            made.clock = stamp_of(time)
+        if topic.endswith('joint_states'):
+            n = len(self.joints)
+            made.name, made.position = list(self.joints), list(self.positions)
+            made.velocity, made.effort = [rng.gauss(0, 0.01) for _ in range(n)], [rng.gauss(0, 1e3) for _ in range(n)]
+        elif topic.endswith('joint_command'):
+            made.name, made.effort = list(self.joints), [rng.gauss(0, 1e3) for _ in self.joints]
+        elif 'valve_commands' in topic:
+            made.data = [rng.uniform(-5, 5) for _ in range(self.valves)]
+        elif topic.endswith('joint_trajectory'):
+            made.header.stamp = stamp_of(0.0)
+            made.joint_names = list(self.driven)
+            point = message('trajectory_msgs/msg/JointTrajectoryPoint')()
+            point.positions = [self.positions[self.joints.index(name)] for name in self.driven]
+            point.time_from_start.sec = 2
+            made.points = [point]
+        elif topic.endswith('imu'):
+            made.linear_acceleration.z, made.orientation.w = 9.81, 1.0
+        elif topic.endswith('joy'):
+            made.axes, made.buttons = [0.0] * 8, [1] * 12
+        return copy.deepcopy(made)
+
+
+def run(count: int, seed: int = 1) -> dict[str, Outcome]:
+    """Give all nodes in both modes `count` messages in all; return the outcomes by node and mode."""
+    os.environ.setdefault('ROS_DOMAIN_ID', '42')
+    cases = [(name, mode) for name in NODES for mode in MODES]
+    each = max(count // len(cases), 1)
+    return {f'{name}, {mode}': fuzz(name, mode, each, seed) for name, mode in cases}
