@@ -113,7 +113,7 @@ def fuzz(name: str, mode: str, count: int, seed: int) -> Outcome:
                 outcome.sent += 1
             outcome.caught.update(node.guard.failed)
             if outcome.caught:
-                outcome.caught[node.guard.last] += 0
+                outcome.caught[node.guard.last_failure] += 0
             del watched
     finally:
         np.seterr(**np_errors)
@@ -129,7 +129,9 @@ def _call(outcome: Outcome, what: str, callback: Any, *arguments: Any) -> None:
     try:
         if getattr(callback, '__wrapped__', None) is not None and _wants_info(callback) and arguments:
             arguments = (*arguments, {'source_timestamp': 0, 'received_timestamp': 0})
-        callback(*arguments)
+        result = callback(*arguments)
+        if inspect.iscoroutine(result):
+            result.close()  # it would wait for the executor
     except Exception as error:
         outcome.escaped[f'{what}: {type(error).__name__}: {error}'[:200]] += 1
 

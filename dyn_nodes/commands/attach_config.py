@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from dyn_nodes.commands import CommandError
+from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 ELEMENTS = ('wheels', 'actuators', 'pumps', 'constraints', 'loads', 'joints')
 """Mappings by name, which are put together. Those of joints have joints for names."""
@@ -75,10 +76,8 @@ def _read(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise CommandError(f'{path} cannot be read: {error.strerror}') from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        content = load_yaml(read_text(path, LARGEST_YAML))
+    except TextFileError as error:
         raise CommandError(f'{path}: {error}') from None
     if content is None:
         return {}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dyn_nodes.commands import CommandError
+from dyn_nodes.textfile import TextFileError, load_yaml
 
 ARRAY_LIMIT = 128
 NOW, AUTO = 'now', 'auto'
@@ -77,12 +78,10 @@ def parse_values(text: str | None) -> Any:
     Raises:
         CommandError: It is no YAML.
     """
-    import yaml
-
     try:
-        return yaml.safe_load(text) if text else None
-    except yaml.YAMLError as error:
-        raise CommandError(f'VALUES: expected YAML, found {text!r} ({str(error).splitlines()[0]})', 2) from None
+        return load_yaml(text) if text else None
+    except TextFileError as error:
+        raise CommandError(f'VALUES: expected YAML, found {text[:100]!r} ({error})', 2) from None
 
 
 def to_csv(value: Any) -> str:

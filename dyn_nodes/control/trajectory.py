@@ -130,6 +130,46 @@ class JointTrajectory:
             np.vstack([start[2], self.accelerations]),
         )
 
+    def leaves(self, lower: ArrayLike, upper: ArrayLike, samples: int = 33) -> tuple[int, int, float] | None:
+        """Find where the curve between the points leaves a range.
+
+        The curve of a segment lies in the hull of its control points; only segments whose hull leaves the range are
+        looked at more closely.
+
+        Args:
+            lower: (n,) least position of each joint, rad or m.
+            upper: (n,) greatest position of each joint, rad or m.
+            samples: looked at in such a segment.
+
+        Returns:
+            Segment, joint and position, of the first segment that leaves it; None where none does.
+        """
+        low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        hull = self._hull()
+        suspicious = ((hull < low) | (hull > high)).any(axis=(0, 2))
+        for k in np.flatnonzero(suspicious):
+            for time in np.linspace(self.times[k], self.times[k + 1], samples)[1:-1]:
+                position = self.sample(float(time)).position
+                outside = np.flatnonzero((position < low) | (position > high))
+                if len(outside):
+                    return int(k), int(outside[0]), float(position[outside[0]])
+        return None
+
+    def _hull(self) -> Array:
+        """Return the control points (6, m - 1, n) of the segments."""
+        length = np.diff(self.times)[:, None]
+        p, q = self.positions[:-1], self.positions[1:]
+        with np.errstate(over='ignore', invalid='ignore'):
+            v, w = (np.nan_to_num(rows) * length for rows in (self.velocities[:-1], self.velocities[1:]))
+            a, b = (np.nan_to_num(rows) * length**2 for rows in (self.accelerations[:-1], self.accelerations[1:]))
+            cubic = np.isnan(self.accelerations[:-1] + self.accelerations[1:])
+            linear = np.isnan(self.velocities[:-1] + self.velocities[1:])
+            third, fifth = np.array([p + v / 3, q - w / 3]), np.array([p + v / 5, q - w / 5])
+            inner = np.array([p + 0.4 * v + a / 20, q - 0.4 * w + b / 20])
+        near = np.where(linear, np.array([p, q]), np.where(cubic, third, fifth))
+        far = np.where(linear | cubic, near, inner)
+        return np.concatenate([[p, q], near, far])
+
     def sample(self, time: float) -> JointReference:
         """Return the reference at a time from the start, s."""
         rest = np.zeros(len(self.joint_names))

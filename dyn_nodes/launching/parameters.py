@@ -11,6 +11,7 @@ from dyn_nodes.launching.context import LaunchContext
 from dyn_nodes.launching.errors import SubstitutionError
 from dyn_nodes.launching.substitutions import expand
 from dyn_nodes.launching.xmltree import Element
+from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 _SCALARS: dict[str, type] = {'int': int, 'float': float, 'bool': bool, 'str': str}
 _TYPES = (*_SCALARS, *(f'list_of_{name}' for name in _SCALARS))
@@ -19,8 +20,8 @@ _TYPES = (*_SCALARS, *(f'list_of_{name}' for name in _SCALARS))
 def guess(text: str) -> Any:
     """The value that YAML sees in a text: a number, a truth value, a homogeneous list of those, or the text itself."""
     try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = load_yaml(text)
+    except TextFileError:
         return text
     if isinstance(value, bool | int | float | str):
         return value
@@ -39,7 +40,7 @@ def convert(text: str, kind: str) -> Any:
         ValueError: It is not one.
     """
     if kind.startswith('list_of_'):
-        values = yaml.safe_load(text)
+        values = load_yaml(text)
         if not isinstance(values, list):
             raise ValueError(kind)
         return [convert(str(value), kind[len('list_of_') :]) for value in values]
@@ -94,8 +95,8 @@ def _file(element: Element, context: LaunchContext) -> str:
     if not context.flag(element, 'allow_substs'):
         return str(path)
     try:
-        text = expand(path.read_text(encoding='utf-8'), context)
-    except (SubstitutionError, OSError, UnicodeDecodeError) as error:
+        text = expand(read_text(path, LARGEST_YAML), context)
+    except (SubstitutionError, TextFileError) as error:
         raise element.error(f'{path}: {error}', 'from') from None
     if context.log_directory is None:
         return str(path)

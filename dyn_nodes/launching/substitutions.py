@@ -20,6 +20,10 @@ from typing import Protocol
 from dyn_nodes.launching.errors import SubstitutionError
 from dyn_nodes.launching.expression import ExpressionError, evaluate
 from dyn_nodes.share import PACKAGE, ament_prefix, share_directory
+from dyn_nodes.textfile import TextFileError, read_text
+
+LARGEST_CONTENT = 16_000_000
+"""Bytes of a file that `$(file-content)` puts in: a URDF."""
 
 MAXIMUM_DEPTH = 50
 
@@ -224,8 +228,8 @@ def _filename(context: Context, arguments: list[str]) -> str:
 
 def _file_content(context: Context, arguments: list[str]) -> str:
     try:
-        return Path(arguments[0]).read_text(encoding='utf-8')
-    except (OSError, UnicodeDecodeError) as error:
+        return read_text(arguments[0], LARGEST_CONTENT)
+    except TextFileError as error:
         raise SubstitutionError(f"the file '{arguments[0]}' cannot be read: {error}") from None
 
 

@@ -106,11 +106,14 @@ def parse_xml(path: Path | str) -> Element:
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise LaunchError(f'the file cannot be read: {error.strerror or error}', path) from None
+        if path.exists() and not path.is_file():
+            raise LaunchError(f'expected a file, found a {"directory" if path.is_dir() else "device or pipe"}', path)
+        with path.open('rb') as file:
+            data = file.read(MAXIMUM_SIZE + 1)
+    except (OSError, ValueError) as error:
+        raise LaunchError(f'the file cannot be read: {getattr(error, "strerror", None) or error}', path) from None
     if len(data) > MAXIMUM_SIZE:
-        raise LaunchError(f'expected at most {MAXIMUM_SIZE} bytes, found {len(data)}', path)
+        raise LaunchError(f'expected at most {MAXIMUM_SIZE} bytes, found more', path)
     builder = _Builder(path)
     try:
         builder.parser.Parse(data, True)

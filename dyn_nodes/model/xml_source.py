@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lxml import etree
 
+from dyn_nodes import textfile
 from dyn_nodes.model.problems import Report, number
 
 LARGEST_URDF = 16_000_000  # bytes; the largest humanoid descriptions have less than one
@@ -18,25 +19,9 @@ _ENCODINGS = {'utf-8', 'utf8', 'ascii', 'us-ascii'}
 def read_text(path: Path, report: Report, largest: int) -> str | None:
     """Return the UTF-8 text of a file, or None after recording why it can't be read."""
     try:
-        size = path.stat().st_size
-        if not path.is_file():
-            report.add(0, 'file', 'a regular file', 'a directory' if path.is_dir() else 'something else')
-            return None
-        if size > largest:
-            report.add(0, 'file', f'at most {largest} bytes', f'{size} bytes')
-            return None
-        data = path.read_bytes()
-    except FileNotFoundError:
-        report.add(0, 'file', 'a file that exists', 'none')
-        return None
-    except (OSError, ValueError) as error:
-        report.add(0, 'file', 'a file that can be read', getattr(error, 'strerror', None) or error)
-        return None
-    try:
-        return data.decode('utf-8-sig')
-    except UnicodeDecodeError as error:
-        line = data.count(b'\n', 0, error.start) + 1
-        report.add(line, 'file', 'UTF-8 text', f'byte 0x{data[error.start]:02x}')
+        return textfile.read_text(path, largest)
+    except textfile.TextFileError as error:
+        report.add(error.line, 'file', error.expected, error.found)
         return None
 
 

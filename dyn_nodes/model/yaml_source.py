@@ -9,10 +9,8 @@ import yaml
 
 from dyn_nodes.model.problems import PRINTABLE, Report, is_printable, shorten
 from dyn_nodes.model.xml_source import read_text
+from dyn_nodes.textfile import DEEPEST, LARGEST_YAML, MOST_ENTRIES, yaml_fault
 
-LARGEST_YAML = 1_000_000  # bytes
-MOST_ENTRIES = 50_000  # after the expansion of aliases
-DEEPEST = 20
 _PREFIX = 'tag:yaml.org,2002:'
 _KNOWN_TAGS = {_PREFIX + word for word in ('null', 'bool', 'int', 'float', 'str', 'timestamp', 'seq', 'map', 'value')}
 _MERGE = _PREFIX + 'merge'
@@ -72,22 +70,13 @@ def read_yaml(path: Path, report: Report) -> Entry | None:
             report.add(0, 'document', 'a mapping', 'an empty file')
             return None
         root = _Converter(report).convert(node, '', node.start_mark.line + 1, 0)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        found = error.problem or error.context or 'a syntax error'
-        report.add(mark.line + 1 if mark else 0, 'document', 'well-formed YAML', found.removeprefix('found '))
-        return None
-    except yaml.YAMLError as error:
-        position = getattr(error, 'position', 0)
-        line = text.count('\n', 0, position) + 1 if isinstance(position, int) else 0
-        report.add(line, 'document', 'well-formed YAML', getattr(error, 'reason', None) or error)
-        return None
     except (RecursionError, _TooLargeError):
         expected = f'at most {MOST_ENTRIES} values, nested at most {DEEPEST} deep, aliases expanded'
         report.add(0, 'document', expected, 'more')
         return None
-    except ValueError as error:  # the constructors of odd scalars
-        report.add(0, 'document', 'well-formed YAML', error)
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: the constructors of odd scalars
+        fault = yaml_fault(error, text)
+        report.add(fault.line, 'document', fault.expected, fault.found)
         return None
     if root.kind != 'map':
         report.add(root.line, 'document', 'a mapping', root.describe())

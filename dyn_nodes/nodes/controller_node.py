@@ -24,6 +24,7 @@ from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
+from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.share import find_resource
@@ -61,7 +62,7 @@ class ControllerNode(CommandingNode):
         period = values['exchange_period']
         self._due = Every('command_period', values['command_period'], period, self.lockstep)
         self.motion: Any = self._make_valve_motion() if self.valves else self._make_position_motion()
-        self.reader = JointStateReader(self.motion.joint_names)
+        self.reader = JointStateReader(self.motion.joint_names, Bounds.of(self.machine, self.motion.joint_names))
         self.trajectories = 0
         self.phase = ''
         self._create_topics()
@@ -212,7 +213,7 @@ class ControllerNode(CommandingNode):
                 raise commands.RefusedError('no joint_states', 'joint_trajectory: no joint_states yet to start from')
             if self.silent:
                 raise commands.RefusedError('no joint_states', 'joint_trajectory: joint_states are silent')
-            trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time)
+            trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time, self._state)
             self.motion.follow(trajectory, self.time, *self._state)
         except commands.RefusedError as refused:
             self._refuse(self.refusals, refused)

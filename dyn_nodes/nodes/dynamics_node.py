@@ -28,6 +28,7 @@ from dyn_nodes.nodes.machines import joint_positions, machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Lockstep, RealTime
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.reporting import Reporter, joint_state
 from dyn_nodes.nodes.running import RunOver, run_node
 from dyn_nodes.nodes.simulation_services import SimulationServices, are_available
@@ -70,6 +71,7 @@ class DynamicsNode(OverridableNode):
         self._holding = False
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
+        self._bounds = Bounds.of(self.machine, self.plant.joints)
         self._create_topics()
         self._create_services()
         self.pacer = Lockstep(self) if self.lockstep else RealTime(self)
@@ -250,6 +252,11 @@ class DynamicsNode(OverridableNode):
             return
         try:
             kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
+            if kind == 'effort':
+                self._bounds.check_efforts('joint_command', first)
+            else:
+                self._bounds.check_positions('joint_command', first)
+                self._bounds.check_velocities('joint_command', second)
         except commands.RefusedError as refused:
             self.refuse(refused)
             return

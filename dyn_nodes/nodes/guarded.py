@@ -9,6 +9,7 @@ node goes on: it has sent no command for that message, so that the timeouts of t
 from __future__ import annotations
 
 import functools
+import inspect
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -30,13 +31,13 @@ class Guard:
     Attributes:
         rejected: messages with stamps that are no time, by topic.
         failed: exceptions, by callback.
-        last: text of the newest.
+        last, last_failure: text of the newest of either, and of the newest exception.
     """
 
     def __init__(self) -> None:
         self.rejected: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
-        self.last = ''
+        self.last = self.last_failure = ''
 
     def health(self, dropped: Mapping[str, int]) -> Health | None:
         """Return the status `messages`, or None where everything could be used.
@@ -56,7 +57,7 @@ class Guard:
             values['last'] = self.last
         total = sum(count for _, count in counts)
         if self.failed:
-            return Health(ERROR, f'{sum(self.failed.values())} callbacks failed: {self.last}', values)
+            return Health(ERROR, f'{sum(self.failed.values())} callbacks failed: {self.last_failure}', values)
         return Health(WARN, f'{total} messages could not be used', values)
 
 
@@ -95,7 +96,8 @@ class GuardedNode(Node):
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """Create a service with a guarded callback; where that fails the response has its default values."""
-        return super().create_service(srv_type, srv_name, self._guarded_service(srv_name, callback), **options)
+        guarded = self._guarded_service(srv_type, srv_name, callback)
+        return super().create_service(srv_type, srv_name, guarded, **options)
 
     def add_on_set_parameters_callback(self, callback: Any) -> None:
         """Add a guarded callback; where it fails the parameters are refused."""
@@ -108,10 +110,26 @@ class GuardedNode(Node):
     # -- guards ------------------------------------------------------------------------------------------------------
 
     def _guarded(self, name: str, callback: Any, instead: Callable[[Exception], Any] | None = None) -> Any:
+        if inspect.iscoroutinefunction(callback):
+            return self._guarded_coroutine(name, callback, instead)
+
         @functools.wraps(callback)
         def call(*args: Any, **options: Any) -> Any:
             try:
                 return callback(*args, **options)
+            except (RunOver, ExternalShutdownException):
+                raise
+            except Exception as error:
+                self._failed(name, error)
+                return instead(error) if instead is not None else None
+
+        return call
+
+    def _guarded_coroutine(self, name: str, callback: Any, instead: Callable[[Exception], Any] | None) -> Any:
+        @functools.wraps(callback)
+        async def call(*args: Any, **options: Any) -> Any:
+            try:
+                return await callback(*args, **options)
             except (RunOver, ExternalShutdownException):
                 raise
             except Exception as error:
@@ -137,25 +155,22 @@ class GuardedNode(Node):
 
         return checked
 
-    def _guarded_service(self, name: str, callback: Any) -> Any:
-        @functools.wraps(callback)
-        def call(request: Any, response: Any) -> Any:
-            def failed(error: Exception) -> Any:
-                answer = type(response)()
-                for field, text in (('message', one_line(error)), ('error_message', one_line(error))):
-                    if hasattr(answer, field):
-                        setattr(answer, field, text)
-                return answer
+    def _guarded_service(self, srv_type: Any, name: str, callback: Any) -> Any:
+        def failed(error: Exception) -> Any:
+            answer = srv_type.Response()
+            for field in ('message', 'error_message'):
+                if hasattr(answer, field):
+                    setattr(answer, field, one_line(error))
+            return answer
 
-            return self._guarded(name, callback, failed)(request, response)
-
-        return call
+        return self._guarded(name, callback, failed)
 
     def _failed(self, name: str, error: Exception) -> None:
         if not ok(context=self.context):
             raise error  # the context is shut down: nothing can be published any more
         self.guard.failed[name] += 1
-        self._count(f'{name}: {type(error).__name__} at {_place(error)}: {error}', warn=False)
+        self.guard.last_failure = one_line(f'{name}: {type(error).__name__} at {_place(error)}: {error}')
+        self._count(self.guard.last_failure, warn=False)
 
     def _count(self, text: str, warn: bool) -> None:
         self.guard.last = one_line(text)

@@ -27,6 +27,7 @@ from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.simulation.actuation import ActuatorSystem, DivergedError
@@ -66,7 +67,9 @@ class HydraulicActuatorNode(FollowerNode):
         self.exchange = self._make_exchange()
         self.valve_names = [self.exchange.system.names[k] for k in self.order]
         self._limits = np.array([self.machine.actuators[k].valve.voltage_limit for k in self.order])
-        self.reader = JointStateReader(self.exchange.system.joints)
+        self.reader = JointStateReader(
+            self.exchange.system.joints, Bounds.of(self.machine, self.exchange.system.joints)
+        )
         self._clear()
         self.state_refusals, self.command_refusals = commands.Refusals(), commands.Refusals()
         self._create_topics()

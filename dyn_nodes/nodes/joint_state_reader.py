@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.plausible import Bounds
 
 Array = NDArray[np.float64]
 TOPIC = 'joint_states'
@@ -20,10 +21,11 @@ class JointStateReader:
 
     Args:
         joints: n names, in the order of the results. Other joints in a message are passed over.
+        bounds: of these joints; a message beyond them is refused. None: any finite number is taken.
     """
 
-    def __init__(self, joints: Sequence[str]) -> None:
-        self.joints = tuple(joints)
+    def __init__(self, joints: Sequence[str], bounds: Bounds | None = None) -> None:
+        self.joints, self.bounds = tuple(joints), bounds
         self._names: list[str] | None = None
         self._places = np.zeros(0, dtype=np.intp)
 
@@ -31,7 +33,7 @@ class JointStateReader:
         """Return positions and velocities, (n,) each.
 
         Raises:
-            RefusedError: a joint is missing or named twice, a wrong size, a number that is not finite.
+            RefusedError: a joint is missing or named twice, a wrong size, a number that is not finite or out of bounds.
         """
         if message.name != self._names:
             self._learn(message.name)
@@ -40,6 +42,9 @@ class JointStateReader:
         if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
             self._blame('position', positions)
             self._blame('velocity', velocities)
+        if self.bounds is not None:
+            self.bounds.check_positions(TOPIC, positions)
+            self.bounds.check_velocities(TOPIC, velocities)
         return positions, velocities
 
     def read_measured(self, message: Any) -> tuple[Array, Array | None]:
@@ -54,18 +59,22 @@ class JointStateReader:
             self._learn(message.name)
         positions = self._column('position', message.position)
         self._blame('position', positions)
+        if self.bounds is not None:
+            self.bounds.check_positions(TOPIC, positions)
         return positions, None
 
     def efforts(self, message: Any) -> Array | None:
         """Return the measured efforts (n,) of a message that `read` has accepted; None where it holds none.
 
         Raises:
-            RefusedError: a wrong size, a number that is not finite.
+            RefusedError: a wrong size, a number that is not finite or out of bounds.
         """
         if len(message.effort) == 0:
             return None
         efforts = self._column('effort', message.effort)
         self._blame('effort', efforts)
+        if self.bounds is not None:
+            self.bounds.check_efforts(TOPIC, efforts)
         return efforts
 
     def _learn(self, names: Sequence[str]) -> None:

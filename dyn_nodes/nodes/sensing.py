@@ -16,6 +16,7 @@ from dyn_nodes.nodes.commands import Refusals, RefusedError
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.simulation.ground_observer import ObserverSettings
 from dyn_nodes.simulation.sensors import ImuMount, SensorNoise
@@ -35,6 +36,10 @@ UNSEEN_BASE = (
 """What is said where nothing measures the motion of the base."""
 SAME = 2e-4
 """Stamps that are less than this apart, s, are of one instant."""
+LARGEST_MEASURED = 1e4
+"""An IMU that gives more, in rad/s or m/s2, is broken."""
+MOST_WAITING = 10_000
+"""IMU messages kept while no joint states come: those of ten seconds at 1 kHz."""
 
 
 class Sensing:
@@ -71,7 +76,7 @@ class Sensing:
     ) -> None:
         self.node, self.machine, self.values, self.on_state, self.lockstep = node, machine, values, on_state, lockstep
         self.monitor = self._make_monitor(measures)
-        self.reader = JointStateReader(self.monitor.model.joints)
+        self.reader = JointStateReader(self.monitor.model.joints, Bounds.of(self.machine, self.monitor.model.joints))
         self.refusals = Refusals()
         self.stamp: int | None = None
         self.received = self.imu_received = self.restarts = 0
@@ -192,6 +197,7 @@ class Sensing:
             return
         self.imu_heard = time.monotonic()
         self._waiting.append((now, omega, force, orientation))
+        del self._waiting[:-MOST_WAITING]
         if self.lockstep:
             return
         step = now - self._imu_newest
@@ -227,6 +233,9 @@ class Sensing:
         for what, values in (('angular_velocity', omega), ('linear_acceleration', force), ('orientation', orientation)):
             if values is not None and not all(map(isfinite, values)):
                 raise RefusedError('not finite', f'imu: {what}: expected finite numbers, found {list(values)}')
+            if values is not None and max(map(abs, values)) > LARGEST_MEASURED:
+                found = f'expected at most {LARGEST_MEASURED:g}, found {list(values)}'
+                raise RefusedError('out of range', f'imu: {what}: {found}')
         for what in ('angular_velocity', 'linear_acceleration'):
             if getattr(msg, f'{what}_covariance')[0] == NO_ORIENTATION:
                 raise RefusedError('missing quantity', f'imu: {what}: the message says that it is not measured')

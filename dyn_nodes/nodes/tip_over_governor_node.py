@@ -28,6 +28,8 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 PARAMETERS = node_parameters('tip_over_governor_node')
 LONGEST_STEP = 0.1
 """A command after a longer pause is led on as after this one, s."""
+MOST_WAITING = 1000
+"""Commands kept that came before the joint states that they belong to."""
 
 
 class TipOverGovernorNode(OverridableNode):
@@ -134,6 +136,9 @@ class TipOverGovernorNode(OverridableNode):
         self.heard = time.monotonic()
         if self.lockstep:
             self._waiting.append(volts)
+            if len(self._waiting) > MOST_WAITING:  # nobody in step sends so many ahead of the joint states
+                del self._waiting[0]
+                self._paired += 1
             self._answer_waiting()
         else:
             self._answer(volts, self.heard)

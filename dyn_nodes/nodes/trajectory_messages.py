@@ -6,18 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
+Array = NDArray[np.float64]
+
 TOPIC = 'joint_trajectory'
+LARGEST_ACCELERATION = 1e6
+"""Of a point, rad/s2 or m/s2."""
 MOST_AHEAD = 60.0
 """A trajectory that is to start later than this is taken for one with the wrong clock, s."""
 
 
-def trajectory_of(message: Any, joints: Sequence[str], machine: Machine, now: float) -> JointTrajectory:
+def trajectory_of(
+    message: Any, joints: Sequence[str], machine: Machine, now: float, start: tuple[Array, Array] | None = None
+) -> JointTrajectory:
     """Return the trajectory of a trajectory_msgs/JointTrajectory, its times counted from now.
 
     A stamp of 0 means now. Points that lie in the past are left out, as joint_trajectory_controller does.
@@ -27,6 +35,7 @@ def trajectory_of(message: Any, joints: Sequence[str], machine: Machine, now: fl
         joints: the joints that it must name, all of them, in any order.
         machine: for the limits.
         now: s.
+        start: positions and velocities of `joints` now, where the curve begins.
 
     Raises:
         RefusedError: names, sizes, numbers, times, positions outside the limits; names point and joint.
@@ -40,7 +49,10 @@ def trajectory_of(message: Any, joints: Sequence[str], machine: Machine, now: fl
         raise RefusedError('bad trajectory', f'{TOPIC}: {error}') from None
     _check_limits(trajectory, machine)
     stamp = nanoseconds_of_stamp(message.header.stamp)
-    return trajectory if stamp == 0 else _shifted(trajectory, stamp / NANO - now)
+    if stamp != 0:
+        trajectory = _shifted(trajectory, stamp / NANO - now)
+    _check_curve(trajectory if start is None else _from_start(trajectory, joints, start), machine)
+    return trajectory
 
 
 def _check_names(names: list[str], joints: Sequence[str]) -> None:
@@ -69,6 +81,30 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
                 f'{TOPIC}: points[{k}].positions of {name!r}: expected {joint.lower:g} to {joint.upper:g}, '
                 f'found {positions[k]:g}',
             )
+
+
+def _from_start(trajectory: JointTrajectory, joints: Sequence[str], start: tuple[Array, Array]) -> JointTrajectory:
+    order = [list(joints).index(name) for name in trajectory.joint_names]
+    return trajectory.starting_from(start[0][order], start[1][order])
+
+
+def _check_curve(trajectory: JointTrajectory, machine: Machine) -> None:
+    """Check rates, and where the curve between the points goes. Raises RefusedError."""
+    names = trajectory.joint_names
+    for what, table, largest in (
+        ('velocities', trajectory.velocities, LARGEST_VELOCITY),
+        ('accelerations', trajectory.accelerations, LARGEST_ACCELERATION),
+    ):
+        if (found := np.nanmax(np.abs(table), initial=0.0)) > largest:
+            raise RefusedError('out of range', f'{TOPIC}: {what}: expected at most {largest:g}, found {found:g}')
+    bounds = Bounds.of(machine, names)
+    if (place := trajectory.leaves(bounds.low, bounds.high)) is not None:
+        segment, column, position = place
+        raise RefusedError(
+            'out of range',
+            f'{TOPIC}: the curve between points takes {names[column]!r} to {position:g} after '
+            f'{trajectory.times[segment]:g} s: expected {bounds.low[column]:g} to {bounds.high[column]:g}',
+        )
 
 
 def _shifted(trajectory: JointTrajectory, delay: float) -> JointTrajectory:

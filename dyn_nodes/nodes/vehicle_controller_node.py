@@ -30,6 +30,7 @@ from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.nodes.transforms import TransformPublisher
@@ -74,7 +75,7 @@ class VehicleControllerNode(CommandingNode):
         self._reports = Every('report_period', values['report_period'], values['exchange_period'], self.lockstep)
         self.motion = self._make_motion()
         self.joints = tuple(joint.name for joint in self.machine.movable_joints)
-        self.reader = JointStateReader(self.joints)
+        self.reader = JointStateReader(self.joints, Bounds.of(self.machine, self.joints))
         self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
         self._make_arm()
         self.twists = self.timeouts = self.trajectories = 0
@@ -259,8 +260,9 @@ class VehicleControllerNode(CommandingNode):
             if self.arm is None:
                 text = f'joint_trajectory: machine {self.machine.name!r} has no joints but those of its wheels'
                 raise commands.RefusedError('joint_trajectory', text)
-            trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time)
-            self.arm.follow(trajectory, self.time, *(values[self._arm_places] for values in self._state))
+            positions, velocities = (values[self._arm_places] for values in self._state)
+            trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time, (positions, velocities))
+            self.arm.follow(trajectory, self.time, positions, velocities)
         except commands.RefusedError as refused:
             self._refuse(self.refusals, refused)
             return

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.plausible import LARGEST_VELOCITY
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_of
 
 Odometry = message('nav_msgs/msg/Odometry')
@@ -32,13 +33,18 @@ def twist_of(msg: Any, stamped: bool, now: float, timeout: float) -> Array:
         timeout: age from which on a stamped twist is none any more, s.
 
     Raises:
-        RefusedError: a number that is not finite, too old.
+        RefusedError: a number that is not finite or beyond any vehicle, too old.
     """
     twist = msg.twist if stamped else msg
     parts = [getattr(vector, axis) for vector in (twist.linear, twist.angular) for axis in 'xyz']
     if not all(math.isfinite(value) for value in parts):
         found = ', '.join(f'{value:g}' for value in parts)
         raise RefusedError('not finite', f'{TOPIC}: expected finite numbers, found {found}')
+    if max(map(abs, parts)) > LARGEST_VELOCITY:
+        found = ', '.join(f'{value:g}' for value in parts)
+        raise RefusedError(
+            'out of range', f'{TOPIC}: expected at most {LARGEST_VELOCITY:g} m/s or rad/s, found {found}'
+        )
     if stamped and (stamp := nanoseconds_of_stamp(msg.header.stamp)) != 0:
         age = now - stamp / NANO
         if age > timeout:

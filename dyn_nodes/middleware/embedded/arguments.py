@@ -11,9 +11,12 @@ from typing import Any
 
 import yaml
 
+from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
+
 from .exceptions import RCLInvalidROSArgsError, UnknownROSArgsError
 from .names import expand_name, full_node_name, validate_namespace, validate_node_name
 
+LONGEST_SHOWN = 100
 LEVELS = {'unset': 0, 'debug': 10, 'info': 20, 'warn': 30, 'warning': 30, 'error': 40, 'fatal': 50}
 
 
@@ -109,8 +112,8 @@ def parse_value(text: str, place: str) -> Any:
         RCLInvalidROSArgsError: not a value that a parameter can have.
     """
     try:
-        value = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
+        value = load_yaml(text, _Loader)
+    except TextFileError as error:
         raise RCLInvalidROSArgsError(f'{place}: not YAML: {error}') from None
     return check_value(value, place)
 
@@ -122,12 +125,24 @@ def check_value(value: Any, place: str) -> Any:
         RCLInvalidROSArgsError: None, a mapping or a mixed list.
     """
     if isinstance(value, (bool, int, float, str)):
-        return value
+        return _in_range(value, place)
     if isinstance(value, list) and all(isinstance(item, (bool, int, float, str)) for item in value):
         if len({type(item) for item in value}) > 1:
-            raise RCLInvalidROSArgsError(f'{place}: a list must hold values of one type, found {value!r}')
-        return value
-    raise RCLInvalidROSArgsError(f'{place}: expected a bool, number, string or list of one of them, found {value!r}')
+            raise RCLInvalidROSArgsError(f'{place}: a list must hold values of one type, found {_shown(value)}')
+        return [_in_range(item, place) for item in value]
+    expected = 'a bool, number, string or list of one of them'
+    raise RCLInvalidROSArgsError(f'{place}: expected {expected}, found {_shown(value)}')
+
+
+def _in_range(value: Any, place: str) -> Any:
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise RCLInvalidROSArgsError(f'{place}: expected an integer of 64 bits, found one of {value.bit_length()}')
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= LONGEST_SHOWN else f'{text[:LONGEST_SHOWN]}...'
 
 
 def load_parameter_file(path: str | Path) -> list[tuple[str, str, Any]]:
@@ -140,12 +155,8 @@ def load_parameter_file(path: str | Path) -> list[tuple[str, str, Any]]:
         RCLInvalidROSArgsError: file missing, not YAML, or not of the form `node: {ros__parameters: {...}}`.
     """
     try:
-        text = Path(path).read_text(encoding='utf-8')
-    except OSError as error:
-        raise RCLInvalidROSArgsError(f'parameter file {path}: {error.strerror}') from None
-    try:
-        tree = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
+        tree = load_yaml(read_text(path, LARGEST_YAML), _Loader)
+    except TextFileError as error:
         raise RCLInvalidROSArgsError(f'parameter file {path}: {error}') from None
     if tree is None:
         return []

@@ -1,0 +1,18 @@
+"""The fault campaign's modules, and a domain of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+DOMAIN = 1 + (os.getpid() + 20) % 100
+
+
+@pytest.fixture(autouse=True)
+def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))

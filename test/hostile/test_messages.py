@@ -1,0 +1,201 @@
+"""Messages of valid types with absurd values: every node rejects, counts and goes on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control import JointTrajectory, TrajectoryPoint
+from dyn_nodes.middleware import Context, Node, Parameter, init, message
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, one_line
+from dyn_nodes.nodes.guarded import GuardedNode
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.plausible import Bounds
+from dyn_nodes.nodes.running import RunOver
+from dyn_nodes.nodes.stamps import StampError, check_stamps, stamped_fields
+from faults.messages import MODES, NODES, fuzz
+
+Clock = message('rosgraph_msgs/msg/Clock')
+Float64 = message('std_msgs/msg/Float64')
+JointState = message('sensor_msgs/msg/JointState')
+Time = message('builtin_interfaces/msg/Time')
+BAD_STAMPS = [(2**31 - 1, 2**32 - 1), (-1, 0), (-(2**31), 0), (0, 10**9)]
+
+
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_survives_absurd_messages_and_sends_nothing_absurd(name, mode):
+    outcome = fuzz(name, mode, 150, seed=3)
+    assert outcome.sent == 150
+    assert not outcome.escaped
+    assert not outcome.caught, 'the guard is the last resort: what can be foreseen is rejected by name'
+    assert not outcome.unsafe
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('name', NODES)
+def test_a_node_survives_thousands_of_absurd_messages(name, mode):
+    assert fuzz(name, mode, 3000, seed=4).passed
+
+
+class Published:
+    """Stands where a publisher was."""
+
+    def __init__(self):
+        self.messages = []
+
+    def publish(self, msg):
+        self.messages.append(msg)
+
+
+@pytest.fixture
+def node():
+    context = Context()
+    init(args=['tester'], context=context)
+    made = GuardedNode('guarded', context=context, parameter_overrides=[Parameter('use_sim_time', value=True)])
+    yield made
+    made.destroy_node()
+    context.try_shutdown()
+
+
+def callback_of(node, topic):
+    """Return what the executor calls for a message of a topic."""
+    return next(s.callback for s in node.subscriptions if s.topic_name.endswith(topic))
+
+
+@pytest.mark.parametrize(('seconds', 'nanoseconds'), BAD_STAMPS)
+def test_stamps_that_are_no_time_are_rejected_and_counted(node, seconds, nanoseconds):
+    taken = []
+    node.create_subscription(JointState, 'joint_states', taken.append, 10)
+    msg = JointState()
+    msg.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
+    callback_of(node, 'joint_states')(msg)
+    msg.header.stamp = Time(sec=2**31 - 1, nanosec=999_999_999)
+    callback_of(node, 'joint_states')(msg)
+    assert len(taken) == 1
+    health = node.message_health()
+    assert health.level == WARN
+    assert health.values['bad stamp joint_states'] == '1'
+    assert 'header.stamp: expected seconds from 0' in health.values['last']
+
+
+@pytest.mark.parametrize(('seconds', 'nanoseconds'), BAD_STAMPS)
+def test_a_clock_that_is_no_time_moves_nothing(node, seconds, nanoseconds):
+    callback_of(node, '/clock')(Clock(clock=Time(sec=5, nanosec=0)))
+    callback_of(node, '/clock')(Clock(clock=Time(sec=seconds, nanosec=nanoseconds)))
+    assert node.get_clock().now().nanoseconds == 5 * 10**9
+    assert node.guard.rejected['/clock'] == 1
+
+
+def test_the_clock_of_any_node_ignores_what_is_no_time():
+    context = Context()
+    init(args=['tester'], context=context)
+    node = Node('plain', context=context, parameter_overrides=[Parameter('use_sim_time', value=True)])
+    for seconds, nanoseconds in ((7, 0), *BAD_STAMPS):
+        callback_of(node, '/clock')(Clock(clock=Time(sec=seconds, nanosec=nanoseconds)))
+    assert node.get_clock().now().nanoseconds == 7 * 10**9
+    node.destroy_node()
+    context.try_shutdown()
+
+
+def test_an_exception_in_a_callback_is_counted_shown_and_ends_nothing(node):
+    def fail(*_):
+        raise ZeroDivisionError('one\nline')
+
+    node.declare_parameter('gain', 1.0)
+    node.create_subscription(Float64, 'payload', fail, 10)
+    node.create_timer(10.0, fail)
+    node.create_service(message_service := _trigger(), '~/reset', fail)
+    node.add_on_set_parameters_callback(fail)
+    callback_of(node, 'payload')(Float64())
+    list(node.timers)[-1].callback()
+    service = next(s for s in node.services if s.srv_name.endswith('reset'))
+    response = service.callback(message_service.Request(), message_service.Response())
+    assert (response.success, response.message) == (False, 'one line')
+    result = node.set_parameters([Parameter('gain', value=2.0)])[0]
+    assert (result.successful, node.get_parameter('gain').value) == (False, 1.0)
+    health = node.message_health()
+    assert health.level == ERROR
+    assert 'ZeroDivisionError at test_messages.py' in health.text
+    assert sum(node.guard.failed.values()) >= 4
+    diagnostics = DiagnosticsPublisher(node, {})
+    diagnostics.publisher = Published()
+    diagnostics.update(0.0)
+    (status,) = diagnostics.publisher.messages[0].status
+    assert status.name == 'guarded: messages'
+
+
+def _trigger():
+    from dyn_nodes.middleware import service
+
+    return service('std_srvs/srv/Trigger')
+
+
+def test_the_end_of_a_run_leaves_the_guard(node):
+    def end():
+        raise RunOver
+
+    node.create_timer(10.0, end)
+    with pytest.raises(RunOver):
+        list(node.timers)[-1].callback()
+
+
+def test_nothing_is_said_where_all_is_well(node):
+    node.create_subscription(Float64, 'payload', lambda msg: None, 10)
+    callback_of(node, 'payload')(Float64())
+    assert node.message_health() is None
+
+
+def test_every_stamp_of_a_type_is_known():
+    assert stamped_fields(JointState) == (('header', 'stamp'),)
+    assert stamped_fields(Clock) == (('clock',),)
+    assert stamped_fields(Float64) == ()
+    with pytest.raises(StampError, match='clock: expected seconds from 0'):
+        check_stamps(Clock(clock=Time(sec=-1, nanosec=0)), (('clock',),))
+
+
+def test_texts_of_messages_fit_into_a_line():
+    assert one_line('a\nb\x1b\u202e') == 'a b  '
+    assert len(one_line('x' * 10**6)) == 300
+    assert len(str(RefusedError('unknown joint', 'x' * 10**6))) == 300
+
+
+def test_positions_a_whole_range_beyond_the_limits_are_out_of_bounds():
+    machine = machine_of('log_loader', '')
+    joints = [joint.name for joint in machine.movable_joints]
+    bounds = Bounds.of(machine, joints)
+    boom = machine.joint('boom_joint')
+    good = np.array([0.5 * (max(j.lower, -1) + min(j.upper, 1)) for j in machine.movable_joints])
+    bounds.check_positions('joint_states', good)
+    bad = good.copy()
+    bad[joints.index('boom_joint')] = boom.upper + 1.01 * (boom.upper - boom.lower)
+    with pytest.raises(RefusedError, match="position of 'boom_joint': expected"):
+        bounds.check_positions('joint_states', bad)
+    with pytest.raises(RefusedError, match='velocity of'):
+        bounds.check_velocities('joint_states', np.full(len(joints), -1e5))
+    bounds.check_positions('joint_command', np.full(len(joints), math.nan))  # none given
+
+
+@pytest.mark.parametrize(
+    ('rates', 'leaves'),
+    [
+        ({}, False),
+        ({'velocities': ([0.0], [0.0])}, False),
+        ({'velocities': ([40.0], [0.0])}, True),
+        ({'velocities': ([0.5], [0.0]), 'accelerations': ([0.0], [0.0])}, False),
+        ({'velocities': ([0.0], [0.0]), 'accelerations': ([-300.0], [0.0])}, True),
+    ],
+)
+def test_a_curve_that_leaves_its_range_between_two_points_is_found(rates, leaves):
+    points = [
+        TrajectoryPoint(time, [position], **{name: values[k] for name, values in rates.items()})
+        for k, (time, position) in enumerate(((0.0, 0.0), (1.0, 1.0)))
+    ]
+    trajectory = JointTrajectory.from_points(['a'], points)
+    found = trajectory.leaves([-0.5], [1.5])
+    sampled = np.array([trajectory.sample(t).position[0] for t in np.linspace(0, 1, 500)])
+    assert (found is not None) is leaves is bool((sampled < -0.5).any() or (sampled > 1.5).any())
