@@ -81,7 +81,7 @@ def parse_values(text: str | None) -> Any:
     try:
         return load_yaml(text) if text else None
     except TextFileError as error:
-        raise CommandError(f'VALUES: expected YAML, found {text[:100]!r} ({error})', 2) from None
+        raise CommandError(f'VALUES: expected YAML, found {(text or "")[:100]!r} ({error})', 2) from None
 
 
 def to_csv(value: Any) -> str:

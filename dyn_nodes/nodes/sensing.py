@@ -234,8 +234,8 @@ class Sensing:
             if values is not None and not all(map(isfinite, values)):
                 raise RefusedError('not finite', f'imu: {what}: expected finite numbers, found {list(values)}')
             if values is not None and max(map(abs, values)) > LARGEST_MEASURED:
-                found = f'expected at most {LARGEST_MEASURED:g}, found {list(values)}'
-                raise RefusedError('out of range', f'imu: {what}: {found}')
+                text = f'imu: {what}: expected at most {LARGEST_MEASURED:g}, found {list(values)}'
+                raise RefusedError('out of range', text)
         for what in ('angular_velocity', 'linear_acceleration'):
             if getattr(msg, f'{what}_covariance')[0] == NO_ORIENTATION:
                 raise RefusedError('missing quantity', f'imu: {what}: the message says that it is not measured')

@@ -39,7 +39,7 @@ def seconds_of_stamp(stamp: Any) -> float:
 def stamped_fields(kind: Any) -> tuple[tuple[str, ...], ...]:
     """Return the paths of a message type's stamps: `header.stamp`, and fields that are a time themselves."""
     fields = kind.get_fields_and_field_types()
-    found = [(name,) for name, label in fields.items() if label in _TIMES]
+    found: list[tuple[str, ...]] = [(name,) for name, label in fields.items() if label in _TIMES]
     if fields.get('header') == 'std_msgs/Header':
         found.append(('header', 'stamp'))
     return tuple(found)

@@ -118,7 +118,7 @@ def test_a_platform_without_a_file_is_free_on_its_base():
 def test_a_file_that_is_no_mapping_is_refused(tmp_path):
     with pytest.raises(CommandError, match='expected a mapping, found list'):
         joined_config(written(tmp_path, '- a\n', 'list'), None, 'both', '', 'base')
-    with pytest.raises(CommandError, match='cannot be read'):
+    with pytest.raises(CommandError, match='expected a file that exists'):
         joined_config(tmp_path / 'absent.yaml', None, 'both', '', 'base')
 
 

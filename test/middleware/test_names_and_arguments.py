@@ -86,7 +86,7 @@ def test_what_is_not_between_the_marks_is_left_alone():
         (['-p', 'a:=[1'], 'not YAML'),
         (['-r', 'a:='], 'expected name:=value'),
         (['--log-level', 'loud'], 'expected one of'),
-        (['--params-file', '/nowhere.yaml'], 'No such file'),
+        (['--params-file', '/nowhere.yaml'], 'expected a file that exists'),
     ],
 )
 def test_wrong_arguments_are_refused_with_a_reason(words, reason):
@@ -152,7 +152,7 @@ def test_a_parameter_for_one_node_only():
         ('node: 3', "expected 'ros__parameters' under '/node'"),
         ('node:\n  ros__parameters: 3', 'must be a mapping'),
         ('node:\n  ros__parameters:\n    a: [1, x]', r'/node, a: a list must hold values of one type'),
-        ('node: [', 'while parsing'),
+        ('node: [', 'line 1: expected well-formed YAML'),
     ],
 )
 def test_a_wrong_parameter_file_is_named_with_the_place(tmp_path, text, reason):

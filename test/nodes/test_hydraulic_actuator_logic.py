@@ -131,6 +131,7 @@ class TestLockstep:
 
     def test_a_divergence_keeps_the_oil_gives_nothing_and_is_an_error_until_the_reset(self, node: Any) -> None:
         node._on_valve_commands(volts(0, 0, 0))
+        node.reader.bounds = None  # which would reject it
         node._on_joint_states(joint_state(0.0))
         oil = node.exchange.system.oil.copy()
         node._on_joint_states(joint_state(0.001, velocity=(0.0, 1e12, 0.0)))
@@ -149,6 +150,7 @@ class TestLockstep:
             node._on_joint_states(joint_state(k * 1e-3))
         if instant == 0.01:
             node._on_valve_commands(volts(0, 0, 0))
+        node.reader.bounds = None  # which would reject it
         node._on_joint_states(joint_state(instant, velocity=(0.0, 1e12, 0.0)))
         count = len(node.commands_out.messages)
         assert node.fault
@@ -293,6 +295,7 @@ class TestRealtime:
         assert (status.level, status.message) == (2, 'no joint_states for 0.2 s')
 
     def test_after_a_divergence_it_gives_nothing_until_it_is_reset(self, realtime: Any) -> None:
+        realtime.reader.bounds = None  # which would reject it
         realtime._on_joint_states(joint_state(0.0))
         realtime._on_joint_states(joint_state(0.001, velocity=(0.0, 1e12, 0.0)))
         for k in range(2, 300):
