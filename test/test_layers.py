@@ -109,7 +109,8 @@ def test_middleware_is_imported_by_nodes_and_commands_only():
 
 
 def test_middleware_knows_nothing_else_of_the_house():
-    assert violations(lambda importer, imported, *_: importer != 'middleware' or imported == 'middleware') == []
+    own = {'middleware', 'textfile'}  # how any file is read is no knowledge of machines
+    assert violations(lambda importer, imported, *_: importer != 'middleware' or imported in own) == []
 
 
 def test_nothing_below_the_nodes_knows_ros():

@@ -87,9 +87,8 @@ def inertia_along(
     if joint.type == 'prismatic':
         return float(sum(mass for mass, *_ in bodies))
     axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
-    total = 0.0
-    for mass, com, inertia, pose in bodies:
-        arm = np.cross(axis, pose[:3, :3] @ com + pose[:3, 3] - origin)
-        turned = pose[:3, :3].T @ axis
-        total += mass * float(arm @ arm) + float(turned @ inertia @ turned)
-    return total
+    masses, coms, inertias, frames = (np.array(part) for part in zip(*bodies))
+    places = np.einsum('kij,kj->ki', frames[:, :3, :3], coms) + frames[:, :3, 3]
+    arms = np.cross(axis, places - origin)
+    turned = axis @ frames[:, :3, :3]
+    return float(masses @ np.einsum('ki,ki->k', arms, arms) + np.einsum('ki,kij,kj->', turned, inertias, turned))

@@ -14,6 +14,8 @@ from dyn_nodes.model.yaml_source import Entry
 Values = dict[str, object]
 SPECIAL = {'.inf': 'inf', '+.inf': 'inf', '-.inf': '-inf', '.nan': 'nan'}  # YAML's spelling
 DEGREES = re.compile(r'deg\((.+)\)')
+MOST_SHOWN = 50
+"""Unknown keys of one mapping that get a line each."""
 
 
 def is_marked(entry: Entry) -> bool:
@@ -70,9 +72,12 @@ class SchemaReader:
         self.places[where] = entry
         known = {key.name: key for key in keys}
         values: Values = {}
-        for name, child in entry.mapping.items():
-            if name not in known:
-                self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, known))
+        unknown = [(name, child) for name, child in entry.mapping.items() if name not in known]
+        for name, child in unknown[:MOST_SHOWN]:
+            self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, known))
+        if len(unknown) > MOST_SHOWN:
+            counted = f'{len(unknown)} unknown ones, of which {MOST_SHOWN} are listed'
+            self.report.add(unknown[MOST_SHOWN][1].line, where or 'document', 'keys of this mapping', counted)
         for key in keys:
             found = entry.mapping.get(key.name)
             if found is None:

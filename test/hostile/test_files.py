@@ -13,6 +13,7 @@ import pytest
 from dyn_nodes.cli import main
 from dyn_nodes.middleware.embedded.arguments import parse_arguments
 from dyn_nodes.middleware.embedded.exceptions import RCLInvalidROSArgsError
+from dyn_nodes.model import load_machine_report
 from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,3 +120,34 @@ def test_yaml_within_the_limits_is_that_of_pyyaml():
     assert load_yaml('') is None
     with pytest.raises(TextFileError, match=f'at most {LARGEST_YAML} characters'):
         load_yaml('a' * (LARGEST_YAML + 1))
+
+
+LINK = (
+    "<link name='l{k}'><inertial><mass value='1'/>"
+    "<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial></link>"
+)
+JOINT = (
+    "<joint name='j{k}' type='revolute'><parent link='l{k}'/><child link='l{n}'/><origin xyz='0.1 0 0'/>"
+    "<axis xyz='0 1 0'/><limit lower='-1' upper='1' effort='1' velocity='1'/></joint>"
+)
+
+
+def test_a_chain_of_a_thousand_joints_is_checked_in_seconds(tmp_path):
+    links = ''.join(LINK.format(k=k) for k in range(1001))
+    joints = ''.join(JOINT.format(k=k, n=k + 1) for k in range(1000))
+    (tmp_path / 'chain.urdf').write_text(f"<robot name='chain'>{links}{joints}</robot>")
+    began = time.process_time()
+    machine, problems, _ = load_machine_report(tmp_path / 'chain.urdf')
+    assert time.process_time() - began < 12.0  # 83 s before, under a profiler
+    assert machine is not None, problems
+
+
+def test_thousands_of_unknown_keys_are_reported_in_seconds(tmp_path):
+    (tmp_path / 'keys.yaml').write_text(''.join(f'key_{k}: 1\n' for k in range(45_000)))
+    began = time.process_time()
+    report = load_machine_report(ROOT / 'urdf' / 'log_loader.urdf', tmp_path / 'keys.yaml')
+    assert time.process_time() - began < 25.0  # 81 s before, under a profiler
+    assert report.machine is None
+    listed = [problem for problem in report.problems if problem.expected == 'a key of this mapping']
+    assert len(listed) == 50
+    assert any('45000 unknown ones, of which 50 are listed' in problem.found for problem in report.problems)
