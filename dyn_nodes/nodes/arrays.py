@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dyn_nodes.middleware import message
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.middleware import RUNTIME, message
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+
+
+def floats(values: NDArray[np.float64]) -> Any:
+    """Return a copy of a vector (n,) in the form that this runtime's `float64[]` fields take without converting it."""
+    copied = np.array(values, dtype=np.float64)
+    return copied if RUNTIME == 'embedded' else array.array('d', copied.tobytes())
 
 
 def labelled_array(names: Sequence[str], values: Iterable[float] | None = None) -> Any:

@@ -60,6 +60,16 @@ def _finite(topic: str, what: str, names: Sequence[str], values: Array) -> None:
         )
 
 
+def _plain_efforts(message: Any, joints: Sequence[str], limits: Array) -> Array | None:
+    """Return the efforts of the usual command: of all joints, in their order, and good. None: look closer."""
+    if len(message.position) or len(message.velocity) or tuple(message.name) != tuple(joints):
+        return None
+    efforts = np.array(message.effort, dtype=np.float64)
+    if efforts.shape != limits.shape or not np.isfinite(efforts).all() or (np.abs(efforts) > limits).any():
+        return None
+    return efforts
+
+
 def joint_values(
     message: Any,
     joints: Sequence[str],
@@ -84,6 +94,9 @@ def joint_values(
         RefusedError: unknown, passive, missing or repeated joint, wrong size, not finite, beyond the effort limit,
             empty.
     """
+    plain = _plain_efforts(message, joints, limits) if not passive else None
+    if plain is not None:
+        return 'effort', plain, np.empty(0)
     names = list(message.name)
     places = {name: k for k, name in enumerate(joints)}
     for name in names:

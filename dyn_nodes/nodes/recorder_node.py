@@ -27,6 +27,7 @@ import signal
 import struct
 import sys
 import time
+from collections import deque
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
@@ -59,6 +60,10 @@ from dyn_nodes.recording.metadata import INFINITE
 from dyn_nodes.recording.ordering import HoldBack
 
 CHECKPOINT_PERIOD = 0.2
+PULL_PERIOD = 0.05
+SAME_INSTANT = 0.15
+"""Wall time before the clock's first tick in which what arrives belongs to the first instant, s. A simulation waits
+longer than this between the last node's start and its own."""
 DISCOVERY_PERIOD = 0.1
 QUIET_DISCOVERY_PERIOD = 0.5
 QUIET_AFTER = 5.0
@@ -133,6 +138,7 @@ class RecorderNode(GuardedNode):
         self._unknown: set[tuple[str, str]] = set()
         self._hold = HoldBack()
         self._has_clock = not self.in_sim_time
+        self._early: deque[tuple[float, Channel, bytes, int]] = deque()
         self._pending: list[tuple[int, int, int, bytes]] = []
         self._pending_bytes = 0
         self._first_time: int | None = None
@@ -144,6 +150,9 @@ class RecorderNode(GuardedNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(DISCOVERY_PERIOD / 2, self._discover, clock=steady)
         self.create_timer(CHECKPOINT_PERIOD, self.checkpoint, clock=steady)
+        self._is_composed = getattr(self.context, 'local', None) is not None
+        if self._is_composed:
+            self.create_timer(PULL_PERIOD, self._drain_all, clock=steady)
         self.create_timer(DIAGNOSTICS_PERIOD, self._report, clock=steady)
         if self.in_sim_time and not self.is_wanted(self.resolve_topic_name('/clock')):
             self.create_subscription(message(CLOCK_TYPE), '/clock', self._on_clock, 10)
@@ -253,6 +262,8 @@ class RecorderNode(GuardedNode):
             raw=True,
             event_callbacks=SubscriptionEventCallbacks(message_lost=on_lost),
         )
+        if self._is_composed:
+            channel.subscription.is_pulled = True  # `_drain_all` takes hundreds at once instead
 
     # --- messages ----------------------------------------------------------------------------------------------------
 
@@ -278,8 +289,21 @@ class RecorderNode(GuardedNode):
         self._see_clock(nanoseconds_of_stamp(clock.clock))
 
     def _see_clock(self, nanoseconds: int) -> None:
-        self._has_clock = True
         self._hold.see_clock(nanoseconds)
+        if not self._has_clock:
+            self._has_clock = True
+            early, self._early = self._early, deque()
+            now = time.monotonic()
+            for arrival, channel, data, stamp in early:
+                if now - arrival <= SAME_INSTANT:
+                    self._take(channel, data, stamp)
+
+    def _keep_early(self, channel: Channel, data: bytes, stamp: int) -> None:
+        """Keep a message of before the first tick for a moment: it may be one of the same instant."""
+        now = time.monotonic()
+        self._early.append((now, channel, data, stamp))
+        while now - self._early[0][0] > SAME_INSTANT:
+            self._early.popleft()
 
     def _see_recorded_clock(self, data: bytes) -> None:
         """Follow a Clock message in CDR; one that is no time is recorded, and moves nothing."""
@@ -293,6 +317,7 @@ class RecorderNode(GuardedNode):
             if channel.kind == CLOCK_TYPE:
                 self._see_recorded_clock(data)
             if not (self._has_clock or channel.is_latched):
+                self._keep_early(channel, data, stamp)
                 return
             log_time = self._simulated(stamp)
             self._hold.add(log_time, channel.name, channel.number, log_time, data)

@@ -8,6 +8,7 @@ import numpy as np
 
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import product, quaternion_about, quaternion_of_matrix
+from dyn_nodes.nodes.arrays import floats
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.transforms import TransformPublisher, set_quaternion, set_vector, transform
@@ -24,9 +25,9 @@ def joint_state(plant: Plant) -> Any:
     result = JointState()
     result.header.stamp = stamp_of(plant.time)
     result.name = list(plant.joints)
-    result.position = plant.positions.tolist()
-    result.velocity = plant.velocities.tolist()
-    result.effort = plant.efforts.tolist()
+    result.position = floats(plant.positions)
+    result.velocity = floats(plant.velocities)
+    result.effort = floats(plant.efforts)
     return result
 
 

@@ -316,3 +316,20 @@ def test_run_starts_a_node_and_passes_its_arguments(processes, tmp_path):
     time.sleep(0.3)
     finish(process)
     assert bag_summary(tmp_path / 'bag').finished
+
+
+def test_a_recorder_that_is_stopped_now_and_then_loses_nothing_of_a_lockstep_stream(recorder, processes):
+    """Publishers as in lockstep, at full speed, 200 KB a second and more: they wait for the recorder."""
+    process, bag = recorder(use_sim_time='false', topics='["/flood"]')
+    source = processes(str(Path(__file__).parent / 'processes' / 'flood.py'), '12000')
+    wait_for(source, 'started')
+    for _ in range(3):
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.7)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
+    wait_for(source, 'done')
+    errors = finish(process)
+    assert positions(bag, '/flood') == [float(k) for k in range(12000)]
+    assert '12000 messages recorded, 0 lost' in errors
+    assert 'messages_lost: "0"' in (bag / 'metadata.yaml').read_text()
