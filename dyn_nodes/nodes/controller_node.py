@@ -19,7 +19,7 @@ from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.controller_health import ControllerHealth
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, set_stamp, valve_order
+from dyn_nodes.nodes.exchange import Every, command_qos, is_lockstep, set_stamp, states_qos, valve_order
 from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
@@ -57,10 +57,10 @@ class ControllerNode(CommandingNode):
         super().__init__('controller_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.machine = machine_of(values['machine'], values['config'])
-        self.lockstep = values['mode'] == 'lockstep'
+        self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
         self.valves = values['output'] == 'valve_commands'
         period = values['exchange_period']
-        self._due = Every('command_period', values['command_period'], period, self.lockstep)
+        self._due = Every('command_period', values['command_period'], period, not self.paced)
         self.motion: Any = self._make_valve_motion() if self.valves else self._make_position_motion()
         self.reader = JointStateReader(self.motion.joint_names, Bounds.of(self.machine, self.motion.joint_names))
         self.trajectories = 0
@@ -126,12 +126,12 @@ class ControllerNode(CommandingNode):
             raise ParameterError(f"parameter 'task': {error}") from None
 
     def _create_topics(self) -> None:
-        data, command = data_qos(self.lockstep), command_qos(self.lockstep)
+        states, command = states_qos(self.values), command_qos(self.lockstep)
         kind, topic = (Float64MultiArray, 'valve_commands') if self.valves else (JointState, 'joint_command')
         self.commands_out = self.create_publisher(kind, topic, command)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.phase_out = self.create_publisher(String, 'task_phase', latched)
-        self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, states)
         self.create_subscription(JointTrajectoryMessage, 'joint_trajectory', self._on_trajectory, QoSProfile(depth=10))
         twist = TwistStamped if self.values['stamped_cmd_vel'] else Twist
         self.create_subscription(twist, 'cmd_vel', self._on_cmd_vel, QoSProfile(depth=10))

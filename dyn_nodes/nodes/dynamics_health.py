@@ -1,4 +1,4 @@
-"""What the dynamics node says of itself on /diagnostics."""
+"""Diagnostics of the dynamics node."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DynamicsHealth:
         silent = self.node.pacer.silent
         if silent != self._told_silent:
             self._told_silent = silent
-            self.node.diagnostics.update(self.node.plant.time)
+            self.node.update_diagnostics()
 
     def simulation(self) -> Health:
         """Time and numerical health."""
@@ -60,11 +60,13 @@ class DynamicsHealth:
             'mode': node.values['mode'],
             'payload': f'{payload:.6g}',
         }
-        if not node.lockstep:
-            values['missed deadlines'] = str(pacer.missed)
-            values['lost time'] = f'{pacer.lost:.3f}'
-            values['real-time factor'] = f'{pacer.factor:.3f}'
+        if pacer.paced:
+            values['missed deadlines'] = str(pacer.schedule.missed)
+            values['lost time'] = f'{pacer.schedule.lost:.3f}'
+            values['real-time factor'] = f'{pacer.factor.value:.3f}'
         health = Health(values=values)
+        if not pacer.started:
+            health.text = f'waiting: {pacer.readiness.missing}'
         if pacer.paused:
             health.text = 'paused'
         if self.fault:
@@ -77,12 +79,12 @@ class DynamicsHealth:
 
     def commands(self) -> Health:
         """Commands used and refused; silence."""
-        node = self.node
+        node, pacer = self.node, self.node.pacer
         values: dict[str, str] = {**node.refusals.values()}
         health = Health(text='receiving commands' if node.commands else 'no command yet', values=values)
-        if node.pacer.silent:
-            stands = 'simulated time stands still' if node.lockstep else 'holding the joints'
-            health.worse(ERROR, f'no command for {node.pacer.patience:g} s: {stands}')
+        if pacer.silent:
+            stands = 'holding the joints' if pacer.paced or not pacer.waits else 'simulated time stands still'
+            health.worse(ERROR, f'no command for {pacer.patience:g} s: {stands}')
         if node.refusals.recent(node.plant.time):
             health.worse(WARN, f'refused: {node.refusals.last}')
         return health

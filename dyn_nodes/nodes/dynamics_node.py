@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,17 @@ from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.events import EventPublisher
-from dyn_nodes.nodes.exchange import command_qos, data_qos
+from dyn_nodes.nodes.exchange import command_qos, data_qos, is_lockstep, states_qos
 from dyn_nodes.nodes.imu_report import ImuReport
 from dyn_nodes.nodes.machines import joint_positions, machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
-from dyn_nodes.nodes.pacing import Lockstep, RealTime
+from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.reporting import Reporter, joint_state
 from dyn_nodes.nodes.running import RunOver, run_node
 from dyn_nodes.nodes.simulation_services import SimulationServices, are_available
-from dyn_nodes.nodes.stamps import nanoseconds_of, nanoseconds_of_stamp, stamp_of
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
@@ -51,7 +52,7 @@ SetBool = service('std_srvs/srv/SetBool')
 
 PARAMETERS = node_parameters('dynamics_node')
 SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale', 'joint_stop_scale')
-LONGEST_EXCHANGE = 0.002
+LONGEST_EXCHANGE = 0.01
 
 
 class DynamicsNode(OverridableNode):
@@ -61,8 +62,12 @@ class DynamicsNode(OverridableNode):
         super().__init__('dynamics_node', **options)
         self.values = declare(self, PARAMETERS)
         self.machine: Machine = machine_of(self.values['machine'], self.values['config'])
-        self.lockstep = self.values['mode'] == 'lockstep'
         self.monolithic = self.values['actuation'] == 'monolithic'
+        self.paced = self.values['mode'] == 'realtime'
+        if self.values['partner'] == 'auto':
+            self.values['partner'] = 'external' if self.paced and self.monolithic else 'lockstep'
+        self.waits = self.values['partner'] == 'lockstep'
+        self.lockstep = is_lockstep(self.values)
         self.refusals = commands.Refusals()
         self.plant = self._make_plant()
         self.finished = False
@@ -74,15 +79,15 @@ class DynamicsNode(OverridableNode):
         self._bounds = Bounds.of(self.machine, self.plant.joints)
         self._create_topics()
         self._create_services()
-        self.pacer = Lockstep(self) if self.lockstep else RealTime(self)
+        self.pacer = Pacer(self)
         self.health = DynamicsHealth(self)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
-        if not self.monolithic and self.values['exchange_period'] > LONGEST_EXCHANGE:
+        if not self.monolithic and self.machine.actuators and self.values['exchange_period'] > LONGEST_EXCHANGE:
             self.get_logger().warn(
-                f'exchange_period {self.values["exchange_period"]:g} s: a lightly loaded cylinder needs '
-                f'{LONGEST_EXCHANGE:g} s or less; beyond that the split by topics may oscillate'
+                f'exchange_period {self.values["exchange_period"]:g} s: the split of a hydraulic machine by topics is '
+                f'tested up to {LONGEST_EXCHANGE:g} s; beyond that it may oscillate'
             )
         stands = f'{len(self.machine.wheels)} wheels, {self.values["contact_model"]} ground'
         self.get_logger().info(
@@ -121,6 +126,8 @@ class DynamicsNode(OverridableNode):
         plant.drop_time = values['drop_time'] if values['drop_time'] >= 0.0 else None
         plant.drop_tilt = values['drop_tilt'] if values['drop_tilt'] > 0.0 else None
         plant.warm_up()
+        if not self.monolithic:
+            plant.holding_efforts()  # its machine code must be there when a partner falls silent
         return plant
 
     def _checked_payload(self, mass: float) -> float:
@@ -132,9 +139,9 @@ class DynamicsNode(OverridableNode):
         return mass
 
     def _create_topics(self) -> None:
-        qos = data_qos(self.lockstep)
+        qos = data_qos(not self.paced)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.joint_states = self.create_publisher(JointState, 'joint_states', qos)
+        self.joint_states = self.create_publisher(JointState, 'joint_states', states_qos(self.values))
         self.clock_publisher = self.create_publisher(Clock, '/clock', qos) if self.values['publish_clock'] else None
         self.events = EventPublisher(self, qos)
         self.description = self.create_publisher(String, 'robot_description', latched)
@@ -142,14 +149,17 @@ class DynamicsNode(OverridableNode):
         self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
         self.imu = ImuReport(self, self.plant, qos)
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        self.commands_topic = self.resolve_topic_name('valve_commands' if self.monolithic else 'joint_command')
         if self.monolithic:
             self.create_subscription(
-                Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos(self.lockstep)
+                Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos(self.waits)
             )
             self._voltage_limits = np.array([a.valve.voltage_limit for a in self.machine.actuators])
             self._voltage_names = [f'{a.name}/voltage' for a in self.machine.actuators]
         else:
-            self.create_subscription(JointState, 'joint_command', self._on_joint_command, command_qos(self.lockstep))
+            # in real time a lost answer is asked for again, so that publishers of any durability are taken
+            qos = command_qos(self.waits and not self.paced)
+            self.create_subscription(JointState, 'joint_command', self._on_joint_command, qos)
 
     def _create_services(self) -> None:
         self.create_service(Trigger, '~/reset', self._on_reset)
@@ -177,10 +187,14 @@ class DynamicsNode(OverridableNode):
             balance = plant.balance()
             self.reporter.publish(balance, self.due('marker_period'))
             self.health.note(balance)
-            self.diagnostics.update(plant.time)
+            self.update_diagnostics()
         if self.due('imu_period'):
             self.imu.publish()
         self.joint_states.publish(joint_state(plant))
+
+    def update_diagnostics(self) -> None:
+        """Publish health if due: by the wall clock in real time, which a slow run must not make rare."""
+        self.diagnostics.update(time.monotonic() if self.paced else self.plant.time, self.plant.time)
 
     def repeat(self) -> None:
         """Publish the present joint states once more."""
@@ -219,7 +233,7 @@ class DynamicsNode(OverridableNode):
     def finish(self) -> None:
         """Stop time for good; `main` ends the process."""
         self.finished = True
-        self.diagnostics.update(self.plant.time + 1e-9)
+        self.update_diagnostics()
 
     def event(self, kind: str, text: str) -> None:
         """Publish something that happened at this instant."""
@@ -245,12 +259,12 @@ class DynamicsNode(OverridableNode):
         """Count and report a command that is not used."""
         self.refusals.add(refused, self.pacer.now())
         self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-        self.diagnostics.update(self.plant.time)
+        self.update_diagnostics()
 
     def _on_joint_command(self, msg: Any) -> None:
-        if self.lockstep and nanoseconds_of_stamp(msg.header.stamp) != nanoseconds_of(self.plant.time):
-            return
         try:
+            if self.waits and not self._answers_now(msg):
+                return
             kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             if kind == 'effort':
                 self._bounds.check_efforts('joint_command', first)
@@ -271,6 +285,19 @@ class DynamicsNode(OverridableNode):
         self._holding = False
         self.commands += 1
         self.pacer.commanded()
+
+    def _answers_now(self, msg: Any) -> bool:
+        """Tell whether a command belongs to the present instant. Raises RefusedError: it belongs to none."""
+        stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
+        if stamp == now:
+            return True
+        if self.paced and not 0 < stamp < now:
+            commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
+            text = f'joint_command: expected the stamp of joint_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'
+            raise commands.RefusedError('stamp', f'{text} (other software: set partner to external)')
+        if self.paced:
+            self.pacer.heard()
+        return False
 
     def _on_valve_commands(self, msg: Any) -> None:
         try:
@@ -326,7 +353,7 @@ class DynamicsNode(OverridableNode):
 
     def _on_pause(self, request: Any, response: Any) -> Any:
         self.pacer.pause(bool(request.data))
-        self.diagnostics.update(self.plant.time + 1e-9)
+        self.update_diagnostics()
         response.success, response.message = True, 'paused' if request.data else 'running'
         return response
 
@@ -334,8 +361,10 @@ class DynamicsNode(OverridableNode):
         if not self.pacer.paused:
             response.success, response.message = False, 'pause first: a step is taken only while paused'
             return response
+        response.success = self.pacer.has_command()
         self.pacer.single_step()
-        response.success, response.message = True, f't = {self.plant.time:.6f} s'
+        state = '' if response.success else ': no command for this instant yet'
+        response.message = f't = {self.plant.time:.6f} s{state}'
         return response
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, QoSProfile
@@ -11,11 +11,14 @@ from dyn_nodes.model.problems import did_you_mean
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import nanoseconds_of
 
-DEPTH_REALTIME = 10
+DEPTH_REALTIME, DEPTH_PACED = 10, 5000
 LOCKSTEP_PATIENCE = 5.0
 """Wall time, s, that a missing message of a lockstep exchange may at least take before it is called silence: a loaded
-machine must not put an error into a run that is otherwise a function of simulated time alone."""
+computer must not put an error into a run that is otherwise a function of simulated time alone."""
+SOURCE_PATIENCE = 0.5 * LOCKSTEP_PATIENCE
+"""The same for a node in the middle of the chain, which must notice first that its own source has gone, s."""
 WATCH_PERIOD = 0.05
+EXCHANGE_TOPICS = ('joint_states', 'joint_command', 'valve_commands', 'valve_commands_in')
 
 
 def data_qos(lockstep: bool) -> QoSProfile:
@@ -23,11 +26,32 @@ def data_qos(lockstep: bool) -> QoSProfile:
     return QoSProfile(history=HistoryPolicy.KEEP_ALL) if lockstep else QoSProfile(depth=DEPTH_REALTIME)
 
 
+def states_qos(values: Mapping[str, Any]) -> QoSProfile:
+    """Return the QoS of `joint_states`. In real time no reader may hold up the machine, but its partners see all."""
+    if values['mode'] == 'lockstep':
+        return data_qos(True)
+    return QoSProfile(depth=DEPTH_PACED if is_lockstep(values) else DEPTH_REALTIME)
+
+
 def command_qos(lockstep: bool) -> QoSProfile:
     """Return the QoS of `joint_command` and `valve_commands`: in lockstep a late match still gets the last one."""
     if lockstep:
         return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     return QoSProfile(depth=DEPTH_REALTIME)
+
+
+def is_lockstep(values: Mapping[str, Any]) -> bool:
+    """Tell whether a node exchanges in lockstep: `mode` lockstep, or real time with a partner that is waited for."""
+    return bool(values['mode'] == 'lockstep' or values['partner'] != 'external')
+
+
+def awaits_commands(values: Mapping[str, Any]) -> bool:
+    """Tell whether every period has its own `valve_commands`, for which the node waits.
+
+    `command_source` auto means yes in lockstep and no in real time.
+    """
+    source = values['command_source']
+    return is_lockstep(values) and (source == 'lockstep' or (source == 'auto' and values['mode'] == 'lockstep'))
 
 
 class Every:

@@ -1,4 +1,4 @@
-"""What nodes that live by joint states share: their time, their watch over silence, what they refuse, their health."""
+"""Base classes for nodes driven by `joint_states`: time, timeout, rejected messages, health."""
 
 from __future__ import annotations
 

@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.middleware import SetParametersResult, drive_clock, message, service
+from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import (
     DEPTH_REALTIME,
+    SOURCE_PATIENCE,
     Every,
+    awaits_commands,
     command_qos,
     data_qos,
+    is_lockstep,
     set_stamp,
+    states_qos,
     valve_order,
 )
 from dyn_nodes.nodes.follower import FollowerNode
@@ -26,18 +30,22 @@ from dyn_nodes.nodes.hydraulic_health import HydraulicHealth
 from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.simulation.actuation import ActuatorSystem, DivergedError
 from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.simulation.joint_mobility import JointMobility
 
 JointState = message('sensor_msgs/msg/JointState')
+Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 Trigger = service('std_srvs/srv/Trigger')
 
 PARAMETERS = node_parameters('hydraulic_actuator_node')
+SAME_PERIOD = 2
+"""Difference of two periods that the rounding of stamps may cause, ns."""
 MOST_AT_ONCE = 0.1
 """Longest gap between joint states that is integrated over, s; after a longer one the oil starts again."""
 
@@ -50,6 +58,8 @@ class HydraulicActuatorNode(FollowerNode):
         received, answered, restarts: joint states taken, efforts given, starts of the oil after the first.
         voltages_received: good valve_commands.
         stamp: of the newest joint states, ns; None before the first.
+        awaits_commands: lockstep: every command period has its own valve_commands, which are waited for.
+        source_lost: the source of valve_commands has been given up (realtime); the spools are at neutral.
         waiting: lockstep: joint states that wait for their valve_commands, (stamp, positions, velocities).
         fault: why no efforts are given, or ''.
         state_refusals, command_refusals: what was refused.
@@ -59,17 +69,20 @@ class HydraulicActuatorNode(FollowerNode):
         super().__init__('hydraulic_actuator_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.machine = machine_of(values['machine'], values['config'])
-        self.lockstep = values['mode'] == 'lockstep'
+        self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
+        self.awaits_commands = awaits_commands(values)
         self.order = valve_order(self.machine, values['joints'])
         period = values['exchange_period']
-        self._command_due = Every('command_period', values['command_period'], period, self.lockstep)
-        self._report_due = Every('report_period', values['report_period'], period, self.lockstep)
+        self._command_due = Every('command_period', values['command_period'], period, not self.paced)
+        self._report_due = Every('report_period', values['report_period'], period, not self.paced)
         self.exchange = self._make_exchange()
         self.valve_names = [self.exchange.system.names[k] for k in self.order]
         self._limits = np.array([self.machine.actuators[k].valve.voltage_limit for k in self.order])
         self.reader = JointStateReader(
             self.exchange.system.joints, Bounds.of(self.machine, self.exchange.system.joints)
         )
+        movable = [joint.name for joint in self.machine.movable_joints]
+        self.posture = JointStateReader(movable, Bounds.of(self.machine, movable))
         self._clear()
         self.state_refusals, self.command_refusals = commands.Refusals(), commands.Refusals()
         self._create_topics()
@@ -86,6 +99,11 @@ class HydraulicActuatorNode(FollowerNode):
         system = ActuatorSystem(self.machine, self.values['integration_step'])
         system.parameters[0] = self.values['bulk_modulus_scale']
         exchange = ActuatorExchange(system, self.values['exchange_period'])
+        # constraints make the joints heavier than the tree knows; without a mobility the exchange is as it was sampled
+        wanted = self.lockstep and not self.machine.needs_constraints
+        self.mobility = JointMobility(self.machine, system.joints) if wanted else None
+        if self.values['payload'] >= 0.0:
+            self._set_payload(self.values['payload'])
         self._warm_up(exchange)
         return exchange
 
@@ -99,22 +117,26 @@ class HydraulicActuatorNode(FollowerNode):
             exchange.start(positions, rest)
             system.outputs(positions, rest)
             exchange.predict(positions, rest, rest)
+        if self.mobility is not None:
+            self.mobility.at(np.array([initial.get(joint.name, 0.0) for joint in self.machine.movable_joints]))
 
     def _clear(self) -> None:
         count = len(self.exchange.system.names)
         self.received = self.answered = self.restarts = self.voltages_received = 0
         self.stamp: int | None = None
         self.waiting: tuple[int, Any, Any] | None = None
+        self._surroundings: tuple[Any, Any] = (None, None)
         self.fault = ''
         self.heard = self.commanded = time.monotonic()
         self._message: Any = None
         self._volts, self._commands = np.zeros(count), np.zeros(count)
+        self.source_lost = False
         self._fresh = False  # a command has come that no instant has taken yet
         self._stale = 0  # commands still to come that are meant for instants before time went back
         self._commanded_stamp: int | None = None  # the last instant that took one
 
     def _create_topics(self) -> None:
-        data, command = data_qos(self.lockstep), command_qos(self.lockstep)
+        data, command = data_qos(not self.paced), command_qos(self.lockstep)
         joints = [joint.name for joint in self.machine.actuated_joints]
         self._reply = JointState(name=joints)
         self._effort_places = [joints.index(joint) for joint in self.exchange.system.joints]
@@ -122,17 +144,33 @@ class HydraulicActuatorNode(FollowerNode):
         self.commands_out = self.create_publisher(JointState, 'joint_command', command)
         self.reports = HydraulicReports(self, self.machine, data)
         self.events = EventPublisher(self, data)
-        self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
-        heard = command_qos(self.lockstep)
-        heard.depth = DEPTH_REALTIME  # of this side: around a reset two may come at once, and both count
-        self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, heard)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, states_qos(self.values))
+        qos = command_qos(self.awaits_commands)
+        self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        qos.depth = DEPTH_REALTIME  # of this side: around a reset two may come at once, and both count
+        self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, qos)
 
     # -- time --------------------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
         """Notice silence. In lockstep this is the only thing that the wall clock may cause."""
+        if self.paced and self.waiting is not None and time.monotonic() - self.heard > self.source_patience:
+            self._give_up_source()
+            self._answer()
         if not self.lockstep or self.health.silence_changed():
             self.update_diagnostics()
+
+    @property
+    def source_patience(self) -> float:
+        """Wall time without the valve_commands of an instant after which the spools go to neutral (realtime), s."""
+        return max(float(self.values['command_timeout']), SOURCE_PATIENCE)
+
+    def _give_up_source(self) -> None:
+        if not self.source_lost:
+            stamp = (self.stamp or 0) / NANO
+            self.get_logger().error(f'no valve_commands for t = {stamp:.3f} s: spools to neutral')
+        self.source_lost = True
+        self._commands = np.zeros_like(self._commands)
 
     # -- joint states ------------------------------------------------------------------------------------------------
 
@@ -145,6 +183,10 @@ class HydraulicActuatorNode(FollowerNode):
             if stamp == self.stamp:
                 self._repeat()
                 return
+            surroundings = self._surroundings_of(msg)
+            if self.waiting is not None and stamp > self.waiting[0] and self.awaits_commands:
+                self._give_up_source()  # the dynamics has gone on without this answer
+                self._answer()
             interval = self._interval(stamp, msg, positions)
         except commands.RefusedError as refused:
             self._refuse(self.state_refusals, refused)
@@ -155,10 +197,18 @@ class HydraulicActuatorNode(FollowerNode):
         if interval is None:
             return
         if self.lockstep:
+            self._surroundings = surroundings
             self.waiting = stamp, positions, velocities
             self._answer()
         else:
             self._follow(stamp, interval, positions, velocities)
+
+    def _surroundings_of(self, msg: Any) -> tuple[Any, Any]:
+        """Return the mobility of the joints and the efforts that they have had, as far as lockstep knows them."""
+        if not self.lockstep or self.mobility is None:
+            return None, None
+        posture, _ = self.posture.read_measured(msg)
+        return self.mobility.at(posture), self.reader.efforts(msg)
 
     def _interval(self, stamp: int, msg: Any, positions: Any) -> float | None:
         """Return the time since the joint states before, s; 0 where the oil starts here; None where it cannot."""
@@ -167,7 +217,7 @@ class HydraulicActuatorNode(FollowerNode):
         gap = (stamp - self.stamp) / NANO
         if gap > 0.0 and self.fault:
             return None  # until time goes back, or ~/reset
-        if 0.0 < gap <= MOST_AT_ONCE:
+        if self._continues(stamp - self.stamp):
             return gap
         started = self._start(msg, positions)
         self.restarts += 1
@@ -176,8 +226,16 @@ class HydraulicActuatorNode(FollowerNode):
             self._commanded_stamp = None
             self.get_logger().info(f'time went back by {-gap:.3f} s: the oil starts again')
         else:
-            self.get_logger().warn(f'no joint_states for {gap:.3f} s of their time: the oil starts again')
+            period = f' (exchange_period: {self.exchange.period:g} s)' if self.lockstep else ''
+            text = f'no joint_states for {gap:g} s of their time{period}: the oil starts again'
+            self.get_logger().warn(text, throttle_duration_sec=1.0)
         return 0.0 if started else None
+
+    def _continues(self, gap: int) -> bool:
+        """Tell whether joint states follow the last ones, ns later: in lockstep by exactly one exchange period."""
+        if self.lockstep:
+            return abs(gap - self._command_due.exchange) <= SAME_PERIOD
+        return 0 < gap <= MOST_AT_ONCE * NANO
 
     def _start(self, msg: Any, positions: Any) -> bool:
         """Trap oil that holds the measured efforts."""
@@ -201,32 +259,39 @@ class HydraulicActuatorNode(FollowerNode):
 
     def _awaits_command(self) -> bool:
         """Tell whether the instant that waits for its answer has not got its valve_commands yet."""
-        if self.waiting is None or self.waiting[0] == self._commanded_stamp:
+        if self.waiting is None or not self.awaits_commands or self.source_lost:
             return False
-        return self._command_due.at(self.waiting[0])
+        return self.waiting[0] != self._commanded_stamp and self._command_due.at(self.waiting[0])
+
+    def _take_commands(self, stamp: int) -> bool:
+        """Set the volts of an instant; False where it has to wait for them."""
+        if self._awaits_command():
+            if not self._fresh:
+                return False
+            self._fresh = False
+            self._volts, self._commanded_stamp = self._commands, stamp
+        elif self.source_lost or not self.awaits_commands:
+            silent = self.source_lost or self.health.commands_silent()
+            self._volts = np.zeros_like(self._commands) if silent else self._commands
+        return True
 
     def _answer(self) -> None:
         """Lockstep: give the efforts of this exchange, once its valve_commands are here."""
         if self.waiting is None or self.fault:
             return
         stamp, positions, velocities = self.waiting
-        if self._awaits_command():
-            if not self._fresh:
-                return
-            self._fresh = False
-            self._volts, self._commanded_stamp = self._commands, stamp
-        due = self._report_due.at(stamp)
-        outputs = self.exchange.system.outputs(positions, velocities) if due else {}
+        if not self._take_commands(stamp):
+            return
         try:
-            efforts = self.exchange.predict(positions, velocities, self._volts)
+            efforts = self.exchange.predict(positions, velocities, self._volts, *self._surroundings)
         except DivergedError as error:
             self._fail(str(error))
             return
         self.waiting = None
         self._publish_efforts(stamp, efforts)
         self._publish_events(stamp)
-        if due:
-            self.reports.publish(stamp, outputs)
+        if self._report_due.at(stamp):
+            self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
             self.update_diagnostics()
 
     def _follow(self, stamp: int, interval: float, positions: Any, velocities: Any) -> None:
@@ -251,7 +316,7 @@ class HydraulicActuatorNode(FollowerNode):
         self.answered += 1
 
     def _publish_events(self, stamp: int) -> None:
-        """Say what the reliefs have done; in lockstep on the way to the next instant, otherwise on the way here."""
+        """Publish what the reliefs have done on the way to this instant."""
         for event in self.exchange.events:
             self.events.publish(event.shifted(stamp / NANO))
 
@@ -276,9 +341,27 @@ class HydraulicActuatorNode(FollowerNode):
         self._commands[self.order] = values
         self.commanded = time.monotonic()
         self.voltages_received += 1
+        if self.source_lost:  # it is back; this command is of an instant that has its answer already
+            self.source_lost, self._volts = False, self._commands
+            return
         self._fresh = True
-        if self.lockstep:
+        if self.awaits_commands:
             self._answer()
+
+    def _set_payload(self, mass: float) -> None:
+        payload = self.machine.payload
+        if payload is None:
+            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
+        if not 0.0 <= mass <= payload.limit:  # false for NaN too
+            raise ParameterError(f'payload: expected 0 to {payload.limit:g} kg, found {mass:g}')
+        if self.mobility is not None:
+            self.mobility.payload = mass
+
+    def _on_payload(self, msg: Any) -> None:
+        try:
+            self._set_payload(float(msg.data))
+        except ParameterError as error:
+            self._refuse(self.command_refusals, commands.RefusedError('payload', str(error)))
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         for parameter in parameters:

@@ -1,4 +1,4 @@
-"""What the hydraulic actuator node says of itself on /diagnostics."""
+"""Diagnostics of the hydraulic actuator node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class HydraulicHealth(FollowerHealth):
     """Gathers the node's statuses.
 
-    In lockstep every text is a function of simulated time, but for the one that tells of silence.
+    In lockstep every text is a function of simulated time, but for the reports of silence.
     """
 
     node: HydraulicActuatorNode
@@ -36,11 +36,12 @@ class HydraulicHealth(FollowerHealth):
         return super().states_silent()
 
     def commands_silent(self) -> bool:
-        """Tell whether the spools have to be at neutral (realtime), or the exchange stands still (lockstep)."""
+        """Tell whether the spools have to be at neutral, or the exchange stands still for want of a command."""
         node = self.node
-        if node.lockstep:
-            return node.waiting is not None and not node.fault and time.monotonic() - node.heard > self.patience
-        return not node.voltages_received or time.monotonic() - node.commanded > self.patience
+        if node.awaits_commands:
+            waits = node.waiting is not None and not node.fault and time.monotonic() - node.heard > self.patience
+            return waits or node.source_lost
+        return not node.voltages_received or time.monotonic() - node.commanded > node.values['command_timeout']
 
     def silence_changed(self) -> bool:
         """Tell whether silence began or ended since the last call."""
@@ -53,13 +54,16 @@ class HydraulicHealth(FollowerHealth):
         node = self.node
         values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
         health = Health(text='receiving valve_commands', values={**values, **node.command_refusals.values()})
-        if node.lockstep:
+        timeout = node.source_patience if node.awaits_commands else node.values['command_timeout']
+        if node.source_lost:
+            health.worse(WARN, f'no valve_commands for {timeout:g} s: spools to neutral')
+        elif node.awaits_commands:
             if self.commands_silent():
                 health.worse(WARN, f'no valve_commands for t = {(node.stamp or 0) / 1e9:.3f} s: time stands still')
         elif not node.voltages_received:
             health.worse(WARN, 'no valve_commands yet: spools at neutral')
         elif self.commands_silent():
-            health.worse(WARN, f'no valve_commands for {self.patience:g} s: spools to neutral')
+            health.worse(WARN, f'no valve_commands for {timeout:g} s: spools to neutral')
         if node.command_refusals.recent(node.now()):
             refused = f'refused: {node.command_refusals.last}'
             health.text = f'{health.text}; {refused}' if health.level == WARN else health.text

@@ -14,6 +14,7 @@ from dyn_nodes.middleware import (
     ReliabilityPolicy,
     SetParametersResult,
 )
+from dyn_nodes.nodes.exchange import EXCHANGE_TOPICS
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.parameters import ParameterError
 
@@ -24,10 +25,12 @@ class OverridableNode(GuardedNode):
     """A node that lets its users override history, depth and reliability of every topic that it makes itself.
 
     Attributes:
-        lockstep: every message counts; overrides that could lose one are refused.
+        lockstep: every message of the exchange counts; overrides that could lose one are refused.
+        paced: real time: the other topics may be overridden as one likes.
     """
 
     lockstep = False
+    paced = False
 
     def __init__(self, name: str, **options: Any) -> None:
         self._is_made = False  # rclpy makes topics of its own while it makes a node
@@ -55,9 +58,10 @@ class OverridableNode(GuardedNode):
             return create(*what, qos_profile, **options)
         qos = copy.copy(qos_profile) if isinstance(qos_profile, QoSProfile) else QoSProfile(depth=qos_profile)
         given = copy.copy(qos)
+        counts = self.lockstep and (not self.paced or what[1] in EXCHANGE_TOPICS)
 
         def check(result: QoSProfile) -> Any:
-            reason = lossy(given, result) if self.lockstep else ''
+            reason = lossy(given, result) if counts else ''
             return SetParametersResult(successful=not reason, reason=reason)
 
         overriding = QoSOverridingOptions(KINDS, callback=check)

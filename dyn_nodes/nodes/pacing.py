@@ -1,4 +1,4 @@
-"""How simulated time moves: with the wall clock, or in lockstep with those who give the efforts."""
+"""Simulated time: in lockstep with the nodes that give the efforts, in real time not faster than the wall clock."""
 
 from __future__ import annotations
 
@@ -8,53 +8,75 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dyn_nodes.middleware import Clock, ClockType
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
 from dyn_nodes.nodes.readiness import Readiness
 from dyn_nodes.nodes.running import RunOver
+from dyn_nodes.nodes.schedule import RealTimeFactor, WallSchedule
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
-WATCH_PERIOD = 0.05
 FLUSH_TIME = 0.5
-LATE_WINDOW = 5.0
 REPEAT_PERIOD = 1.0
-MOST_CATCH_UP = 0.1
-"""Wall time that a late tick makes good, s; what is beyond is lost and counted."""
+PACE = 0.004
+"""Wall time between two looks at the wall clock, s: the exchanges of that time follow one another without a timer."""
+MOST_AT_ONCE = 0.02
+"""Wall time after which a run that waits for nothing lets other callbacks in, s."""
 
 
 class Pacer:
-    """Common to both modes.
+    """Moves simulated time.
+
+    Time advances by one exchange when the command of the present instant is here and, in real time, the wall clock has
+    reached the next instant. A partner that is gone, or `external`, is not waited for.
 
     Attributes:
+        paced: real time: the wall clock is the least pace.
+        waits: the partner answers every instant.
         paused: simulated time stands still on request.
-        silent: the other side has not answered in time.
+        started: simulated time has begun.
+        silent: the partner has not answered within `patience`.
         patience: how long that is, s of wall time.
-        missed: deadlines missed (realtime).
-        lost: wall time given up after long delays, s (realtime).
+        schedule: the wall clock's (real time).
+        factor: simulated seconds per second of wall time.
     """
 
     def __init__(self, node: DynamicsNode) -> None:
         self.node = node
-        self.paused = False
-        self.silent = False
-        self.missed = 0
-        self.lost = 0.0
-        self.last_loss = -np.inf
-        self._began = time.monotonic()
-        self.started = False
+        self.paced, self.waits = node.values['mode'] == 'realtime', node.waits
+        self.paused = self.silent = self.started = False
         self.patience = float(node.values['command_timeout'])
-        self._last_command = time.monotonic()
+        period = node.values['exchange_period']
+        self.schedule = WallSchedule(node.values['speed'], 2.0 * period / node.values['speed'])
+        self.factor = RealTimeFactor()
+        self.readiness = Readiness(node, node.values['wait_for'], node.values['wait_timeout'])
+        self._since = time.monotonic()
+        self._asked_again = -np.inf
         self._finished_at: float | None = None
+        self._answered = self._is_going = self._partner_lost = False
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
 
+    # -- for the node ------------------------------------------------------------------------------------------------
+
     def start(self) -> None:
-        """Begin; called once at the end of the node's construction."""
-        raise NotImplementedError
+        """Wait for the other nodes, then publish the first instant; called once, when the node is complete."""
+        self.node.create_timer(WATCH_PERIOD, self._watch, clock=self._steady)
+        if self.paced or not self.waits:
+            period = self.node.values['exchange_period']
+            self.node.create_timer(max(period, PACE) if self.waits else period, self._go_on, clock=self._steady)
+        if self.paced and not self.readiness.names:
+            self._begin()
 
     def commanded(self) -> None:
-        """A good command has arrived."""
-        self._last_command = time.monotonic()
+        """The command of the present instant is here."""
+        self._since = time.monotonic()
+        self.silent = self._partner_lost = False
+        self._answered = True
+        self._go_on()
+
+    def heard(self) -> None:
+        """A command of an earlier instant has come: a partner that was given up is back, and is waited for again."""
+        self._since = time.monotonic()
         self.silent = False
 
     def now(self) -> float:
@@ -63,32 +85,140 @@ class Pacer:
 
     @property
     def late(self) -> bool:
-        """Tell whether wall time was given up in the last seconds."""
-        return time.monotonic() - self.last_loss < LATE_WINDOW
-
-    @property
-    def factor(self) -> float:
-        """Simulated seconds per second of wall time since the start."""
-        return self.now() / max(time.monotonic() - self._began, 1e-9)
+        """Tell whether simulated time is slower than the wall clock."""
+        return self.paced and self.schedule.late
 
     def pause(self, paused: bool) -> None:
-        """Stop or go on."""
+        """Stop or go on; a command that came meanwhile is used then."""
         self.paused = paused
-        self._last_command = time.monotonic()
+        self._since = time.monotonic()
+        self.rebase()
+        self._go_on()
 
     def single_step(self) -> None:
-        """Advance by one exchange while paused."""
-        self.node.advance()
-        self.node.announce()
+        """Advance by one exchange while paused, if nothing has to be waited for."""
+        if self.has_command():
+            self._advance()
+            self.rebase()
 
     def rebase(self) -> None:
         """Go on from here with the present speed."""
+        self.schedule.speed = self.node.values['speed']
+        self.schedule.tolerance = 2.0 * self.node.values['exchange_period'] / self.schedule.speed
+        self.schedule.rebase(self.now())
+        self.factor.clear()
 
     def restart(self) -> None:
         """Time starts again at 0."""
         self._finished_at = None
+        self._answered = False
+        if self.started:
+            self._begin()
 
-    def leave_when_finished(self) -> None:
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self.started = True
+        self._since = time.monotonic()
+        self.rebase()
+        if not (self.paced or self.waits):
+            self.node.hold()  # as fast as it goes, without a partner: nothing may depend on the wall clock
+        self.node.announce()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Advance as far as commands and the wall clock allow. Commands may come in while an instant is published."""
+        if self._is_going:
+            return
+        self._is_going = True
+        try:
+            until = time.monotonic() + MOST_AT_ONCE if self.paced or not self.waits else np.inf
+            while self._may_advance() and self._advance() and time.monotonic() < until:
+                pass
+        finally:
+            self._is_going = False
+
+    def _may_advance(self) -> bool:
+        if not self.started or self.paused or self.node.finished or not self.has_command():
+            return False
+        return not self.paced or self.schedule.is_due(self.now() + self.node.values['exchange_period'])
+
+    def has_command(self) -> bool:
+        """Tell whether the present instant needs no (further) command; a monolithic one needs few."""
+        if self._answered or not self.waits or (self.silent and self.paced):
+            return True
+        return self.node.monolithic and not self.node.due('command_period')
+
+    def _advance(self) -> bool:
+        self._answered = False
+        if self.paced:
+            self.schedule.begin(self.now() + self.node.values['exchange_period'])
+        if not self.node.advance():
+            return False
+        if self.waits:
+            self._since = time.monotonic()
+        self.node.announce()
+        return True
+
+    # -- the wall clock's looks --------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        self._leave_when_finished()
+        if not self.started:
+            self.node.update_diagnostics()
+            if self.readiness.check():
+                self._begin()
+            return
+        if self.paused or self.node.finished:
+            self.rebase()
+        else:
+            self.factor.note(self.now())
+            self._look_for_silence()
+        self.node.update_diagnostics() if self.paced else self.node.health.wall_update()
+
+    def _look_for_silence(self) -> None:
+        if self.waits and self.has_command():
+            return
+        waited = time.monotonic() - self._since
+        self.patience = self._patience_now(waited)
+        if waited > self.patience and not self.silent:
+            self.silent = True
+            self._report_silence(waited)
+            if self.paced or not self.waits:
+                self.node.hold()
+        if self.waits and waited > min(REPEAT_PERIOD, self.patience):
+            self._ask_again()
+
+    def _patience_now(self, waited: float) -> float:
+        """Return the wall time after which a silent partner is given up, s: longer while it is in the graph."""
+        timeout = float(self.node.values['command_timeout'])
+        if not self.waits or waited <= timeout:
+            return timeout
+        is_gone = self.paced and not self.node.count_publishers(self.node.commands_topic)
+        return timeout if is_gone else max(timeout, LOCKSTEP_PATIENCE)
+
+    def _report_silence(self, waited: float) -> None:
+        if not self.node.commands and not self.waits:
+            return
+        does = 'holding the joints where they are' if self.paced else 'simulated time stands still'
+        self.node.get_logger().error(f'no command for t = {self.now():.4f} s since {waited:.2f} s: {does}')
+
+    def _ask_again(self) -> None:
+        """Repeat the instant to a partner that may not have received it.
+
+        In lockstep only to one that went away and came back: the repetition would stand in the bag of this run only.
+        """
+        if time.monotonic() - self._asked_again < REPEAT_PERIOD:
+            return
+        self._asked_again = time.monotonic()
+        if self.paced and not self.silent:
+            self.node.repeat()
+        elif self.silent and not self.readiness.complete():
+            self._partner_lost = True
+        elif self.silent and self._partner_lost:
+            self.node.repeat()
+
+    def _leave_when_finished(self) -> None:
         """End the process a moment after the run is over, so that the last messages get out."""
         if not self.node.finished:
             return
@@ -96,143 +226,3 @@ class Pacer:
             self._finished_at = time.monotonic()
         elif time.monotonic() - self._finished_at > FLUSH_TIME:
             raise RunOver
-
-
-class Lockstep(Pacer):
-    """The dynamics waits for the commands of the present instant."""
-
-    def start(self) -> None:
-        """Wait for the others, then publish the first instant."""
-        self.readiness = Readiness(self.node, self.node.values['wait_for'], self.node.values['wait_timeout'])
-        self.node.create_timer(WATCH_PERIOD, self._watch, clock=self._steady)
-        self.patience = max(self.node.values['command_timeout'], LOCKSTEP_PATIENCE)
-        self._answered = False
-        self._asked_again = -np.inf
-        self._partner_lost = False
-
-    def _watch(self) -> None:
-        self.leave_when_finished()
-        if not self.started:
-            if self.readiness.check():
-                self.started = True
-                self._last_command = time.monotonic()
-                self._begin()
-            return
-        waited = time.monotonic() - self._last_command
-        if waited > self.patience and not (self.paused or self.node.finished) and not self.silent:
-            self.silent = True
-            self.node.get_logger().error(
-                f'no command for t = {self.now():.4f} s since {waited:.2f} s: simulated time stands still'
-            )
-        if self.silent and not self.paused:
-            self._ask_a_restarted_partner()
-        self.node.health.wall_update()
-
-    def _ask_a_restarted_partner(self) -> None:
-        """Repeat the instant to a partner that went away and came back: it has not heard it.
-
-        A partner that is merely slow is not asked again: the repetition would stand in the bag of this run only.
-        """
-        if time.monotonic() - self._asked_again < REPEAT_PERIOD:
-            return
-        self._asked_again = time.monotonic()
-        if not self.readiness.complete():
-            self._partner_lost = True
-        elif self._partner_lost:
-            self.node.repeat()
-
-    def _begin(self) -> None:
-        self.node.announce()
-        self._go_on()
-
-    def _go_on(self) -> None:
-        """In monolithic lockstep several exchanges pass between two commands."""
-        node = self.node
-        while node.monolithic and not (self.paused or node.finished) and not node.due('command_period'):
-            if not node.advance():
-                return
-            node.announce()
-
-    def commanded(self) -> None:
-        """Advance to the next instant with this instant's command."""
-        super().commanded()
-        self._partner_lost = False
-        if not self.started or self.node.finished:
-            return
-        if self.paused:
-            self._answered = True
-            return
-        if self.node.advance():
-            self.node.announce()
-            self._go_on()
-
-    def pause(self, paused: bool) -> None:
-        """Stop or go on; a command that came meanwhile is used then."""
-        super().pause(paused)
-        if not paused and self._answered:
-            self._answered = False
-            self.commanded()
-
-    def single_step(self) -> None:
-        """Use the command that waits, if there is one."""
-        if self._answered:
-            self._answered = False
-            super().single_step()
-
-    def restart(self) -> None:
-        """Publish the first instant again."""
-        super().restart()
-        self._answered = False
-        if self.started:
-            self._begin()
-
-
-class RealTime(Pacer):
-    """Simulated time follows the wall clock; what is late is made good up to a bound, then counted as lost."""
-
-    def start(self) -> None:
-        """Begin at once."""
-        self._origin = self._began = time.monotonic()
-        self.started = True
-        self.node.announce()
-        self.node.create_timer(self.node.values['exchange_period'], self._tick, clock=self._steady)
-
-    def _tick(self) -> None:
-        self.leave_when_finished()
-        if self.paused or self.node.finished:
-            self.rebase()
-            return
-        self._check_silence()
-        speed, period = self.node.values['speed'], self.node.values['exchange_period']
-        behind = (time.monotonic() - self._origin) - self.now() / speed
-        if behind > 2.0 * period / speed:
-            self.missed += 1
-        if behind > MOST_CATCH_UP:
-            self.lost += behind - MOST_CATCH_UP
-            self.last_loss = time.monotonic()
-            self._origin += behind - MOST_CATCH_UP
-            behind = MOST_CATCH_UP
-        for _ in range(int(behind * speed / period + 1e-9)):
-            if not self.node.advance():
-                return
-            self.node.announce()
-
-    def _check_silence(self) -> None:
-        waited = time.monotonic() - self._last_command
-        if waited > self.patience:
-            if not self.silent and self.node.commands:
-                self.node.get_logger().error(f'no command since {waited:.2f} s: holding the joints where they are')
-            if not self.silent:
-                self.node.hold()
-            self.silent = True
-
-    def rebase(self) -> None:
-        """Go on from here with the present speed."""
-        self._origin = time.monotonic() - self.now() / self.node.values['speed']
-
-    def restart(self) -> None:
-        """Start again from the wall clock's present time."""
-        super().restart()
-        self._origin = time.monotonic()
-        if self.paused:
-            self.node.announce()  # no tick will: others must see where the machine is

@@ -59,6 +59,11 @@ class SimulationServices:
             node.create_service(service(f'{PACKAGE}/srv/{name}'), f'~/{topic}', answer)
 
     @property
+    def _is_lockstep(self) -> bool:
+        """Tell whether time goes as fast as the answers come: nothing may then wait for the wall clock."""
+        return not self.node.paced
+
+    @property
     def state(self) -> int:
         """The state of the simulation."""
         if self.node.finished:
@@ -70,7 +75,7 @@ class SimulationServices:
 
     def _features(self, request: Any, response: Any) -> Any:
         features = [ENTITY_STATE, RESET, GET_STATE, SET_STATE, PAUSE, STEP_ONE]
-        response.features.features = features if self.node.lockstep else [*features, STEP_MANY]
+        response.features.features = features if self._is_lockstep else [*features, STEP_MANY]
         response.features.custom_info = 'a step is one exchange_period; reset puts time and state back together'
         return response
 
@@ -116,11 +121,13 @@ class SimulationServices:
         self._is_stepping = True
         try:
             for count in range(request.steps):
+                if not self._is_lockstep and not self.node.pacer.has_command():
+                    await self._let_others_answer(count)
                 before = self.node.plant.time
                 self.node.pacer.single_step()
                 if self.node.plant.time <= before:
                     return _answer(response, FAILED, f'after {count} steps: no command for this instant yet')
-                if not self.node.lockstep and count + 1 < request.steps:
+                if not self._is_lockstep and count + 1 < request.steps:
                     await self._let_others_answer(count)
         finally:
             self._is_stepping = False
@@ -129,7 +136,7 @@ class SimulationServices:
     def _why_not_step(self, steps: int) -> tuple[int, str] | None:
         if self._is_stepping:
             return INCORRECT_STATE, 'steps are being taken'
-        if self.node.lockstep and steps > 1:
+        if self._is_lockstep and steps > 1:
             return UNSUPPORTED, 'in lockstep one step at a time: each needs the efforts of its instant'
         if self.state not in (PAUSED, STOPPED):
             return FAILED, 'pause first: steps are taken only while paused'
@@ -145,7 +152,8 @@ class SimulationServices:
         before, until = node.commands, time.monotonic() + node.pacer.patience
 
         def look() -> None:
-            is_due = node.monolithic or node.commands != before or time.monotonic() > until
+            is_here = node.pacer.has_command() if node.pacer.waits else node.commands != before
+            is_due = node.monolithic or is_here or time.monotonic() > until
             if is_due and not answered.done():
                 answered.set_result(None)
 

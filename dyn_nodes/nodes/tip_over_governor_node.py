@@ -13,7 +13,15 @@ from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
-from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every, command_qos, data_qos, valve_order
+from dyn_nodes.nodes.exchange import (
+    WATCH_PERIOD,
+    Every,
+    awaits_commands,
+    command_qos,
+    data_qos,
+    states_qos,
+    valve_order,
+)
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import declare, node_parameters
@@ -35,8 +43,9 @@ MOST_WAITING = 1000
 class TipOverGovernorNode(OverridableNode):
     """Answers every `valve_commands_in` with one `valve_commands`.
 
-    In lockstep a command waits for the joint states of its instant. In realtime it is answered at once; when commands
-    or joint states stop, the outputs go to neutral, and stay there until both are back.
+    In lockstep a command waits for the joint states of its instant. The commands of a person (`command_source`
+    asynchronous) are answered at once; when they or joint states stop, the outputs go to neutral, and stay there until
+    both are back.
 
     Attributes:
         sensing: what is measured.
@@ -50,12 +59,11 @@ class TipOverGovernorNode(OverridableNode):
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.machine = machine_of(values['machine'], values['config'])
-        self.lockstep = values['mode'] == 'lockstep'
+        self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
+        states = states_qos(values)
         order = valve_order(self.machine, values['joints'])
-        self._command_due = Every('command_period', values['command_period'], values['exchange_period'], self.lockstep)
-        self.sensing = Sensing(
-            self, self.machine, values, ('zmp',), self._on_state, data_qos(self.lockstep), self.lockstep
-        )
+        self._command_due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
+        self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep)
         self.ground = StandingGround(self.machine, self.sensing.monitor.model)
         names = ('reserve', 'horizon', 'lag', 'stop_time', 'overshoot', 'rate')
         self.governor = TipOverGovernor(
@@ -87,10 +95,10 @@ class TipOverGovernorNode(OverridableNode):
         names = self.governor.names
         self._out = labelled_array(names)
         self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
-        self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(self.lockstep))
-        heard = command_qos(self.lockstep)
-        heard.depth = data_qos(False).depth
-        self.create_subscription(Float64MultiArray, 'valve_commands_in', self._on_command, heard)
+        self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(not self.paced))
+        incoming = command_qos(self.lockstep)
+        incoming.depth = data_qos(False).depth
+        self.create_subscription(Float64MultiArray, 'valve_commands_in', self._on_command, incoming)
 
     def _warm_up(self, q: np.ndarray) -> None:
         """Do once all that is done with a command."""
@@ -141,7 +149,7 @@ class TipOverGovernorNode(OverridableNode):
                 self._paired += 1
             self._answer_waiting()
         else:
-            self._answer(volts, self.heard)
+            self._answer(volts, self._time())
 
     def _answer(self, volts: np.ndarray, now: float) -> None:
         step = self.values['command_period'] if self._last is None else now - self._last
@@ -157,6 +165,10 @@ class TipOverGovernorNode(OverridableNode):
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
             self._update_diagnostics()
+
+    def _time(self) -> float:
+        """Time of the newest joint states, s, which a slow simulation slows down; the wall clock's before the first."""
+        return time.monotonic() if self.sensing.stamp is None else self.sensing.stamp / NANO
 
     def _may_move(self) -> bool:
         """Tell whether enough is known. A lockstep run begins at rest, before the filters could settle."""
@@ -177,10 +189,8 @@ class TipOverGovernorNode(OverridableNode):
     def _watch(self) -> None:
         """Realtime: neutral while commands or joint states are silent."""
         if not self.lockstep and self.received and (self.silent or self.sensing.stale):
-            now = time.monotonic()
-            step = WATCH_PERIOD if self._last is None else min(now - self._last, LONGEST_STEP)
-            self._last = now
-            self._publish(self.governor.neutral(step))
+            self._last = None
+            self._publish(self.governor.neutral(WATCH_PERIOD))
         self._update_diagnostics()
 
     # -- health ------------------------------------------------------------------------------------------------------

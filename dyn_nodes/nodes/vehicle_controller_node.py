@@ -25,7 +25,7 @@ from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, set_stamp
+from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, set_stamp, states_qos
 from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
@@ -71,8 +71,8 @@ class VehicleControllerNode(CommandingNode):
         super().__init__('vehicle_controller_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.machine = machine_of(values['machine'], values['config'])
-        self.lockstep = values['mode'] == 'lockstep'
-        self._reports = Every('report_period', values['report_period'], values['exchange_period'], self.lockstep)
+        self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
+        self._reports = Every('report_period', values['report_period'], values['exchange_period'], not self.paced)
         self.motion = self._make_motion()
         self.joints = tuple(joint.name for joint in self.machine.movable_joints)
         self.reader = JointStateReader(self.joints, Bounds.of(self.machine, self.joints))
@@ -127,14 +127,14 @@ class VehicleControllerNode(CommandingNode):
         return mass
 
     def _create_topics(self) -> None:
-        values, data = self.values, data_qos(self.lockstep)
+        values, data = self.values, data_qos(not self.paced)
         self.commands_out = self.create_publisher(JointState, 'joint_command', command_qos(self.lockstep))
         self.odom_out = self.create_publisher(Odometry, 'wheel_odom', data)
         self.slip_out = self.create_publisher(Float64MultiArray, 'wheel_slip', data)
         self.tf_out = TransformPublisher(self, '/tf', data) if values['publish_tf_odom'] else None
         self._odom = odometry_message(values['world_frame'], self.machine.base.link, self.motion.base.height)
         self._slip = labelled_array(self.motion.base.names)
-        self.create_subscription(JointState, 'joint_states', self._on_joint_states, data)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, states_qos(self.values))
         self.create_subscription(JointTrajectoryMessage, 'joint_trajectory', self._on_trajectory, QoSProfile(depth=10))
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
         twist = TwistStamped if values['stamped_cmd_vel'] else Twist

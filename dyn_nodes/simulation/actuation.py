@@ -66,7 +66,7 @@ class ActuatorSystem:
         )
         self.state_names: tuple[str, ...] = tuple(self.module.meta['oil'])
         self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])
-        self.parameters = np.ones(1)
+        self.parameters = np.concatenate([np.ones(1), np.zeros(len(self.names) ** 2)])
         self.oil = np.zeros(3 * len(self.names))
         self._knots = np.zeros(1)
         delays = input_delays(machine, [f'{name}/voltage' for name in self.names])
@@ -79,7 +79,7 @@ class ActuatorSystem:
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         count = len(self.names)
-        x, u, p = ca.SX.sym('x', 6 * count), ca.SX.sym('u', 2 * count), ca.SX.sym('p', 1)
+        x, u, p = ca.SX.sym('x', 6 * count), ca.SX.sym('u', 2 * count), ca.SX.sym('p', 1 + count**2)
         rates, motion, outputs = [], [], []
         oil_names, output_names = [], []
         states = {
@@ -87,10 +87,12 @@ class ActuatorSystem:
             for k, name in enumerate(self.names)
         }
         every = machine_terms(self.machine, states, p[0])
+        efforts = ca.vertcat(*(every[actuator.name].effort for actuator in self.machine.actuators))
+        accelerations = u[count:] + ca.reshape(p[1:], count, count) @ efforts
         for k, actuator in enumerate(self.machine.actuators):
             terms = every[actuator.name]
             rates += [spool_rate(actuator.valve, states[actuator.name][0], u[k]), *pressure_rates(terms)]
-            motion += [states[actuator.name][4], u[count + k], terms.effort]
+            motion += [states[actuator.name][4], accelerations[k], terms.effort]
             oil_names += [f'{actuator.name}/{name}' for name in actuator_states(actuator)]
             outputs += [terms.effort, terms.supply_pressure, terms.bypass_flow, *line_flows(terms)]
             output_names += [
@@ -125,13 +127,23 @@ class ActuatorSystem:
         self.events = []
 
     def advance(
-        self, interval: float, positions: Array, velocities: Array, accelerations: Array, volts: Array
+        self,
+        interval: float,
+        positions: Array,
+        velocities: Array,
+        accelerations: Array,
+        volts: Array,
+        mobility: Array | None = None,
     ) -> Array:
         """Integrate over an interval (s) of predicted joint motion; return the mean efforts (n,), N m or N.
 
-        All arrays in the order of `names`; volts are held. Raises DivergedError and keeps the state before it.
+        The joints move with `accelerations` (n,) plus `mobility` (n, n) times the efforts of the moment; without a
+        mobility with the accelerations alone. All arrays in the order of `names`; volts are held.
+
+        Raises DivergedError and keeps the state before it.
         """
         count = len(self.names)
+        self.parameters[1:] = 0.0 if mobility is None else mobility.ravel()
         x = np.zeros(6 * count)
         x[: 3 * count] = self.oil
         x[3 * count :: 3], x[3 * count + 1 :: 3] = positions, velocities

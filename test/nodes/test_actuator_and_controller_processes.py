@@ -124,7 +124,7 @@ class TestHydraulicActuatorNode:
         valves = tester.speak('std_msgs/msg/Float64MultiArray', 'valve_commands', 10)
         spool = tester.listen('std_msgs/msg/Float64', 'hydraulics/boom/spool')
         dynamics = FakeDynamics(tester, lockstep=False)
-        process = start_node('hydraulic_actuator_node', **log_loader(mode='realtime'))
+        process = start_node('hydraulic_actuator_node', **log_loader(mode='realtime', partner='external'))
         dynamics.wait_for_listeners()
         clock = [0]
 
@@ -210,7 +210,8 @@ class TestControllerNode:
     def test_silent_joint_states_in_realtime(self, tester: Tester, start_node: Callable[..., NodeProcess]) -> None:
         commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
         dynamics = FakeDynamics(tester, lockstep=False, efforts=False)
-        process = start_node('controller_node', **log_loader(mode='realtime', task='pick_and_place_recovery'))
+        parameters = log_loader(mode='realtime', partner='external', task='pick_and_place_recovery')
+        process = start_node('controller_node', **parameters)
         dynamics.wait_for_listeners()
         for k in range(10):
             dynamics.states.publish(joint_state(7.0 + 0.02 * k))

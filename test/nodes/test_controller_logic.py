@@ -115,7 +115,7 @@ class TestTask:
         assert phases(node) == ['wait', 'reach', 'wait', 'reach']
 
     def test_in_realtime_the_stamps_need_not_lie_on_the_grid(self, make: Any, task: str) -> None:
-        node = make(task=task, mode='realtime')
+        node = make(task=task, mode='realtime', partner='external')
         for stamp in (0.0003, 0.0071, 0.0132, 0.0198, 0.0207, 0.0551):
             node._on_joint_states(joint_state(stamp))
         assert len(sent(node)) == 4
@@ -236,7 +236,7 @@ class TestSilence:
     def test_silent_joint_states_bring_neutral_commands_and_an_error(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        node = make(task=task, mode='realtime')
+        node = make(task=task, mode='realtime', partner='external')
         play(node, 0.0, 0.1)
         node._watch()
         assert len(sent(node)) == 10
@@ -257,7 +257,7 @@ class TestSilence:
     def test_a_trajectory_goes_on_after_a_pause_of_time_but_not_after_lost_time(
         self, make: Any, monkeypatch: pytest.MonkeyPatch, back: float, phase: str
     ) -> None:
-        node = make(mode='realtime')
+        node = make(mode='realtime', partner='external')
         play(node, 0.0, 0.1)
         node._on_trajectory(trajectory((0.0, 1.06, -1.83), 3.0))
         now = time.monotonic()

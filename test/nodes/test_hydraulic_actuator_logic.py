@@ -13,7 +13,7 @@ from node_testing import EFFORTS, JOINTS, POSTURE, Outbox, joint_state, statuses
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes import hydraulic_health
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, SOURCE_PATIENCE
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import seconds_of_stamp
@@ -32,7 +32,7 @@ def node(make_node: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def realtime(make_node: Callable[..., Any]) -> Any:
-    return make_node(HydraulicActuatorNode, mode='realtime')
+    return make_node(HydraulicActuatorNode, mode='realtime', partner='external')
 
 
 def efforts_of(reply: Any) -> dict[str, float]:
@@ -81,7 +81,7 @@ class TestLockstep:
                 node._on_valve_commands(volts(-5.0, 0.0, 0.0))
             node._on_joint_states(joint_state(k * 1e-3))
         spool = node.exchange.system.oil[0]
-        assert spool == pytest.approx(-5e-3 * (1.0 - math.exp(-0.02 / 0.08)), rel=1e-6)
+        assert spool == pytest.approx(-5e-3 * (1.0 - math.exp(-0.019 / 0.08)), rel=1e-6)
 
     def test_a_repeated_instant_gets_the_same_answer_without_moving_the_oil(self, node: Any) -> None:
         node._on_valve_commands(volts(-5.0, 0.0, 0.0))
@@ -119,19 +119,21 @@ class TestLockstep:
         assert node.waiting is not None
         node._on_valve_commands(volts(-5.0, 0.0, 0.0))
         assert node.waiting is None
+        node._on_joint_states(joint_state(0.001))
         assert node.exchange.system.oil[0] < 0.0
 
     def test_valves_follow_the_order_of_the_parameter(self, make_node: Callable[..., Any]) -> None:
         node = make_node(HydraulicActuatorNode, joints=['swing_joint', 'boom'])
         node._on_valve_commands(volts(2.0, -5.0))
         node._on_joint_states(joint_state(0.0))
+        node._on_joint_states(joint_state(0.001))
         boom, stick, swing = node.exchange.system.oil[::3]
         assert boom < 0.0 < swing
         assert stick == 0.0
 
     def test_a_divergence_keeps_the_oil_gives_nothing_and_is_an_error_until_the_reset(self, node: Any) -> None:
         node._on_valve_commands(volts(0, 0, 0))
-        node.reader.bounds = None  # which would reject it
+        node.reader.bounds = node.posture.bounds = None  # which would reject it
         node._on_joint_states(joint_state(0.0))
         oil = node.exchange.system.oil.copy()
         node._on_joint_states(joint_state(0.001, velocity=(0.0, 1e12, 0.0)))
@@ -150,7 +152,7 @@ class TestLockstep:
             node._on_joint_states(joint_state(k * 1e-3))
         if instant == 0.01:
             node._on_valve_commands(volts(0, 0, 0))
-        node.reader.bounds = None  # which would reject it
+        node.reader.bounds = node.posture.bounds = None  # which would reject it
         node._on_joint_states(joint_state(instant, velocity=(0.0, 1e12, 0.0)))
         count = len(node.commands_out.messages)
         assert node.fault
@@ -379,3 +381,84 @@ def test_the_exchange_stays_cheap(node: Any) -> None:
             node._on_joint_states(state)
         best = min(best, (time.thread_time() - begin) / len(states))
     assert best < 600e-6
+
+
+class TestPacedLockstep:
+    """Real time: every joint state is answered from its own instant, whatever the wall clock says."""
+
+    @pytest.fixture
+    def paced(self, make_node: Callable[..., Any]) -> Any:
+        return make_node(HydraulicActuatorNode, mode='realtime', command_source='lockstep')
+
+    def test_it_answers_as_in_lockstep_bit_for_bit(self, make_node: Callable[..., Any]) -> None:
+        answers = []
+        for mode in ('lockstep', 'realtime'):
+            node = make_node(HydraulicActuatorNode, mode=mode, command_source='lockstep')
+            for k in range(50):
+                if k % 10 == 0:
+                    node._on_valve_commands(volts(-5.0, 3.0, 1.0))
+                node._on_joint_states(joint_state(k * 1e-3, velocity=(0.01 * k, 0.0, 0.0)))
+            answers.append([np.asarray(reply.effort).tobytes() for reply in node.commands_out.messages])
+        assert len(answers[0]) == 50
+        assert answers[0] == answers[1]
+
+    def test_without_a_person_at_the_levers_the_volts_are_neutral_and_nothing_waits(
+        self, make_node: Callable[..., Any]
+    ) -> None:
+        node = make_node(HydraulicActuatorNode, mode='realtime', command_source='asynchronous')
+        for k in range(5):
+            node._on_joint_states(joint_state(k * 1e-3))
+        assert len(node.commands_out.messages) == 5
+        node._on_valve_commands(volts(-5.0, 0.0, 0.0))
+        assert len(node.commands_out.messages) == 5
+        for k in range(5, 12):
+            node._on_joint_states(joint_state(k * 1e-3))
+        assert node.exchange.system.oil[0] < 0.0
+
+    def test_a_person_who_lets_go_gets_neutral_spools(
+        self, make_node: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        node = make_node(HydraulicActuatorNode, mode='realtime', command_source='asynchronous')
+        node._on_valve_commands(volts(-5.0, 0.0, 0.0))
+        for k in range(101):
+            node._on_joint_states(joint_state(k * 1e-3))
+        opened = node.exchange.system.oil[0]
+        now = time.monotonic()
+        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + 0.3)
+        for k in range(101, 202):
+            node._on_joint_states(joint_state(k * 1e-3))
+        assert node.exchange.system.oil[0] == pytest.approx(opened * math.exp(-0.1 / 0.08), rel=0.02)
+
+    def test_a_controller_that_is_gone_is_given_up_and_waited_for_when_it_is_back(
+        self, paced: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        paced._on_joint_states(joint_state(0.0))
+        paced._watch()
+        assert paced.commands_out.messages == []
+        now = time.monotonic()
+        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
+        paced._watch()
+        assert len(paced.commands_out.messages) == 1
+        assert 'spools to neutral' in statuses(paced.diagnostics.publisher.last)['valve_commands'].message
+        for k in range(1, 21):
+            paced._on_joint_states(joint_state(k * 1e-3))
+        assert len(paced.commands_out.messages) == 21
+        paced._on_valve_commands(volts(-5.0, 0.0, 0.0))  # of an instant that has its answer
+        for k in range(21, 31):
+            paced._on_joint_states(joint_state(k * 1e-3))
+        assert len(paced.commands_out.messages) == 30  # that of 0.03 s waits for its command again
+        paced._on_valve_commands(volts(-5.0, 0.0, 0.0))
+        assert len(paced.commands_out.messages) == 31
+        assert not paced.source_lost
+
+    def test_joint_states_that_went_on_without_an_answer_are_all_taken(self, paced: Any) -> None:
+        for k in range(3):  # the dynamics has given this node up, and its controller too
+            paced._on_joint_states(joint_state(k * 1e-3))
+        assert len(paced.commands_out.messages) == 3
+        assert paced.restarts == 0
+
+    def test_a_gap_of_another_length_starts_the_oil_again(self, paced: Any) -> None:
+        paced._on_valve_commands(volts(0.0, 0.0, 0.0))
+        paced._on_joint_states(joint_state(0.0))
+        paced._on_joint_states(joint_state(0.003))
+        assert paced.restarts == 1

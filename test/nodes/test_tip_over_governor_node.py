@@ -9,6 +9,7 @@ import pytest
 from node_testing import Outbox, joint_state, statuses
 
 from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -37,7 +38,7 @@ def stand(node, positions, seconds=0.3, start=0.0):
 def push(node, volts, count=60):
     """Hold the levers, as long as it takes the outputs to get there."""
     for _ in range(count):
-        node._last = time.monotonic() - 0.02
+        node._last = (node.sensing.stamp or 0) / NANO - 0.02
         node._on_command(Float64MultiArray(data=list(volts)))
     return node.commands_out.last.data
 
@@ -86,12 +87,11 @@ def test_without_joint_states_the_valves_stay_at_neutral(make_governor):
 def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
     node = make_governor(payload=0.0, state_timeout=0.5, command_timeout=0.5)
     stand(node, CLOSE)
-    node._last = time.monotonic() - 0.1
+    node._last = node.sensing.stamp / NANO - 0.1
     node._on_command(Float64MultiArray(data=[-3.0, 0.0, 0.0]))
     assert node.commands_out.last.data[0] < -1.0
     time.sleep(0.6)
     for _ in range(20):
-        node._last = time.monotonic() - 0.05
         node._watch()
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     assert level(node)[0] == ERROR

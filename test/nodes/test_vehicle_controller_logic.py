@@ -248,7 +248,7 @@ class TestSilence:
     def test_without_joint_states_it_sends_nothing_and_takes_nothing(
         self, make: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        node = make(mode='realtime')
+        node = make(mode='realtime', partner='external')
         roll(node, 0.0, 0.02)
         node._on_cmd_vel(twist(vx=0.3))
         roll(node, 0.02, 0.1)

@@ -36,7 +36,7 @@ def run(machine: Machine, period: float, follow: bool, duration: float = 0.5) ->
     exchange.start(POSTURE, EFFORTS)
     impulse = np.zeros(3)
     steps = round(duration / period)
-    for k in range(steps + follow):
+    for k in range(steps + 1):
         positions, velocities = motion(k * period)
         if follow:
             efforts = exchange.follow(period if k else 0.0, positions, velocities, VOLTS)
@@ -90,3 +90,34 @@ def test_a_divergence_leaves_the_oil_as_it_was(machine: Machine, follow: bool) -
     with pytest.raises(DivergedError, match='diverged'):
         step(1e-3, POSTURE, np.full(3, 1e12), VOLTS)
     assert np.array_equal(exchange.system.oil, before)
+
+
+@pytest.mark.parametrize('known', [0.6, 1.0, 1.5, None])
+def test_a_light_link_whose_frequency_is_near_that_of_the_samples_comes_to_rest(
+    machine: Machine, known: float | None
+) -> None:
+    """A boom of a fortieth of its inertia on its oil, pushed, every 10 ms; known as `known` times its inertia.
+
+    Without a mobility (None) the exchange drives it apart.
+    """
+    period, mobility = 1e-2, 2e-3
+    exchange = ActuatorExchange(ActuatorSystem(machine, 2.5e-4), period)
+    exchange.start(POSTURE, EFFORTS)
+    W = None if known is None else np.diag([mobility / known, 0.0, 0.0])
+    q, v = POSTURE.copy(), np.array([1e-3, 0.0, 0.0])
+
+    def move(steps: int) -> float:
+        fastest = 0.0
+        for _ in range(steps):
+            a = mobility * (exchange.predict(q, v, np.zeros(3), W)[0] - EFFORTS[0])
+            q[0] += v[0] * period + 0.5 * a * period**2
+            v[0] += a * period
+            fastest = max(fastest, abs(v[0]))
+        return fastest
+
+    if known is None:
+        with pytest.raises(DivergedError):
+            move(300)
+    else:
+        move(250)
+        assert move(50) < 1e-5

@@ -9,32 +9,41 @@ from log_loader_tasks import P3D, STILL, run
 from dyn_nodes.simulation import Settings, drivers, initial_state
 from dyn_nodes.simulation.actuation import ActuatorSystem
 from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.simulation.joint_mobility import JointMobility
 
 END, HOLD = 16.0, 0.010  # s; the controller's command period
+EXCHANGE = 0.005  # of the launch file
 
 
-def split_run(system, effort_system, inputs, period, values=None, end=END):
+def split_run(system, effort_system, inputs, period, values=None, end=END, assumed=None):
     """The nodes' protocol in one process: efforts every `period`, voltages of the middle of every 10 ms.
 
+    `assumed` is the payload that the hydraulics knows of, kg; None: the true one.
     Returns the joints' positions (actuators' order) after every exchange.
     """
     machine = system.machine
     p = effort_system.parameters(values)
     actuators = ActuatorSystem(machine)
     exchange = ActuatorExchange(actuators, period)
+    mobility = JointMobility(machine, actuators.joints)
+    mobility.payload = p[effort_system.index('parameter', 'payload_mass')] if assumed is None else assumed
+    posture = [effort_system.index('state', joint.name) for joint in machine.movable_joints]
     q, v = ([effort_system.index('state', joint + suffix) for joint in actuators.joints] for suffix in ('', '_rate'))
     efforts_in = [effort_system.index('input', f'{joint}/effort') for joint in actuators.joints]
     x = initial_state(effort_system, p)
-    rest = system.outputs(initial_state(system, p), np.zeros(len(actuators.names)), p)
+    own = system.parameters(values)
+    rest = system.outputs(initial_state(system, own), np.zeros(len(actuators.names)), own)
     exchange.start(x[q], np.array([rest[system.index('output', f'{name}/effort')] for name in actuators.names]))
-    count, every = round(end / period), round(HOLD / period)
+    count, every, substeps = round(end / period), round(HOLD / period), max(1, round(period / 5e-4))
     middles = np.arange(round(end / HOLD)) * HOLD + HOLD / 2
     volts = inputs.at(middles, [f'{name}/voltage' for name in actuators.names])
     u, knots, trace = np.zeros((1, len(efforts_in))), np.zeros(1), np.zeros((1, len(x)))
     positions = [x[q]]
     for k in range(count):
-        u[0, efforts_in] = exchange.predict(x[q], x[v], volts[k // every])
-        status, _ = effort_system.module.run_rk4(x, k * period, period, 1, knots, u, p, -2.0, 0, trace)
+        u[0, efforts_in] = exchange.predict(x[q], x[v], volts[k // every], mobility.at(x[posture]))
+        status, _ = effort_system.module.run_rk4(
+            x, k * period, period / substeps, substeps, knots, u, p, -2.0, 0, trace
+        )
         assert status == drivers.DONE
         positions.append(x[q])
     return np.array(positions), x
@@ -47,18 +56,38 @@ def monolithic(system):
 
 def joint_errors(system, monolithic, positions, period):
     joints = [system.index('state', actuator.joint) for actuator in system.machine.actuators]
-    return np.abs(positions - monolithic.states[:: round(period / 1e-3), joints]).max(axis=0)
+    return np.abs(positions - monolithic.states[:: round(period / 1e-3), joints][: len(positions)]).max(axis=0)
 
 
 @pytest.fixture(scope='module')
 def task_over_topics(system, effort_system):
-    return split_run(system, effort_system, P3D, 1e-3)
+    return split_run(system, effort_system, P3D, EXCHANGE)
 
 
 def test_joint_angles_of_the_split_task_stay_within_a_milliradian(system, monolithic, task_over_topics):
-    errors = joint_errors(system, monolithic, task_over_topics[0], 1e-3)
-    assert errors.max() < 1e-3
-    assert errors.max() < 4e-4  # measured: 3.3e-4
+    errors = joint_errors(system, monolithic, task_over_topics[0], EXCHANGE)
+    assert errors.max() < 3.3e-4  # measured: 2.7e-4; most of it is the hold of the voltages
+
+
+@pytest.mark.parametrize('period', [1e-3, 2e-3, 1e-2])
+def test_no_exchange_period_up_to_that_of_the_commands_costs_more(system, effort_system, monolithic, period):
+    positions, _ = split_run(system, effort_system, P3D, period)
+    assert joint_errors(system, monolithic, positions, period).max() < 3.3e-4  # measured: 3.1e-4, 3.1e-4, 2.2e-4
+
+
+@pytest.mark.parametrize('assumed', [2550.0, 7650.0])
+def test_a_payload_that_the_hydraulics_does_not_know_changes_little(system, effort_system, monolithic, assumed):
+    positions, _ = split_run(system, effort_system, P3D, EXCHANGE, assumed=assumed)
+    assert joint_errors(system, monolithic, positions, EXCHANGE).max() < 3.3e-4
+
+
+@pytest.mark.parametrize('assumed', [0.0, 5100.0])
+def test_an_empty_grapple_does_not_make_the_exchange_ripple(system, effort_system, assumed):
+    values = {'payload_mass': 0.0}
+    alone = run(system, P3D, 12.0, values, spacing=1e-3, settings=Settings(step=2.5e-4))
+    for period in (EXCHANGE, 1e-2):
+        positions, _ = split_run(system, effort_system, P3D, period, values, 12.0, assumed)
+        assert joint_errors(system, alone, positions, period).max() < 1.5e-4
 
 
 def test_split_task_recovers_as_the_monolithic_one(monolithic, task_over_topics):
@@ -75,19 +104,18 @@ def test_a_finer_exchange_comes_nearer_to_the_continuous_one(system, effort_syst
         return positions[:: round(HOLD / period)]
 
     finest = every_10_ms(2.5e-4)
-    errors = [np.abs(every_10_ms(period) - finest).max() for period in (2e-3, 1e-3, 5e-4)]
+    errors = [np.abs(every_10_ms(period) - finest).max() for period in (1e-2, 5e-3, 2.5e-3)]
     assert errors[0] > 2 * errors[1] > 4 * errors[2]
-    assert errors[1] < 1e-5
+    assert errors[1] < 2e-5
 
 
 def test_hold_of_the_voltages_costs_little_before_the_machine_lifts(system, monolithic, task_over_topics):
-    until = 8000
-    joints = [system.index('state', actuator.joint) for actuator in system.machine.actuators]
-    assert np.abs(task_over_topics[0][:until] - monolithic.states[:until, joints]).max() < 5e-5
+    until = round(8.0 / EXCHANGE)
+    assert joint_errors(system, monolithic, task_over_topics[0][:until], EXCHANGE).max() < 5e-5
 
 
 def test_machine_at_rest_stays_at_rest_over_topics(system, effort_system):
-    positions, last = split_run(system, effort_system, STILL, 1e-3, end=2.0)
+    positions, last = split_run(system, effort_system, STILL, EXCHANGE, end=2.0)
     assert np.abs(positions - positions[0]).max() < 1e-9
     velocities = slice(effort_system.nq, effort_system.nq + effort_system.nv)
     assert np.abs(last[velocities]).max() < 1e-9

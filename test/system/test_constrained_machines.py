@@ -36,7 +36,7 @@ def start(processes, probe, name, **parameters):
         probe.listen('tf2_msgs/msg/TFMessage', '/tf_static', latched=True)
     for constraint in REACTIONS.get(name, ()):
         probe.listen('geometry_msgs/msg/WrenchStamped', f'constraint_reactions/{constraint}')
-    options = {'machine': name, 'mode': 'realtime', 'command_timeout': 60.0, **parameters}
+    options = {'machine': name, 'mode': 'realtime', 'partner': 'external', 'command_timeout': 60.0, **parameters}
     processes.start('dynamics_node', **options)
     probe.until(lambda: probe.count['joint_states'] > 5, 'joint_states', 90)
 

@@ -30,7 +30,7 @@ def machine(processes, probe):
     processes.start('hydraulic_actuator_node', **COMMON)
     processes.start('controller_node', **COMMON)
     probe.until(
-        lambda: probe.count['joint_command'] > 20 and probe.count['valve_commands'] > 5, 'the first commands', 60
+        lambda: probe.count['joint_command'] > 20 and probe.count['valve_commands'] > 5, 'the first commands', 200
     )
     probe.until(lambda: level(probe, 'dynamics_node: commands') == OK, 'good health')
     return processes

@@ -1,0 +1,85 @@
+"""The wall clock as the least pace of simulated time."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+MOST_CATCH_UP = 0.1
+"""Wall time by which simulated time may be behind and still catch up, s; the rest is given up and counted."""
+LATE_WINDOW = 5.0
+FACTOR_WINDOW = 2.0
+
+
+class WallSchedule:
+    """When each simulated instant may begin: not before `origin + t / speed`.
+
+    Args:
+        speed: simulated seconds per second of wall time.
+        clock: a steady clock, s.
+
+    Attributes:
+        missed: instants that began later than `tolerance` after their time.
+        lost: wall time given up after delays, s.
+    """
+
+    def __init__(self, speed: float, tolerance: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.speed, self.tolerance, self.clock = speed, tolerance, clock
+        self.missed = 0
+        self.lost = 0.0
+        self._last_loss = -np.inf
+        self._origin = clock()
+
+    def rebase(self, simulated: float) -> None:
+        """Let the simulated time `simulated`, s, be due now."""
+        self._origin = self.clock() - simulated / self.speed
+
+    def is_due(self, simulated: float) -> bool:
+        """Tell whether the instant `simulated`, s, may begin. A pure look: nothing is counted."""
+        return self.clock() - self._origin >= simulated / self.speed - 1e-9
+
+    def begin(self, simulated: float) -> None:
+        """Count how late the instant begins; a delay beyond `MOST_CATCH_UP` moves the origin."""
+        behind = self.clock() - self._origin - simulated / self.speed
+        if behind > self.tolerance:
+            self.missed += 1
+        if behind > MOST_CATCH_UP:
+            excess = behind - MOST_CATCH_UP
+            self.lost += excess
+            self._origin += excess
+            self._last_loss = self.clock()
+
+    @property
+    def late(self) -> bool:
+        """Tell whether wall time was given up in the last seconds."""
+        return self.clock() - self._last_loss < LATE_WINDOW
+
+
+class RealTimeFactor:
+    """Simulated seconds per second of wall time over the last seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._marks: deque[tuple[float, float]] = deque()
+
+    def clear(self) -> None:
+        """Forget the past: simulated time has jumped or was stopped."""
+        self._marks.clear()
+
+    def note(self, simulated: float) -> None:
+        """Take simulated time, s, now."""
+        now = self.clock()
+        self._marks.append((now, simulated))
+        while len(self._marks) > 2 and self._marks[1][0] <= now - FACTOR_WINDOW:
+            self._marks.popleft()
+
+    @property
+    def value(self) -> float:
+        """The factor; NaN before there are two marks."""
+        if len(self._marks) < 2:
+            return float('nan')
+        (began, first), (ended, last) = self._marks[0], self._marks[-1]
+        return (last - first) / max(ended - began, 1e-9)

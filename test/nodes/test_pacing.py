@@ -1,0 +1,250 @@
+"""Simulated time needs the command of its instant, is never ahead of the wall clock, and survives a partner's end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dyn_nodes.nodes import pacing
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.schedule import MOST_CATCH_UP, RealTimeFactor, WallSchedule
+
+PERIOD = 0.001
+
+
+class Wall:
+    """A wall clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Stub:
+    """A dynamics node without a machine."""
+
+    def __init__(self, mode: str, waits: bool = True, monolithic: bool = False) -> None:
+        self.values = {
+            'mode': mode, 'command_timeout': 0.2, 'exchange_period': PERIOD, 'speed': 1.0, 'wait_for': [''],
+            'wait_timeout': 1.0,
+        }  # fmt: skip
+        self.waits, self.monolithic, self.paced = waits, monolithic, mode == 'realtime'
+        self.plant = SimpleNamespace(time=0.0)
+        self.finished, self.commands, self.held, self.repeated, self.publishers = False, 1, 0, 0, 1
+        self.commands_topic = '/joint_command'
+        self.announced: list[float] = []
+        self.health = SimpleNamespace(wall_update=lambda: None)
+
+    def create_timer(self, period: float, callback: Any, clock: Any) -> None:
+        pass
+
+    def count_publishers(self, topic: str) -> int:
+        return self.publishers
+
+    def get_logger(self) -> Any:
+        return SimpleNamespace(error=lambda text: None)
+
+    def advance(self) -> bool:
+        self.plant.time += PERIOD
+        return True
+
+    def announce(self) -> None:
+        self.announced.append(self.plant.time)
+
+    def repeat(self) -> None:
+        self.repeated += 1
+
+    def hold(self) -> None:
+        self.held += 1
+
+    def due(self, period: str) -> bool:
+        return round(self.plant.time / PERIOD) % 10 == 0
+
+    def update_diagnostics(self) -> None:
+        pass
+
+
+@pytest.fixture
+def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
+    clock = Wall()
+    monkeypatch.setattr(pacing.time, 'monotonic', clock)
+    return clock
+
+
+def start(wall: Wall, mode: str = 'realtime', **options: Any) -> tuple[Stub, pacing.Pacer]:
+    node = Stub(mode, **options)
+    pacer = pacing.Pacer(node)
+    pacer.readiness.complete = lambda: True  # type: ignore[method-assign]
+    pacer.schedule.clock = pacer.factor.clock = wall
+    pacer.start()
+    if not pacer.started:
+        pacer._begin()
+    return node, pacer
+
+
+def pass_time(wall: Wall, pacer: pacing.Pacer, seconds: float, step: float = 0.005) -> None:
+    """Let the wall clock go on, with the looks that timers would take."""
+    for _ in range(round(seconds / step)):
+        wall.now += step
+        pacer._go_on()
+        pacer._watch()
+
+
+def test_time_stands_still_without_the_command_of_its_instant_however_late_it_is(wall: Wall) -> None:
+    node, pacer = start(wall)
+    pass_time(wall, pacer, LOCKSTEP_PATIENCE - 0.1)
+    assert node.announced == [0.0]
+    assert node.held == 0
+    assert not pacer.silent
+    pacer.commanded()
+    assert node.announced == pytest.approx([0.0, PERIOD])
+
+
+def test_simulated_time_is_never_ahead_of_the_wall_clock(wall: Wall) -> None:
+    node, pacer = start(wall)
+    began = wall.now
+    for _ in range(500):
+        wall.now += 0.0007
+        pacer._go_on()
+        assert node.plant.time <= wall.now - began + 1e-9
+        if not pacer.has_command():
+            pacer.commanded()
+        assert node.plant.time <= wall.now - began + 1e-9
+    assert node.plant.time == pytest.approx(0.35, abs=2 * PERIOD)
+    assert not pacer.late
+
+
+def test_a_slow_partner_makes_time_slow_and_is_counted(wall: Wall) -> None:
+    node, pacer = start(wall)
+    for _ in range(1000):  # 3 ms for every millisecond
+        pass_time(wall, pacer, 0.003, 0.003)
+        pacer.commanded()
+    assert node.plant.time == pytest.approx(1.0)
+    assert len(node.announced) == 1001
+    assert pacer.late
+    assert pacer.schedule.lost == pytest.approx(2.0 - MOST_CATCH_UP, abs=0.02)
+    assert pacer.factor.value == pytest.approx(1 / 3, rel=0.01)
+    assert node.held == 0
+
+
+def test_a_partner_that_left_the_graph_is_given_up_soon_and_one_that_is_there_late(wall: Wall) -> None:
+    for publishers, patience in ((0, 0.2), (1, LOCKSTEP_PATIENCE)):
+        node, pacer = start(wall)
+        node.publishers = publishers
+        pass_time(wall, pacer, patience - 0.1)
+        assert node.held == 0
+        pass_time(wall, pacer, 0.2)
+        assert node.held == 1
+        assert pacer.silent
+
+
+def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_for_it_again(wall: Wall) -> None:
+    node, pacer = start(wall)
+    node.publishers = 0
+    pass_time(wall, pacer, 1.0)
+    assert node.plant.time == pytest.approx(0.8 + MOST_CATCH_UP, abs=0.02)
+    before = node.plant.time
+    pacer.heard()  # a late answer: it is back, and behind
+    pass_time(wall, pacer, 0.15)
+    assert node.plant.time == before
+    pacer.commanded()
+    assert node.plant.time == pytest.approx(before + PERIOD)
+    pass_time(wall, pacer, 0.15)
+    assert node.plant.time == pytest.approx(before + PERIOD)
+    assert not pacer.silent
+
+
+def test_an_instant_is_repeated_in_real_time_only(wall: Wall) -> None:
+    for mode, repeated in (('realtime', 3), ('lockstep', 0)):
+        node, pacer = start(wall, mode)
+        pass_time(wall, pacer, 3.5)
+        assert node.repeated == repeated
+
+
+def test_an_external_partner_is_not_waited_for(wall: Wall) -> None:
+    node, pacer = start(wall, waits=False)
+    pass_time(wall, pacer, 0.1)
+    assert node.plant.time == pytest.approx(0.1, abs=2 * PERIOD)
+    assert node.held == 0
+    pass_time(wall, pacer, 0.2)
+    assert node.held == 1
+
+
+def test_lockstep_takes_no_notice_of_the_wall_clock(wall: Wall) -> None:
+    node, pacer = start(wall, 'lockstep')
+    for _ in range(100):
+        pacer.commanded()
+    assert node.plant.time == pytest.approx(0.1)
+    pass_time(wall, pacer, 20.0)
+    assert node.plant.time == pytest.approx(0.1)
+    assert node.held == 0
+    assert pacer.silent
+
+
+def test_a_monolithic_machine_needs_one_command_a_period(wall: Wall) -> None:
+    node, pacer = start(wall, 'lockstep', monolithic=True)
+    assert node.plant.time == 0.0
+    pacer.commanded()
+    assert node.plant.time == pytest.approx(0.01)
+
+
+def test_an_answer_that_comes_while_its_instant_is_published_is_used(wall: Wall) -> None:
+    """As between nodes of one process, where a message may be delivered at once."""
+    node, pacer = start(wall, 'lockstep')
+    announce = node.announce
+
+    def answered_at_once() -> None:
+        announce()
+        if len(node.announced) < 1000:
+            pacer.commanded()
+
+    node.announce = answered_at_once  # type: ignore[method-assign]
+    pacer.commanded()
+    assert len(node.announced) == 1000
+
+
+def test_while_paused_only_single_steps_advance(wall: Wall) -> None:
+    node, pacer = start(wall)
+    pacer.pause(True)
+    pacer.single_step()
+    assert node.plant.time == 0.0  # no command for this instant yet
+    pacer.commanded()
+    pass_time(wall, pacer, 1.0)
+    assert node.plant.time == 0.0
+    pacer.single_step()
+    assert node.plant.time == PERIOD
+    pacer.commanded()
+    pacer.pause(False)
+    pass_time(wall, pacer, 0.01)
+    assert node.plant.time == pytest.approx(2 * PERIOD)
+    assert pacer.schedule.lost == 0.0
+
+
+def test_the_schedule_gives_up_what_is_beyond_the_catch_up() -> None:
+    wall = Wall()
+    schedule = WallSchedule(2.0, 0.002, wall)
+    schedule.rebase(3.0)
+    assert schedule.is_due(3.0)
+    assert not schedule.is_due(3.01)
+    wall.now += 0.005
+    assert schedule.is_due(3.01)
+    wall.now += 1.0
+    schedule.begin(3.01)
+    assert (schedule.missed, schedule.lost) == (1, pytest.approx(1.0 - MOST_CATCH_UP))
+    assert schedule.late
+    wall.now += 6.0
+    assert not schedule.late
+
+
+def test_the_real_time_factor_is_of_the_last_seconds() -> None:
+    wall = Wall()
+    factor = RealTimeFactor(wall)
+    assert factor.value != factor.value
+    for k in range(100):
+        factor.note(0.1 * k * (1.0 if k < 50 else 0.5) + (0.0 if k < 50 else 2.5))
+        wall.now += 0.1
+    assert factor.value == pytest.approx(0.5)
