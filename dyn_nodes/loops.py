@@ -18,6 +18,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba import njit
 
+from dyn_nodes.sealing import cache_directory, sealing
+
 Function = TypeVar('Function', bound=Callable[..., Any])
 GUARD = 'DYN_NODES_GUARD'
 KEPT = 4
@@ -41,13 +43,8 @@ def text_digest(room: Path) -> str:
 
 @cache
 def kernel_directory(room: Path) -> Path | None:
-    """Return where the kernels of a room's present text live, or None where nothing can be written.
-
-    `DYN_NODES_CACHE` names the cache directory; the default is `dyn_nodes` in the user's.
-    """
-    chosen = os.environ.get('DYN_NODES_CACHE')
-    user = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    parent = (Path(chosen) if chosen else user / 'dyn_nodes') / (f'{room.name}-guarded' if guarded() else room.name)
+    """Return where the kernels of a room's present text live, or None where nothing can be written."""
+    parent = cache_directory() / (f'{room.name}-guarded' if guarded() else room.name)
     directory = parent / text_digest(room)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -89,7 +86,8 @@ def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]
             decorate = njit(
                 cache=directory is not None, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options
             )
-            return cast(Function, decorate(function))
+            with sealing(cache_directory()):
+                return cast(Function, decorate(function))
         finally:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 

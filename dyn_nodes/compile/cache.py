@@ -1,4 +1,4 @@
-"""Where compiled modules live, and what makes one stale."""
+"""What makes a compiled module stale, and which ones are kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -14,28 +13,6 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent
 KEPT_MODULES = 500
 """Generated modules kept in the cache; the least recently used beyond this number are deleted."""
-
-
-def cache_directory() -> Path:
-    """Return the directory of compiled modules, created if need be.
-
-    `DYN_NODES_CACHE` names it; the default is `dyn_nodes` in the user's cache directory. Where neither can be written,
-    a private temporary directory serves this process.
-    """
-    chosen = os.environ.get('DYN_NODES_CACHE')
-    base = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    directory = Path(chosen) if chosen else base / 'dyn_nodes'
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            return directory
-    except OSError:
-        return _private_directory()
-
-
-@lru_cache(maxsize=1)
-def _private_directory() -> Path:
-    return Path(tempfile.mkdtemp(prefix='dyn_nodes_'))
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,242 @@
+"""Nothing of the cache runs that this user did not store: damaged, truncated, foreign and tampered files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from dyn_nodes import sealing
+from dyn_nodes.compile import cache_directory
+
+ROOT = Path(__file__).resolve().parents[2]
+USER = textwrap.dedent(
+    """
+    import sys
+    import casadi as ca, numpy as np
+    from dyn_nodes.compile import build_module
+
+    def make():
+        print('traced')
+        x = ca.SX.sym('x', 2)
+        return {'f': ca.Function('f', [x], [ca.sin(x) + 1])}, {'number': 7}
+
+    twice = '\\n\\n@njit(cache=True)\\ndef twice(x, y):\\n    f_at(x, y)\\n    f_at(y, y)\\n'
+    y = np.empty(2)
+    module = build_module('sealed', ['a'], make, (), drivers=[twice])
+    module.f(np.zeros(2), y)
+    assert (y == 1).all() and module.meta['number'] == 7
+    module.twice(np.zeros(2), y)
+    assert abs(y - 1 - np.sin(1)).max() < 1e-15
+    print('compiled', sum(f.stats.cache_misses[s] for f in (module.f, module.twice) for s in f.stats.cache_misses))
+    """
+)
+
+
+def use(place: Path, **environment: str) -> subprocess.CompletedProcess:
+    """Use the cache in a process of its own."""
+    surroundings = {**os.environ, 'PYTHONPATH': str(ROOT), 'DYN_NODES_CACHE': str(place), **environment}
+    surroundings.pop('DYN_NODES_GUARD', None)
+    found = subprocess.run(
+        [sys.executable, '-c', USER], env=surroundings, capture_output=True, text=True, timeout=250, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert 'Traceback' not in found.stderr
+    return found
+
+
+@pytest.fixture(scope='module')
+def original(tmp_path_factory):
+    place = tmp_path_factory.mktemp('sealed') / 'cache'
+    assert use(place).stderr == ''
+    return place
+
+
+@pytest.fixture
+def place(original, tmp_path):
+    """A copy of a filled cache, with its times."""
+    shutil.copytree(original, tmp_path / 'cache')
+    return tmp_path / 'cache'
+
+
+def only(place: Path, pattern: str) -> Path:
+    return next(iter(sorted(place.glob(pattern))))
+
+
+class Evil:
+    """Leaves a file where it is unpickled."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __reduce__(self):
+        return (Path.touch, (self.place,))
+
+
+def test_untouched_cache_is_used_without_a_word(place):
+    found = use(place)
+    assert found.stderr == ''
+    assert found.stdout.split() == ['compiled', '0']
+    assert (place / 'key').stat().st_mode & 0o077 == 0
+    assert place.stat().st_mode & 0o022 == 0
+
+
+CHANGES = {
+    'cut short': lambda content: content[: len(content) // 2],
+    'empty': lambda content: b'',
+    'a bit': lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
+    'foreign': lambda content: b'x' * 5000,
+}
+
+
+@pytest.mark.parametrize('pattern', ['*/module.py', '*/f.npz', '*/manifest'])
+@pytest.mark.parametrize('change', CHANGES)
+def test_damaged_module_is_noticed_before_it_runs_and_is_made_again(place, monkeypatch, pattern, change):
+    from dyn_nodes.compile.manifest import verified_files
+
+    path = only(place, pattern)
+    assert verified_files(place, path.parent) is not None
+    path.write_bytes(CHANGES[change](path.read_bytes()))
+    said = []
+    monkeypatch.setattr('dyn_nodes.compile.manifest.report', said.append)
+    assert verified_files(place, path.parent) is None
+    assert len(said) == 1
+    assert '\n' not in said[0]
+    assert not path.parent.exists()
+
+
+def test_tampered_text_does_not_run_and_one_line_says_so(place, tmp_path):
+    trace = tmp_path / 'ran'
+    path = only(place, '*/module.py')
+    path.write_text(f'open({str(trace)!r}, "w")\n' + path.read_text())
+    found = use(place)
+    assert not trace.exists()
+    assert found.stdout.split()[0] == 'traced'
+    assert len(found.stderr.strip().splitlines()) == 1
+    assert 'damaged, missing or foreign: made again' in found.stderr
+    assert use(place).stderr == ''
+
+
+def test_tampered_pickles_are_not_unpickled(place, tmp_path):
+    traces = []
+    for path in [*place.rglob('*.nbi'), *place.rglob('*.nbc')]:
+        traces.append(tmp_path / f'ran{len(traces)}')
+        path.write_bytes(pickle.dumps(Evil(traces[-1])))
+    found = use(place)
+    assert traces
+    assert not any(trace.exists() for trace in traces)
+    lines = found.stderr.strip().splitlines()
+    assert lines
+    assert all('damaged or not of this user: compiled again' in line for line in lines)
+    assert use(place).stderr == ''
+
+
+def test_python_s_own_copy_of_a_module_does_not_run(place, tmp_path):
+    import importlib.util
+    import marshal
+
+    trace = tmp_path / 'ran'
+    source = only(place, '*/module.py')
+    copy = Path(importlib.util.cache_from_source(str(source)))
+    copy.parent.mkdir(exist_ok=True)
+    status = source.stat()
+    head = importlib.util.MAGIC_NUMBER + b'\0' * 4
+    head += int(status.st_mtime).to_bytes(4, 'little') + (status.st_size & 0xFFFFFFFF).to_bytes(4, 'little')
+    copy.write_bytes(head + marshal.dumps(compile(f'open({str(trace)!r}, "w")', str(source), 'exec')))
+    use(place)
+    assert not trace.exists()
+
+
+def test_entries_of_another_key_are_foreign(place):
+    (place / 'key').unlink()
+    found = use(place)
+    assert found.stdout.split()[0] == 'traced'
+    assert 'made again' in found.stderr
+
+
+def test_machine_code_moved_to_another_name_does_not_hold(place):
+    sound = only(place, '*/manifest').read_bytes()
+    name = only(place, '*/manifest').parent.name
+    assert sealing.unsealed(place, f'{name}/manifest', sound) is not None
+    assert sealing.unsealed(place, 'module-other/manifest', sound) is None
+
+
+@pytest.mark.parametrize('state', ['readable by all', 'short', 'a link'])
+def test_key_that_others_may_know_is_made_anew(tmp_path, monkeypatch, state):
+    said = []
+    monkeypatch.setattr(sealing, 'report', said.append)
+    first, path = sealing.key_of(tmp_path), tmp_path / 'key'
+    if state == 'readable by all':
+        path.chmod(0o644)
+    elif state == 'short':
+        path.write_bytes(b'short')
+    else:
+        os.rename(path, tmp_path / 'elsewhere')
+        path.symlink_to(tmp_path / 'elsewhere')
+    second = sealing.key_of(tmp_path)
+    assert first != second
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(said) == 1
+    assert sealing.key_of(tmp_path) == second
+
+
+def test_directory_that_others_can_write_is_closed_to_them(tmp_path, monkeypatch):
+    directory = tmp_path / 'open'
+    directory.mkdir()
+    directory.chmod(0o777)
+    monkeypatch.setenv('DYN_NODES_CACHE', str(directory))
+    assert cache_directory() == directory
+    assert directory.stat().st_mode & 0o777 == 0o755
+
+
+def test_directory_of_another_user_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'theirs'))
+    monkeypatch.setattr(os, 'geteuid', lambda: 123456)
+    assert tmp_path not in cache_directory().parents
+
+
+def test_user_without_a_home_has_a_private_cache(monkeypatch):
+    monkeypatch.delenv('DYN_NODES_CACHE') if 'DYN_NODES_CACHE' in os.environ else None
+    monkeypatch.delenv('XDG_CACHE_HOME', raising=False)
+
+    def nowhere():
+        raise RuntimeError('Could not determine home directory.')
+
+    monkeypatch.setattr(Path, 'home', nowhere)
+    directory = cache_directory()
+    assert directory.is_dir()
+    assert directory.stat().st_mode & 0o077 == 0
+
+
+def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
+    import casadi as ca
+    import numpy as np
+
+    from dyn_nodes.compile import build_module
+    from dyn_nodes.compile import module as module_text
+
+    monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
+    said, real = [], Path.write_text
+
+    def full(path, *arguments, **options):
+        if (tmp_path / 'cache') in path.parents:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, 'write_text', full)
+    monkeypatch.setattr(module_text, 'report', said.append)
+    x = ca.SX.sym('x', 2)
+    module = build_module('full_disk', ['a'], lambda: ({'f': ca.Function('f', [x], [2 * x])}, {}), ())
+    y = np.empty(2)
+    module.f(np.ones(2), y)
+    assert (y == 2.0).all()
+    assert len(said) == 1
+    assert 'No space left on device' in said[0]
+    assert not list((tmp_path / 'cache').glob('making-*'))
