@@ -6,6 +6,7 @@ import argparse
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.commands.free_domain import choose_domain
     from dyn_nodes.commands.run_directory import new_run_directory, point_latest
 
+    began = time.monotonic()
     console = Console(highlight=False, emoji=False)
     try:
         directory = new_run_directory(args.out)
@@ -88,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         _tell_failure(console, outcome)
     status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0
     made = _report(console, args, directory, outcome)
+    _tell_time(console, time.monotonic() - began, outcome)
     if not made:
         return status or 1
     point_latest(directory)
@@ -109,6 +112,11 @@ def _tell_failure(console: Console, outcome: DemoRun) -> None:
     for line in outcome.last_lines:
         console.print(f'  {line}', style='dim', markup=False, soft_wrap=True)
     console.print(f'all logs: {outcome.logs}', markup=False, soft_wrap=True)
+
+
+def _tell_time(console: Console, seconds: float, outcome: DemoRun) -> None:
+    run = f', {outcome.wall_time:.1f} s of it from the first simulated instant to the last' if outcome.wall_time else ''
+    console.print(f'took {seconds:.1f} s in all{run}', markup=False, soft_wrap=True)
 
 
 def _report(console: Console, args: argparse.Namespace, directory: Path, outcome: DemoRun) -> bool:

@@ -111,7 +111,41 @@ def _with_time_of_receipt(callback: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 #: Humble's subscriptions know no MessageInfo.
-Node = _Node if hasattr(_Subscription, 'CallbackType') else _NodeWithInfo
+_AnyNode: Any = _Node if hasattr(_Subscription, 'CallbackType') else _NodeWithInfo
+
+#: How long a publisher that keeps everything waits for a subscription that lags, s of wall time.
+_LONGEST_WAIT = 30.0
+
+
+class Node(_AnyNode):
+    """rclpy's node, whose publishers that keep everything (KEEP_ALL) wait for subscriptions that lag.
+
+    Fast DDS gives a full queue a tenth of a second and then lets `publish` fail. Between two nodes of one process it
+    does not go on by itself once the queue of the subscription (5,000) was full: `publish` then fails after
+    `_LONGEST_WAIT`.
+    """
+
+    def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
+        """Create a publisher."""
+        publisher = super().create_publisher(msg_type, topic, qos_profile, **options)
+        if isinstance(qos_profile, QoSProfile) and qos_profile.history == HistoryPolicy.KEEP_ALL:
+            publisher.publish = _waiting(publisher.publish, self.context)
+        return publisher
+
+
+def _waiting(publish: Callable[[Any], None], context: Any) -> Callable[[Any], None]:
+    def publish_or_wait(msg: Any) -> None:
+        began = time.monotonic()
+        while True:
+            try:
+                return publish(msg)
+            except RCLError as error:
+                is_full = 'cannot publish data' in str(error)
+                if not is_full or not context.ok() or time.monotonic() - began > _LONGEST_WAIT:
+                    raise
+                time.sleep(0.01)  # rclpy holds Python's lock while it publishes
+
+    return publish_or_wait
 
 
 def _find(name: str, folder: str) -> Any:

@@ -94,6 +94,7 @@ def test_a_short_demo_leaves_bag_summary_plots_and_report(demo):
     assert (summary['recovered'], summary['overturned']) == (False, False)
     assert abs(summary['final_wheel_load_sum_error']) < 1e-5
     assert summary['wall_time_s'] > 0.0
+    assert re.search(r'took [\d.]+ s in all, [\d.]+ s of it from the first simulated instant to the last', run.text)
     assert 'cockpit' not in run.text  # --fast has none
     assert 'viewer_node' not in run.node_pids()
     with AnyReader([run.folder / 'bag']) as reader:
