@@ -111,3 +111,47 @@ def test_speeds_are_those_of_the_steady_valve(machine):
             spool = spool_for_speed(actuator, speed * lever)
             assert abs(spool) >= 0.999 * min(abs(volts) * actuator.valve.gain, actuator.valve.bypass_stroke)
         assert float(law.speed(np.array(0.3), q)) == 0.0  # inside the dead zone
+
+
+def speed_let_through(governor, machine, q, command=-6.0):
+    """Speed of the boom that a command is let through with, and the verdict."""
+    verdict = govern(governor, [command, 0.0, 0.0], [0.0, q, -1.0])
+    actuator = machine.actuators[governor.order[0]]
+    return float(SpeedMap(machine, actuator).speed(verdict.volts[0], q)), verdict
+
+
+@pytest.mark.parametrize('cost', [0.5, 2.0])
+def test_a_lever_is_held_back_for_what_braking_it_costs(machine, cost):
+    """Nothing else is dangerous here: at rest, and at speed, the machine stands well everywhere."""
+    governor = TipOverGovernor(
+        machine, range(3), lambda q, v, a: 0.4 + 1e-4 * q[:, 1] - cost * np.maximum(a[:, 1], 0.0)
+    )
+    speed, verdict = speed_let_through(governor, machine, 0.5)
+    settings = governor.settings
+    braking = settings.overshoot * abs(speed) / settings.stop_time
+    full = abs(float(SpeedMap(machine, machine.actuators[0]).speed(-6.0, 0.5)))
+    assert cost * settings.overshoot * full / settings.stop_time > 0.4 - RESERVE, 'the full command is too much'
+    assert 0.0 < verdict.scale < 1.0
+    # the law looks at a number of parts of the command and interpolates between them
+    assert 0.4 - cost * braking == pytest.approx(RESERVE, abs=0.02)
+
+
+def test_a_lever_is_held_back_where_its_way_to_rest_leads_over_the_edge(machine):
+    """The ground ends at -0.2 rad: the joint, with its lag and its way of braking, stops before it."""
+    edge = -0.2
+    governor = TipOverGovernor(machine, range(3), lambda q, v, a: np.where(q[:, 1] >= edge, 0.5 + 1e-4 * q[:, 1], -1.0))
+    settings = governor.settings
+    full = abs(float(SpeedMap(machine, machine.actuators[0]).speed(-6.0, edge)))
+    way = full * (settings.horizon + 0.5 * settings.stop_time)
+    _, near = speed_let_through(governor, machine, edge + 0.9 * way)
+    _, far = speed_let_through(TipOverGovernor(machine, range(3), governor.moving), machine, edge + 1.1 * way)
+    assert near.scale < 1.0
+    assert far.scale == 1.0
+    # the speed that the joint has already carries it on for the lag
+    verdict = govern(
+        TipOverGovernor(machine, range(3), governor.moving),
+        [-6.0, 0.0, 0.0],
+        [0.0, edge + 1.1 * way, -1.0],
+        v=(0.0, -0.4 * way / settings.lag, 0.0),
+    )
+    assert verdict.scale < 1.0
