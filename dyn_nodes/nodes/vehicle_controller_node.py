@@ -78,6 +78,7 @@ class VehicleControllerNode(CommandingNode):
         self.reader = JointStateReader(self.joints, Bounds.of(self.machine, self.joints))
         self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
         self._make_arm()
+        self._warm_up()
         self.twists = self.timeouts = self.trajectories = 0
         self.wanted = np.zeros(3)
         self.state = HOLDING
@@ -99,6 +100,17 @@ class VehicleControllerNode(CommandingNode):
             payload = replace(self._payload_mount(), mass=self._checked_payload(values['payload']))
             machine = replace(machine, payload=payload)
         return WheelMotion(WheelBase.of(machine), values['exchange_period'], limits, gains, noise)
+
+    def _warm_up(self) -> None:
+        """Load or compile now all machine code that a first cmd_vel needs: it must not wait, and be obeyed when old."""
+        motion, still = self._make_motion(), np.zeros(len(self.motion.joints))
+        motion.restart(JointValues(still, still, still))
+        for _ in range(2):
+            motion.step(np.full(3, 0.1), self.values['exchange_period'], JointValues(still, still, still))
+        if self.servo is not None and self.arm is not None and motion.reference is not None:
+            rest = np.zeros(len(self.joints))
+            self.arm.restart(rest[self._arm_places])
+            self.servo.efforts(rest, rest, np.zeros(3), motion.reference.acceleration, self.arm.sample(0.0))
 
     def _make_arm(self) -> None:
         """Joints that are driven, but neither wheels nor steering, follow joint_trajectory."""

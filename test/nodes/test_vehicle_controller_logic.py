@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from node_testing import Outbox, joint_state, statuses, values_of
 
+from dyn_nodes.control import torque_distribution
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes import transforms
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
@@ -292,3 +293,21 @@ class TestArm:
         assert list(node.commands_out.last.name) == order
         assert list(node.commands_out.last.position[4:]) == pytest.approx([goal[name] for name in self.JOINTS])
         assert node.trajectories == 1
+
+
+def test_the_machine_code_of_a_first_cmd_vel_is_there_when_the_node_is(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A vehicle that compiles at its first cmd_vel blocks for seconds, and then obeys a command that is old."""
+    used = []
+    active_set = torque_distribution.active_set
+
+    def counted(*arguments: Any) -> Any:
+        used.append(len(arguments))
+        return active_set(*arguments)
+
+    monkeypatch.setattr(torque_distribution, 'active_set', counted)
+    node = make()
+    assert used
+    node._on_joint_states(state(0.0))
+    assert not np.any(node.motion.drive.twist)  # nothing of it stays
