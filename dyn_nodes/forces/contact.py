@@ -19,7 +19,10 @@ _LEAST_HEADING_SQUARED = 1e-12
 
 
 class GroundAxes(NamedTuple):
-    """Unit vectors of a contact: normal, longitudinal (heading on the plane) and lateral, (3,) each, world frame."""
+    """Unit vectors of a contact, (3,) each, world frame: normal of the ground, longitudinal and lateral in it.
+
+    Longitudinal is where a rolling wheel rolls to, axle x normal; of a braked wheel or a foot the heading of the base.
+    """
 
     normal: tuple[Scalar, Scalar, Scalar]
     longitudinal: tuple[Scalar, Scalar, Scalar]
@@ -39,6 +42,7 @@ class WheelContact(NamedTuple):
         bristle_rate: (2,) of the bristles (LuGre) or of the wheel against its foot (Karnopp), m/s.
         ground_point: (3,) of the ground below the wheel, world frame, m.
         stick: (2,) flags after this instant (Karnopp), 1 where the foot sticks.
+        axes: of the contact.
 
     The vectors are casadi columns. `force` at `application_point` has the power
     normal_force * height_rate + friction . slip.
@@ -54,6 +58,7 @@ class WheelContact(NamedTuple):
     bristle_rate: Vector
     ground_point: Vector
     stick: Vector
+    axes: GroundAxes
 
 
 def kelvin_voigt(
@@ -149,6 +154,7 @@ def wheel_contact(
         bristle_rate=ca.vertcat(along[1], across[1]),
         ground_point=ground_point,
         stick=ca.vertcat(along[2], across[2]),
+        axes=axes,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import casadi as ca
 
-from dyn_nodes.forces.contact import WheelContact, ground_axes, kelvin_voigt
+from dyn_nodes.forces.contact import GroundAxes, WheelContact, ground_axes, kelvin_voigt
 from dyn_nodes.forces.lugre import stribeck
 from dyn_nodes.forces.vectors import cross, dot
 from dyn_nodes.model.machine import LuGre, Wheel
@@ -75,7 +75,6 @@ def tyre_friction(
 def rolling_contact(
     wheel: Wheel,
     normal_axis: Vector,
-    heading_axis: Vector,
     axle: Vector,
     center: Vector,
     velocity: Vector,
@@ -91,7 +90,6 @@ def rolling_contact(
     Args:
         wheel: parameters, with `rolling` and bristle friction.
         normal_axis: (3,) unit normal of the plane.
-        heading_axis: (3,) forward axis of the base, for the axes of the result.
         axle: (3,) unit axle; the wheel rolls forward, along axle x normal, when it turns about it by the right hand.
         center: (3,) m.
         velocity: (3,) of the centre, m/s.
@@ -100,26 +98,24 @@ def rolling_contact(
         plane_offset: distance of the plane from the world origin along its normal, m.
 
     Returns:
-        The contact; friction and slip along the axes of the base, `bristle_rate` along those of the bristles.
+        The contact; friction and slip along the rolling direction and to its left, `bristle_rate` along the bristles.
 
     All vectors are in the world frame.
     """
-    base = ground_axes(normal_axis, heading_axis)
-    n = base.normal
     # `ground_axes` takes the part of an axis that lies in the plane: the axle points to the left
-    left = ground_axes(normal_axis, axle)
-    rolling_axis = tuple(-component for component in left.lateral)
+    n, left, back = ground_axes(normal_axis, axle)
+    rolling_axis = (-back[0], -back[1], -back[2])
     height = dot(n, center) - plane_offset
     height_rate = dot(n, velocity)
     push = kelvin_voigt(wheel.stiffness, wheel.damping, wheel.free_length, height, height_rate)
     turning = cross(angular_velocity, n)
     slip = tuple(velocity[i] - height_rate * n[i] - height * turning[i] for i in range(3))
-    directions = grip_directions(wheel, rolling_axis, left.longitudinal)
+    directions = grip_directions(wheel, rolling_axis, left)
     assert wheel.rolling is not None
     assert isinstance(wheel.friction, LuGre)
     fading: Scalar = 0.0
     if wheel.rolling.roller_angle is None:
-        fading = height * ca.fabs(dot(left.longitudinal, angular_velocity)) / wheel.rolling.relaxation_length
+        fading = height * ca.fabs(dot(left, angular_velocity)) / wheel.rolling.relaxation_length
     along = [dot(direction, slip) for direction in directions]
     forces, rates = tyre_friction(wheel.friction, along, bristles, push, fading)
     friction = tuple(sum(force * direction[i] for force, direction in zip(forces, directions)) for i in range(3))
@@ -128,11 +124,12 @@ def rolling_contact(
         height=height,
         height_rate=height_rate,
         normal_force=push,
-        friction=ca.vertcat(dot(base.longitudinal, friction), dot(base.lateral, friction)),
+        friction=ca.vertcat(dot(rolling_axis, friction), dot(left, friction)),
         force=ca.vertcat(*(push * n[i] + friction[i] for i in range(3))),
         application_point=ground_point,
-        slip=ca.vertcat(dot(base.longitudinal, slip), dot(base.lateral, slip)),
+        slip=ca.vertcat(dot(rolling_axis, slip), dot(left, slip)),
         bristle_rate=ca.vertcat(*rates),
         ground_point=ground_point,
         stick=ca.vertcat(1.0, 1.0),
+        axes=GroundAxes(n, rolling_axis, left),
     )

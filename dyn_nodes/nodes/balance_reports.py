@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.middleware import message
+from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.markers import marker_array
+from dyn_nodes.nodes.transforms import transform
 from dyn_nodes.simulation.balance import Balance
 
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
@@ -93,5 +95,13 @@ def point_stamped(frame: str, stamp: Any, values: Any) -> Any:
 
 
 def contact_frame(wheel: str, prefix: str = '') -> str:
-    """Return the name of a wheel's contact frame: x along the heading on the ground, z its normal."""
+    """Return the name of a wheel's contact frame: x where it rolls to, z the ground's normal (`Balance.axes`)."""
     return f'{prefix}_{wheel}_contact' if prefix else f'{wheel}_contact'
+
+
+def contact_transforms(parent: str, balance: Balance, stamp: Any, prefix: str = '') -> list[Any]:
+    """Return the transforms of the contact frames in the frame of a balance."""
+    return [
+        transform(parent, contact_frame(name, prefix), stamp, point, quaternion_of_matrix(axes))
+        for name, point, axes in zip(balance.wheels, balance.points, balance.axes)
+    ]

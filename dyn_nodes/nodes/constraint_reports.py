@@ -25,7 +25,7 @@ class ConstraintReports:
 
     `constraint_reactions/<name>` is what the second link exerts on the first one, in the frame `<name>_constraint` at
     the first end. A machine on fewer than three wheels by constraint has no balance: their `ground_reactions/<name>`
-    are published here, in contact frames that point where each wheel rolls to.
+    and contact frames are published here.
 
     Args:
         node: the node.
@@ -64,9 +64,8 @@ class ConstraintReports:
             for name, (position, quaternion) in self.plant.load_poses().items()
         ]
         for name in self.wheels:
-            point, heading, _ = self.plant.ground_reaction(name)
-            turn = (0.0, 0.0, float(np.sin(0.5 * heading)), float(np.cos(0.5 * heading)))
-            result.append(transform(self.world, contact_frame(name), stamp, point, turn))
+            point, axes, _ = self.plant.ground_reaction(name)
+            result.append(transform(self.world, contact_frame(name), stamp, point, quaternion_of_matrix(axes)))
         return result
 
     def fixed(self) -> list[Any]:

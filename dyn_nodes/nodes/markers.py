@@ -84,11 +84,11 @@ def _critical_edge(balance: Balance) -> Any:
 
 def _forces(balance: Balance) -> list[Any]:
     markers = []
-    for number, (point, force) in enumerate(zip(balance.points, balance.forces)):
+    for number, (point, force, axes) in enumerate(zip(balance.points, balance.forces, balance.axes)):
         load = float(force[2])
         marker = _marker('ground_reactions', number, ARROW, RED if load <= 0.0 else GREEN, (0.08, 0.16, 0.2))
         length = max(load * NEWTON_TO_METRE, 0.05)
-        marker.points = [_at(point), _at((point[0], point[1], point[2] + length))]
+        marker.points = [_at(point), _at(point + length * axes[:, 2])]
         markers.append(marker)
     return markers
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import product, quaternion_about, quaternion_of_matrix
 from dyn_nodes.nodes.arrays import floats
-from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
+from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.transforms import TransformPublisher, set_quaternion, set_vector, transform
 from dyn_nodes.simulation.balance import Balance
@@ -95,7 +93,7 @@ class Reporter:
         if self.publish_links:
             transforms += self.frames.moving(stamp)
         if balance is not None:
-            transforms += self.frames.contacts(self.world, balance, stamp)
+            transforms += contact_transforms(self.world, balance, stamp)
         if self.constraints is not None:
             transforms += self.constraints.moving(stamp)
         self.tf.publish(transforms)
@@ -142,12 +140,3 @@ class LinkFrames:
                 turn = product(turn, quaternion_about(joint.axis, value))
             result.append(transform(joint.parent, joint.child, stamp, position, turn))
         return result
-
-    def contacts(self, world: str, balance: Balance, stamp: Any) -> list[Any]:
-        """Return the contact frames below the wheels."""
-        half = 0.5 * self.plant.output('yaw')
-        heading = (0.0, 0.0, float(np.sin(half)), float(np.cos(half)))
-        return [
-            transform(world, contact_frame(name), stamp, point, heading)
-            for name, point in zip(balance.wheels, balance.points)
-        ]

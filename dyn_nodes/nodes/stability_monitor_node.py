@@ -11,7 +11,7 @@ import numpy as np
 
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
-from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frame
+from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
 from dyn_nodes.nodes.machines import machine_of
@@ -145,9 +145,7 @@ class StabilityMonitorNode(OverridableNode):
         axes, origin = self.sensing.monitor.footprint()
         turn = quaternion_of_matrix(axes)
         frames = [transform(self.machine.base.link, frame, time_stamp, origin, turn)]
-        level = (0.0, 0.0, 0.0, 1.0)
-        for name, point in zip(balance.wheels, balance.points):
-            frames.append(transform(frame, contact_frame(name, self.values['prefix']), time_stamp, point, level))
+        frames += contact_transforms(frame, balance, time_stamp, self.values['prefix'])
         self.tf.publish(frames)
 
     def _publish_allowance(self) -> None:

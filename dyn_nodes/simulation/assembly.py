@@ -157,7 +157,7 @@ class Assembly:
                 if self.machine.terrain:
                     ground = ground_at(self.machine.terrain, center[0], center[1])
                     normal, height = ground.normal, height + ground.plane_offset(center[0], center[1])
-                result[wheel.name] = rolling_contact(scaled, normal, heading, axle, *motion, height)
+                result[wheel.name] = rolling_contact(scaled, normal, axle, *motion, height)
         return result
 
     def _by_direction(self, place: slice | None, absent: float) -> Expression:

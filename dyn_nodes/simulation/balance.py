@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.simulation.load_model import cross3
+from dyn_nodes.simulation.outputs import axis_names
 from dyn_nodes.stability import MEASURES, Margin, Support, margins, support_order
 
 Array = NDArray[np.float64]
@@ -35,6 +37,8 @@ class Balance:
         wheels: names, in the machine's order.
         points: (w, 3) ground points below the wheels, m.
         forces: (w, 3) ground on wheel in the contact frame: longitudinal, lateral, normal, N.
+        axes: (w, 3, 3) contact frames: columns longitudinal (where a rolling wheel rolls to, else the heading of the
+            base), lateral, normal of the ground.
         polygon: indices of `points`, counter-clockwise; of a planar machine its rearmost and its foremost one.
         center_of_mass: (3,) m.  zmp: (2,) on the ground, m, or NaN where nothing presses on the ground.
         margins: by measure.
@@ -45,6 +49,7 @@ class Balance:
     wheels: tuple[str, ...]
     points: Array
     forces: Array
+    axes: Array
     polygon: NDArray[np.intp]
     center_of_mass: Array
     zmp: Array
@@ -108,6 +113,7 @@ class BalanceObserver:
         self._points = [places(*(f'{w}/point_{a}' for a in 'xyz')) for w in self.wheels]
         components = ('friction_longitudinal', 'friction_lateral', 'normal_force')
         self._forces = [places(*(f'{w}/{c}' for c in components)) for w in self.wheels]
+        self._axes = [places(*axis_names(w)) for w in self.wheels]
         self._com, self._force, self._moment = (
             places(*(f'{name}_{a}' for a in 'xyz')) for name in ('center_of_mass', 'load_force', 'load_moment')
         )
@@ -137,6 +143,7 @@ class BalanceObserver:
             self.wheels,
             points,
             forces,
+            np.array([contact_axes(y[place[:3]], y[place[3:]]) for place in self._axes]),
             order,
             y[self._com],
             zero_moment_point(points, forces[:, 2]),
@@ -200,6 +207,11 @@ def _widened(ends: Array, half_width: float) -> Array:
     rear, front = ends
     across = np.array([0.0, half_width, 0.0])
     return np.array([rear - across, front - across, front + across, rear + across])
+
+
+def contact_axes(longitudinal: Array, normal: Array) -> Array:
+    """Return the axes (3, 3) of a contact: columns longitudinal, lateral and normal, unit vectors (3,)."""
+    return np.column_stack((longitudinal, cross3(normal, longitudinal), normal))
 
 
 def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> BalanceObserver | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -17,16 +18,32 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import ConstraintBlocks, Prescribed, RollingWheel
 from dyn_nodes.constraints.rows import Rows
+from dyn_nodes.forces.contact import ground_axes
 from dyn_nodes.model.constraint import MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame, TreeState
 from dyn_nodes.multibody.kinematics import ExplodedState
 from dyn_nodes.multibody.spatial import Expression, cross, dot
-from dyn_nodes.simulation.outputs import XYZ
+from dyn_nodes.simulation.outputs import XYZ, axis_names
 
 Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
 WRENCH = ('force_x', 'force_y', 'force_z', 'torque_x', 'torque_y', 'torque_z')
+
+
+class WheelOnGround(NamedTuple):
+    """A wheel that is a constraint, world axes, (3,) each.
+
+    Attributes:
+        point: of the ground below it, m.
+        force: of the ground on it, N.
+        ahead, left: unit vectors in the ground: where it rolls to, and the left of that.
+    """
+
+    point: Expression
+    force: Expression
+    ahead: Expression
+    left: Expression
 
 
 def wheels_of(machine: Machine) -> tuple[str, ...]:
@@ -155,15 +172,17 @@ class ConstrainedOutputs:
         return of.first, of.second  # type: ignore[attr-defined]
 
     @cached_property
-    def _wheels(self) -> dict[str, tuple[Expression, Expression]]:
-        """Ground point and force of the ground (3,), world axes, by wheel."""
+    def _wheels(self) -> dict[str, WheelOnGround]:
+        """The wheels that are constraints, by name."""
         result = {}
         for wheel in (part for part in self.blocks.constraints if isinstance(part, RollingWheel)):
             _, force = self._wrench(wheel.name, wheel.centre.body)
-            result[wheel.name] = (lowest_point(wheel, self.blocks.state, self._radius(wheel)), force)
             axle = ca.mtimes(self.blocks.state.frame_pose(wheel.centre).R, ca.SX(np.asarray(wheel.axle, dtype=float)))
-            # ahead is axle x up
-            self._add([f'{wheel.name}/heading'], ca.atan2(-axle[0], axle[1]))
+            # the axle points to the left, so that the lateral axis of `ground_axes` points back
+            _, left, back = ground_axes(UP, axle)
+            ahead, side = -ca.SX(ca.vertcat(*back)), ca.SX(ca.vertcat(*left))
+            point = lowest_point(wheel, self.blocks.state, self._radius(wheel))
+            result[wheel.name] = WheelOnGround(point, force, ahead, side)
         return result
 
     def _radius(self, wheel: RollingWheel) -> Expression:
@@ -178,17 +197,17 @@ class ConstrainedOutputs:
         return ca.atan2(self._base_rotation[1, 0], self._base_rotation[0, 0])
 
     def _add_wheels(self) -> None:
-        c, s = ca.cos(self._yaw), ca.sin(self._yaw)
-        for name, (point, force) in self._wheels.items():
-            self._add([f'{name}/normal_force', f'{name}/friction_longitudinal'], force[2], c * force[0] + s * force[1])
-            self._add([f'{name}/friction_lateral'], c * force[1] - s * force[0])
+        for name, (point, force, ahead, left) in self._wheels.items():
+            self._add([f'{name}/normal_force', f'{name}/friction_longitudinal'], force[2], ca.dot(ahead, force))
+            self._add([f'{name}/friction_lateral'], ca.dot(left, force))
             self._add([f'{name}/point_{axis}' for axis in XYZ], point)
+            self._add(axis_names(name), ca.vertcat(ahead, ca.SX(np.array(UP))))
 
     def _add_balance(self) -> None:
         blocks = self.blocks
         state, momentum = blocks.state, blocks.state.momentum
         com, force, moment = state.center_of_mass, ca.SX(3, 1), ca.SX(3, 1)
-        for point, push in self._wheels.values():
+        for point, push, _, _ in self._wheels.values():
             force = force + push
             moment = moment + cross(point - com, push)
         self._add(['mass'], state.mass)

@@ -22,6 +22,7 @@ from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
+from dyn_nodes.simulation.balance import contact_axes
 from dyn_nodes.simulation.constrained import Stabilization
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_of, wheels_of
@@ -343,16 +344,18 @@ class ConstrainedPlant(Plant):
         start = self.system.index('output', f'{name}/force_x')
         return self.outputs()[start : start + 6]
 
-    def ground_reaction(self, wheel: str) -> tuple[Array, float, Array]:
-        """Return the force of the ground on a wheel by constraint, in the axes of its own travel.
+    def ground_reaction(self, wheel: str) -> tuple[Array, Array, Array]:
+        """Return the force of the ground on a wheel by constraint, in the axes of its contact.
 
         Returns:
-            ground point (3,), m; heading of the wheel, rad; force (3,): ahead, to the left, up, N.
+            ground point (3,), m; axes (3, 3) of the contact: columns ahead, left, normal; force (3,) along them, N.
         """
         y, index = self.outputs(), self.system.index
         at = index('output', f'{wheel}/point_x')
-        force = self.stepper.multipliers[self.system.blocks.slices[wheel]]
-        return y[at : at + 3], float(y[index('output', f'{wheel}/heading')]), force
+        components = ('friction_longitudinal', 'friction_lateral', 'normal_force')
+        force = np.array([y[index('output', f'{wheel}/{name}')] for name in components])
+        first = index('output', f'{wheel}/longitudinal_x')
+        return y[at : at + 3], contact_axes(y[first : first + 3], y[first + 3 : first + 6]), force
 
     def constraint_health(self) -> ConstraintHealth:
         """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""

@@ -22,6 +22,7 @@ from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
 ROOMS = ('model', 'multibody')
+LEFT = (0.0, 1.0, 0.0)
 
 
 class Load(NamedTuple):
@@ -33,6 +34,7 @@ class Load(NamedTuple):
         force, moment: (3,) gravity and inertia of the whole machine, N, and their moment about the base link's origin,
             N m: what the ground has to hold.
         attachments: (w, 3) of the wheels, m.
+        axles: (w, 3) unit axles of the wheels, to the left; of a braked wheel the left of the base.
         payload_point: (3,) m; NaN without a payload mount.
         payload_load: (3,) gravity less acceleration there, m/s2; NaN without a payload mount.
     """
@@ -42,6 +44,7 @@ class Load(NamedTuple):
     force: Array
     moment: Array
     attachments: Array
+    axles: Array
     payload_point: Array
     payload_load: Array
 
@@ -73,7 +76,7 @@ class LoadModel:
         self.machine = machine
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self._wheels = len(machine.wheels)
-        self._size = 16 + 3 * self._wheels
+        self._size = 16 + 6 * self._wheels
         self._kernel = build_module(
             f'{machine.name}_load', [machine_fingerprint(machine)], self._functions, ROOMS, batch=('load',)
         )
@@ -90,12 +93,14 @@ class LoadModel:
         acceleration = ca.vertcat(alpha, felt, a)
         no_gravity = ca.SX(3, 1)
         wrench = inverse_dynamics(state, acceleration, no_gravity)[:6]
-        wheels = []
+        wheels, axles = [], []
         for wheel in self.machine.wheels:
             frame = tree.frame(wheel.link)
             wheels.append(state.poses[frame.body].point(ca.SX(frame.p + frame.R @ wheel.position)))
+            axle = ca.SX(LEFT) if wheel.rolling is None else ca.SX(frame.R @ np.array(wheel.rolling.axis))
+            axles.append(axle if wheel.rolling is None else ca.mtimes(state.poses[frame.body].R, axle))
         point, load = self._payload(state, body_accelerations(state, acceleration, no_gravity))
-        outputs = [state.mass, state.center_of_mass, -wrench[3:6], -wrench[0:3], point, load, *wheels]
+        outputs = [state.mass, state.center_of_mass, -wrench[3:6], -wrench[0:3], point, load, *wheels, *axles]
         flat = ca.densify(ca.vertcat(*outputs))
         return {'load': ca.Function('load', [q, v, a, base, payload], [flat])}, {}
 
@@ -141,13 +146,14 @@ class LoadModel:
         return self._split(flat)
 
     def _split(self, flat: Array) -> Load:
-        shape = (*flat.shape[:-1], self._wheels, 3)
+        shape, middle = (*flat.shape[:-1], self._wheels, 3), 16 + 3 * self._wheels
         return Load(
             flat[..., 0],
             flat[..., 1:4],
             flat[..., 4:7],
             flat[..., 7:10],
-            np.ascontiguousarray(flat[..., 16:]).reshape(shape),
+            np.ascontiguousarray(flat[..., 16:middle]).reshape(shape),
+            np.ascontiguousarray(flat[..., middle:]).reshape(shape),
             flat[..., 10:13],
             flat[..., 13:16],
         )

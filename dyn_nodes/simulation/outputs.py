@@ -46,6 +46,12 @@ def _add_wheels(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
         add([f'{wheel}/friction_longitudinal', f'{wheel}/friction_lateral'], contact.friction)
         add([f'{wheel}/slip_longitudinal', f'{wheel}/slip_lateral'], contact.slip)
         add([f'{wheel}/point_{axis}' for axis in XYZ], contact.ground_point)
+        add(axis_names(wheel), ca.vertcat(*contact.axes.longitudinal, *contact.axes.normal))
+
+
+def axis_names(wheel: str) -> list[str]:
+    """Return the names of the outputs with the longitudinal axis and the normal of a wheel's contact."""
+    return [f'{wheel}/{axis}_{part}' for axis in ('longitudinal', 'normal') for part in XYZ]
 
 
 def _add_balance(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]

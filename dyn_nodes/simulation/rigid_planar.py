@@ -41,7 +41,7 @@ from dyn_nodes.simulation.hybrid import (
     kernels,
 )
 from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
-from dyn_nodes.simulation.outputs import traced_outputs
+from dyn_nodes.simulation.outputs import axis_names, traced_outputs
 from dyn_nodes.simulation.pinned import ContactModelError, PinnedAssembly, edges_of, relocated
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ class RigidPlanarModel(HybridModel):
             own |= {name: ca.SX(0) for name in ('friction_lateral', 'slip_longitudinal', 'slip_lateral')}
             own |= {'point_x': point[0], 'point_y': ca.SX(float(wheel.position[1])), 'point_z': ca.SX(0)}
             outputs |= {f'{wheel.name}/{name}': value for name, value in own.items()}
+            outputs |= dict(zip(axis_names(wheel.name), (ca.SX(part) for part in (1.0, 0.0, 0.0, 0.0, 0.0, 1.0))))
         return {**outputs, 'moment_front': front, 'moment_rear': rear, 'traction': traction}
 
     def _pivot(self, mode: str) -> Wheel:

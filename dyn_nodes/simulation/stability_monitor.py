@@ -329,10 +329,12 @@ class StabilityMonitor:
         )
         self._edge_names = support.edge_names  # of wheels that stay where they are on the machine
         forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
+        contacts = rolling_frames(load.axles @ axes)
         return Balance(
             tuple(wheel.name for wheel in self.machine.wheels),
             points,
-            forces,
+            np.einsum('wij,wi->wj', contacts, forces),
+            contacts,
             order,
             com,
             center,
@@ -364,6 +366,18 @@ class StabilityMonitor:
         return ground_axes(plane), plane[3] * plane[:3]
 
 
+def rolling_frames(axles: Array) -> Array:
+    """Return the contact frames (w, 3, 3) of wheels with axles (w, 3) to the left, in axes with z along the normal.
+
+    The columns are where the wheel rolls to, its left on the ground, and the normal.
+    """
+    frames = np.zeros((len(axles), 3, 3))
+    left = axles[:, :2] / np.maximum(np.linalg.norm(axles[:, :2], axis=1, keepdims=True), 1e-9)
+    frames[:, 0, 0], frames[:, 1, 0] = left[:, 1], -left[:, 0]
+    frames[:, :2, 1], frames[:, 2, 2] = left, 1.0
+    return frames
+
+
 def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com: Array) -> tuple[Array, Array]:
     """Share the horizontal load out among wheels as elements do that slip or deflect together, in proportion to load.
 
@@ -375,7 +389,7 @@ def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com:
         com: (3,) m.
 
     Returns:
-        (w, 3) ground on wheel: longitudinal, lateral, normal, N; and the centre of pressure (2,) or NaN.
+        (w, 3) ground on wheel along the axes of `points`, N; and the centre of pressure (2,) or NaN.
     """
     total = float(normal.sum())
     forces = np.zeros((len(normal), 3))

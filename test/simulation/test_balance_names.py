@@ -19,6 +19,7 @@ def balance_of_six(com):
         wheels,
         points,
         np.zeros((6, 3)),
+        np.tile(np.eye(3), (6, 1, 1)),
         order,
         np.array(com),
         np.zeros(2),

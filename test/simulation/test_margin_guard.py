@@ -16,8 +16,8 @@ SETTINGS = GuardSettings(shock_time=0.02, contact_time=0.05, doubt=0.1, doubt_ti
 def balance(*edges, valid=True):
     values = np.array(edges)
     margins = {'zmp': Margin(float(values.min()), values, valid, '1')}
-    points = np.zeros((4, 3))
-    return Balance(('a', 'b', 'c', 'd'), points, points, np.arange(4), np.zeros(3), np.zeros(2), margins, ())
+    points, axes = np.zeros((4, 3)), np.tile(np.eye(3), (4, 1, 1))
+    return Balance(('a', 'b', 'c', 'd'), points, points, axes, np.arange(4), np.zeros(3), np.zeros(2), margins, ())
 
 
 def given(guard, time, *edges, **options):
