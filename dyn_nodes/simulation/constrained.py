@@ -27,6 +27,9 @@ from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
 from dyn_nodes.loops import guarded
+from dyn_nodes.multibody.elements import Watch
+from dyn_nodes.simulation.constrained_run import ConstrainedRun, index_of
+from dyn_nodes.simulation.events import Watched, watch_surfaces
 from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
@@ -54,106 +57,6 @@ def _entry_text(states: int, parameters: int, size: int) -> str:
     """Return the text of the callback of a system's kernel; it returns 0, 1 for a wrong length, 2 for a guard zone."""
     sizes = {'n': states, 'm': parameters, 'size': size}
     return ENTRY.format(call=(GUARDED_CALL if guarded() else CALL).format(**sizes), **sizes)
-
-
-@dataclass(frozen=True, eq=False)
-class ConstrainedRun:
-    """What came of a run, sampled.
-
-    Attributes:
-        system: that ran.
-        times: (t,) s.
-        q, v, a: (t, nq), (t, nv), (t, nv) positions, velocities, accelerations.
-        multipliers: (t, m).
-        work, heat: (t,) work done on the system by actuators and moving constraints, heat of dampers, J.
-        p: parameters.
-        status: `done`, or why the run ended early at `end` s; `detail` says more.
-        end: time reached, s.
-        z: (t, nz) states of the elements, in the order of `blocks.parameters.states`.
-    """
-
-    system: ConstrainedSystem
-    times: Array
-    q: Array
-    v: Array
-    a: Array
-    multipliers: Array
-    work: Array
-    heat: Array
-    p: Array
-    status: str
-    end: float
-    detail: str = ''
-    z: Array = field(default_factory=lambda: np.zeros((0, 0)))
-
-    def position(self, name: str) -> Array:
-        """Return (t,) of a generalized position by name. Raises KeyError."""
-        return self.q[:, _index(self.system.blocks.tree.position_names, name)]
-
-    def velocity(self, name: str) -> Array:
-        """Return (t,) of a generalized velocity by name. Raises KeyError."""
-        return self.v[:, _index(self.system.blocks.tree.velocity_names, name)]
-
-    def acceleration(self, name: str) -> Array:
-        """Return (t,) of a generalized acceleration by name. Raises KeyError."""
-        return self.a[:, _index(self.system.blocks.tree.velocity_names, name)]
-
-    def force(self, constraint: str) -> Array:
-        """Return (t, rows) multipliers of a constraint. Raises KeyError that lists the known ones."""
-        slices = self.system.blocks.slices
-        if constraint not in slices:
-            raise KeyError(f'unknown constraint {constraint!r}; known: {", ".join(slices)}')
-        return self.multipliers[:, slices[constraint]]
-
-    @cached_property
-    def _monitor(self) -> dict[str, Array]:
-        return self.system.monitor(self.times, self.q, self.v, self.p, self.z)
-
-    @property
-    def kinetic(self) -> Array:
-        """(t,) kinetic energy, J."""
-        return self._monitor['kinetic'].ravel()
-
-    @property
-    def potential(self) -> Array:
-        """(t,) potential energy of gravity and springs, J."""
-        return self._monitor['potential'].ravel()
-
-    @property
-    def energy_balance(self) -> Array:
-        """(t,) energy plus heat less work, relative to the start, J: zero but for the integrator's error."""
-        total = self.kinetic + self.potential + self.heat - self.work
-        return total - total[0]
-
-    @property
-    def momentum(self) -> Array:
-        """(t, 6) momentum [about the world's origin; linear] of all bodies, kg m2/s and kg m/s."""
-        return self._monitor['momentum']
-
-    @property
-    def residual(self) -> Array:
-        """(t, m) errors at position level, m or rad."""
-        return self._monitor['residual']
-
-    @property
-    def slip(self) -> Array:
-        """(t, m) J v - sigma, m/s or rad/s."""
-        return self._monitor['slip']
-
-    @cached_property
-    def condition(self) -> Array:
-        """(t,) condition number of the independent rows.
-
-        Where it rises without bound the mechanism comes to a position in which rows depend on each other. Forces grow
-        there in proportion, and so does the share of the integrator's drift in them: look at this before believing a
-        peak.
-        """
-        numbers = self.p.copy()
-        found = np.empty(len(self.times))
-        for k, (time, q, v, z) in enumerate(zip(self.times, self.q, self.v, self.z)):
-            numbers[0], numbers[self.system.element_places] = time, z
-            found[k] = Subspaces(self.system.blocks.at(q, v, numbers).J).condition
-        return found
 
 
 @dataclass(frozen=True)
@@ -186,7 +89,7 @@ class ConstrainedSystem:
     def __post_init__(self) -> None:
         tree = self.blocks.tree
         self._places = np.array([tree.velocity_index(name) for name in self.actuated], dtype=np.int64)
-        self._watched = np.array([_index(self.blocks.row_names, name) for name in self.unilateral], dtype=np.int64)
+        self._watched = np.array([index_of(self.blocks.row_names, name) for name in self.unilateral], dtype=np.int64)
 
     @property
     def element_slice(self) -> slice:
@@ -229,14 +132,32 @@ class ConstrainedSystem:
         x, p = ca.SX.sym('x', self.size), ca.SX.sym('p', len(blocks.parameters.names))
         numbers = ca.SX(p)
         numbers[self.element_places.tolist()] = x[self.element_slice]
-        function = ca.Function('blocks', [x, p], [parts(x[:nq], x[nq : nq + nv], numbers)])
+        given = [x[:nq], x[nq : nq + nv], numbers]
+        functions = {'blocks': ca.Function('blocks', [x, p], [parts(*given)])}
+        if blocks.surfaces:
+            watched = Watched()
+            watch_surfaces(watched, blocks.surfaces)
+            known = [blocks.q, blocks.v, blocks.parameters.vector]
+            functions['watch'] = ca.Function('watch', [x, p], [ca.substitute([watched.expression], known, given)[0]])
         return build_module(
             f'{self.name}_constrained',
-            [Tape.from_function(function).digest],
-            lambda: ({'blocks': function}, {}),
+            [Tape.from_function(function).digest for function in functions.values()],
+            lambda: (functions, {}),
             (),
             drivers=[_entry_text(x.numel(), p.numel(), output.numel())],
         )
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """Those of the elements, in the order of `watched`."""
+        return tuple(surface.watch for surface in self.blocks.surfaces)
+
+    def watched(self, x: Array, p: Array) -> Array:
+        """Return (2 n,) the values of the watches at a state, then the numbers that are reported with their events."""
+        values = np.empty(2 * len(self.watches))
+        if len(values):
+            self.module.watch(np.ascontiguousarray(x), np.ascontiguousarray(p), values)
+        return values
 
     def blocks_at(self, q: Array, v: Array, p: Array) -> Blocks:
         """Return the blocks at a state from the compiled kernel: `ConstraintBlocks.at` for use in a loop.
@@ -451,9 +372,3 @@ def _segments(inputs: Inputs, names: tuple[str, ...], stops: Array) -> tuple[Arr
     real = np.flatnonzero(np.diff(knots) > 0)
     edges = np.append(knots[real], knots[-1])
     return edges, np.ascontiguousarray(table[real]), np.ascontiguousarray(table[real + 1])
-
-
-def _index(names: Sequence[str], name: str) -> int:
-    if name not in names:
-        raise KeyError(f'unknown name {name!r}; known: {", ".join(names)}')
-    return list(names).index(name)

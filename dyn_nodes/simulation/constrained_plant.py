@@ -27,6 +27,7 @@ from dyn_nodes.simulation.constrained import Stabilization
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_of, wheels_of
 from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
+from dyn_nodes.simulation.event_search import EventSearch
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.system import UnknownNameError
@@ -147,8 +148,10 @@ class ConstrainedPlantSystem:
         return numbers
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
-        """Return a watcher of nothing: what happens to constraints ends a run."""
-        return Watcher((), capacity)
+        """Return what keeps the events of the elements from a state on; what happens to constraints ends a run."""
+        watcher = Watcher(self.system.watches, capacity)
+        watcher.begin(self.system.watched(x, self.numbers(p, 0.0, x)))
+        return watcher
 
 
 class ConstrainedPlant(Plant):
@@ -269,8 +272,9 @@ class ConstrainedPlant(Plant):
         stepper.put(x, start, self.system.numbers(self.p, start, x))
         status = stepper.advance(end - start, table[0])
         if status == 'done':
-            events = self._reached_limits(x, stepper.state, end)
-            x[:] = stepper.state
+            after = stepper.state
+            events = self._located(x, start, end, table[0], after)
+            x[:] = after
             self.overturned = self.overturned or self._has_overturned(x)
             return events
         at = f'{self.machine.name}: at t = {stepper.time:.4f} s: '
@@ -278,19 +282,14 @@ class ConstrainedPlant(Plant):
             raise PlantDivergedError(f'{at}the simulation diverged')
         raise PlantStoppedError(status.replace(' ', '_'), at + (stepper.detail or status))
 
-    def _reached_limits(self, before: Array, after: Array, time: float) -> list[Event]:
-        """Joints that have come to a limit between two states."""
-        events = []
-        for joint, place in zip(self.machine.movable_joints, self._joint_q):
-            was, now = before[place], after[place]
-            for limit, gaps in (
-                ('lower', (was - joint.lower, now - joint.lower)),
-                ('upper', (joint.upper - was, joint.upper - now)),
-            ):
-                if gaps[0] > 0.0 >= gaps[1]:
-                    details = {'joint': joint.name, 'limit': limit, 'position': float(now)}
-                    events.append(Event(time, 'joint_limit', details=details))
-        return events
+    def _located(self, x: Array, start: float, end: float, efforts: Array, after: Array) -> list[Event]:
+        """Return what has happened between a state x and the one after it, located within the integrator's steps."""
+        system, stepper, watcher = self.system, self.stepper, self._watcher
+        if not len(watcher.watches):
+            return []
+        numbers = system.numbers(self.p, start, x)
+        found = EventSearch(stepper, watcher, lambda state: system.system.watched(state, numbers))
+        return found.between(x, start, end, numbers, efforts, after)
 
     def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
         self.stepper.put(self.x, start, self.system.numbers(self.p, start, self.x))

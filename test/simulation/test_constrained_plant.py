@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joint_machines import Part, machine_of
 
 from dyn_nodes.model import MachineError, load_machine
 from dyn_nodes.simulation import Inputs
@@ -157,9 +158,9 @@ def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques,
     plant = plant_of(of_files('cart'))
     plant.set_efforts(np.array(torques))
     for wheel, expected in zip(('left', 'right'), traction):
-        point, heading, force = plant.ground_reaction(wheel)
+        point, axes, force = plant.ground_reaction(wheel)
         assert force == pytest.approx([expected, 0.0, 68.67], abs=1e-8)
-        assert heading == pytest.approx(0.0, abs=1e-12)
+        assert axes == pytest.approx(np.eye(3), abs=1e-12)
         assert point == pytest.approx([0.0, 0.3 if wheel == 'left' else -0.3, 0.0], abs=1e-12)
     driven(plant, torques, 1000)
     position, _ = plant.base_pose()
@@ -338,3 +339,28 @@ def test_ordinary_machines_keep_their_plant():
     assert plant_for(machine, 'compliant') is Plant
     with pytest.raises(ValueError, match='expected compliant or rigid'):
         plant_for(machine, 'soft')
+
+
+def test_what_happens_to_joints_is_located_within_the_step(tmp_path):
+    """A slide falls freely and reaches its lower limit after sqrt(2 h / g); the friction of another gives way."""
+    height, friction = 0.05, 4.0
+    slide = Part('slide', kind='prismatic', axis='0 0 1', limits=f'lower="{-height}" upper="1"')
+    rough = Part('rough', kind='prismatic', axis='0 0 1', origin='0 1 0', dynamics=f'friction="{friction}"')
+    machine = machine_of(tmp_path, [slide, rough, Part('flap', axis='0 0 1')], 'joints:\n  flap: {class: locked}\n')
+    plant = plant_of(machine)
+    plant.set_parameter('joint_stop_scale', 1.0)
+    positions = []
+    plant.set_efforts(np.zeros(3))
+    for _ in range(200):
+        plant.advance()
+        positions.append(plant.positions[0])
+    events = {event.kind: event for event in reversed(plant.take_events())}
+    reached = events['joint_limit']
+    assert reached.time == pytest.approx(np.sqrt(2 * height / GRAVITY), abs=1e-9)
+    assert reached.details == {'joint': 'slide', 'limit': 'lower', 'position': pytest.approx(-height, abs=1e-9)}
+    assert -1.2 * height < min(positions) < -height
+    # the foot of 20 Hz is stretched to F / k some milliseconds after the start
+    assert events['joint_slip'].details['joint'] == 'rough'
+    assert 0.0 < events['joint_slip'].time < 0.01
+    assert plant.output('rough/friction_effort') == pytest.approx(friction, rel=1e-6)
+    assert plant.output('rough/drive_effort') == 0.0

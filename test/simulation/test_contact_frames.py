@@ -123,7 +123,7 @@ def test_a_steered_wheel_by_constraint_has_the_same_axes(tmp_path):
 
 
 def test_the_normal_of_terrain_is_the_z_axis(tmp_path):
-    ramp = 'terrain: [{shape: ramp, x: -5, y: 0, heading: 0, length: 10, height: 1}]\n'
+    ramp = 'terrain:\n  ramp: {shape: ramp, x: -5, y: 0, heading: 0, length: 10, height: 1}\n'
     axes = axes_of(outputs_on_springs(on_springs(tmp_path, ramp), height=0.7), 'rear_left')
     assert axes.T @ axes == pytest.approx(np.eye(3), abs=1e-12)
     assert np.linalg.det(axes) == pytest.approx(1.0)
