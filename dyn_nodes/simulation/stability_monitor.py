@@ -329,7 +329,8 @@ class StabilityMonitor:
         )
         self._edge_names = support.edge_names  # of wheels that stay where they are on the machine
         forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
-        contacts = rolling_frames(load.axles @ axes)
+        rolling = np.array([wheel.rolling is not None for wheel in self.machine.wheels])
+        contacts = contact_frames(load.axles @ axes, rolling)
         return Balance(
             tuple(wheel.name for wheel in self.machine.wheels),
             points,
@@ -366,15 +367,21 @@ class StabilityMonitor:
         return ground_axes(plane), plane[3] * plane[:3]
 
 
-def rolling_frames(axles: Array) -> Array:
-    """Return the contact frames (w, 3, 3) of wheels with axles (w, 3) to the left, in axes with z along the normal.
+def contact_frames(axles: Array, rolling: NDArray[np.bool_]) -> Array:
+    """Return the contact frames (w, 3, 3) of wheels in axes with x along the heading and z along the ground's normal.
 
-    The columns are where the wheel rolls to, its left on the ground, and the normal.
+    Args:
+        axles: (w, 3) unit axles to the left.
+        rolling: (w,) which wheels roll; the frames of the others are the axes themselves.
+
+    Returns:
+        Columns: where the wheel rolls to, its left on the ground, and the normal.
     """
     frames = np.zeros((len(axles), 3, 3))
     left = axles[:, :2] / np.maximum(np.linalg.norm(axles[:, :2], axis=1, keepdims=True), 1e-9)
     frames[:, 0, 0], frames[:, 1, 0] = left[:, 1], -left[:, 0]
     frames[:, :2, 1], frames[:, 2, 2] = left, 1.0
+    frames[~rolling] = np.eye(3)
     return frames
 
 

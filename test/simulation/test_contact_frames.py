@@ -13,7 +13,7 @@ from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.balance import contact_axes
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.outputs import axis_names, traced_outputs
-from dyn_nodes.simulation.stability_monitor import rolling_frames
+from dyn_nodes.simulation.stability_monitor import contact_frames
 
 CORNERS = {'front_left': (0.5, 0.4), 'front_right': (0.5, -0.4), 'rear_left': (-0.5, 0.4), 'rear_right': (-0.5, -0.4)}
 RADIUS, STEER, YAW = 0.2, 0.6, 0.5
@@ -132,10 +132,11 @@ def test_the_normal_of_terrain_is_the_z_axis(tmp_path):
 
 
 def test_the_monitor_gives_the_same_axes():
-    left = np.array([[-np.sin(STEER), np.cos(STEER), 0.0], [0.0, 1.0, 0.0]])
-    frames = rolling_frames(left)
+    left = np.array([[-np.sin(STEER), np.cos(STEER), 0.0], [0.0, 1.0, 0.0], [0.1, 0.9, 0.4]])
+    frames = contact_frames(left, np.array([True, True, False]))
     assert frames[0] == pytest.approx(turned(STEER), abs=1e-12)
     assert frames[1] == pytest.approx(np.eye(3), abs=1e-12)
+    assert frames[2] == pytest.approx(np.eye(3), abs=1e-12)
 
 
 def test_machines_on_feet_keep_the_heading_of_the_base():
