@@ -57,7 +57,7 @@ def test_equal_runs_give_equal_bags_composed_and_separate_whatever_the_hash_seed
         found = compare_bags(runs[0][1], bag)
         assert found.differences == []
         assert found.identical
-    assert found.counts['/joint_states'] == (301, 301)
+    assert found.counts['/joint_states'][0] == found.counts['/joint_states'][1] > 50
     assert found.counts['/diagnostics'][0] > 0
     assert found.counts['/rosout'][0] > 0
 
