@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
-    report = with_constraints(load_machine_report(args.urdf, args.config))
+    report = with_masses(with_constraints(load_machine_report(args.urdf, args.config)))
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
     elif report.machine is None:
@@ -58,6 +58,23 @@ def with_constraints(report: LoadReport) -> LoadReport:
     except MachineError as error:
         return LoadReport(None, error.problems, report.warnings)
     return report
+
+
+def with_masses(report: LoadReport) -> LoadReport:
+    """Return the report with warnings of masses that can not be right."""
+    from dyn_nodes.model.mass_checks import check_masses, link_lines
+    from dyn_nodes.model.problems import Report
+    from dyn_nodes.model.shapes import Shapes
+    from dyn_nodes.share import folders_above
+
+    machine = report.machine
+    if machine is None:
+        return report
+    found = Report(machine.sources[0])
+    check_masses(
+        machine, Shapes(machine.urdf, folders_above(machine.sources[0])), link_lines(machine.sources[0]), found
+    )
+    return report._replace(warnings=(*report.warnings, *found.sorted_warnings()))
 
 
 def _as_json(report: LoadReport) -> dict[str, Any]:

@@ -117,7 +117,8 @@ def _places(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, A
         if cloud is None:
             continue
         joint = mover[link.name]
-        rolls = joint.type == 'continuous' and abs(float((poses[joint.child][:3, :3] @ joint.axis)[2])) < LEVEL
+        endless = joint.type in ('continuous', 'revolute') and np.isinf([joint.lower, joint.upper]).all()
+        rolls = endless and abs(float((poses[joint.child][:3, :3] @ joint.axis)[2])) < LEVEL
         if rolls:
             how = f'{link.name} turns about a level axis without limits'
         elif WHEEL.search(link.name) or FOOT.search(link.name):

@@ -18,6 +18,8 @@ LITTLE = 0.005
 """A joint that moves less than this part of the machine's mass matters nothing to its balance."""
 SAG = 0.008
 """Static sag over the greatest distance of two contacts: 25 mm of a log-loader, 4 mm of a robot of half a metre."""
+MOST_SAG = 0.3
+"""Static sag over the length of the shortest strut, at most."""
 DAMPING_RATIO = 0.3
 IMPLEMENTS = (
     *('payload', 'tool0', 'tcp', 'ee_link', 'end_effector', 'grasp', 'grapple', 'bucket', 'hook', 'fork'),
@@ -36,7 +38,7 @@ class Guess:
         positions: initial joint positions, rad or m, where 0 lies outside the limits.
         contacts: with the ground.  how_contacts: how they were found.
         locked: joint -> why it is held.
-        stiffness: of a contact, N/m.  damping: N s/m.  sag: m.
+        stiffness: of a contact, N/m.  damping: N s/m.  sag: m.  how_sag: it was chosen.
         payload: link, or ''.  how_payload: how it was found.  payload_limit: kg.
         reactions: joints whose reaction may interest.
         mass: of the machine, kg.
@@ -49,6 +51,7 @@ class Guess:
     stiffness: float = 0.0
     damping: float = 0.0
     sag: float = 0.0
+    how_sag: str = ''
     payload: str = ''
     how_payload: str = ''
     payload_limit: float = 0.0
@@ -67,7 +70,8 @@ def guess_machine(machine: Machine, shapes: Shapes, mimics: set[str]) -> Guess:
     guess = Guess(mass=machine.total_mass)
     for joint in machine.movable_joints:
         if not joint.lower <= 0.0 <= joint.upper:
-            inside = MARGIN * (joint.upper - joint.lower)
+            span = joint.upper - joint.lower
+            inside = MARGIN * span if np.isfinite(span) else 0.0
             guess.positions[joint.name] = joint.lower + inside if joint.lower > 0.0 else joint.upper - inside
     poses = link_poses(machine.links, machine.joints, guess.positions)
     guess.contacts, guess.how_contacts = find_contacts(machine, shapes, poses)
@@ -124,7 +128,11 @@ def _springs(guess: Guess, machine: Machine) -> None:
     places = np.array([contact.ground[:2] for contact in guess.contacts])
     extent = float(np.linalg.norm(places[:, None] - places[None, :], axis=2).max())
     share = machine.total_mass / len(guess.contacts)
-    guess.sag = SAG * extent
+    shortest = min(contact.free_length for contact in guess.contacts)
+    guess.sag = min(SAG * extent, MOST_SAG * shortest)
+    guess.how_sag = f'{SAG:.1%} of the greatest distance of two contacts'
+    if guess.sag < SAG * extent:
+        guess.how_sag = f'{MOST_SAG:.0%} of the shortest strut'
     guess.stiffness = share * machine.gravity / guess.sag
     guess.damping = 2.0 * DAMPING_RATIO * float(np.sqrt(guess.stiffness * share))
 

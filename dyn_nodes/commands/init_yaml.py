@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dyn_nodes.commands.init_contacts import Contact
-from dyn_nodes.commands.init_guess import DAMPING_RATIO, SAG, Guess
+from dyn_nodes.commands.init_guess import DAMPING_RATIO, Guess
 from dyn_nodes.model.machine import Machine
 
 HEAD = """\
@@ -103,7 +103,7 @@ def _reactions(guess: Guess) -> str:
 def _wheels(guess: Guess) -> str:
     if not guess.contacts:
         return ''
-    sag = f'{1e3 * guess.sag:.3g} mm of static sag, {SAG:.1%} of the greatest distance of two contacts'
+    sag = f'{1e3 * guess.sag:.3g} mm of static sag, {guess.how_sag}'
     count = len(guess.contacts)
     lines = [
         'defaults:',

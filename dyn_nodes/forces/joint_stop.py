@@ -54,8 +54,12 @@ class JointStop(ForceElement):
 
     def effort(self, position: Scalar, rate: Scalar) -> Scalar:
         """Return the effort on the joint, N m or N: zero between the limits; it never pulls."""
-        up = kelvin_voigt(self.stiffness, self.damping, self.lower, position, rate)
-        return up - kelvin_voigt(self.stiffness, self.damping, -self.upper, -position, -rate)
+        effort: Scalar = 0.0 * position
+        if math.isfinite(self.lower):
+            effort = effort + kelvin_voigt(self.stiffness, self.damping, self.lower, position, rate)
+        if math.isfinite(self.upper):
+            effort = effort - kelvin_voigt(self.stiffness, self.damping, -self.upper, -position, -rate)
+        return effort
 
     def _depths(self, position: Expression) -> tuple[Expression, Expression]:
         """How far the joint is beyond its lower and its upper limit."""

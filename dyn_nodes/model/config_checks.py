@@ -166,6 +166,10 @@ def _check_actuator(
     if joint.type != 'revolute':
         report.add(line, f'{where}.joint', 'a revolute joint for a cylinder', f'a {joint.type} joint')
         return
+    if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
+        found = f'{joint.name!r}, which turns without limits'
+        report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', found)
+        return
     _check_cylinder(actuator, config, report)
     check_linkage(actuator, joint, config.line(f'{where}.linkage'), report)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from dyn_nodes.model.limits import LARGEST_OFFSET
+from dyn_nodes.model.limits import LARGEST_GYRATION
 from dyn_nodes.model.machine import Array, Joint, Link
 from dyn_nodes.model.posture import inertia_along, link_poses
 from dyn_nodes.model.problems import Report
@@ -28,7 +28,7 @@ def check_inertia(
     """
     where = f'{where}, inertia'
     largest = float(np.max(np.abs(tensor)))
-    if math.sqrt(largest / max(mass, 1.0)) > LARGEST_OFFSET:
+    if math.sqrt(largest / max(mass, 1.0)) > LARGEST_GYRATION:
         report.add(line, where, 'kg m2', f'{largest:.6g} with {mass:.6g} kg, which looks like kg mm2')
         return
     moments = np.linalg.eigvalsh(tensor)

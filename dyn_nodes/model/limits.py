@@ -6,7 +6,10 @@ import math
 
 LARGEST_ANGLE = 2.0 * math.pi * 1.01  # rad; beyond a full turn it is most likely in degrees
 MANY_TURNS, NO_LIMIT = 4.0 * math.pi, 1e4  # rad; a joint position between them is taken for degrees
-LARGEST_OFFSET = 100.0  # m; a centre of mass or a joint further away is most likely in millimetres
+UNLIMITED_ANGLE = 2.99 * math.pi  # rad; limits of 3 pi, 10 or 1e16 stand for "no limit" in published descriptions
+UNLIMITED_LENGTH = 1e3  # m; prismatic limits beyond, such as 999999, stand for "no limit"
+LARGEST_OFFSET = 1000.0  # m; a centre of mass or a joint further away is most likely in millimetres
+LARGEST_GYRATION = 100.0  # m; a link whose mass would lie further out has its inertia most likely in kg mm2
 LARGEST_MASS = 1.0e7  # kg; the largest land machines have 1.4e7
 LEAST_PRESSURE = 1.0e3  # Pa; less is most likely in bar or MPa
 LEAST_BULK_MODULUS = 1.0e6  # Pa; oil has about 1e9
@@ -18,6 +21,18 @@ def angle_remark(value: float) -> str | None:
     if abs(value) <= LARGEST_ANGLE:
         return None
     return f'{value:.6g} rad, which looks like degrees ({value:.6g} deg = {math.radians(value):.4f} rad)'
+
+
+def limit_remark(value: float, is_angle: bool) -> str | None:
+    """Return what a joint limit looks like where it is neither one nor a way to write "no limit", else None."""
+    if is_angle and MANY_TURNS < abs(value) < NO_LIMIT:
+        return angle_remark(value)
+    return None
+
+
+def limit_or_none(value: float, is_angle: bool) -> float:
+    """Return a joint limit, rad or m: infinite where the number stands for "no limit"."""
+    return math.copysign(math.inf, value) if abs(value) > (UNLIMITED_ANGLE if is_angle else UNLIMITED_LENGTH) else value
 
 
 def length_remark(value: float) -> str | None:

@@ -17,6 +17,9 @@ from dyn_nodes.model.urdf import Urdf, read_urdf
 from dyn_nodes.model.xml_source import read_urdf_text
 from dyn_nodes.model.yaml_source import read_yaml
 
+MOST_SAG = 0.7
+"""Compression of a strut at rest over its free length: beyond, its upper end comes near the ground."""
+
 
 class LoadReport(NamedTuple):
     """What came of loading: a machine, or problems; warnings in either case, each sorted by file and line."""
@@ -83,9 +86,17 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> C
 def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
     if machine.base.attachment == 'fixed' or not machine.wheels or machine.gravity == 0:
         return
-    if static_stance(machine) is None:
+    stance = static_stance(machine)
+    if stance is None:
         line = settings.line('initial.joint_positions') or settings.line('wheels')
         report.warn(line, 'initial', 'a posture in which the machine stands on its wheels', 'one in which it tips')
+        return
+    for wheel, load in zip(machine.wheels, stance.loads):
+        sag = float(load) / wheel.stiffness
+        if sag > MOST_SAG * wheel.free_length:
+            where = f'wheels.{wheel.name}.stiffness'
+            expected = f'a compression at rest well below the free length, {wheel.free_length:.4g} m'
+            report.warn(settings.line(where) or settings.line(f'wheels.{wheel.name}'), where, expected, f'{sag:.4g} m')
 
 
 def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...]) -> Machine:

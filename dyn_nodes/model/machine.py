@@ -56,8 +56,8 @@ class Joint:
     Attributes:
         origin: (4, 4) pose of the joint frame (= child link frame at zero position) in the parent link frame.
         axis: (3,) unit axis in the joint frame.
-        lower, upper: position limits, rad or m (-inf, inf for `continuous`).
-        velocity_limit, effort_limit: rad/s or m/s, N m or N; inf where none is given.
+        lower, upper: position limits, rad or m; infinite where there is none, as for `continuous`.
+        velocity_limit, effort_limit: rad/s or m/s, N m or N; inf where none is given, effort 0: passive.
         damping: viscous, N m s/rad or N s/m.
         friction: dry (URDF `friction`), N m or N.
     """
@@ -400,9 +400,16 @@ class Machine:
 
     @property
     def idle_joints(self) -> dict[str, str]:
-        """What the joints that take no command are, by name: their class, or `moved as prescribed`."""
-        idle: dict[str, str] = {entry.joint: entry.kind for entry in self.joint_classes if entry.kind != 'actuated'}
-        return idle | {entry.joint: 'moved as prescribed' for entry in self.constraints if entry.kind == 'prescribed'}
+        """What the joints that take no command are, by name: their class, or `moved as prescribed`.
+
+        A joint whose effort limit is 0 is passive, unless an actuator moves it or its class is another one.
+        """
+        driven = {actuator.joint for actuator in self.actuators}
+        idle = {joint.name: 'passive' for joint in self.movable_joints if joint.effort_limit == 0.0}
+        idle = {name: kind for name, kind in idle.items() if name not in driven}
+        classes: dict[str, str] = {entry.joint: entry.kind for entry in self.joint_classes}
+        prescribed = {entry.joint: 'moved as prescribed' for entry in self.constraints if entry.kind == 'prescribed'}
+        return {name: kind for name, kind in (idle | classes | prescribed).items() if kind != 'actuated'}
 
     @property
     def needs_constraints(self) -> bool:

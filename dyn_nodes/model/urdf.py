@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from lxml import etree
 
+from dyn_nodes.model.limits import limit_or_none
 from dyn_nodes.model.machine import Array, Joint, Link, frozen_array
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.tree import order_tree
-from dyn_nodes.model.urdf_checks import Outline, check_elements, leave_out_free_root
+from dyn_nodes.model.urdf_checks import NONE_GIVEN, Outline, check_elements, leave_out_free_root
 from dyn_nodes.model.xml_source import parse_xml
 
 
@@ -33,10 +34,11 @@ class Urdf:
 
 def read_urdf(text: str, report: Report) -> Urdf | None:
     """Return the links and joints of a URDF, or None after recording every fault."""
+    before = len(report.warnings)
     root = parse_xml(text, report)
     if root is None:
         return None
-    if leave_out_free_root(root, report):
+    if leave_out_free_root(root, report) or len(report.warnings) > before:
         text = str(etree.tostring(root, encoding='unicode'))
     outline = check_elements(root, report)
     order = order_tree(outline, report)
@@ -75,10 +77,10 @@ def _joint(element: etree._Element) -> Joint:
         child=ends['child'],
         origin=frozen_array(_origin(element), (4, 4)),
         axis=frozen_array(axis / length if length > 0 else axis, (3,)),
-        lower=_number(limit, 'lower', 0.0) if bounded else -math.inf,
-        upper=_number(limit, 'upper', 0.0) if bounded else math.inf,
-        velocity_limit=_number(limit, 'velocity', math.inf),
-        effort_limit=_number(limit, 'effort', math.inf),
+        lower=limit_or_none(_number(limit, 'lower', 0.0), kind == 'revolute') if bounded else -math.inf,
+        upper=limit_or_none(_number(limit, 'upper', 0.0), kind == 'revolute') if bounded else math.inf,
+        velocity_limit=_greatest(limit, 'velocity'),
+        effort_limit=_greatest(limit, 'effort'),
         damping=_number(dynamics, 'damping', 0.0),
         friction=_number(dynamics, 'friction', 0.0),
     )
@@ -100,6 +102,11 @@ def _vector(element: etree._Element | None, key: str, default: tuple[float, floa
 def _number(element: etree._Element | None, key: str, default: float) -> float:
     text = None if element is None else element.get(key)
     return default if text is None else float(text)
+
+
+def _greatest(limit: etree._Element | None, key: str) -> float:
+    value = _number(limit, key, math.inf)
+    return math.inf if value == NONE_GIVEN else value
 
 
 def _symmetric(matrix: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +10,14 @@ from lxml import etree
 from lxml.etree import _Element as Element
 
 from dyn_nodes.model.inertia_checks import check_inertia
-from dyn_nodes.model.limits import LARGEST_MASS, LARGEST_OFFSET, MANY_TURNS, NO_LIMIT, angle_remark, length_remark
+from dyn_nodes.model.limits import (
+    LARGEST_MASS,
+    LARGEST_OFFSET,
+    UNLIMITED_LENGTH,
+    angle_remark,
+    length_remark,
+    limit_remark,
+)
 from dyn_nodes.model.problems import PRINTABLE, Report, did_you_mean, is_printable, shorten
 
 SUPPORTED = ('revolute', 'continuous', 'prismatic', 'fixed')
@@ -21,7 +27,9 @@ UNSUPPORTED = {
 }
 LINK_CHILDREN = ('inertial', 'visual', 'collision')
 JOINT_CHILDREN = ('parent', 'child', 'origin', 'axis', 'limit', 'dynamics', 'mimic', 'calibration', 'safety_controller')
-FAR = 20.0  # m; a centre of mass further from its link frame is doubtful
+FAR = 100.0  # m; a centre of mass further from its link frame is doubtful
+NONE_GIVEN = -1.0  # as a limit of effort or velocity
+SURELY_UNLIMITED = 1e5  # m; a prismatic limit beyond is nothing in millimetres
 OFFSET_TOLERANCE = 1e-3  # of the length of an axis; less is rounding in the file
 
 
@@ -234,7 +242,8 @@ def _check_axis(element: Element, where: str, report: Report) -> None:
     if length == 0:
         report.add(axis.sourceline, f'{where}, axis', 'a unit vector', 'a zero vector')
     elif abs(length - 1.0) > OFFSET_TOLERANCE:
-        report.add(axis.sourceline, f'{where}, axis', 'a unit vector', f'{axis.get("xyz")} of length {length:.6g}')
+        found = f'{axis.get("xyz")} of length {length:.6g}, which is normalized'
+        report.warn(axis.sourceline, f'{where}, axis', 'a unit vector', found)
 
 
 def _check_limit(element: Element, kind: str, where: str, report: Report) -> None:
@@ -252,25 +261,25 @@ def _check_limit(element: Element, kind: str, where: str, report: Report) -> Non
         _check_range(limit, lower, upper, kind, where, report)
     for key in ('effort', 'velocity'):
         value = read_number(limit, key, where, report)
-        if value is None:
-            if limit.get(key) is None:
-                report.warn(limit.sourceline, where, f'a limit of {key}', 'none')
-        elif value < 0:
-            report.add(limit.sourceline, where, f'{key} >= 0', f'{value:.6g}')
+        if value == NONE_GIVEN or limit.get(key) is None:
+            report.warn(limit.sourceline, where, f'a limit of {key}', 'none')
+        elif value is not None and value < 0:
+            report.add(limit.sourceline, where, f'{key} >= 0, or -1 for none', f'{value:.6g}')
         elif value == 0:
-            report.warn(limit.sourceline, where, f'{key} > 0', '0, which lets nothing move')
+            means = 'a passive joint, which nothing drives' if key == 'effort' else 'which lets nothing move'
+            report.warn(limit.sourceline, where, f'{key} > 0', f'0, {means}')
 
 
 def _check_range(
     limit: Element, lower: float | None, upper: float | None, kind: str, where: str, report: Report
 ) -> None:
-    remark: Callable[[float], str | None] = angle_remark if kind == 'revolute' else length_remark
     for key, value in (('lower', lower), ('upper', upper)):
-        found = remark(value) if value is not None else None
-        if found and value is not None:
-            # 3 pi, 10 and 1e16 stand for "no limit" in many a file; between them lie degrees
-            record = report.add if kind == 'prismatic' or MANY_TURNS < abs(value) < NO_LIMIT else report.warn
-            record(limit.sourceline, where, f'{key} in {"rad" if kind == "revolute" else "m"}', found)
+        found = limit_remark(value, kind == 'revolute') if value is not None else None
+        if found:
+            report.add(limit.sourceline, where, f'{key} in rad', found)
+        elif value is not None and kind == 'prismatic' and UNLIMITED_LENGTH < abs(value) < SURELY_UNLIMITED:
+            found = f'{value:.6g} m, which is taken for no limit (in millimetres it would be {value / 1000:.4g} m)'
+            report.warn(limit.sourceline, where, f'{key} in m', found)
     if lower is None and upper is None and limit.get('lower') is None and limit.get('upper') is None:
         report.warn(limit.sourceline, where, 'lower and upper', 'neither, so both are 0')
     elif (lower or 0.0) > (upper or 0.0):

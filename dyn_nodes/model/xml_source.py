@@ -8,9 +8,17 @@ from pathlib import Path
 from lxml import etree
 
 from dyn_nodes import textfile
-from dyn_nodes.model.problems import Report, number
+from dyn_nodes.model.problems import Report, number, shorten
 
 LARGEST_URDF = 16_000_000  # bytes; the largest humanoid descriptions have less than one
+SAFE: dict[str, bool] = {
+    'resolve_entities': False,
+    'load_dtd': False,
+    'no_network': True,
+    'dtd_validation': False,
+    'huge_tree': False,
+}
+UNDECLARED = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 _DECLARED_ENCODING = re.compile(r'^<\?xml[^>]*?encoding\s*=\s*["\']([^"\']*)["\']')
 _ENCODINGS = {'utf-8', 'utf8', 'ascii', 'us-ascii'}
@@ -52,18 +60,52 @@ def parse_xml(text: str, report: Report) -> etree._Element | None:
     if declared and declared.group(1).lower() not in _ENCODINGS:
         report.add(1, 'document', 'encoding UTF-8', declared.group(1))
         return None
-    parser = etree.XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, dtd_validation=False, huge_tree=False
-    )
-    try:
-        root = etree.fromstring(text.encode('utf-8'), parser)
-    except etree.XMLSyntaxError as error:
-        report.add(error.lineno, 'document', 'well-formed XML', error.msg or 'a syntax error')
-        return None
-    if root.getroottree().docinfo.internalDTD is not None:
+    root = _parsed(text, report)
+    if root is not None and root.getroottree().docinfo.internalDTD is not None:
         report.add(1, 'document', 'no DTD and no entity declarations (they are refused)', 'a DTD')
         return None
     return root
+
+
+def _parsed(text: str, report: Report) -> etree._Element | None:
+    """Return the root element, without what has undeclared prefixes; None after recording a fault."""
+    data = text.encode('utf-8')
+    parser = etree.XMLParser(**SAFE)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        faults = [entry for entry in parser.error_log if entry.type != UNDECLARED]
+        if faults or not len(parser.error_log):
+            line, message = (faults[0].line, faults[0].message) if faults else (error.lineno, error.msg)
+            report.add(line, 'document', 'well-formed XML', message or 'a syntax error')
+            return None
+    root = etree.fromstring(data, etree.XMLParser(recover=True, **SAFE))
+    _leave_out_undeclared(root, report)
+    return root
+
+
+def _leave_out_undeclared(root: etree._Element, report: Report) -> None:
+    """Remove elements and attributes whose prefix no xmlns declares: they extend URDF, which has no prefixes."""
+    found: dict[str, list[int]] = {}
+    for element in list(root.iter(etree.Element)):
+        tag, parent = str(element.tag), element.getparent()
+        names = [str(key) for key in element.attrib if _has_prefix(str(key))]
+        for name in names:
+            del element.attrib[name]
+        if _has_prefix(tag):
+            names.append(tag)
+            if parent is not None:
+                parent.remove(element)
+        for name in names:
+            found.setdefault(name.split(':')[0], []).append(int(element.sourceline or 0))
+    for prefix, lines in found.items():
+        more = '' if len(lines) == 1 else f', {len(lines)} times'
+        report.warn(lines[0], 'document', 'a prefix that an xmlns declares', f'{shorten(prefix)}:{more}, left out')
+
+
+def _has_prefix(name: str) -> bool:
+    """Tell whether a name of lxml still holds a prefix: a declared one has become `{namespace}`."""
+    return ':' in name and not name.startswith('{')
 
 
 def _expand_xacro(path: Path, text: str, report: Report) -> str | None:

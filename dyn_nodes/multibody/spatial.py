@@ -7,6 +7,7 @@ fold away, so that a massless or axis-aligned link costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -15,6 +16,16 @@ import numpy as np
 Expression = ca.SX
 SNAP = 1e-14
 """Entries of constant rotations closer than this to 0, 1 or -1 are taken as that number."""
+
+
+def entries(column: Expression, places: Sequence[int] | slice) -> Expression:
+    """Return the entries (n, 1) of a column at n places, (0, 1) where there are none.
+
+    CasADi takes `x[[]]` of a column with one row for a row without columns, (1, 0), and stacks that as one more row.
+    """
+    chosen = column[places, 0]
+    assert chosen.shape[1] == 1, f'expected a column, found shape {chosen.shape}'
+    return chosen
 
 
 def skew(u: Expression) -> Expression:

@@ -95,6 +95,7 @@ class DynamicsNode(OverridableNode):
             f'{"held by constraints" if self.plant.is_constrained else stands}, '
             f'{self.values["mode"]}, {self.values["actuation"]}'
         )
+        self._hold_at_start()
         self.pacer.start()
 
     @property
@@ -255,6 +256,11 @@ class DynamicsNode(OverridableNode):
             self._target = (positions, np.zeros(len(self.plant.joints)))
             self._holding = True
 
+    def _hold_at_start(self) -> None:
+        """Hold the joints of the initial posture until a command comes: many a machine stands on them."""
+        self._target, self._holding = None, False
+        self.hold()
+
     def refuse(self, refused: commands.RefusedError) -> None:
         """Count and report a command that is not used."""
         self.refusals.add(refused, self.pacer.now())
@@ -339,7 +345,7 @@ class DynamicsNode(OverridableNode):
             self.plant.reset()
         except NoEquilibriumError as error:
             return str(error)
-        self._target, self._holding = None, False
+        self._hold_at_start()
         self.health.fault = ''
         self.finished = False
         self.pacer.restart()

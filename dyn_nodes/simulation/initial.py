@@ -14,6 +14,7 @@ from dyn_nodes.hydraulics import initial_pressures
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import link_poses
+from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Assembly, friction_states, rest_deflections, stick_flags
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
@@ -43,44 +44,40 @@ def quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
 
 
 def _statics_module(machine: Machine) -> CompiledModule:
-    """Kernel `statics`: base pose (x, y, z, roll, pitch, yaw), joints and bristles -> holding forces and Jacobian.
+    """Compiled kernel `statics` of `statics_functions`."""
+    key = [machine_fingerprint(machine)]
+    return build_module(f'{machine.name}_statics', key, lambda: statics_functions(machine), ROOMS)
+
+
+def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+    """Function `statics`: base pose (x, y, z, roll, pitch, yaw), joints and bristles -> holding forces and Jacobian.
 
     The Jacobian is of the forces that must be zero at rest, on the base and on passive joints (`balanced`), by pose,
     bristles and the positions of the flexible joints (`bent`).
     """
-
-    def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        plant = Assembly(machine, 'effort')
-        pose, joints = ca.SX.sym('pose', 6), ca.SX.sym('joints', len(machine.movable_joints))
-        deflections = rest_deflections(machine)
-        bristles = ca.SX.sym('bristles', len(deflections))
-        # one by one: an empty part of a 1x1 expression would be a row too many
-        on_wheels = ca.vertsplit(bristles)[: sum(len(names) for names in friction_states(machine).values())]
-        of_elements = ca.SX(len(plant.states.names[plant.element_place]), 1)
-        for k, name in enumerate(plant.states.names[plant.element_place]):
-            if name in deflections:
-                of_elements[k] = bristles[deflections.index(name)]
-        sticking = ca.SX.ones(sum(len(names) for names in stick_flags(machine).values()))
-        q = base_coordinates(plant, pose)
-        state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), *on_wheels, sticking, of_elements))
-        holding, used = ca.substitute([plant.static_forces, plant.friction_use], [plant.x], [state])
-        unknown = ca.vertcat(pose, bristles)
-        base, nv = plant.tree.base_dofs, plant.tree.nv
-        names = [joint.name for joint in machine.movable_joints]
-        balanced = [*range(base), *(nv - len(names) + names.index(name) for name in plant.passive)]
-        bent = [names.index(name) for name in plant.springs]
-        unknown = ca.vertcat(pose, bristles, *(joints[k] for k in bent))
-        jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(holding[balanced], unknown))))
-        inputs = [pose, joints, bristles, plant.p]
-        outputs = [ca.densify(holding), jacobian, ca.densify(used)]
-        return {'statics': ca.Function('statics', inputs, outputs)}, {
-            'nv': nv,
-            'balanced': balanced,
-            'bent': bent,
-            'passive': list(plant.passive),
-        }
-
-    return build_module(f'{machine.name}_statics', [machine_fingerprint(machine)], make, ROOMS)
+    plant = Assembly(machine, 'effort')
+    pose, joints = ca.SX.sym('pose', 6), ca.SX.sym('joints', len(machine.movable_joints))
+    deflections = rest_deflections(machine)
+    bristles = ca.SX.sym('bristles', len(deflections))
+    on_wheels = entries(bristles, slice(0, sum(len(names) for names in friction_states(machine).values())))
+    of_elements = ca.SX(len(plant.states.names[plant.element_place]), 1)
+    for k, name in enumerate(plant.states.names[plant.element_place]):
+        if name in deflections:
+            of_elements[k] = bristles[deflections.index(name)]
+    sticking = ca.SX.ones(sum(len(names) for names in stick_flags(machine).values()))
+    q = base_coordinates(plant, pose)
+    state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), on_wheels, sticking, of_elements))
+    holding, used = ca.substitute([plant.static_forces, plant.friction_use], [plant.x], [state])
+    base, nv = plant.tree.base_dofs, plant.tree.nv
+    names = [joint.name for joint in machine.movable_joints]
+    balanced = [*range(base), *(nv - len(names) + names.index(name) for name in plant.passive)]
+    bent = [names.index(name) for name in plant.springs]
+    unknown = ca.vertcat(pose, bristles, entries(joints, bent))
+    jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(entries(holding, balanced), unknown))))
+    inputs = [pose, joints, bristles, plant.p]
+    outputs = [ca.densify(holding), jacobian, ca.densify(used)]
+    meta = {'nv': nv, 'balanced': balanced, 'bent': bent, 'passive': list(plant.passive)}
+    return {'statics': ca.Function('statics', inputs, outputs)}, meta
 
 
 def base_coordinates(plant: Assembly, pose: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.forces.joint_stop import JointStop
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.simulation import drivers
@@ -22,6 +23,7 @@ from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, balance_obse
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
+from dyn_nodes.simulation.joint_stops import joint_stops
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo
 from dyn_nodes.simulation.system import System
@@ -95,12 +97,12 @@ class Plant:
         self.drop_tilt: float | None = None
         self._joint_q = [self.system.index('state', name) for name in self.joints]
         self._joint_v = [self.system.index('state', f'{name}_rate') for name in self.joints]
+        self._joint_a = [self.system.index('output', f'{name}_acceleration') for name in self.joints]
         rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
         movable = machine.movable_joints
         self._wheel_joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
         self._limit = float(np.cos(machine.overturn_angle)) if machine.wheels else -2.0
         self._knots, self._trace = np.zeros(1), np.zeros((1, len(self.system.state_names)))
-        self._servo: JointServo | None = None
         delays = input_delays(machine, self.system.input_names)
         self._delay = None if delays is None else CommandDelay(delays)
         self._events: list[Event] = []
@@ -333,12 +335,42 @@ class Plant:
         _, quaternion = self._pose(x)
         return float(np.arccos(np.clip(matrix_of_quaternion(quaternion)[2, 2], -1.0, 1.0)))
 
+    @cached_property
+    def _servo(self) -> JointServo:
+        return JointServo(self.machine)
+
     def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
-        """Return the efforts that drive the joints to a target, as stiff position servos would."""
-        if self._servo is None:
-            self._servo = JointServo(self.machine)
+        """Return the efforts (n,) that drive the joints to a target, as stiff position servos would, N m or N.
+
+        They are found from the accelerations of the joints now, so that everything that acts on the joints is part of
+        them: the ground under legs and wheels, damping, a base that rocks. Stops at limits are not: a servo does not
+        work against them.
+
+        Args:
+            target: (n,) positions, rad or m.
+            target_velocity: (n,) rad/s or m/s.
+        """
         q, v = self._tree_state()
-        return self._servo.efforts(q, v, target, target_velocity, self.p[:3], self.payload)
+        y, driven = self.outputs(), self._driven
+        response = self._servo.response(q, self.payload)
+        wanted = self._servo.wanted(q, v, target, target_velocity)[driven]
+        efforts = np.zeros(len(self.joints))
+        efforts[driven] = np.linalg.solve(response, wanted - y[self._joint_a][driven])
+        efforts[driven] += (self.efforts + self._stop_efforts())[driven]
+        return efforts
+
+    def _stop_efforts(self) -> Array:
+        """Return the efforts (n,) of the stops at the limits of the joints: a servo does not work against them."""
+        result = np.zeros(len(self.joints))
+        scale = self.p[self.system.index('parameter', 'joint_stop_scale')]
+        if scale > 0.0:
+            for k, stop in self._stops:
+                result[k] = scale * stop.effort(float(self.positions[k]), float(self.velocities[k]))
+        return result
+
+    @cached_property
+    def _stops(self) -> list[tuple[int, JointStop]]:
+        return [(self.joints.index(stop.joint), stop) for stop in joint_stops(self.machine)]
 
     def let_wheels_run_out(self, target: Array) -> None:
         """Take the present angle of every rolling wheel that still turns as its target (n,), in place.

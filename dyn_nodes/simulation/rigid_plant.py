@@ -35,6 +35,11 @@ class RigidPlant(Plant):
     def _efforts_at_rest(self) -> Array:
         return self.holding_efforts()
 
+    def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
+        """Return the efforts that drive the joints to a target, above a base that the ground alone carries."""
+        q, v = self._tree_state()
+        return self._servo.efforts(q, v, target, target_velocity, self.p[:3], self.payload)
+
     def _initial_state(self) -> Array:
         x = np.asarray(self.system.initial_state(self.p, self.start))
         self.mode = STANDING

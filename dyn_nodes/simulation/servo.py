@@ -16,15 +16,20 @@ def free_push(M: Array, places: NDArray[np.intp], wanted: Array) -> Array:
 
     The inertia they feel then is (S M^-1 S^T)^-1, of the mass matrix M (nv, nv).
     """
-    return np.asarray(np.linalg.solve(np.linalg.inv(M)[np.ix_(places, places)], wanted))
+    return np.asarray(np.linalg.solve(free_response(M, places), wanted))
+
+
+def free_response(M: Array, places: NDArray[np.intp]) -> Array:
+    """Return S M^-1 S^T (n, n): accelerations of joints at `places` for efforts on them while all else is free."""
+    return np.asarray(np.linalg.inv(M)[np.ix_(places, places)])
 
 
 class JointServo:
     """Efforts that move joints to a reference with a chosen bandwidth and damping ratio.
 
-    effort = bias force + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), where L is the inertia that the joints feel on
-    a base that gives way freely, (S M^-1 S^T)^-1. On the ground they feel more, never less: the loop is then slower
-    than wn, but never faster than a sampled effort can follow.
+    effort = still + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), where `still` leaves the joints without
+    acceleration and L is the inertia that the joints feel on a base that gives way freely, (S M^-1 S^T)^-1: the least
+    that they can feel, so that the loop is never faster than a sampled effort can follow.
 
     Args:
         machine: the machine.
@@ -36,34 +41,46 @@ class JointServo:
         self.model = RigidBodyModel(machine)
         self.bandwidth, self.damping_ratio = bandwidth, damping_ratio
         names = [joint.name for joint in machine.movable_joints]
-        first = self.model.nv - len(names)
-        self._driven = np.array([names.index(joint.name) for joint in machine.actuated_joints], dtype=np.intp)
-        self._places = first + self._driven
         self.count = len(names)
+        self._driven = np.array([names.index(joint.name) for joint in machine.actuated_joints], dtype=np.intp)
+        self._places = self.model.nv - self.count + self._driven
         self._parameters = self.model.parameters()
+
+    def wanted(self, q: Array, v: Array, target: Array, target_velocity: Array) -> Array:
+        """Return the accelerations (n,) that lead the joints to a target, rad/s2 or m/s2.
+
+        Args:
+            q: (nq,) positions of the whole machine.
+            v: (nv,) velocities of the whole machine.
+            target: (n,) of the joints, rad or m.
+            target_velocity: (n,) of the joints, rad/s or m/s.
+        """
+        error, rate_error = target - q[len(q) - self.count :], target_velocity - v[len(v) - self.count :]
+        return self.bandwidth**2 * error + 2 * self.damping_ratio * self.bandwidth * rate_error
+
+    def response(self, q: Array, payload: float) -> Array:
+        """Return S M^-1 S^T (d, d) of the driven joints at positions q (nq,) with a payload, kg."""
+        self._parameters[3] = payload
+        return free_response(self.model.mass_matrix(q, self._parameters), self._places)
 
     def efforts(
         self, q: Array, v: Array, target: Array, target_velocity: Array, gravity: Array, payload: float
     ) -> Array:
-        """Return the joint efforts (n,) at positions q (nq,) and velocities v (nv,) of the whole machine.
+        """Return the efforts (n,) of joints that touch nothing, on a base that does not accelerate, N m or N.
 
         Those of joints that nothing drives are zero.
 
         Args:
-            q: positions of the tree.
-            v: velocities of the tree.
+            q: (nq,) positions of the whole machine.
+            v: (nv,) velocities of the whole machine.
             target: (n,) of the joints, rad or m.
             target_velocity: (n,) of the joints, rad/s or m/s.
             gravity: (3,) m/s2.
             payload: kg.
         """
-        n, wn = self.count, self.bandwidth
         self._parameters[:3], self._parameters[3] = gravity, payload
-        joints = slice(self.model.nv - n, self.model.nv)
-        bias = self.model.inverse_dynamics(q, v, np.zeros(self.model.nv), self._parameters)[joints]
-        error, rate_error = target - q[len(q) - n :], target_velocity - v[joints]
-        wanted = wn**2 * error + 2 * self.damping_ratio * wn * rate_error
-        efforts = np.zeros(n)
-        push = free_push(self.model.mass_matrix(q, self._parameters), self._places, wanted[self._driven])
-        efforts[self._driven] = bias[self._driven] + push
+        bias = self.model.inverse_dynamics(q, v, np.zeros(self.model.nv), self._parameters)
+        wanted = self.wanted(q, v, target, target_velocity)[self._driven]
+        efforts = np.zeros(self.count)
+        efforts[self._driven] = bias[self._places] + np.linalg.solve(self.response(q, payload), wanted)
         return efforts

@@ -157,7 +157,7 @@ def _swings(statics: LoadStatics, settings: ChartSettings) -> Array:
         return np.zeros(1)
     count = max(4, round(2.0 * np.pi / settings.swing_step))
     swings = -np.pi + 2.0 * np.pi / count * np.arange(1, count + 1)
-    if joint.type == 'revolute':
+    if np.isfinite([joint.lower, joint.upper]).all():
         swings = swings[(swings >= joint.lower) & (swings <= joint.upper)]
         swings = np.unique(np.concatenate([swings, [joint.lower, joint.upper]]))
     return np.asarray(swings)

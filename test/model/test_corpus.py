@@ -50,7 +50,18 @@ def test_the_machine_that_the_faults_were_put_into_is_sound(capsys):
     assert 'warning' not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize('name', sorted(EXPECTED))
+BROKEN = sorted(name for name, entry in EXPECTED.items() if 'message' in entry)
+
+
+@pytest.mark.parametrize('name', sorted(set(EXPECTED) - set(BROKEN)))
+def test_a_doubtful_file_is_taken_with_its_warning(name, capsys):
+    assert run_check(*arguments(name)) == 0
+    captured = capsys.readouterr()
+    warnings = [line for line in captured.out.splitlines() if line.startswith('warning: ')]
+    assert warnings == [f'warning: {expected_line(name)}{EXPECTED[name]["warning"]}']
+
+
+@pytest.mark.parametrize('name', BROKEN)
 def test_a_broken_file_gets_its_error_with_the_line(name, capsys):
     assert run_check(*arguments(name)) == 1
     captured = capsys.readouterr()

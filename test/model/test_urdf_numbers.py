@@ -40,10 +40,14 @@ def test_links_and_joints_are_those_of_yourdfpy(path):
         if joint.movable:
             np.testing.assert_allclose(joint.axis, other.axis / np.linalg.norm(other.axis), atol=1e-15)
         if joint.type in ('revolute', 'prismatic') and other.limit is not None:
-            assert (joint.lower, joint.upper) == (other.limit.lower or 0.0, other.limit.upper or 0.0)
+            for own, written in ((joint.lower, other.limit.lower), (joint.upper, other.limit.upper)):
+                endless = 9.4 if joint.type == 'revolute' else 1000.0  # 3 pi stands for "no limit"
+                expected = written or 0.0
+                assert own == (expected if abs(expected) < endless else np.copysign(np.inf, expected))
         if other.limit is not None:
             bounds = (other.limit.effort, other.limit.velocity)
-            assert (joint.effort_limit, joint.velocity_limit) == tuple(np.inf if b is None else b for b in bounds)
+            expected = tuple(np.inf if bound in (None, -1.0) else bound for bound in bounds)
+            assert (joint.effort_limit, joint.velocity_limit) == expected
         if other.dynamics is not None:
             # some versions leave these as text
             dynamics = other.dynamics.damping, other.dynamics.friction

@@ -1,0 +1,65 @@
+"""`check` warns of masses that can not be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.commands.check import with_masses
+from dyn_nodes.model import load_machine_report
+from dyn_nodes.model.mass_checks import hull_volume
+
+INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+
+
+def machine(folder: Path, mass: float, shape: str, reach: float = 1.0) -> Path:
+    """Write a box with an arm of another kilogram; the URDF's second line is the box."""
+    path = folder / 'thing.urdf'
+    path.write_text(
+        f'<robot name="thing">\n<link name="box"><inertial><mass value="{mass}"/>{INERTIA}</inertial>'
+        f'<collision><geometry>{shape}</geometry></collision></link>\n'
+        f'<link name="arm"><inertial><mass value="{mass}"/>{INERTIA}</inertial></link>\n'
+        f'<joint name="turn" type="revolute"><parent link="box"/><child link="arm"/><origin xyz="{reach} 0 0"/>'
+        '<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>\n</robot>'
+    )
+    return path
+
+
+def found(path: Path) -> list[str]:
+    report = with_masses(load_machine_report(path))
+    return [str(warning) for warning in report.warnings if 'mass' in warning.where]
+
+
+@pytest.mark.parametrize('mass', [5.0, 1000.0, 25_000.0])
+def test_masses_of_machines_are_taken_without_a_word(tmp_path, mass):
+    assert found(machine(tmp_path, mass, '<box size="1 1 1"/>')) == []
+
+
+def test_a_body_lighter_than_air_is_a_warning(tmp_path):
+    path = machine(tmp_path, 0.5, '<box size="1 1 1"/>')
+    expected = '1 to 30000 kg/m3 over the hull of its shapes, found 0.5 kg in 1 m3, 0.5 kg/m3'
+    assert found(path) == [f'{path}:2: link box, mass: expected {expected}']
+
+
+def test_a_body_denser_than_any_metal_is_a_warning(tmp_path):
+    path = machine(tmp_path, 40.0, '<sphere radius="0.05"/>')
+    assert found(path) == [
+        f'{path}:2: link box, mass: expected 1 to 30000 kg/m3 over the hull of its shapes, '
+        'found 40 kg in 0.0005236 m3, 7.639e+04 kg/m3'
+    ]
+
+
+def test_a_machine_of_ten_metres_and_150_grams_is_a_warning(tmp_path):
+    path = machine(tmp_path, 0.075, '<box size="0.05 0.05 0.05"/>', reach=10.0)
+    (line,) = found(path)
+    assert 'masses: expected at least 10.1 kg of a machine that measures 10 m, found 0.15 kg (are the masses in' in line
+
+
+def test_volume_of_a_hull():
+    corners = np.array(np.meshgrid([0, 1], [0, 2], [0, 3])).reshape(3, -1).T.astype(float)
+    assert hull_volume(corners, np.zeros(8)) == pytest.approx(6.0)
+    assert hull_volume(np.zeros((1, 3)), np.array([0.5])) == pytest.approx(np.pi / 6.0)
+    assert hull_volume(corners[:4], np.zeros(4)) == 0.0  # flat
+    assert hull_volume(np.zeros((0, 3)), np.zeros(0)) == 0.0

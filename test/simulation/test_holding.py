@@ -1,0 +1,132 @@
+"""Joints are held where they are, on machines that stand on them too."""
+
+from __future__ import annotations
+
+import itertools
+
+import casadi as ca
+import numpy as np
+import pytest
+from standing_machines import legged_box, slider_box
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.spatial import entries
+from dyn_nodes.simulation.assembly import Assembly, friction_states
+from dyn_nodes.simulation.initial import statics_functions
+from dyn_nodes.simulation.outputs import traced_outputs
+from dyn_nodes.simulation.plant import Plant
+
+FRICTION = ('none', 'lugre', 'karnopp')
+BOXES = [
+    *itertools.product(('planar', 'free'), (0, 1, 2), FRICTION),
+    *itertools.product(('fixed',), (1, 2), FRICTION),
+]
+
+
+@pytest.mark.parametrize(('attachment', 'sliders', 'friction'), BOXES)
+def test_kernel_of_the_statics_fills_as_many_numbers_as_the_search_for_rest_gives_it(
+    tmp_path, attachment, sliders, friction
+):
+    machine = slider_box(tmp_path, attachment, sliders, friction)
+    functions, meta = statics_functions(machine)
+    unknowns = 6 + sum(len(names) for names in friction_states(machine).values()) + len(meta['bent'])
+    assert functions['statics'].size_out(0) == (meta['nv'], 1)
+    assert functions['statics'].size_out(1) == (len(meta['balanced']) * unknowns, 1)
+
+
+@pytest.mark.parametrize(('attachment', 'sliders', 'friction'), BOXES)
+def test_no_expression_takes_nothing_from_one_number_as_a_row(tmp_path, monkeypatch, attachment, sliders, friction):
+    """`x[[]]` of a column with one row is (1, 0), which `vertcat` counts as a row."""
+    take = ca.SX.__getitem__
+
+    def checked(self, key):
+        result = take(self, key)
+        assert not (self.shape == (1, 1) and result.shape == (1, 0)), 'an empty index of one number'
+        return result
+
+    machine = slider_box(tmp_path, attachment, sliders, friction)
+    monkeypatch.setattr(ca.SX, '__getitem__', checked)
+    plant = Assembly(machine, 'effort')
+    assert plant.rhs.shape == (len(plant.states.names), 1)
+    names, outputs = traced_outputs(plant)
+    assert outputs.shape == (len(names), 1)
+    statics_functions(machine)
+
+
+def test_entries_of_a_column_are_a_column():
+    for rows, places in ((0, []), (1, []), (2, []), (1, [0]), (3, [2, 0]), (1, slice(1, 1)), (3, slice(0, 2))):
+        column = ca.SX.sym('x', rows)
+        count = len(places) if isinstance(places, list) else len(range(rows)[places])
+        assert entries(column, places).shape == (count, 1)
+
+
+def test_a_box_on_feet_with_one_slider_comes_to_rest(tmp_path):
+    plant = Plant(slider_box(tmp_path), 'effort', 0.002, 0.001)
+    rest = plant.x.copy()
+    advance_held(plant, 0.2)
+    np.testing.assert_allclose(plant.x, rest, atol=1e-6)
+
+
+def advance_held(plant: Plant, duration: float, target: np.ndarray | None = None) -> None:
+    """Advance with the joints held by the servo, as dynamics_node holds them."""
+    target = plant.positions.copy() if target is None else target
+    for _ in range(round(duration / plant.period)):
+        plant.set_efforts(plant.servo_efforts(target, np.zeros(len(plant.joints))))
+        plant.advance()
+
+
+@pytest.fixture(scope='module')
+def legged(tmp_path_factory) -> Machine:
+    return legged_box(tmp_path_factory.mktemp('legged'))
+
+
+def test_a_machine_on_legs_stands_on_held_joints(legged):
+    plant = Plant(legged, 'effort', 0.002, 0.001)
+    rest, held = plant.x.copy(), plant.positions.copy()
+    np.testing.assert_allclose(plant.holding_efforts(), plant.u, atol=1e-5 * np.abs(plant.u).max())
+    assert np.abs(plant.u).max() > 4.5  # the knees carry it: N m
+    advance_held(plant, 2.0)
+    assert not plant.overturned
+    np.testing.assert_allclose(plant.positions, held, atol=1e-6)
+    np.testing.assert_allclose(plant.x[:7], rest[:7], atol=1e-6)
+
+
+def test_held_legs_carry_a_machine_that_is_pushed(legged):
+    """A knock against the base: the joints give way by little, the base rocks on its feet and comes back."""
+    plant = Plant(legged, 'effort', 0.002, 0.0005)
+    height, held = plant.x[2], plant.positions.copy()
+    plant.x[plant.system.nq + 3] += 0.2  # m/s of the base, forward
+    plant._outputs = None
+    worst = 0.0
+    for _ in range(100):
+        advance_held(plant, 0.01, held)
+        worst = max(worst, np.abs(plant.positions - held).max())
+    assert worst < 0.01
+    np.testing.assert_allclose(plant.positions, held, atol=1e-4)
+    assert plant.x[2] == pytest.approx(height, abs=2e-4)
+    assert not plant.overturned
+
+
+def test_legs_follow_a_target_with_the_bandwidth_of_the_servo(legged):
+    """The machine crouches: e'' + 2 wn e' + wn^2 e = 0 though its feet are on the ground."""
+    plant = Plant(legged, 'effort', 0.001, 0.0005)
+    start = plant.positions.copy()
+    target = start + 0.02 * np.sign(start)
+    follows = 0.0
+    for k in range(100):
+        advance_held(plant, plant.period, target)
+        t = 40.0 * plant.period * (k + 1)
+        follows = 0.02 * (1.0 - (1.0 + t) * np.exp(-t))
+        np.testing.assert_allclose(plant.positions - start, follows * np.sign(start), atol=1.5e-3)
+    assert follows > 0.018
+
+
+def test_a_servo_does_not_push_through_the_stop_at_a_limit(tmp_path):
+    """The load-holding stiffness L wn^2 pulls at the target, the stop pushes back: both are springs at rest."""
+    plant = Plant(slider_box(tmp_path), 'effort', 0.002, 0.0005, values={'joint_stop_scale': 1.0})
+    target = np.array([0.35])  # the limit is 0.3
+    for _ in range(20):
+        advance_held(plant, 0.1, target)
+    servo = 1.0 / plant._servo.response(plant.x[:8], 0.0)[0, 0] * 40.0**2
+    stop = 10.0 * (2 * np.pi * 15.0) ** 2
+    assert plant.positions[0] == pytest.approx(0.3 + 0.05 * servo / (servo + stop), abs=1e-5)
