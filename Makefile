@@ -12,7 +12,7 @@ SETUP_FILES := setup.py setup.cfg pyproject.toml
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-ros test-oldest bench lint format docs docs-images docs-site clean
+.PHONY: help demo test test-slow test-ros test-oldest bench zoo lint format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -22,6 +22,7 @@ help:
 	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
+	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md (an hour at first)'
 	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
 	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
@@ -91,6 +92,9 @@ test-oldest: $(OLD_VENV)/.installed
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks $(ARGS)
+
+zoo: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.zoo $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

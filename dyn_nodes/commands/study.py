@@ -21,6 +21,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "List or run the sources' experiments; every run is compared with what the source says",
         'dyn-nodes study list\n'
         'dyn-nodes study run abo-shanab-2003/e3 --plot\n'
+        'dyn-nodes study run abo-shanab-2003/e1 abo-shanab-2003/e2\n'
         'dyn-nodes study run abo-shanab-2003/all --json\n'
         'dyn-nodes study view saha-1991/disk --variants F1 F2 D4',
     )
@@ -32,7 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
         help='run studies',
         description='Run studies. Exit status 0 only if every claim holds.',
     )
-    running.add_argument('name', metavar='NAME', help='SOURCE/STUDY, SOURCE/all or all')
+    running.add_argument('names', nargs='+', metavar='NAME', help='SOURCE/STUDY, SOURCE/all or all')
     running.add_argument('--plot', action='store_true', help='draw the figures; they go to --out with one HTML page')
     running.add_argument('--json', action='store_true', help='print all claims as JSON')
     running.add_argument('--out', metavar='DIR', help=f'directory of the page and the figures ({DEFAULT_OUT})')
@@ -111,7 +112,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.jobs is not None and args.jobs < 1:
         raise CommandError(f'--jobs: expected at least 1, found {args.jobs}', 2)
     try:
-        chosen = select(args.name)
+        chosen = list({entry.name: entry for name in args.names for entry in select(name)}.values())
     except KeyError as error:
         raise CommandError(str(error.args[0])) from None
     out = Path(args.out or DEFAULT_OUT) if args.plot or args.out else None
@@ -131,7 +132,7 @@ def _run(args: argparse.Namespace) -> int:
     if out is not None:
         from dyn_nodes.studies.page import write_figures, write_page
 
-        write_page(results, out / 'index.html', f'dyn-nodes study run {args.name}')
+        write_page(results, out / 'index.html', f'dyn-nodes study run {" ".join(args.names)}')
         write_figures(results, out)
         (out / 'claims.json').write_text(
             json.dumps(as_json(results), indent=2, ensure_ascii=False) + '\n', encoding='utf-8'

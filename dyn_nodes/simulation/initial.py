@@ -53,7 +53,7 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     """Function `statics`: base pose (x, y, z, roll, pitch, yaw), joints and bristles -> holding forces and Jacobian.
 
     The Jacobian is of the forces that must be zero at rest, on the base and on passive joints (`balanced`), by pose,
-    bristles and the positions of the flexible joints (`bent`).
+    bristles and the positions of the joints that give way (`bent`): flexible ones, and passive ones that hang.
     """
     plant = Assembly(machine, 'effort')
     pose, joints = ca.SX.sym('pose', 6), ca.SX.sym('joints', len(machine.movable_joints))
@@ -71,13 +71,27 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     base, nv = plant.tree.base_dofs, plant.tree.nv
     names = [joint.name for joint in machine.movable_joints]
     balanced = [*range(base), *(nv - len(names) + names.index(name) for name in plant.passive)]
-    bent = [names.index(name) for name in plant.springs]
+    bent = [names.index(name) for name in (*plant.springs, *_hanging(machine))]
     unknown = ca.vertcat(pose, bristles, entries(joints, bent))
     jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(entries(holding, balanced), unknown))))
     inputs = [pose, joints, bristles, plant.p]
     outputs = [ca.densify(holding), jacobian, ca.densify(used)]
     meta = {'nv': nv, 'balanced': balanced, 'bent': bent, 'passive': list(plant.passive)}
     return {'statics': ca.Function('statics', inputs, outputs)}, meta
+
+
+def _hanging(machine: Machine) -> list[str]:
+    """Return the joints that a URDF makes passive (effort 0), without friction, and that carry no wheel: hooks on ropes.
+
+    A joint whose class the machine YAML gives starts where the YAML puts it.
+    """
+    carrying = {wheel.link for wheel in machine.wheels}
+    for joint in reversed(machine.joints):
+        if joint.child in carrying:
+            carrying.add(joint.parent)
+    classes, idle = {entry.joint for entry in machine.joint_classes}, machine.idle_joints
+    loose = [joint for joint in machine.movable_joints if joint.name in idle and joint.name not in classes]
+    return [j.name for j in loose if j.effort_limit == 0.0 and j.friction == 0.0 and j.child not in carrying]
 
 
 def base_coordinates(plant: Assembly, pose: Any) -> Any:
@@ -109,8 +123,8 @@ class Rest(NamedTuple):
 def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, pose: Array | None = None) -> Rest:
     """Find the resting pose of the base on its wheels with the driven joints held.
 
-    Height, roll and pitch, what flexible joints give way, and the friction that holds the machine on a slope (least
-    bristle deflections), are found by Newton steps with the exact Jacobian.
+    Height, roll and pitch, what flexible joints give way, where passive joints hang, and the friction that holds the
+    machine on a slope (least bristle deflections), are found by Newton steps with the exact Jacobian.
 
     Args:
         system: any system of the machine.

@@ -343,21 +343,30 @@ class Plant:
         """Return the efforts (n,) that drive the joints to a target, as stiff position servos would, N m or N.
 
         They are found from the accelerations of the joints now, so that everything that acts on the joints is part of
-        them: the ground under legs and wheels, damping, a base that rocks. Stops at limits are not: a servo does not
-        work against them.
+        them: the ground under legs, damping, a base that rocks. Stops at limits are not: a servo does not work against
+        them. Nor is the ground under rolling wheels: it would be a brake that locks them.
 
         Args:
             target: (n,) positions, rad or m.
             target_velocity: (n,) rad/s or m/s.
         """
         q, v = self._tree_state()
-        y, driven = self.outputs(), self._driven
-        response = self._servo.response(q, self.payload)
-        wanted = self._servo.wanted(q, v, target, target_velocity)[driven]
-        efforts = np.zeros(len(self.joints))
-        efforts[driven] = np.linalg.solve(response, wanted - y[self._joint_a][driven])
-        efforts[driven] += (self.efforts + self._stop_efforts())[driven]
+        efforts = self._servo.efforts(q, v, target, target_velocity, self.p[:3], self.payload)
+        stiff = self._stiff
+        if stiff.any():
+            driven = self._driven
+            wanted = self._servo.wanted(q, v, target, target_velocity)
+            response = self._servo.response(q, self.payload)[stiff]
+            change = np.where(stiff, self._stop_efforts()[driven], efforts[driven] - self.efforts[driven])
+            rest = (wanted - self.outputs()[self._joint_a])[driven][stiff] - response[:, ~stiff] @ change[~stiff]
+            change[stiff] += np.linalg.solve(response[:, stiff], rest)
+            efforts[driven[stiff]] = (self.efforts[driven] + change)[stiff]
         return efforts
+
+    @cached_property
+    def _stiff(self) -> NDArray[np.bool_]:
+        """(d,) of the driven joints: True but for those of rolling wheels."""
+        return ~np.isin(self._driven, self._wheel_joints)
 
     def _stop_efforts(self) -> Array:
         """Return the efforts (n,) of the stops at the limits of the joints: a servo does not work against them."""

@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 ORDER = 3
 BAND = 3  # of all matrices here: D3'D3, and pairs of rates over two steps
 NOISE_ORDER = 6
+LEAST_NOISE = 1e-12
+"""Of a signal that never changes, in its unit: a weight that is not infinite."""
 SMALLEST_NOISE = 1e-7  # of the signal's range; samples without noise
 
 
@@ -81,13 +83,13 @@ def smooth(
     times, values = times[inside], values[inside]
     count = int(np.ceil((end - start) / step - 1e-9)) + 1
     place = np.clip((times - start) / step, 0.0, count - 1.0)
-    noise = max(noise_level(values), SMALLEST_NOISE * float(np.ptp(values)), 1e-300)
+    noise = max(noise_level(values), SMALLEST_NOISE * float(np.ptp(values)), LEAST_NOISE)
     normal, right = np.zeros((BAND + 1, count)), np.zeros(count)
     _add_values(normal, right, place, values, noise)
     squares, known, rate_noise = float(np.sum((values / noise) ** 2)), len(values), 0.0
     if rates is not None:
         rates = rates[inside]
-        rate_noise = max(noise_level(rates), SMALLEST_NOISE * float(np.ptp(rates)), 1e-300)
+        rate_noise = max(noise_level(rates), SMALLEST_NOISE * float(np.ptp(rates)), LEAST_NOISE)
         _add_rates(normal, right, place, rates, rate_noise, step)
         squares += float(np.sum((rates / rate_noise) ** 2))
         known += len(rates)

@@ -7,14 +7,15 @@ import itertools
 import casadi as ca
 import numpy as np
 import pytest
-from standing_machines import legged_box, slider_box
+from standing_machines import CORNERS, joint, legged_box, link, loaded, slider_box
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.simulation.assembly import Assembly, friction_states
-from dyn_nodes.simulation.initial import statics_functions
+from dyn_nodes.simulation.initial import settle, statics_functions
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.system import System
 
 FRICTION = ('none', 'lugre', 'karnopp')
 BOXES = [
@@ -130,3 +131,18 @@ def test_a_servo_does_not_push_through_the_stop_at_a_limit(tmp_path):
     servo = 1.0 / plant._servo.response(plant.x[:8], 0.0)[0, 0] * 40.0**2
     stop = 10.0 * (2 * np.pi * 15.0) ** 2
     assert plant.positions[0] == pytest.approx(0.3 + 0.05 * servo / (servo + stop), abs=1e-5)
+
+
+def test_a_hook_that_nothing_drives_hangs_at_the_start(tmp_path):
+    """Its link starts askew; effort 0 makes the joint passive."""
+    elements = [link('box', 100.0, 5.0), link('hook', 5.0, 0.1)]
+    elements[1] = elements[1].replace('<inertial>', '<inertial><origin xyz="0 0 -0.5"/>')
+    swing = joint('swing', 'revolute', 'box', 'hook', (0.3, 0, 1.0), '0 1 0').replace('effort="1e4"', 'effort="0"')
+    elements.append(swing.replace('<origin xyz="0.3 0 1.0"/>', '<origin xyz="0.3 0 1.0" rpy="0 0.4 0"/>'))
+    config = 'base: {link: box, attachment: free}\ndefaults: {wheel: {stiffness: 5.0e+4, damping: 1000.0}}\nwheels:\n'
+    for name, (x, y) in CORNERS.items():
+        config += f'  {name}: {{link: box, position: [{0.5 * x}, {0.4 * y}, 0.0], free_length: 0.3}}\n'
+    machine = loaded(tmp_path, 'hook', [*elements], config)
+    rest = settle(System(machine, 'effort'), System(machine, 'effort').parameters())
+    assert rest.joints[0] == pytest.approx(-0.4 - rest.pose[4], abs=1e-9)
+    assert abs(rest.holding[-1]) < 1e-6

@@ -105,6 +105,22 @@ def test_a_valve_that_never_opens_tells_nothing(run):
         fit_actuator(run.machine, run.machine.actuator('boom'), still)
 
 
+def test_an_actuator_that_never_moves_is_refused_by_name(run):
+    record = run.record('boom', noise=0.0, seed=0)
+    still = replace(record, spool=Signal(record.spool.times, np.zeros_like(record.spool.times)))
+    with pytest.raises(FitError, match=r'boom: the spool leaves its dead zone of 0.5 mm in 0.0 % of the time'):
+        fit_actuator(run.machine, run.machine.actuator('boom'), still)
+
+
+@pytest.mark.parametrize('value', [0.0, 0.3, -2.0e5])
+def test_smoothing_leaves_a_signal_that_never_changes_alone(value):
+    t = np.linspace(0.0, 4.0, 801)
+    for rates in (None, np.zeros_like(t)):
+        result = smooth(0.0, 4.0, 5e-3, t, np.full_like(t, value), rates)
+        np.testing.assert_allclose(result.values, value, rtol=1e-6, atol=1e-15)
+        np.testing.assert_allclose(result.rates, 0.0, atol=1e-4 * max(1.0, abs(value)))
+
+
 def test_a_short_recording_is_refused(run):
     record = run.record('boom', noise=0.01, seed=0)
     few = slice(0, 800)

@@ -150,6 +150,13 @@ def test_the_command_exits_with_0_only_if_all_passed(arguments, monkeypatch, cap
     assert len(json.loads((tmp_path / 'page' / 'claims.json').read_text())) == 2
 
 
+def test_the_command_runs_several_studies_each_once(arguments, monkeypatch, capsys):
+    entries = [Study(f'test/{name}', name, lambda s: s.holds('so', 'here', True)) for name in ('one', 'two', 'three')]
+    monkeypatch.setattr(framework, 'load_studies', lambda: {entry.name: entry for entry in entries})
+    assert run(arguments('run', 'test/two', 'test/one', 'test/two', '--json')) == 0
+    assert [claim['study'] for claim in json.loads(capsys.readouterr().out)] == ['test/two', 'test/one']
+
+
 def test_the_command_lists_every_study(arguments, capsys):
     assert run(arguments('list', '--json')) == 0
     assert [entry['name'] for entry in json.loads(capsys.readouterr().out)] == list(load_studies())
