@@ -81,7 +81,7 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
 
 
 def _hanging(machine: Machine) -> list[str]:
-    """Return the joints that a URDF makes passive (effort 0), without friction, and that carry no wheel: hooks on ropes.
+    """Return the joints that a URDF makes passive (effort 0), without friction and without wheels beyond: hooks.
 
     A joint whose class the machine YAML gives starts where the YAML puts it.
     """

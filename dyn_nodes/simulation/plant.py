@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.forces.joint_stop import JointStop
+from dyn_nodes.forces.joint_stop import JointStop, joint_stops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.simulation import drivers
@@ -23,9 +23,8 @@ from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, balance_obse
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
-from dyn_nodes.simulation.joint_stops import joint_stops
 from dyn_nodes.simulation.reaction import JointReaction
-from dyn_nodes.simulation.servo import JointServo
+from dyn_nodes.simulation.servo import JointServo, PresentMotion
 from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
@@ -351,17 +350,8 @@ class Plant:
             target_velocity: (n,) rad/s or m/s.
         """
         q, v = self._tree_state()
-        efforts = self._servo.efforts(q, v, target, target_velocity, self.p[:3], self.payload)
-        stiff = self._stiff
-        if stiff.any():
-            driven = self._driven
-            wanted = self._servo.wanted(q, v, target, target_velocity)
-            response = self._servo.response(q, self.payload)[stiff]
-            change = np.where(stiff, self._stop_efforts()[driven], efforts[driven] - self.efforts[driven])
-            rest = (wanted - self.outputs()[self._joint_a])[driven][stiff] - response[:, ~stiff] @ change[~stiff]
-            change[stiff] += np.linalg.solve(response[:, stiff], rest)
-            efforts[driven[stiff]] = (self.efforts[driven] + change)[stiff]
-        return efforts
+        now = PresentMotion(self.efforts, self.outputs()[self._joint_a], self._stop_efforts())
+        return self._servo.stiff_efforts(q, v, target, target_velocity, self.p[:3], self.payload, now, self._stiff)
 
     @cached_property
     def _stiff(self) -> NDArray[np.bool_]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +24,20 @@ def free_push(M: Array, places: NDArray[np.intp], wanted: Array) -> Array:
 def free_response(M: Array, places: NDArray[np.intp]) -> Array:
     """Return S M^-1 S^T (n, n): accelerations of joints at `places` for efforts on them while all else is free."""
     return np.asarray(np.linalg.inv(M)[np.ix_(places, places)])
+
+
+class PresentMotion(NamedTuple):
+    """How the joints of a machine move at an instant.
+
+    Attributes:
+        efforts: (n,) of their drives, N m or N.
+        accelerations: (n,) under these efforts, rad/s2 or m/s2.
+        stops: (n,) efforts of the stops at their limits, N m or N.
+    """
+
+    efforts: Array
+    accelerations: Array
+    stops: Array
 
 
 class JointServo:
@@ -83,4 +99,38 @@ class JointServo:
         wanted = self.wanted(q, v, target, target_velocity)[self._driven]
         efforts = np.zeros(self.count)
         efforts[self._driven] = bias[self._places] + np.linalg.solve(self.response(q, payload), wanted)
+        return efforts
+
+    def stiff_efforts(
+        self,
+        q: Array,
+        v: Array,
+        target: Array,
+        target_velocity: Array,
+        gravity: Array,
+        payload: float,
+        now: PresentMotion,
+        stiff: NDArray[np.bool_],
+    ) -> Array:
+        """Return efforts (n,) that include all forces on the joints but those of their stops.
+
+        Args:
+            q: (nq,) positions of the whole machine.
+            v: (nv,) velocities of the whole machine.
+            target: (n,) of the joints, rad or m.
+            target_velocity: (n,) of the joints, rad/s or m/s.
+            gravity: (3,) m/s2.
+            payload: kg.
+            now: how the joints move now.
+            stiff: (d,) of the driven joints; the others get `efforts`.
+        """
+        efforts, driven = self.efforts(q, v, target, target_velocity, gravity, payload), self._driven
+        if not stiff.any():
+            return efforts
+        wanted = self.wanted(q, v, target, target_velocity)
+        response = self.response(q, payload)[stiff]
+        change = np.where(stiff, now.stops[driven], efforts[driven] - now.efforts[driven])
+        rest = (wanted - now.accelerations)[driven][stiff] - response[:, ~stiff] @ change[~stiff]
+        change[stiff] += np.linalg.solve(response[:, stiff], rest)
+        efforts[driven[stiff]] = (now.efforts[driven] + change)[stiff]
         return efforts
