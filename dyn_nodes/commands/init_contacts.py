@@ -16,6 +16,9 @@ from dyn_nodes.model.shapes import Shapes
 Array = NDArray[np.float64]
 WHEEL = re.compile(r'wheel|cast[eo]r|tyre|tire|track|roller', re.IGNORECASE)
 FOOT = re.compile(r'foot|feet|toe|outrigger|stabili[sz]er|jack|(^|_)(leg|sole)(_|$)', re.IGNORECASE)
+TRACK = re.compile(r'track|crawler', re.IGNORECASE)
+LONG = 1.5
+"""A track is longer than it is high by this factor; it stands on both its ends."""
 LEVEL = 0.3
 """A wheel's axis has at most this component along the vertical."""
 NEAR_GROUND, LEAST_NEAR = 0.03, 0.02
@@ -30,7 +33,7 @@ THIN = 0.1
 """Contacts whose least extent is below this part of their greatest lie on a line."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contact:
     """A point where the machine stands.
 
@@ -53,7 +56,7 @@ class Contact:
     how: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Place:
     link: str
     low: float
@@ -63,6 +66,7 @@ class _Place:
     carrier: str
     wheel: bool
     how: str
+    end: str = ''  # of a track: front or rear
 
 
 def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) -> tuple[list[Contact], str]:
@@ -130,8 +134,28 @@ def _places(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, A
         middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
         foot = cloud[cloud[:, 2] < low + 2e-3].mean(axis=0)
         joints, carrier = _steered(link.name, mover) if wheel else ((), link.name)
+        ends = _track_ends(link.name, cloud)
+        for end, point in ends.items():
+            how = f'the {end} end of the track {link.name}'
+            result.append(_Place(link.name, low, point, point, joints, carrier, False, how, f'_{end}'))
+        if ends:
+            continue
         result.append(_Place(link.name, low, middle, foot, joints, carrier, wheel, how))
     return result
+
+
+def _track_ends(link: str, cloud: Array) -> dict[str, Array]:
+    """Return where a track ends on the ground, by name; nothing for what is no track."""
+    span = np.ptp(cloud, axis=0)
+    if not TRACK.search(link) or span[0] < LONG * span[2] or span[0] < span[1]:
+        return {}
+    low = float(cloud[:, 2].min())
+    sole = cloud[cloud[:, 2] < low + SLAB * float(span[2])]
+    across = 0.5 * float(sole[:, 1].min() + sole[:, 1].max())
+    return {
+        'rear': np.array([float(sole[:, 0].min()), across, low]),
+        'front': np.array([float(sole[:, 0].max()), across, low]),
+    }
 
 
 def _steered(link: str, mover: Mapping[str, Joint]) -> tuple[tuple[str, ...], str]:
@@ -175,7 +199,7 @@ def _contact(place: _Place, poses: Mapping[str, Array]) -> Contact:
     height = float(place.middle[2]) if place.wheel else place.low + FOOT_HEIGHT
     attachment = np.array([ground[0], ground[1], height])
     position = _in_frame(poses[place.carrier], attachment)
-    name = re.sub(r'_?link$', '', place.link) or place.link
+    name = (re.sub(r'_?link$', '', place.link) or place.link) + place.end
     return Contact(name, place.carrier, position, height - place.low, ground, place.joints, place.how)
 
 

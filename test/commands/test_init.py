@@ -100,6 +100,27 @@ def test_stiffness_and_damping_are_what_their_reasons_say(tmp_path):
     np.testing.assert_allclose(stance.contacts, [[0.35, -0.33], [0.35, 0.33], [-0.35, -0.33], [-0.35, 0.33]], atol=1e-9)
 
 
+def test_struts_of_a_heavy_machine_on_short_feet_are_longer_than_its_sag(tmp_path):
+    """50 t on outriggers 7.5 m apart: 0.8 % of their distance would be more than the feet are high."""
+    machine, text = init(ROOT / 'test' / 'zoo' / 'crane.urdf', tmp_path)
+    assert 'of static sag, 30% of the shortest strut' in text
+    stance = static_stance(machine)
+    sags = [load / wheel.stiffness for load, wheel in zip(stance.loads, machine.wheels)]
+    assert max(sags) < 0.35 * min(wheel.free_length for wheel in machine.wheels)
+
+
+def test_an_excavator_stands_on_the_ends_of_its_tracks(tmp_path):
+    machine, text = init(ROOT / 'test' / 'zoo' / 'excavator.urdf', tmp_path)
+    assert machine.base.attachment == 'free'
+    assert {wheel.name: [round(float(c), 6) for c in wheel.position[:2]] for wheel in machine.wheels} == {
+        'right_track_rear': [-1.8, -1.0],
+        'right_track_front': [1.8, -1.0],
+        'left_track_rear': [-1.8, 1.0],
+        'left_track_front': [1.8, 1.0],
+    }
+    assert 'the front end of the track right_track_link' in text
+
+
 def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
     round_base = (
         (CORPUS / 'crane.urdf').read_text().replace('<box size="3 2 0.5"/>', '<cylinder radius="1.5" length="0.5"/>')
