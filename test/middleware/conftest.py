@@ -21,8 +21,9 @@ HERE = Path(__file__).parent
 @pytest.fixture(autouse=True)
 def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
-    for name in ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
+    for name in ('ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')  # rclpy would use every interface
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from harness import HAS_FRAMES
 
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import all_parameters
+from dyn_nodes.nodes.simulation_services import are_available
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 
 MACHINE = machine_of('log_loader', '')
@@ -236,18 +237,21 @@ INPUTS = {
         'stability/support_polygon': 'geometry_msgs/msg/PolygonStamped',
     },
 }
+SIMULATION = {
+    'get_simulator_features': 'simulation_interfaces/srv/GetSimulatorFeatures',
+    'get_simulation_state': 'simulation_interfaces/srv/GetSimulationState',
+    'set_simulation_state': 'simulation_interfaces/srv/SetSimulationState',
+    'step_simulation': 'simulation_interfaces/srv/StepSimulation',
+    'reset_simulation': 'simulation_interfaces/srv/ResetSimulation',
+    'get_entities': 'simulation_interfaces/srv/GetEntities',
+    'get_entity_state': 'simulation_interfaces/srv/GetEntityState',
+}
 SERVICES = {
     'dynamics_node': {
         'reset': 'std_srvs/srv/Trigger',
         'pause': 'std_srvs/srv/SetBool',
         'step': 'std_srvs/srv/Trigger',
-        'get_simulator_features': 'simulation_interfaces/srv/GetSimulatorFeatures',
-        'get_simulation_state': 'simulation_interfaces/srv/GetSimulationState',
-        'set_simulation_state': 'simulation_interfaces/srv/SetSimulationState',
-        'step_simulation': 'simulation_interfaces/srv/StepSimulation',
-        'reset_simulation': 'simulation_interfaces/srv/ResetSimulation',
-        'get_entities': 'simulation_interfaces/srv/GetEntities',
-        'get_entity_state': 'simulation_interfaces/srv/GetEntityState',
+        **(SIMULATION if are_available() else {}),
     },
     'hydraulic_actuator_node': {'reset': 'std_srvs/srv/Trigger'},
 }
