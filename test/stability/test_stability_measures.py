@@ -627,6 +627,6 @@ def test_a_large_batch_takes_about_a_microsecond_a_state():
     force = np.tile((0.0, 0.0, -BASE_WEIGHT), (states, 1))
     for measure in (net_moment, zmp_degree, force_angle, extended_energy_level):
         measure(WIDE, com[:2], force[:2])
-        start = time.perf_counter()
+        start = time.thread_time()
         assert measure(WIDE, com, force).value.shape == (states,)
-        assert (time.perf_counter() - start) / states < 3e-6, measure.__name__
+        assert (time.thread_time() - start) / states < 3e-6, measure.__name__
