@@ -12,7 +12,7 @@ SETUP_FILES := setup.py setup.cfg pyproject.toml
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-ros test-oldest bench zoo lint format docs docs-images docs-site clean
+.PHONY: help demo test test-slow test-ros test-oldest bench zoo faults soak lint format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -23,6 +23,8 @@ help:
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
 	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md (an hour at first)'
+	@echo 'make faults      damaged files, absurd messages, dying nodes, a failing computer; the table of docs/faults.md'
+	@echo 'make soak        simulated hours: memory, descriptors and threads must not grow'
 	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
 	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
@@ -104,6 +106,12 @@ bench: $(VENV)/.installed-dev
 
 zoo: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.zoo $(ARGS)
+
+faults: $(VENV)/.installed-dev
+	$(BIN)/python -m faults --out docs/faults.md $(ARGS)
+
+soak: $(VENV)/.installed-dev
+	$(BIN)/python -m faults.soak $(ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

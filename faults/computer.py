@@ -1,0 +1,120 @@
+"""A computer that fails: no home, no shared memory, a full disk, a port that is taken.
+
+One line says so, or it does not matter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from faults.processes import ROOT, Outcome
+
+PATIENCE = 180.0
+CHECK = ['-m', 'dyn_nodes.cli', 'check', 'urdf/log_loader.urdf', '--config', 'config/log_loader.yaml']
+DYNAMICS = [
+    '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', '-p', 'machine:=log_loader', '-p', 'mode:=lockstep',
+    '-p', 'actuation:=monolithic', '-p', 'wait_for:=[""]', '-p', 'duration:=0.2',
+]  # fmt: skip
+
+
+def _run(name: str, words: list[str], environment: dict[str, str], good: tuple[int, ...], **options: object) -> Outcome:
+    """Run a Python command; a traceback, another exit status or no end is a fault."""
+    outcome = Outcome(name)
+    prefix = list(options.pop('prefix', ()))  # type: ignore[call-overload]
+    command = [*prefix, sys.executable, *words]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        _, errors = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, errors = process.communicate()
+        outcome.faults.append(f'no end within {PATIENCE:g} s')
+    last = errors.strip().splitlines()[-1] if errors.strip() else 'nothing on standard error'
+    outcome.seen = f'exit status {process.returncode}: {last[:150]}'
+    if 'Traceback' in errors:
+        outcome.faults.append(f'a traceback: {errors[errors.index("Traceback") :][-300:]!r}')
+    if process.returncode not in good:
+        outcome.faults.append(f'exit status {process.returncode}')
+    return outcome
+
+
+def _environment(**changes: str | None) -> dict[str, str]:
+    merged = {**os.environ, 'ROS_DOMAIN_ID': '49', 'DYN_NODES_MIDDLEWARE': 'embedded', **changes}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+@contextlib.contextmanager
+def full_disk(size: str = '256k') -> Iterator[Path | None]:
+    """Mount a file system of `size` bytes and fill it up to 4 KiB; None where that is not allowed (needs root)."""
+    directory = Path(tempfile.mkdtemp(prefix='faults_'))
+    mounted = False
+    try:
+        if os.geteuid() == 0 and shutil.which('mount'):
+            command = ['mount', '-t', 'tmpfs', '-o', f'size={size}', 'tmpfs', str(directory)]
+            mounted = subprocess.run(command, capture_output=True).returncode == 0
+        if mounted:
+            with contextlib.suppress(OSError), (directory / 'filler').open('wb', buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+        yield directory if mounted else None
+    finally:
+        if mounted:
+            subprocess.run(['umount', '-l', str(directory)], check=False)
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def no_home() -> Iterator[Outcome]:
+    """Start without a home directory, and with one that can't be written."""
+    changes: dict[str, str | None] = {'HOME': None, 'XDG_CACHE_HOME': None, 'DYN_NODES_CACHE': None}
+    yield _run('check without HOME', CHECK, _environment(**changes), (0,))
+    yield _run('check with HOME=/proc/none', CHECK, _environment(**{**changes, 'HOME': '/proc/none'}), (0,))
+    yield _run('a node with HOME=/proc/none', DYNAMICS, _environment(ROS_HOME=None, HOME='/proc/none'), (0,))
+
+
+def no_shared_memory() -> Iterator[Outcome]:
+    """Start where /dev/shm is absent, in a mount name space of its own."""
+    if os.geteuid() != 0 or not shutil.which('unshare'):
+        return
+    script = 'umount -l /dev/shm; mount -t tmpfs -o ro,size=4k tmpfs /dev/shm; exec "$@"'
+    prefix = ['unshare', '--mount', 'sh', '-c', script, 'sh']
+    yield _run('a node without /dev/shm', DYNAMICS, _environment(), (0,), prefix=prefix)
+
+
+def disk_full() -> Iterator[Outcome]:
+    """Write to a full file system."""
+    with full_disk() as directory:
+        if directory is None:
+            return
+        init = ['-m', 'dyn_nodes.cli', 'init', 'urdf/log_loader.urdf', '--output', str(directory / 'first.yaml')]
+        yield _run('init on a full disk', init, _environment(), (1,))
+        yield _run('compiled code on a full disk', DYNAMICS, _environment(DYN_NODES_CACHE=str(directory / 'c')), (0, 1))
+        recorder = ['-m', 'dyn_nodes.nodes.recorder_node', '--ros-args', '-p', f'directory:={directory / "bag"}']
+        yield _run('a recorder on a full disk', recorder, _environment(), (0, 1, -signal.SIGKILL, 124), prefix=[
+            'timeout', '-s', 'INT', '10'])  # fmt: skip
+
+
+def port_taken() -> Iterator[Outcome]:
+    """Open the cockpit where its port is taken."""
+    with socket.socket() as taken:
+        taken.bind(('127.0.0.1', 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        viewer = ['-m', 'dyn_nodes.nodes.viewer_node', '--ros-args', '-p', 'machine:=log_loader', '-p', f'port:={port}']
+        yield _run('a viewer whose port is taken', viewer, _environment(), (0, 1, 124), prefix=[
+            'timeout', '-s', 'INT', '30'])  # fmt: skip
+
+
+def run() -> list[Outcome]:
+    """Run all cases that this computer allows."""
+    return [outcome for cases in (no_home, no_shared_memory, disk_full, port_taken) for outcome in cases()]

@@ -1,0 +1,270 @@
+"""Damaged files: every machine, task, launch and parameter file of the package, byte by byte and part by part.
+
+Worker processes read them. Every case ends in a result or in the error that its reader documents, within a time limit;
+anything else is a fault: another exception, a worker that dies, one that does not answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import queue
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parents[1]
+TIME_LIMIT = 60.0
+"""Wall time for one case, s; the computer may be busy."""
+VALUES = (
+    *('', '0', '-1', '1e308', '-1e-308', '5e-324', 'nan', '.inf', '-.inf', '1e999', '9' * 400, 'true', '~', 'x' * 3000),
+    *('[]', '{}', '[1, 2]', '&a [*a]', '*nothing', '!!python/name:os.system', '"\\ud800"', 'é\u202e', '$(eval 1/0)'),
+    *('&lt;', '<a>', '0 0 0', '1 2 3 4', 'world', 'base_link', '../../etc/passwd', '/dev/zero', '[red]', '$', '%s'),
+)
+_VALUE = re.compile(r'(?<=[=:] )[^\n]+|"[^"\n]*"|\'[^\'\n]*\'|[-+]?\d[\d.eE+-]*|\w+')
+PARAMETERS = """/**:
+  ros__parameters:
+    machine: log_loader
+    mode: lockstep
+    exchange_period: 0.001
+    measures: [zmp, net_moment]
+    gains: {boom_joint: {p: 10.0, i: 0.5}}
+node:
+  ros__parameters: {use_sim_time: true, count: 3}
+"""
+
+
+def base_files() -> list[tuple[str, Path | None, str]]:
+    """Return (kind, path, text) of the good files."""
+    found: list[tuple[str, Path | None, str]] = [('parameters', None, PARAMETERS)]
+    for kind, pattern in (
+        ('urdf', 'urdf/*.urdf'),
+        ('machine', 'config/*.yaml'),
+        ('task', 'config/tasks/*.yaml'),
+        ('launch', 'launch/*.launch.xml'),
+    ):
+        for path in sorted(ROOT.glob(pattern)):
+            if kind != 'machine' or (ROOT / 'urdf' / f'{path.stem}.urdf').exists():
+                found.append((kind, path, path.read_text(encoding='utf-8')))
+    found.append(('levers', ROOT / 'config' / 'teleop.yaml', (ROOT / 'config' / 'teleop.yaml').read_text()))
+    return found
+
+
+def damage(text: str, rng: random.Random) -> bytes:
+    """Return a text with one to four faults: of its bytes, lines and values."""
+    data = text.encode()
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        data = rng.choice((_bytes, _lines, _value, _value, _value))(data, rng)
+    return data
+
+
+def _bytes(data: bytes, rng: random.Random) -> bytes:
+    if not data:
+        return b'\x00'
+    k, n = rng.randrange(len(data)), rng.choice((1, 1, 4, 64))
+    choice = rng.randrange(5)
+    if choice == 0:
+        return data[:k] + bytes(rng.randrange(256) for _ in range(n)) + data[k + n :]
+    if choice == 1:
+        return data[:k] + data[k + n :]
+    if choice == 2:
+        return data[:k] + data[k : k + n] * rng.choice((2, 50)) + data[k + n :]
+    if choice == 3:
+        return data[:k]
+    return data[:k] + bytes([data[k] ^ (1 << rng.randrange(8))]) + data[k + 1 :]
+
+
+def _lines(data: bytes, rng: random.Random) -> bytes:
+    lines = data.split(b'\n')
+    k, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+    choice = rng.randrange(4)
+    if choice == 0:
+        lines[k], lines[j] = lines[j], lines[k]
+    elif choice == 1:
+        del lines[k : k + rng.choice((1, 1, 10))]
+    elif choice == 2:
+        lines[k:k] = lines[j : j + rng.choice((1, 5))]
+    else:
+        lines[k] = b' ' * rng.choice((1, 2, 40)) + lines[k]
+    return b'\n'.join(lines)
+
+
+def _value(data: bytes, rng: random.Random) -> bytes:
+    text = data.decode('utf-8', 'replace')
+    places = [match.span() for match in _VALUE.finditer(text)]
+    if not places:
+        return data
+    start, end = rng.choice(places)
+    quote = text[start] if text[start] in '"\'' else ''
+    if rng.random() < 0.3:  # the word of another place
+        other = rng.choice(places)
+        value = text[slice(*other)].strip('"\'')
+    else:
+        value = rng.choice(VALUES)
+    return f'{text[:start]}{quote}{value}{quote}{text[end:]}'.encode('utf-8', 'surrogatepass')
+
+
+# -- readers, in a worker ---
+
+
+def _read(kind: str, original: Path | None, path: Path) -> None:
+    """Read a damaged file as its users do; only the documented errors may come of it."""
+    READERS[kind](original, path)
+
+
+def _machine(urdf: Path, config: Path | None) -> None:
+    from dyn_nodes.commands.machine_summary import machine_summary
+    from dyn_nodes.model import load_machine_report
+
+    report = load_machine_report(urdf, config)
+    for problem in (*report.problems, *report.warnings):
+        if not str(problem).isprintable():
+            raise AssertionError(f'a message is no line: {problem!r}')
+    if report.machine is not None:
+        machine_summary(report.machine)
+
+
+def _urdf(original: Path | None, path: Path) -> None:
+    assert original is not None
+    config = ROOT / 'config' / f'{original.stem}.yaml'
+    _machine(path, config if config.exists() else None)
+
+
+def _config(original: Path | None, path: Path) -> None:
+    assert original is not None
+    _machine(ROOT / 'urdf' / f'{original.stem}.urdf', path)
+
+
+def _task(original: Path | None, path: Path) -> None:
+    from dyn_nodes.control.voltage_profile import TaskError, load_voltage_profile
+
+    with contextlib.suppress(TaskError):
+        load_voltage_profile(path, ['boom', 'stick', 'swing'], True)
+
+
+def _levers(original: Path | None, path: Path) -> None:
+    from dyn_nodes.control.lever_pattern import load_lever_pattern
+    from dyn_nodes.model import MachineError
+
+    with contextlib.suppress(MachineError):
+        load_lever_pattern(path, ['boom', 'stick', 'swing'])
+
+
+def _launch(original: Path | None, path: Path) -> None:
+    from dyn_nodes.launching import LaunchError, interpret
+
+    with contextlib.suppress(LaunchError):
+        interpret(path)
+
+
+def _parameters(original: Path | None, path: Path) -> None:
+    from dyn_nodes.middleware.embedded.arguments import parse_arguments
+    from dyn_nodes.middleware.embedded.exceptions import RCLInvalidROSArgsError
+
+    with contextlib.suppress(RCLInvalidROSArgsError):
+        parse_arguments(['node', '--ros-args', '--params-file', str(path)]).parameter_overrides('node', '/')
+
+
+READERS: dict[str, Callable[[Path | None, Path], None]] = {
+    'urdf': _urdf, 'machine': _config, 'task': _task, 'launch': _launch, 'parameters': _parameters, 'levers': _levers,
+}  # fmt: skip
+SUFFIXES = {'urdf': '.urdf', 'launch': '.launch.xml'}
+
+
+def case(number: int, seed: int) -> tuple[str, Path | None, bytes]:
+    """Return kind, original and damaged content of a case; equal numbers give equal cases."""
+    rng = random.Random(f'{seed} {number}')
+    files = base_files()
+    kinds = sorted({kind for kind, *_ in files})
+    kind = rng.choice((*kinds, 'urdf', 'machine', 'machine', 'launch'))
+    _, path, text = rng.choice([file for file in files if file[0] == kind])
+    return kind, path, damage(text, rng)
+
+
+def work(seed: int, start: int, end: int, out: IO[str]) -> None:
+    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    with tempfile.TemporaryDirectory() as directory:
+        for number in range(start, end):
+            kind, original, content = case(number, seed)
+            path = Path(directory) / f'damaged{SUFFIXES.get(kind, ".yaml")}'
+            path.write_bytes(content)
+            print(f'begin {number} {kind}', file=out, flush=True)
+            try:
+                with contextlib.redirect_stderr(io.StringIO()):
+                    _read(kind, original, path)
+            except Exception as error:
+                text = ' '.join(f'{type(error).__name__}: {error}'.split())[:200]
+                print(f'fault {number} {kind} {text}', file=out, flush=True)
+    print('done', file=out, flush=True)
+
+
+# -- the campaign ---
+
+
+@dataclass
+class Outcome:
+    """What came of the files: cases by kind, and faults as text."""
+
+    cases: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """True where nothing went wrong."""
+        return not self.faults
+
+
+def run(count: int, seed: int = 1) -> Outcome:
+    """Read `count` damaged files in worker processes, one at a time."""
+    outcome, start = Outcome(), 0
+    while start < count:
+        start = _watch_worker(seed, start, count, outcome)
+    return outcome
+
+
+def _watch_worker(seed: int, start: int, count: int, outcome: Outcome) -> int:
+    """Let one worker do what it can; return the number of the next case."""
+    command = [sys.executable, '-m', 'faults.files', str(seed), str(start), str(count)]
+    worker = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    lines: queue.Queue[str] = queue.Queue()
+    assert worker.stdout is not None
+    reader = threading.Thread(target=_forward, args=(worker.stdout, lines), daemon=True)
+    reader.start()
+    number, kind, ended = start, '', ''
+    try:
+        while True:
+            words = lines.get(timeout=TIME_LIMIT).split(' ', 3)
+            if words[0] == 'begin':
+                number, kind = int(words[1]), words[2]
+                outcome.cases[kind] += 1
+            elif words[0] == 'fault':
+                outcome.faults.append(f'case {words[1]}, {words[2]}: {words[3]}')
+            else:
+                ended = words[0]
+                break
+    except queue.Empty:
+        ended = 'hang'
+    worker.kill()
+    worker.communicate()
+    if ended == 'done':
+        return count
+    outcome.faults.append(f'case {number}, {kind}: {"no end" if ended == "hang" else "the process died"}')
+    return number + 1
+
+
+def _forward(stream: IO[str], lines: queue.Queue[str]) -> None:
+    for line in stream:
+        lines.put(line.rstrip('\n'))
+    lines.put('end')
+
+
+if __name__ == '__main__':
+    work(*(int(word) for word in sys.argv[1:4]), sys.stdout)

@@ -1,0 +1,130 @@
+"""Run a machine for long and look for growth: `python -m faults.soak`, or `make soak`.
+
+Dynamics, hydraulics and controller run in lockstep for simulated hours, as fast as they go. Their memory, descriptors
+and threads are read once a second; the slopes, by least squares over the second half, must be flat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from faults.processes import ROOT
+
+MOST_MEMORY = 4.0
+"""Growth of resident memory over a run's second half that counts as flat, MB."""
+START = 20.0
+"""Wall time of a start that is left out of the slopes, s; compilation comes before it."""
+
+
+@dataclass(frozen=True)
+class Soak:
+    """What was measured, each (n,): wall time s, resident memory MB, descriptors, threads; and the exit status."""
+
+    times: list[float]
+    memory: list[float]
+    descriptors: list[int]
+    threads: list[int]
+    status: int | None
+
+    def growth(self) -> dict[str, float]:
+        """Return the growth over the second half of the run, by what grows."""
+        half = len(self.times) // 2
+        result = {}
+        for name in ('memory', 'descriptors', 'threads'):
+            values = np.array(getattr(self, name)[half:], dtype=float)
+            times = np.array(self.times[half:])
+            slope = np.polyfit(times, values, 1)[0] if len(values) > 2 else np.nan
+            result[name] = float(slope * (times[-1] - times[0])) if len(values) > 2 else float('nan')
+        return result
+
+    @property
+    def flat(self) -> bool:
+        """True where nothing grows and the process has not failed."""
+        growth = self.growth()
+        steady = growth['memory'] < MOST_MEMORY and growth['descriptors'] < 1.0 and growth['threads'] < 1.0
+        return steady and self.status in (None, 0)
+
+
+def sample(pid: int) -> tuple[float, int, int]:
+    """Return resident memory in MB, descriptors and threads of a process."""
+    lines = dict(line.split(':', 1) for line in Path(f'/proc/{pid}/status').read_text().splitlines() if ':' in line)
+    descriptors = len(os.listdir(f'/proc/{pid}/fd'))
+    return float(lines['VmRSS'].split()[0]) / 1024.0, descriptors, int(lines['Threads'])
+
+
+def soak(hours: float, minutes: float, start: float = START, period: float = 1.0, domain: int = 48) -> Soak:
+    """Run the log-loader for simulated hours or real minutes, whichever is over first.
+
+    Args:
+        hours: simulated.
+        minutes: of wall time, after the start.
+        start: wall time left out at the beginning, s.
+        period: between samples, s.
+        domain: ROS_DOMAIN_ID.
+    """
+    command = [
+        *(sys.executable, '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', '-p', 'machine:=log_loader'),
+        *('-p', 'mode:=lockstep', '-p', 'actuation:=topics', '-p', f'duration:={3600.0 * hours}'),
+    ]
+    actuator = [word.replace('dynamics_node', 'hydraulic_actuator_node') for word in command[:6]]
+    controller = [word.replace('dynamics_node', 'controller_node') for word in command[:6]]
+    mode = ['-p', 'mode:=lockstep']
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
+    running = [
+        subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for words in (command, [*actuator, *mode], [*controller, *mode])
+    ]
+    dynamics, rows, began = running[0], [], time.monotonic()
+    try:
+        while dynamics.poll() is None and time.monotonic() - began < start + 60.0 * minutes:
+            time.sleep(period)
+            if dynamics.poll() is None and time.monotonic() - began > start:
+                rows.append((time.monotonic() - began, *_total([process.pid for process in running])))
+        status = dynamics.poll()
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.terminate()
+        for process in running:
+            try:
+                process.wait(30.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+    times, memory, descriptors, threads = (list(column) for column in zip(*rows)) if rows else ([], [], [], [])
+    return Soak(times, memory, descriptors, threads, status)
+
+
+def _total(pids: list[int]) -> tuple[float, int, int]:
+    found = []
+    for pid in pids:
+        try:
+            found.append(sample(pid))
+        except (OSError, KeyError):
+            continue
+    return sum(f[0] for f in found), sum(f[1] for f in found), sum(f[2] for f in found)
+
+
+def main() -> int:
+    """Run and print the growth; exit status 0 where everything is flat."""
+    parser = argparse.ArgumentParser(prog='python -m faults.soak', description=__doc__)
+    parser.add_argument('--hours', type=float, default=24.0, help='simulated (24)')
+    parser.add_argument('--minutes', type=float, default=20.0, help='of wall time at most (20)')
+    args = parser.parse_args()
+    result = soak(args.hours, args.minutes)
+    growth = ', '.join(f'{name} {value:+.2f}' for name, value in result.growth().items())
+    wall = result.times[-1] - result.times[0] if result.times else 0.0
+    print(f'{wall:.0f} s of wall time; growth over the second half: {growth} (memory in MB)')
+    return 0 if result.flat else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
