@@ -75,6 +75,8 @@ class Machine:
         """Start a node."""
         self.errors.setdefault(name, tempfile.TemporaryFile())  # noqa: SIM115
         words = ['--ros-args', '-p', f'machine:={MACHINE}', '-p', f'mode:={self.mode}']
+        if name == 'dynamics_node':  # as the launch files do: it then notices a partner that comes back
+            words += ['-p', f'wait_for:=[{", ".join(NODES[1:])}]']
         if name == 'controller_node':
             words += ['-p', 'task:=pick_and_place_recovery']
         command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words]
