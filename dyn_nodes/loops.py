@@ -22,6 +22,8 @@ from dyn_nodes.sealing import cache_directory, sealing
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 GUARD = 'DYN_NODES_GUARD'
+FORMAT = b'sealed 1'
+"""Changes with the form of the cached files, so that files of an earlier release are not taken for damaged ones."""
 KEPT = 4
 """Texts of a room whose kernels stay on disk; those used longest ago are deleted."""
 
@@ -32,8 +34,8 @@ def guarded() -> bool:
 
 
 def text_digest(room: Path) -> str:
-    """Hash of every source file of a room."""
-    state = hashlib.sha256()
+    """Hash of every source file of a room, and of the form of the cached files."""
+    state = hashlib.sha256(FORMAT)
     for path in sorted(room.glob('*.py')):
         text = path.read_bytes()
         state.update(f'{path.name} {len(text)}\n'.encode())
