@@ -53,7 +53,9 @@ class Pacer:
         self._since = time.monotonic()
         self._asked_again = -np.inf
         self._finished_at: float | None = None
-        self._answered = self._is_going = self._partner_lost = False
+        self._answered = self._is_going = False
+        self._partners: frozenset[bytes] = frozenset()
+        self._partners_at, self._commands_then = -np.inf, -1
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
 
     # -- for the node ------------------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ class Pacer:
     def commanded(self) -> None:
         """The command of the present instant is here."""
         self._since = time.monotonic()
-        self.silent = self._partner_lost = False
+        self.silent = False
         self._answered = True
         self._go_on()
 
@@ -173,6 +175,7 @@ class Pacer:
             self.rebase()
         else:
             self.factor.note(self.now())
+            self._note_partners()
             self._look_for_silence()
         self.node.update_diagnostics() if self.paced else self.node.health.wall_update()
 
@@ -203,19 +206,28 @@ class Pacer:
         does = 'holding the joints where they are' if self.paced else 'simulated time stands still'
         self.node.get_logger().error(f'no command for t = {self.now():.4f} s since {waited:.2f} s: {does}')
 
+    def _note_partners(self) -> None:
+        """Keep, at most once a REPEAT_PERIOD, which subscriptions get the joint states while commands come."""
+        now, are_fresh = time.monotonic(), self.node.commands != self._commands_then
+        self._commands_then = self.node.commands
+        if self.paced or not are_fresh or now - self._partners_at < REPEAT_PERIOD:
+            return
+        self._partners_at = now
+        self._partners = self.readiness.subscriptions()
+
     def _ask_again(self) -> None:
         """Repeat the instant to a partner that may not have received it.
 
-        In lockstep only to one that went away and came back: the repetition would stand in the bag of this run only.
+        In lockstep only where there is a subscription that was not there while commands came, that of a partner that
+        was started again: a repetition to a slow one would stand in the bag of this run only.
         """
         if time.monotonic() - self._asked_again < REPEAT_PERIOD:
             return
         self._asked_again = time.monotonic()
-        if self.paced and not self.silent:
-            self.node.repeat()
-        elif self.silent and not self.readiness.complete():
-            self._partner_lost = True
-        elif self.silent and self._partner_lost:
+        if not self.silent:
+            if self.paced:
+                self.node.repeat()
+        elif not self.readiness.subscriptions() <= self._partners:
             self.node.repeat()
 
     def _leave_when_finished(self) -> None:

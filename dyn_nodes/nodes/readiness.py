@@ -45,9 +45,10 @@ class Readiness:
             self.node.get_logger().info(f'waiting: {self.missing}')
         return False
 
-    def complete(self) -> bool:
-        """Tell whether every node waited for is there and connected now."""
-        return not self._missing()
+    def subscriptions(self) -> frozenset[bytes]:
+        """Return the identities of the subscriptions to `joint_states` that are in the graph now."""
+        topic = self.node.resolve_topic_name('joint_states')
+        return frozenset(bytes(info.endpoint_gid) for info in self.node.get_subscriptions_info_by_topic(topic))
 
     def _missing(self) -> str:
         there = {name for name, _ in self.node.get_node_names_and_namespaces()}

@@ -36,6 +36,7 @@ class Stub:
         self.plant = SimpleNamespace(time=0.0)
         self.finished, self.commands, self.held, self.repeated, self.publishers = False, 1, 0, 0, 1
         self.commands_topic = '/joint_command'
+        self.subscriptions = {b'hydraulics', b'viewer'}
         self.announced: list[float] = []
         self.health = SimpleNamespace(wall_update=lambda: None)
 
@@ -78,7 +79,7 @@ def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
 def start(wall: Wall, mode: str = 'realtime', **options: Any) -> tuple[Stub, pacing.Pacer]:
     node = Stub(mode, **options)
     pacer = pacing.Pacer(node)
-    pacer.readiness.complete = lambda: True  # type: ignore[method-assign]
+    pacer.readiness.subscriptions = lambda: frozenset(node.subscriptions)  # type: ignore[method-assign]
     pacer.schedule.clock = pacer.factor.clock = wall
     pacer.start()
     if not pacer.started:
@@ -156,6 +157,22 @@ def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_fo
     pass_time(wall, pacer, 0.15)
     assert node.plant.time == pytest.approx(before + PERIOD)
     assert not pacer.silent
+
+
+def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_however_fast(wall: Wall) -> None:
+    node, pacer = start(wall, 'lockstep')
+    for _ in range(300):
+        node.commands += 1
+        pacer.commanded()
+        pass_time(wall, pacer, 0.01)
+    node.subscriptions = {b'hydraulics again', b'viewer'}  # the graph never showed it without hydraulics
+    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)
+    assert node.repeated >= 1
+    count = node.repeated
+    node.commands += 1
+    pacer.commanded()
+    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)  # slow this time, but the same
+    assert node.repeated == count
 
 
 def test_an_instant_is_repeated_in_real_time_only(wall: Wall) -> None:
