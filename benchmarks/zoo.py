@@ -38,7 +38,8 @@ than {tilt:g} rad.
     make zoo        # or: python -m benchmarks.zoo
 
 wrote this page. A fixed base means that `init` found no contacts on which the machine stands in its first posture; the
-machine YAML gives the reason. Where a machine is refused, the last column says why. {passed} of {count} pass, {others} of them machines of others. {absent}
+machine YAML gives the reason. Where a machine is refused, the last column says why.
+{passed} of {count} pass, {others} of them machines of others. {absent}
 
 | machine | maker | kind | mass, kg | freedoms | contacts | warnings | base moved, m | joints moved | result |
 |---|---|---|---|---|---|---|---|---|---|
