@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -13,6 +14,7 @@ from types import ModuleType
 
 from dyn_nodes import __version__
 from dyn_nodes.commands import CommandError
+from dyn_nodes.compiling import CompilationNotice
 
 COMMANDS = (
     'launch',
@@ -38,6 +40,9 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
+COMPUTING = ('study', 'loadchart', 'omni', 'design', 'fit')
+"""Commands that show on standard error when they compile."""
+
 
 def _module(command: str) -> ModuleType | None:
     name = f'dyn_nodes.commands.{command}'
@@ -59,6 +64,10 @@ def build_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
             module.add_parser(subparsers)
             subparsers.choices[command].set_defaults(run_command=module.run)
     return parser
+
+
+def _note(line: str) -> None:
+    print(f'dyn-nodes: {line}', file=sys.stderr, flush=True)
 
 
 def _stop(number: int, frame: object) -> None:
@@ -85,7 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         if argv is None:
             signal.signal(signal.SIGTERM, _stop)
-        return int(args.run_command(args) or 0)
+        with CompilationNotice(_note) if args.command in COMPUTING else contextlib.nullcontext():
+            return int(args.run_command(args) or 0)
     except SystemExit as exit_:  # argparse: help, version, a wrong usage
         return exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
     except CommandError as error:

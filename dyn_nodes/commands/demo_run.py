@@ -92,7 +92,7 @@ def run_nodes(
         # the feed is there first, so that it sees the start and so that its domain is taken
         with LiveFeed(machine, state, DEFAULT_MEASURES, detailed=live) as feed:
             path = find_launch_file(launch_file)
-            session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.log.append)
+            session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.add_line)
             _watch(session, feed, run, console, live, cockpit)
     except LaunchError as error:
         raise CommandError(error.text) from None

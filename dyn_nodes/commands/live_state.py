@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from dyn_nodes.compiling import COMPILED, COMPILING
 from dyn_nodes.studies.measures import measure_text
 
 SPEED_WINDOW = 2.0  # s of wall time that the speed is taken over
@@ -40,6 +41,7 @@ class LiveState:
         phase: of the task.
         events: the last few, as text.
         log: the last lines that the nodes printed.
+        compiling: the line of a node that makes machine code now, '' where none does.
     """
 
     title: str
@@ -57,6 +59,7 @@ class LiveState:
     phase: str = ''
     events: deque[str] = field(default_factory=lambda: deque(maxlen=4))
     log: deque[str] = field(default_factory=lambda: deque(maxlen=6))
+    compiling: str = ''
     _track: deque[tuple[float, float]] = field(default_factory=deque)
 
     def set_time(self, simulated: float, wall: float) -> None:
@@ -65,6 +68,15 @@ class LiveState:
         self._track.append((wall, simulated))
         while len(self._track) > 2 and wall - self._track[1][0] > SPEED_WINDOW:
             self._track.popleft()
+
+    def add_line(self, line: str) -> None:
+        """Take a line that a node printed."""
+        self.log.append(line)
+        text = line.rpartition(']: ')[2]
+        if text.startswith(f'{COMPILING} '):
+            self.compiling = text
+        elif text.startswith(f'{COMPILED} '):
+            self.compiling = ''
 
     def set_margin(self, name: str, value: float) -> None:
         """Take a margin."""
@@ -92,7 +104,7 @@ class LiveState:
     def line(self) -> str:
         """Return the state as one line, for terminals that are none and for logs."""
         if self.time is None:
-            return 'waiting for the nodes'
+            return self.compiling or 'waiting for the nodes'
         parts = [f'{self.time:5.1f} of {self.duration:g} s']
         if self.speed is not None:
             parts.append(f'{self.speed:.1f} times real time')
@@ -107,7 +119,9 @@ class LiveState:
 def render(state: LiveState) -> RenderableType:
     """Return the display."""
     if state.time is None:
-        body: RenderableType = Group(Text('starting the nodes ...', style='bold'), *_log_lines(state))
+        body: RenderableType = Group(
+            Text(state.compiling or 'starting the nodes ...', style='bold'), *_log_lines(state)
+        )
     else:
         parts = [_clock(state), Text(), _attitude(state), Text(), _wheels(state), Text(), _margins(state)]
         if state.pressures:

@@ -30,6 +30,7 @@ import llvmlite
 import numba
 from numba.core.options import DefaultOptions
 
+from dyn_nodes import compiling
 from dyn_nodes.compile import guard
 from dyn_nodes.compile.cache import digest, mark_used, prune, source_digest
 from dyn_nodes.compile.manifest import verified_files, write_manifest
@@ -125,7 +126,7 @@ def build_module(
     """Return the compiled module of that key, from the cache or made now.
 
     Args:
-        name: for people, any text; it counts in the key and stands in `meta.json`.
+        name: for people, any text, by custom `machine: kind`; it counts in the key and stands in `meta.json`.
         key: strings that, with the source text of `rooms` and the versions of the tools, determine the result.
         make: called only when nothing is cached; returns the SX functions by name (a Python identifier) and a JSON-able
             dictionary.
@@ -148,6 +149,8 @@ def build_module(
             mark_used(directory)
             return CompiledModule(directory, loaded, loaded.__dict__['_meta'])
         files = verified_files(root, directory)
+        if files is None or not has_machine_code(directory):
+            compiling.notice(name)
         if files is not None:
             mark_used(directory)
             return _load(root, directory, files)
@@ -169,6 +172,11 @@ def compile_functions(name: str, functions: Functions, batch: Sequence[str] = ()
     tapes = {key: Tape.from_function(function) for key, function in functions.items()}
     content = [f'{key}:{tape.digest}' for key, tape in sorted(tapes.items())]
     return build_module(name, content, lambda: (functions, {}), (), batch=batch)
+
+
+def has_machine_code(directory: Path) -> bool:
+    """Tell whether Numba has kept machine code of a module; another process may be compiling it just now."""
+    return any(directory.rglob('*.nbi'))
 
 
 def _versions() -> str:

@@ -25,11 +25,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dyn_nodes.compiling import CompilationNotice
 from dyn_nodes.launching import LaunchError
 from dyn_nodes.launching.description import ChildSpec
 from dyn_nodes.launching.interpreter import interpret
 from dyn_nodes.launching.runner import parse_launch_arguments
-from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, init
+from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
 from dyn_nodes.nodes.ending import EndWatch
 from dyn_nodes.nodes.running import REFUSED, RunOver, refuse
 
@@ -135,10 +136,11 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
     """Make the nodes, run them and withdraw them; return the exit status."""
     nodes: list[Any] = []
     try:
-        for spec in specs:
-            if signals:
-                return 0
-            nodes.append(make_node(spec, shared))
+        with CompilationNotice(get_logger(NAME).info):
+            for spec in specs:
+                if signals:
+                    return 0
+                nodes.append(make_node(spec, shared))
         return run_all(nodes, signals)
     except ValueError as error:
         if len(nodes) == len(specs):

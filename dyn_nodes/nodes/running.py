@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from dyn_nodes.compiling import CompilationNotice
 from dyn_nodes.middleware import (
     ExternalShutdownException,
     InvalidParameterTypeException,
@@ -15,6 +16,7 @@ from dyn_nodes.middleware import (
     ParameterUninitializedException,
     RCLInvalidROSArgsError,
     get_default_context,
+    get_logger,
     init,
     ok,
     spin,
@@ -69,7 +71,8 @@ def run_node(
 
 def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], interrupt: OneInterrupt) -> int:
     try:
-        node = make()
+        with CompilationNotice(get_logger(name).info):
+            node = make()
     except REFUSED as error:
         return refuse(name, error)
     try:

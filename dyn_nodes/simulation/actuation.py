@@ -51,7 +51,7 @@ class ActuatorSystem:
         self.names = tuple(actuator.name for actuator in machine.actuators)
         self.joints = tuple(actuator.joint for actuator in machine.actuators)
         self.module = build_module(
-            f'{machine.name}_actuators',
+            f'{machine.name}: actuators',
             [machine_fingerprint(machine)],
             self._functions,
             ROOMS,

@@ -140,7 +140,7 @@ class ConstrainedSystem:
             known = [blocks.q, blocks.v, blocks.parameters.vector]
             functions['watch'] = ca.Function('watch', [x, p], [ca.substitute([watched.expression], known, given)[0]])
         return build_module(
-            f'{self.name}_constrained',
+            f'{self.name}: constrained',
             [Tape.from_function(function).digest for function in functions.values()],
             lambda: (functions, {}),
             (),

@@ -97,7 +97,7 @@ class ConstrainedOutputs:
         state = [blocks.q, blocks.v, self._a, self._multipliers, self._tau, blocks.parameters.vector]
         function = ca.Function('observe', state, [ca.densify(ca.vertcat(*self._values))])
         return build_module(
-            f'{self.machine.name}_constrained_outputs',
+            f'{self.machine.name}: constrained_outputs',
             [Tape.from_function(function).digest],
             lambda: ({'observe': function}, {}),
             (),

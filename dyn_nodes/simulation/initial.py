@@ -46,7 +46,7 @@ def quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
 def _statics_module(machine: Machine) -> CompiledModule:
     """Compiled kernel `statics` of `statics_functions`."""
     key = [machine_fingerprint(machine)]
-    return build_module(f'{machine.name}_statics', key, lambda: statics_functions(machine), ROOMS)
+    return build_module(f'{machine.name}: statics', key, lambda: statics_functions(machine), ROOMS)
 
 
 def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[str, Any]]:

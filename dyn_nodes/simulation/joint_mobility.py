@@ -47,7 +47,7 @@ class JointMobility:
         self._columns[self._places, np.arange(len(joints))] = 1.0
         self._payload = np.empty(1)
         self.module = build_module(
-            f'{machine.name}_mass', [machine_fingerprint(machine)], lambda: (_functions(tree), {}), ROOMS
+            f'{machine.name}: mass', [machine_fingerprint(machine)], lambda: (_functions(tree), {}), ROOMS
         )
 
     def at(self, positions: Array) -> Array:

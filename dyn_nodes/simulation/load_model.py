@@ -78,7 +78,7 @@ class LoadModel:
         self._wheels = len(machine.wheels)
         self._size = 16 + 6 * self._wheels
         self._kernel = build_module(
-            f'{machine.name}_load', [machine_fingerprint(machine)], self._functions, ROOMS, batch=('load',)
+            f'{machine.name}: load', [machine_fingerprint(machine)], self._functions, ROOMS, batch=('load',)
         )
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:

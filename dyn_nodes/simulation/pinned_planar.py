@@ -68,7 +68,7 @@ class PinnedPlanarModel(HybridModel):
         modes = (REAR, FRONT) if reference == 'edges' else (MIDDLE,)
         self.take(
             build_module(
-                f'{machine.name}_pinned_planar_{actuation}',
+                f'{machine.name}: pinned_planar_{actuation}',
                 [machine_fingerprint(machine), actuation, reference],
                 lambda: self._functions(modes),
                 ROOMS,

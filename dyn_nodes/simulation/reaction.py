@@ -74,7 +74,7 @@ class JointReaction:
         key = [machine_fingerprint(system.machine), system.actuation, system.base, str(system.audit), side]
         key += [str([tuple(float(c) for c in link.unit_axis), link.kind]) for link in self.directions]
         self._kernel = build_module(
-            f'{system.machine.name}_reaction',
+            f'{system.machine.name}: reaction',
             [*key, *self.joints],
             lambda: ({'reaction': self._trace()}, {}),
             ROOMS,
@@ -147,7 +147,7 @@ class PhaseReaction:
         key = [machine_fingerprint(model.machine), model.actuation, type(model).__name__, side, *model.modes]
         key += [str([tuple(float(c) for c in link.unit_axis), link.kind]) for link in self.directions]
         self._module = build_module(
-            f'{model.machine.name}_phase_reaction', [*key, *self.joints], lambda: (self._trace(), {}), ROOMS
+            f'{model.machine.name}: phase_reaction', [*key, *self.joints], lambda: (self._trace(), {}), ROOMS
         )
         names = [name.removesuffix('_acceleration') for name in model.output_names if name.endswith('_acceleration')]
         self._places = np.array([model.index('output', f'{name}_acceleration') for name in names], dtype=np.intp)

@@ -45,7 +45,7 @@ class RigidBodyModel:
         self.velocity_names = self.tree.velocity_names
         self.nq, self.nv = self.tree.nq, self.tree.nv
         self.kernels = build_module(
-            f'{machine.name}_rigid',
+            f'{machine.name}: rigid',
             [machine_fingerprint(machine), base],
             lambda: (_functions(machine, base), {}),
             ROOMS,
@@ -143,7 +143,7 @@ class RigidBodyModel:
     @cached_property
     def _derivative_kernels(self) -> CompiledModule:
         return build_module(
-            f'{self.machine.name}_derivatives',
+            f'{self.machine.name}: derivatives',
             [machine_fingerprint(self.machine), str(self.position_names)],
             lambda: (_derivative_functions(self.machine, 'quaternion' if self.tree.free else 'virtual_chain'), {}),
             ROOMS,
@@ -153,7 +153,7 @@ class RigidBodyModel:
         if (kind, link) not in self._frame_kernels:
             self.tree.frame(link)
             module = build_module(
-                f'{self.machine.name}_frame',
+                f'{self.machine.name}: frame',
                 [machine_fingerprint(self.machine), str(self.position_names), link],
                 lambda: (_frame_functions(self.tree, link), {}),
                 ROOMS,

@@ -95,7 +95,7 @@ class RigidPlanarModel(HybridModel):
         self.length = float(self.front.position[0] - self.rear.position[0])
         self.take(
             build_module(
-                f'{machine.name}_rigid_planar_{actuation}',
+                f'{machine.name}: rigid_planar_{actuation}',
                 [machine_fingerprint(machine), actuation],
                 self._functions,
                 ROOMS,

@@ -120,7 +120,7 @@ class System:
         }
 
     def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
-        return build_module(f'{self.machine.name}_{kind}_{self.actuation}', self._key, make, ROOMS, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make, ROOMS, drivers=texts)
 
     def _assembly(self) -> Assembly:
         return Assembly(self.machine, self.actuation, self.base, self.audit)

@@ -257,7 +257,7 @@ def _oil_module(machine: Machine, actuator: Actuator) -> CompiledModule:
         return functions, {}
 
     return build_module(
-        f'{machine.name}_{actuator.name}_oil',
+        f'{machine.name}: {actuator.name}_oil',
         [machine_fingerprint(replace(machine, actuators=(actuator,)))],
         make,
         ROOMS,

@@ -93,3 +93,13 @@ def test_text_of_nodes_is_no_markup():
     state = LiveState('m', 1.0)
     state.log.append('[red]not red[/nothing]')
     assert '[red]not red[/nothing]' in shown(state)
+
+
+def test_a_first_start_is_shown_as_a_compilation_until_it_is_over():
+    state = LiveState('log_loader', 24.0)
+    state.add_line('[dynamics_node-1] [INFO] [1.0] [dynamics_node]: compiling log_loader, once, about 20 s')
+    assert state.line() == 'compiling log_loader, once, about 20 s'
+    assert 'compiling log_loader, once, about 20 s' in shown(state)
+    state.add_line('[dynamics_node-1] [INFO] [21.0] [dynamics_node]: compiled in 20 s')
+    assert state.line() == 'waiting for the nodes'
+    assert 'starting the nodes' in shown(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,7 @@ from numba import njit
 from dyn_nodes.compile import build_module, cache, cache_directory, compile_functions, source_digest
 from dyn_nodes.compile import module as module_text
 from dyn_nodes.compile.cache import prune
+from dyn_nodes.compiling import CompilationNotice
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -280,3 +282,39 @@ def test_the_name_of_a_kernel_is_an_identifier(place, name):
     with pytest.raises(ValueError, match='name of a kernel: expected a Python identifier'):
         build_module('kernel_names', [name], lambda: ({name: ca.Function('f', [x], [x])}, {}), ())
     assert not list(place.glob('m*'))
+
+
+def test_what_is_not_in_the_cache_is_announced_once_a_machine_and_its_end_after_it(place):
+    lines = []
+    with CompilationNotice(lines.append):
+        build_module('crane: rigid', ['first'], Maker(), ())
+        build_module('crane: load', ['second'], Maker(3.0), ())
+        assert lines == ['compiling crane, once, about 20 s']
+    assert len(lines) == 2
+    assert re.fullmatch(r'compiled in \d+ s', lines[1])
+
+
+def test_what_is_in_the_cache_is_loaded_without_a_word(place):
+    forget(build_module('crane: rigid', ['first'], Maker(), ()))
+    lines = []
+    with CompilationNotice(lines.append):
+        build_module('crane: rigid', ['first'], Maker(), ())
+    assert lines == []
+
+
+def test_a_module_without_machine_code_is_announced(place):
+    built = build_module('crane: rigid', ['first'], Maker(), ())
+    forget(built)
+    for index in built.directory.rglob('*.nbi'):
+        index.unlink()
+    lines = []
+    with CompilationNotice(lines.append):
+        build_module('crane: rigid', ['first'], Maker(), ())
+    assert lines[0].startswith('compiling crane, once')
+
+
+def test_outside_of_a_notice_compilation_is_silent(place, capfd):
+    with CompilationNotice(print):
+        pass
+    build_module('crane: rigid', ['first'], Maker(), ())
+    assert capfd.readouterr() == ('', '')

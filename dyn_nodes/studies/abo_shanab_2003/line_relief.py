@@ -65,4 +65,4 @@ class LineReliefSystem(System):
 
     def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
         key = [*self._key, inspect.getsource(line_relief_flow), inspect.getsource(LineReliefAssembly)]
-        return build_module(f'{self.machine.name}_{kind}_line_relief', key, make, ROOMS, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_line_relief', key, make, ROOMS, drivers=texts)

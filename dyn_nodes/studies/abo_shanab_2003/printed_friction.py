@@ -47,4 +47,4 @@ class PrintedArmSystem(System):
 
     def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
         key = [*self._key, inspect.getsource(PrintedArmAssembly)]
-        return build_module(f'{self.machine.name}_{kind}_printed_arm', key, make, ROOMS, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_printed_arm', key, make, ROOMS, drivers=texts)
