@@ -94,7 +94,7 @@ test-slow: $(VENV)/.installed-dev
 ROS_TESTS ?= test/nodes test/system test/middleware test/ros2
 
 test-ros: $(ROS_VENV)/.installed
-	$(ROS_VENV)/bin/python -m pytest -m 'not slow' $(ROS_TESTS) $(ARGS)
+	$(ROS_VENV)/bin/python -m pytest -m 'not slow' -n $(JOBS) --dist loadfile $(ROS_TESTS) $(ARGS)
 
 OLD_TESTS ?= test/nodes
 

@@ -79,7 +79,7 @@ setup(
             'catkin-pkg',
         ],
         'bench': ['pin', 'mujoco', 'osqp', 'quadprog'],
-        'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'mcap'],
+        'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'pytest-xdist', 'mcap'],
         # binaries of Jazzy for CPython 3.11 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
         'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
         'sweeps': ['dask[distributed]'],

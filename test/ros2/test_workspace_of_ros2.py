@@ -83,6 +83,7 @@ TOPICS = {
 if HAS_FRAMES := TFMessage is not None:
     TOPICS |= {'/tf': 'tf2_msgs/msg/TFMessage', '/tf_static': 'tf2_msgs/msg/TFMessage'}
 LATCHED = {'/robot_description', '/tf_static', '/task_phase'}
+LATCHED |= {'/joint_command', '/valve_commands', '/valve_commands_in'}  # of partners that wait for each other
 LISTENED = {
     '/joint_command': 'dynamics_node',
     '/payload': 'dynamics_node',
