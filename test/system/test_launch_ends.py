@@ -18,6 +18,6 @@ def test_the_launch_ends_with_the_run_and_the_bag_holds_its_last_instant(domain,
     assert 'the run of 0.4 s is over' in ended.stdout
     counts = {topic.name: topic.count for topic in bag_summary(tmp_path / 'bag').topics}
     # a recorder on a busy computer may find a topic late, in real time; it loses nothing of the end
-    assert counts['/joint_states'] > 100
+    assert counts['/joint_states'] > 70  # 81 exchanges of 5 ms
     assert counts['/imu'] > 0
     assert counts['/events'] >= 1
