@@ -52,10 +52,11 @@ from rclpy.task import Future
 from rclpy.time import Time
 from rclpy.utilities import get_default_context, remove_ros_args
 
-#: Humble has them in `qos_event`.
-SubscriptionEventCallbacks = importlib.import_module(
-    'rclpy.event_handler' if importlib.util.find_spec('rclpy.event_handler') else 'rclpy.qos_event'
-).SubscriptionEventCallbacks
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
+
 InvalidParameterTypeException = getattr(_exceptions, 'InvalidParameterTypeException', TypeError)
 InvalidParameterValueException = getattr(_exceptions, 'InvalidParameterValueException', ValueError)
 ParameterUninitializedException = getattr(_exceptions, 'ParameterUninitializedException', RuntimeError)
@@ -233,7 +234,10 @@ def typestore() -> Any:
 def take_raw(subscription: Any, count: int) -> list[tuple[bytes, int]]:
     """Take up to `count` messages of a raw subscription as (CDR, source timestamp), past its callback."""
     found: list[tuple[bytes, int]] = []
-    with subscription.handle:
+    handle = getattr(subscription, 'handle', None)
+    if handle is None:  # a release without it: its messages come by the callback, one at a time
+        return []
+    with handle:
         while len(found) < count:
             taken = subscription.handle.take_message(subscription.msg_type, True)
             if taken is None:

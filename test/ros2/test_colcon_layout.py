@@ -33,7 +33,19 @@ KEYS = {
     'yourdfpy': 'python3-yourdfpy-pip',
 }
 #: Used where they are installed and said to be missing elsewhere; there is no rosdep key for them.
-OPTIONAL = {'cyclonedds', 'viser', 'trimesh', 'dask', 'distributed', 'mcap', 'lz4', 'backports', 'compression'}
+OPTIONAL = {
+    'cyclonedds',
+    'viser',
+    'websockets',
+    'msgspec',
+    'trimesh',
+    'dask',
+    'distributed',
+    'mcap',
+    'lz4',
+    'backports',
+    'compression',
+}
 
 
 def run_quietly(words: list[str], environment: dict[str, str], folder: Path) -> subprocess.CompletedProcess:

@@ -50,7 +50,10 @@ _rate_group _services _subscriptions _time_source _timers _type_description_serv
 #: What rclpy.node.Node (Humble to Rolling) calls its own; a subclass that takes such a name breaks the node.
 NODE_NAMES = frozenset(NAMES_OF_NODE.split())
 #: Methods that are overridden on purpose and hand on to rclpy's own.
-MEANT = {'OverridableNode': {'create_publisher', 'create_subscription'}}
+MEANT = {
+    'GuardedNode': {'add_on_set_parameters_callback', 'create_service', 'create_subscription', 'create_timer'},
+    'OverridableNode': {'create_publisher', 'create_subscription'},
+}
 
 
 class RCLError(RuntimeError):

@@ -17,6 +17,7 @@ from dyn_nodes.middleware.embedded import exceptions as _exceptions  # noqa: E40
 from dyn_nodes.middleware.embedded import executor as _executor  # noqa: E402
 from dyn_nodes.middleware.embedded import qos as _qos  # noqa: E402
 from dyn_nodes.middleware.embedded import qos_overriding as _overriding  # noqa: E402
+from dyn_nodes.middleware.embedded import subscription as _subscription  # noqa: E402
 from dyn_nodes.middleware.embedded import task as _task  # noqa: E402
 from dyn_nodes.middleware.embedded import time as _time  # noqa: E402
 
@@ -26,6 +27,8 @@ _PLACES = {
     'clock': (strict, 'Clock ROSClock Time Duration'),
     'context': (_contexts, 'Context'),
     'duration': (strict, 'Duration'),
+    'event_handler': (_subscription, 'SubscriptionEventCallbacks'),
+    'qos_event': (_subscription, 'SubscriptionEventCallbacks'),
     'exceptions': (
         _exceptions,
         'NotInitializedException ParameterException ParameterNotDeclaredException ParameterAlreadyDeclaredException '
