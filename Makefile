@@ -75,31 +75,26 @@ $(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
 demo: $(VENV)/.installed
 	$(BIN)/dyn-nodes demo $(DEMO_FLAGS) $(ARGS)
 
-# Tests that compute share the cores, JOBS at a time, a file each. Those that start processes run one after another.
+# Tests share the cores, JOBS at a time, a file each. Those that start processes use DDS domains of their own.
 JOBS ?= 2
-PROCESSES := $(wildcard $(addprefix test/,benchmarks cli commands compile docs hostile launching middleware nodes recording ros2 system viewer))
-COMPUTING := $(filter-out $(PROCESSES) test/corpus test/conftest.py test/domains.py test/oldest.txt %/__pycache__,$(wildcard test/*))
-# a part of which ARGS chooses nothing ends with 5
-NONE_CHOSEN := [ $$? = 5 ]
+PYTEST := -m pytest -n $(JOBS) --dist loadfile
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m 'not slow' -n $(JOBS) --dist loadfile $(COMPUTING) $(ARGS) || $(NONE_CHOSEN)
-	$(BIN)/python -m pytest -m 'not slow' $(PROCESSES) $(ARGS) || $(NONE_CHOSEN)
+	$(BIN)/python $(PYTEST) -m 'not slow' test $(ARGS)
 
 test-slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(COMPUTING) $(ARGS) || $(NONE_CHOSEN)
-	$(BIN)/python -m pytest $(PROCESSES) $(ARGS) || $(NONE_CHOSEN)
+	$(BIN)/python $(PYTEST) test $(ARGS)
 
 # the wheels have no launch, launch_ros, ros2cli or rosbag2: tests that need them are skipped
 ROS_TESTS ?= test/nodes test/system test/middleware test/ros2
 
 test-ros: $(ROS_VENV)/.installed
-	$(ROS_VENV)/bin/python -m pytest -m 'not slow' -n $(JOBS) --dist loadfile $(ROS_TESTS) $(ARGS)
+	$(ROS_VENV)/bin/python $(PYTEST) -m 'not slow' $(ROS_TESTS) $(ARGS)
 
 OLD_TESTS ?= test/nodes
 
 test-oldest: $(OLD_VENV)/.installed
-	$(OLD_VENV)/bin/python -m pytest -m 'not slow' $(OLD_TESTS) $(ARGS)
+	$(OLD_VENV)/bin/python $(PYTEST) -m 'not slow' $(OLD_TESTS) $(ARGS)
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -40,7 +40,10 @@ def test_both_runtimes_give_out_the_same_names():
     )
     assert sorted(names) == sorted(api.__all__)
     bound = {
-        alias.asname or alias.name for item in tree.body if isinstance(item, ast.ImportFrom) for alias in item.names
+        alias.asname or alias.name
+        for item in ast.walk(tree)
+        if isinstance(item, ast.ImportFrom)
+        for alias in item.names
     }
     bound |= {item.name for item in tree.body if isinstance(item, (ast.FunctionDef, ast.ClassDef))}
     bound |= {item.targets[0].id for item in tree.body if isinstance(item, ast.Assign)}

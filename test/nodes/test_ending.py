@@ -73,9 +73,17 @@ def test_a_second_signal_does_not_interrupt_the_end_that_the_first_one_began(pro
 
 def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(program):
     process = program("""
-        def compile_for_a_minute():  # machine code that no signal interrupts
+        import threading
+
+        mutex = ctypes.create_string_buffer(64)
+
+        def say_when_it_waits(contended=2):  # the first word of a mutex of the GNU C library with a waiter
+            while ctypes.c_int.from_buffer(mutex).value != contended:
+                time.sleep(0.01)
             print('ready', flush=True)
-            mutex = ctypes.create_string_buffer(64)
+
+        def compile_for_a_minute():  # machine code that no signal interrupts
+            threading.Thread(target=say_when_it_waits, daemon=True).start()
             ctypes.CDLL(None).pthread_mutex_lock(mutex)
             ctypes.CDLL(None).pthread_mutex_lock(mutex)
 
