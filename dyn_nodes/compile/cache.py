@@ -1,4 +1,4 @@
-"""What makes a compiled module stale, and which ones are kept."""
+"""What makes a compiled module stale, which one an earlier process traced, and which ones are kept."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from dyn_nodes.sealing import report, sealed, unsealed
+
 PACKAGE = Path(__file__).resolve().parent.parent
 KEPT_MODULES = 500
 """Generated modules kept in the cache; the least recently used beyond this number are deleted."""
 
 
-@lru_cache(maxsize=8)
-def source_digest(rooms: tuple[str, ...]) -> str:
-    """Hash of the package's own source text in the given rooms (and `compile`): new text, new machine code."""
+KEPT_TRACES = 4 * KEPT_MODULES
+"""Notes of what was traced that are kept; several may lead to one module."""
+
+
+@lru_cache(maxsize=2)
+def source_digest(room: str = '') -> str:
+    """Hash of the source text of the package, or of one room: expressions may depend on any of its modules."""
     state = hashlib.sha256()
-    for room in sorted({*rooms, 'compile'}):
-        for path in sorted((PACKAGE / room).glob('*.py')):
-            state.update(path.name.encode())
-            state.update(path.read_bytes())
+    for path in sorted((PACKAGE / room).rglob('*.py')):
+        state.update(path.relative_to(PACKAGE).as_posix().encode())
+        state.update(path.read_bytes())
     return state.hexdigest()
 
 
@@ -35,17 +40,54 @@ def digest(parts: Iterable[str]) -> str:
     return state.hexdigest()
 
 
+def traced(root: Path, recipe: str) -> str:
+    """Return the name of the module that an earlier process traced from this recipe, empty where none did."""
+    note = _note(root, recipe)
+    try:
+        content = unsealed(root, note.name, note.read_bytes())
+    except OSError:
+        return ''
+    if content is None:
+        report(f'{note} is damaged or not of this user: traced again')
+        return ''
+    with contextlib.suppress(OSError):
+        os.utime(note)
+    return content.decode()
+
+
+def note_trace(root: Path, recipe: str, module: str) -> None:
+    """Keep the name of the module that was traced from a recipe. Raises OSError where that cannot be written."""
+    note = _note(root, recipe)
+    making = note.with_name(f'making-{os.getpid()}-{note.name}')
+    try:
+        making.write_bytes(sealed(root, note.name, module.encode()))
+        making.replace(note)
+    finally:
+        making.unlink(missing_ok=True)
+
+
+def _note(root: Path, recipe: str) -> Path:
+    return root / f'trace-{recipe[:32]}'
+
+
 def mark_used(directory: Path) -> None:
     """Note that a generated module is in use. Not on `module.py`: Numba's cache goes by the time of that file."""
     with contextlib.suppress(OSError):
         os.utime(directory / 'meta.json')
 
 
-def prune(directory: Path, kept: int = KEPT_MODULES) -> None:
-    """Delete the least recently used generated modules beyond `kept`, with everything made from them."""
+def prune(directory: Path, kept: int = KEPT_MODULES, kept_traces: int = KEPT_TRACES) -> None:
+    """Delete the least recently used generated modules beyond `kept`, with everything made from them, and old notes."""
+    for stale in _least_recent(directory.glob('*/meta.json'), kept):
+        shutil.rmtree(stale.parent, ignore_errors=True)
+    for stale in _least_recent(directory.glob('trace-*'), kept_traces):
+        with contextlib.suppress(OSError):
+            stale.unlink()
+
+
+def _least_recent(paths: Iterable[Path], kept: int) -> list[Path]:
     used: list[tuple[float, Path]] = []
-    for path in directory.glob('*/meta.json'):
+    for path in paths:
         with contextlib.suppress(OSError):  # another process may be pruning too
-            used.append((path.stat().st_mtime, path.parent))
-    for _, stale in sorted(used, reverse=True)[kept:]:
-        shutil.rmtree(stale, ignore_errors=True)
+            used.append((path.stat().st_mtime, path))
+    return [path for _, path in sorted(used, reverse=True)[kept:]]

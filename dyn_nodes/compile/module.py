@@ -2,7 +2,8 @@
 
 A module is a directory of the cache: `module.py` (generated text), one `.npz` tape a kernel, `meta.json`, a sealed
 `manifest` of these, and Numba's machine code beside them, sealed file by file (`dyn_nodes.sealing`). Its name is a hash
-of everything that it depends on, so it never goes stale: another input makes another module.
+of its content, so it never goes stale. A sealed note says which module was traced from which key by which source text:
+after a change of source text the expressions are traced again, and only those that came out otherwise are compiled.
 
 Names come from files that anybody may have written. They count in the hash and stand in `meta.json`; neither the text
 nor the path of a module contains one.
@@ -23,7 +24,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import llvmlite
@@ -32,7 +33,7 @@ from numba.core.options import DefaultOptions
 
 from dyn_nodes import compiling
 from dyn_nodes.compile import guard
-from dyn_nodes.compile.cache import digest, mark_used, prune, source_digest
+from dyn_nodes.compile.cache import digest, mark_used, note_trace, prune, source_digest, traced
 from dyn_nodes.compile.manifest import verified_files, write_manifest
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.loops import guarded
@@ -115,11 +116,30 @@ class CompiledModule:
             ) from None
 
 
+class Generated(NamedTuple):
+    """A module before it is written.
+
+    Attributes:
+        text: of `module.py`.
+        tapes: by kernel.
+        meta: text of `meta.json`.
+    """
+
+    text: str
+    tapes: dict[str, Tape]
+    meta: str
+
+    @property
+    def directory_name(self) -> str:
+        """Name of its directory, by content and by what turns that into machine code."""
+        tapes = [f'{name}:{tape.digest}' for name, tape in self.tapes.items()]
+        return f'module-{digest([self.text, self.meta, *tapes, source_digest("compile"), _versions()])[:32]}'
+
+
 def build_module(
     name: str,
     key: Sequence[str],
     make: Callable[[], tuple[Functions, dict[str, Any]]],
-    rooms: tuple[str, ...],
     drivers: Sequence[Callable[..., Any] | str] = (),
     batch: Sequence[str] = (),
 ) -> CompiledModule:
@@ -127,10 +147,9 @@ def build_module(
 
     Args:
         name: for people, any text, by custom `machine: kind`; it counts in the key and stands in `meta.json`.
-        key: strings that, with the source text of `rooms` and the versions of the tools, determine the result.
+        key: strings that, with the source text of the package and the versions of the tools, determine the result.
         make: called only when nothing is cached; returns the SX functions by name (a Python identifier) and a JSON-able
             dictionary.
-        rooms: rooms of the package whose source text `make` depends on.
         drivers: plain Python functions whose source is compiled in the module, where they may call its kernels (under
             the name `<kernel>_at`, so that a local variable may have the kernel's name) and each other by name (and
             `np`); a string is text that goes in as it is, such as constants: text of this package, never of a file.
@@ -140,38 +159,43 @@ def build_module(
         ValueError: the name of a kernel is no identifier.
     """
     texts = [_driver_text(driver) for driver in drivers]
-    full_key = digest([name, *key, source_digest(rooms), _versions(), f'guarded {guarded()}', *texts, *batch])
+    recipe = digest([name, *key, source_digest(), _versions(), f'guarded {guarded()}', *texts, *batch])
     root = cache_directory()
-    directory = root / f'module-{full_key[:32]}'
+    generated: Generated | None = None
     for _ in range(ATTEMPTS):  # another process may be making it, or taking a damaged one away
-        loaded = sys.modules.get(_module_name(directory))
-        if loaded is not None and loaded.__file__ == str(directory / 'module.py'):
-            mark_used(directory)
-            return CompiledModule(directory, loaded, loaded.__dict__['_meta'])
-        files = verified_files(root, directory)
-        if files is None or not has_machine_code(directory):
-            compiling.notice(name)
-        if files is not None:
-            mark_used(directory)
-            return _load(root, directory, files)
-        functions, meta = make()
+        known = generated.directory_name if generated else traced(root, recipe)
+        module = _load(root, root / known, name) if known else None
+        if module is not None:
+            if generated is not None:
+                _keep(root, recipe, known)
+            return module
+        if generated is None:
+            functions, meta = make()
+            generated = _generate(functions, {**meta, 'name': name}, texts, batch)
+            continue
+        compiling.notice(name)
         try:
-            _write(root, directory, functions, {**meta, 'name': name}, texts, batch)
+            _write(root, generated)
         except OSError as error:
             fallback = private_directory()
             if root == fallback:
                 raise
             report(f'{root} cannot be written ({error.strerror}): this process compiles for itself')
-            root, directory = fallback, fallback / directory.name
-        prune(root)
-    raise OSError(f'{directory}: other processes keep taking it away')
+            root = fallback
+    raise OSError(f'{root / known}: other processes keep taking it away')
+
+
+def _keep(root: Path, recipe: str, module: str) -> None:
+    with contextlib.suppress(OSError):  # it is traced again next time
+        note_trace(root, recipe, module)
+    prune(root)
 
 
 def compile_functions(name: str, functions: Functions, batch: Sequence[str] = ()) -> CompiledModule:
     """Compile SX functions, cached by their content."""
     tapes = {key: Tape.from_function(function) for key, function in functions.items()}
     content = [f'{key}:{tape.digest}' for key, tape in sorted(tapes.items())]
-    return build_module(name, content, lambda: (functions, {}), (), batch=batch)
+    return build_module(name, content, lambda: (functions, {}), batch=batch)
 
 
 def has_machine_code(directory: Path) -> bool:
@@ -276,49 +300,54 @@ def _zoned_body(name: str, tape: Tape) -> str:
     return '\n'.join(lines)
 
 
-def _write(
-    root: Path, directory: Path, functions: Functions, meta: dict[str, Any], texts: list[str], batch: Sequence[str]
-) -> None:
-    """Write the module beside its place and move it there whole: another process may be doing the same."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix='making-', dir=directory.parent))
-    try:
-        _fill(making, root, directory, functions, meta, texts, batch)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)  # renamed, where all went well
-
-
-def _fill(
-    making: Path,
-    root: Path,
-    directory: Path,
-    functions: Functions,
-    meta: dict[str, Any],
-    texts: list[str],
-    batch: Sequence[str],
-) -> None:
-    kernels = {identifier(key): function for key, function in functions.items()}
-    text = HEADER
+def _generate(functions: Functions, meta: dict[str, Any], texts: list[str], batch: Sequence[str]) -> Generated:
+    tapes = {identifier(key): Tape.from_function(function) for key, function in functions.items()}
     names: list[str] = []
     body = ''
-    for key, function in kernels.items():
-        tape = Tape.from_function(function)
-        tape.save(making / f'{key}.npz')
+    for key, tape in tapes.items():
         body += _kernel_text(len(names), key, tape, key in batch)
         names += [key, f'{key}_batch'] if key in batch else [key]
-    text += _guard_text() + _refuse_text(names) + body
-    (making / 'meta.json').write_text(json.dumps(meta))
-    (making / 'module.py').write_text(text + ''.join(texts))
-    write_manifest(root, making, directory.name)
-    with contextlib.suppress(OSError):  # another process was first
-        os.rename(making, directory)
+    text = HEADER + _guard_text() + _refuse_text(names) + body + ''.join(texts)
+    return Generated(text, tapes, json.dumps(meta))
+
+
+def _write(root: Path, generated: Generated) -> None:
+    """Write the module beside its place and move it there whole: another process may be doing the same."""
+    directory = root / generated.directory_name
+    root.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix='making-', dir=root))
+    try:
+        for key, tape in generated.tapes.items():
+            tape.save(making / f'{key}.npz')
+        (making / 'meta.json').write_text(generated.meta)
+        (making / 'module.py').write_text(generated.text)
+        write_manifest(root, making, directory.name)
+        with contextlib.suppress(OSError):  # another process was first
+            os.rename(making, directory)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)  # renamed, where all went well
 
 
 def _module_name(directory: Path) -> str:
     return f'dyn_nodes_generated.{directory.name.replace("-", "_").replace(".", "_")}'
 
 
-def _load(root: Path, directory: Path, files: Mapping[str, bytes]) -> CompiledModule:
+def _load(root: Path, directory: Path, name: str) -> CompiledModule | None:
+    """Return a module that this process has, or that is in the cache, sound and sealed."""
+    loaded = sys.modules.get(_module_name(directory))
+    if loaded is not None and loaded.__file__ == str(directory / 'module.py'):
+        mark_used(directory)
+        return CompiledModule(directory, loaded, loaded.__dict__['_meta'])
+    files = verified_files(root, directory)
+    if files is None:
+        return None
+    if not has_machine_code(directory):
+        compiling.notice(name)
+    mark_used(directory)
+    return _run(root, directory, files)
+
+
+def _run(root: Path, directory: Path, files: Mapping[str, bytes]) -> CompiledModule:
     """Run the text that was verified: not the file, which may have changed, nor Python's own copy in __pycache__."""
     name, path = _module_name(directory), directory / 'module.py'
     module = ModuleType(name)

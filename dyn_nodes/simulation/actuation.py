@@ -22,7 +22,6 @@ from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
-ROOMS = ('model', 'hydraulics', 'simulation')
 MOTION = ('position', 'velocity', 'impulse')
 MOST_EVENTS = 256
 """Kept of one interval."""
@@ -54,7 +53,6 @@ class ActuatorSystem:
             f'{machine.name}: actuators',
             [machine_fingerprint(machine)],
             self._functions,
-            ROOMS,
             drivers=[
                 drivers.CONSTANTS,
                 drivers.NO_SWITCHES,

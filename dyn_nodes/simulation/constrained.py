@@ -143,7 +143,6 @@ class ConstrainedSystem:
             f'{self.name}: constrained',
             [Tape.from_function(function).digest for function in functions.values()],
             lambda: (functions, {}),
-            (),
             drivers=[_entry_text(x.numel(), p.numel(), output.numel())],
         )
 

@@ -100,7 +100,6 @@ class ConstrainedOutputs:
             f'{self.machine.name}: constrained_outputs',
             [Tape.from_function(function).digest],
             lambda: ({'observe': function}, {}),
-            (),
         )
 
     def evaluate(self, q: Array, v: Array, a: Array, multipliers: Array, tau: Array, p: Array) -> Array:

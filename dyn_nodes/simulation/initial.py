@@ -18,7 +18,7 @@ from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Assembly, friction_states, rest_deflections, stick_flags
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
-from dyn_nodes.simulation.system import ROOMS, System
+from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 ITERATIONS = 60
@@ -46,7 +46,7 @@ def quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
 def _statics_module(machine: Machine) -> CompiledModule:
     """Compiled kernel `statics` of `statics_functions`."""
     key = [machine_fingerprint(machine)]
-    return build_module(f'{machine.name}: statics', key, lambda: statics_functions(machine), ROOMS)
+    return build_module(f'{machine.name}: statics', key, lambda: statics_functions(machine))
 
 
 def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[str, Any]]:

@@ -16,7 +16,6 @@ from dyn_nodes.multibody.tree import Tree
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
-ROOMS = ('model', 'multibody')
 
 
 class JointMobility:
@@ -47,7 +46,7 @@ class JointMobility:
         self._columns[self._places, np.arange(len(joints))] = 1.0
         self._payload = np.empty(1)
         self.module = build_module(
-            f'{machine.name}: mass', [machine_fingerprint(machine)], lambda: (_functions(tree), {}), ROOMS
+            f'{machine.name}: mass', [machine_fingerprint(machine)], lambda: (_functions(tree), {})
         )
 
     def at(self, positions: Array) -> Array:

@@ -21,7 +21,6 @@ from dyn_nodes.multibody.spatial import Expression, Motion, cross
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
-ROOMS = ('model', 'multibody')
 LEFT = (0.0, 1.0, 0.0)
 
 
@@ -78,7 +77,7 @@ class LoadModel:
         self._wheels = len(machine.wheels)
         self._size = 16 + 6 * self._wheels
         self._kernel = build_module(
-            f'{machine.name}: load', [machine_fingerprint(machine)], self._functions, ROOMS, batch=('load',)
+            f'{machine.name}: load', [machine_fingerprint(machine)], self._functions, batch=('load',)
         )
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:

@@ -87,7 +87,7 @@ class MinimalSystem:
         }
         key = [Tape.from_function(function).digest for function in functions.values()]
         texts: list[Any] = [drivers.CONSTANTS, *drivers.COMMON, drivers.NO_SWITCHES, drivers.run_rk4]
-        return build_module(f'{self.name}: minimal', key, lambda: (functions, {}), (), drivers=texts)
+        return build_module(f'{self.name}: minimal', key, lambda: (functions, {}), drivers=texts)
 
     def state(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Array:
         """Return the state (nq + nv + 1,) of the compiled functions. Raises ValueError for other lengths."""

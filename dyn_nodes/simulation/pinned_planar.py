@@ -40,7 +40,6 @@ from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
 
 Array = NDArray[np.float64]
 Reference = Literal['edges', 'middle']
-ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
 REAR, FRONT, MIDDLE = 'rear', 'front', 'middle'
 MOVING = ('base_z', 'base_pitch')
 ITERATIONS = 60
@@ -71,7 +70,6 @@ class PinnedPlanarModel(HybridModel):
                 f'{machine.name}: pinned_planar_{actuation}',
                 [machine_fingerprint(machine), actuation, reference],
                 lambda: self._functions(modes),
-                ROOMS,
                 drivers=dispatchers(modes),
             ),
             modes,

@@ -27,7 +27,7 @@ from dyn_nodes.multibody.virtual_links import (
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import HybridModel, HybridRun
-from dyn_nodes.simulation.system import ROOMS, System
+from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.trace import Run
 
 Array = NDArray[np.float64]
@@ -77,7 +77,6 @@ class JointReaction:
             f'{system.machine.name}: reaction',
             [*key, *self.joints],
             lambda: ({'reaction': self._trace()}, {}),
-            ROOMS,
         ).reaction
         velocities = [name.removesuffix('_rate') for name in system.state_names[system.nq : system.nq + system.nv]]
         self._places = np.array([system.index('output', f'{name}_acceleration') for name in velocities], dtype=np.intp)
@@ -147,7 +146,7 @@ class PhaseReaction:
         key = [machine_fingerprint(model.machine), model.actuation, type(model).__name__, side, *model.modes]
         key += [str([tuple(float(c) for c in link.unit_axis), link.kind]) for link in self.directions]
         self._module = build_module(
-            f'{model.machine.name}: phase_reaction', [*key, *self.joints], lambda: (self._trace(), {}), ROOMS
+            f'{model.machine.name}: phase_reaction', [*key, *self.joints], lambda: (self._trace(), {})
         )
         names = [name.removesuffix('_acceleration') for name in model.output_names if name.endswith('_acceleration')]
         self._places = np.array([model.index('output', f'{name}_acceleration') for name in names], dtype=np.intp)

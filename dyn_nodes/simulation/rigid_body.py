@@ -27,7 +27,6 @@ from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
 PARAMETERS = ('gravity_x', 'gravity_y', 'gravity_z', 'payload_mass')
-ROOMS = ('model', 'multibody')
 
 
 class RigidBodyModel:
@@ -48,7 +47,6 @@ class RigidBodyModel:
             f'{machine.name}: rigid',
             [machine_fingerprint(machine), base],
             lambda: (_functions(machine, base), {}),
-            ROOMS,
             batch=('forward_dynamics', 'inverse_dynamics', 'mass_matrix'),
         )
         self._frame_kernels: dict[tuple[str, str], Any] = {}
@@ -146,7 +144,6 @@ class RigidBodyModel:
             f'{self.machine.name}: derivatives',
             [machine_fingerprint(self.machine), str(self.position_names)],
             lambda: (_derivative_functions(self.machine, 'quaternion' if self.tree.free else 'virtual_chain'), {}),
-            ROOMS,
         )
 
     def _frame_kernel(self, kind: str, link: str) -> Any:
@@ -156,7 +153,6 @@ class RigidBodyModel:
                 f'{self.machine.name}: frame',
                 [machine_fingerprint(self.machine), str(self.position_names), link],
                 lambda: (_frame_functions(self.tree, link), {}),
-                ROOMS,
             )
             for name in ('pose', 'jacobian', 'jacobian_rate'):
                 self._frame_kernels[name, link] = getattr(module, name)

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 DoubleImpact = Literal['stop', 'error']
-ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
 STANDING, REAR, FRONT = MODES = ('standing', 'rear', 'front')
 OTHER = {REAR: FRONT, FRONT: REAR}
 SURFACES = {
@@ -98,7 +97,6 @@ class RigidPlanarModel(HybridModel):
                 f'{machine.name}: rigid_planar_{actuation}',
                 [machine_fingerprint(machine), actuation],
                 self._functions,
-                ROOMS,
                 drivers=dispatchers(MODES),
             ),
             MODES,

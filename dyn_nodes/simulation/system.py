@@ -24,7 +24,6 @@ from dyn_nodes.simulation.trace import Inputs, Run
 
 Array = NDArray[np.float64]
 Method = Literal['rk4', 'dopri5', 'rodas3']
-ROOMS = ('model', 'multibody', 'forces', 'hydraulics', 'simulation')
 _SHARED = (drivers.CONSTANTS, *drivers.COMMON, drivers.error_norm)
 _NO_GUARD = -2.0
 MOST_EVENTS = 10_000
@@ -120,7 +119,7 @@ class System:
         }
 
     def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
-        return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make, ROOMS, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make, drivers=texts)
 
     def _assembly(self) -> Assembly:
         return Assembly(self.machine, self.actuation, self.base, self.audit)

@@ -17,7 +17,6 @@ from dyn_nodes.studies.oil_integrator import run_oil, solve_stage
 from dyn_nodes.studies.signal_smoothing import noise_level, smooth
 
 Array = NDArray[np.float64]
-ROOMS = ('model', 'hydraulics', 'simulation', 'studies')
 PARAMETERS = ('inlet_gain', 'outlet_gain', 'bypass_area', 'bulk_modulus')
 GRID = 5e-3  # s, of the smoothed inputs
 SUBSTEPS = 1
@@ -260,7 +259,6 @@ def _oil_module(machine: Machine, actuator: Actuator) -> CompiledModule:
         f'{machine.name}: {actuator.name}_oil',
         [machine_fingerprint(replace(machine, actuators=(actuator,)))],
         make,
-        ROOMS,
         drivers=[solve_stage, run_oil],
         batch=('outputs',),
     )

@@ -31,7 +31,7 @@ def law_twice(x, p, y):
 
 
 def build(name='guard_test', make=functions, drivers=(law_twice,)):
-    return build_module(name, ['a'], make, (), drivers=drivers, batch=('law',))
+    return build_module(name, ['a'], make, drivers=drivers, batch=('law',))
 
 
 SIZES = (3, 1, 4, 2)

@@ -47,7 +47,7 @@ def doubled_twice(x, y):
 
 
 def build(make, key='a', **options):
-    return build_module('cache_test', [key], make, (), **options)
+    return build_module('cache_test', [key], make, **options)
 
 
 def forget(built):
@@ -78,35 +78,54 @@ def test_another_key_makes_another_module(place):
     np.testing.assert_array_equal(output, [3, 3])
 
 
-def test_changed_source_text_makes_another_module(place, monkeypatch, tmp_path):
-    package = tmp_path / 'package'
-    for room in ('compile', 'forces'):
-        (package / room).mkdir(parents=True)
-        (package / room / 'law.py').write_text('K = 1\n')
-    monkeypatch.setattr(cache, 'PACKAGE', package)
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """A package whose source text the cache watches; `edit(text, room)` changes it."""
+    monkeypatch.setattr(cache, 'PACKAGE', tmp_path / 'package')
 
-    def digest():
+    def edit(text, room='forces'):
+        file = tmp_path / 'package' / room / 'deeper' / 'law.py'
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
         source_digest.cache_clear()
-        return source_digest(('forces',))
 
-    try:
-        make = Maker()
-        before = digest()
-        build_module('cache_test', ['a'], make, ('forces',))
-        (package / 'forces' / 'law.py').write_text('K = 2\n')
-        assert digest() != before
-        build_module('cache_test', ['a'], make, ('forces',))
-        assert make.calls == 2
-        changed = digest()
-        (package / 'compile' / 'law.py').write_text('K = 3\n')
-        assert digest() != changed  # the compiler's own text always counts
-        (package / 'other').mkdir()
-        (package / 'other' / 'law.py').write_text('K = 4\n')
-        changed = digest()
-        (package / 'other' / 'law.py').write_text('K = 5\n')
-        assert digest() == changed  # a room that the module does not depend on does not
-    finally:
-        source_digest.cache_clear()
+    edit('K = 1\n')
+    edit('K = 1\n', 'compile')
+    yield edit
+    source_digest.cache_clear()
+
+
+def test_changed_source_text_is_traced_again_and_compiled_where_expressions_differ(place, package):
+    before = build(Maker(2.0))
+    package('K = 2\n')
+    changed = Maker(3.0)
+    after = build(changed)
+    assert changed.calls == 1
+    assert after.directory != before.directory
+    output = np.empty(2)
+    after.scaled(np.ones(2), output)
+    np.testing.assert_array_equal(output, [3, 3])
+
+
+def test_a_comment_compiles_nothing(place, package):
+    before, text = build(Maker()), []
+    forget(before)
+    machine_code = sorted((path, path.stat().st_mtime_ns) for path in before.directory.rglob('*.nb*'))
+    package('K = 1  # a constant\n')
+    make = Maker()
+    with CompilationNotice(text.append):
+        after = build(make)
+    assert make.calls == 1
+    assert after.directory == before.directory
+    assert machine_code
+    assert sorted((path, path.stat().st_mtime_ns) for path in after.directory.rglob('*.nb*')) == machine_code
+    assert text == []
+
+
+def test_another_compiler_makes_another_module(place, package):
+    before = build(Maker())
+    package('K = 3\n', 'compile')
+    assert build(Maker()).directory != before.directory
 
 
 def test_other_versions_of_the_tools_make_another_module(place, monkeypatch):
@@ -208,6 +227,10 @@ def test_module_in_use_counts_as_recently_used(place):
     build(Maker(), 'old')
     prune(place, kept=1)
     assert [path for path in place.iterdir() if path.is_dir()] == [old.directory]
+    assert len(list(place.glob('trace-*'))) == 2  # the note of the other one leads nowhere, which is no harm
+    assert build(Maker(), 'new').directory == new.directory
+    prune(place, kept_traces=1)
+    assert len(list(place.glob('trace-*'))) == 1
     assert (old.directory / 'module.py').stat().st_mtime_ns == source  # Numba's cache holds only while this stands
 
 
@@ -224,7 +247,7 @@ PROCESS = textwrap.dedent(
         return {'f': ca.Function('f', [x], [ca.sin(x) + 1])}, {}
 
     y = np.empty(2)
-    build_module('rivals', ['a'], make, ()).f(np.zeros(2), y)
+    build_module('rivals', ['a'], make).f(np.zeros(2), y)
     assert (y == 1).all()
     """
 )
@@ -262,9 +285,9 @@ ATTACKS = (
 @pytest.mark.parametrize('attack', ATTACKS, ids=range(len(ATTACKS)))
 def test_no_name_reaches_generated_text_or_a_path(place, monkeypatch, tmp_path, attack):
     monkeypatch.chdir(tmp_path)
-    built = build_module(attack, [attack], Maker(), ())
+    built = build_module(attack, [attack], Maker())
     forget(built)
-    built = build_module(attack, [attack], Maker(), ())
+    built = build_module(attack, [attack], Maker())
     output = np.empty(2)
     built.scaled(np.array([1.0, -3.0]), output)
     np.testing.assert_array_equal(output, [2, -6])
@@ -280,41 +303,41 @@ def test_no_name_reaches_generated_text_or_a_path(place, monkeypatch, tmp_path, 
 def test_the_name_of_a_kernel_is_an_identifier(place, name):
     x = ca.SX.sym('x')
     with pytest.raises(ValueError, match='name of a kernel: expected a Python identifier'):
-        build_module('kernel_names', [name], lambda: ({name: ca.Function('f', [x], [x])}, {}), ())
+        build_module('kernel_names', [name], lambda: ({name: ca.Function('f', [x], [x])}, {}))
     assert not list(place.glob('m*'))
 
 
 def test_what_is_not_in_the_cache_is_announced_once_a_machine_and_its_end_after_it(place):
     lines = []
     with CompilationNotice(lines.append):
-        build_module('crane: rigid', ['first'], Maker(), ())
-        build_module('crane: load', ['second'], Maker(3.0), ())
+        build_module('crane: rigid', ['first'], Maker())
+        build_module('crane: load', ['second'], Maker(3.0))
         assert lines == ['compiling crane, once, about 20 s']
     assert len(lines) == 2
     assert re.fullmatch(r'compiled in \d+ s', lines[1])
 
 
 def test_what_is_in_the_cache_is_loaded_without_a_word(place):
-    forget(build_module('crane: rigid', ['first'], Maker(), ()))
+    forget(build_module('crane: rigid', ['first'], Maker()))
     lines = []
     with CompilationNotice(lines.append):
-        build_module('crane: rigid', ['first'], Maker(), ())
+        build_module('crane: rigid', ['first'], Maker())
     assert lines == []
 
 
 def test_a_module_without_machine_code_is_announced(place):
-    built = build_module('crane: rigid', ['first'], Maker(), ())
+    built = build_module('crane: rigid', ['first'], Maker())
     forget(built)
     for index in built.directory.rglob('*.nbi'):
         index.unlink()
     lines = []
     with CompilationNotice(lines.append):
-        build_module('crane: rigid', ['first'], Maker(), ())
+        build_module('crane: rigid', ['first'], Maker())
     assert lines[0].startswith('compiling crane, once')
 
 
 def test_outside_of_a_notice_compilation_is_silent(place, capfd):
     with CompilationNotice(print):
         pass
-    build_module('crane: rigid', ['first'], Maker(), ())
+    build_module('crane: rigid', ['first'], Maker())
     assert capfd.readouterr() == ('', '')

@@ -30,7 +30,7 @@ USER = textwrap.dedent(
 
     twice = '\\n\\n@njit(cache=True)\\ndef twice(x, y):\\n    f_at(x, y)\\n    f_at(y, y)\\n'
     y = np.empty(2)
-    module = build_module('sealed', ['a'], make, (), drivers=[twice])
+    module = build_module('sealed', ['a'], make, drivers=[twice])
     module.f(np.zeros(2), y)
     assert (y == 1).all() and module.meta['number'] == 7
     module.twice(np.zeros(2), y)
@@ -122,6 +122,23 @@ def test_tampered_text_does_not_run_and_one_line_says_so(place, tmp_path):
     assert len(found.stderr.strip().splitlines()) == 1
     assert 'damaged, missing or foreign: made again' in found.stderr
     assert use(place).stderr == ''
+
+
+@pytest.mark.parametrize('change', CHANGES)
+def test_damaged_note_of_a_trace_is_not_followed(place, change):
+    note = only(place, 'trace-*')
+    note.write_bytes(CHANGES[change](note.read_bytes()))
+    found = use(place)
+    assert found.stdout.split() == ['traced', 'compiled', '0']
+    assert len(found.stderr.strip().splitlines()) == 1
+    assert 'damaged or not of this user: traced again' in found.stderr
+    assert use(place).stderr == ''
+
+
+def test_note_of_another_trace_is_not_followed(place):
+    note = only(place, 'trace-*')
+    assert sealing.unsealed(place, note.name, note.read_bytes()) is not None
+    assert sealing.unsealed(place, f'{note.name[:-1]}_', note.read_bytes()) is None
 
 
 def test_tampered_pickles_are_not_unpickled(place, tmp_path):
@@ -233,7 +250,7 @@ def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, 'write_text', full)
     monkeypatch.setattr(module_text, 'report', said.append)
     x = ca.SX.sym('x', 2)
-    module = build_module('full_disk', ['a'], lambda: ({'f': ca.Function('f', [x], [2 * x])}, {}), ())
+    module = build_module('full_disk', ['a'], lambda: ({'f': ca.Function('f', [x], [2 * x])}, {}))
     y = np.empty(2)
     module.f(np.ones(2), y)
     assert (y == 2.0).all()

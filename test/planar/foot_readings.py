@@ -15,7 +15,6 @@ import casadi as ca
 from dyn_nodes.compile import build_module
 from dyn_nodes.simulation import System
 from dyn_nodes.simulation.assembly import Assembly
-from dyn_nodes.simulation.system import ROOMS
 from dyn_nodes.studies.abo_shanab_2003.planar import planar_machine, with_friction
 
 
@@ -74,7 +73,7 @@ class ReadingSystem(System):
 
     def _build(self, kind, make, texts):
         key = [*self._key, *self.reading, inspect.getsource(ReadingAssembly)]
-        return build_module(f'{self.machine.name}_{kind}_foot_reading', key, make, ROOMS, drivers=texts)
+        return build_module(f'{self.machine.name}_{kind}_foot_reading', key, make, drivers=texts)
 
 
 @cache

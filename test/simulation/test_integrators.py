@@ -43,7 +43,7 @@ def stiff_plant():
 def build(name, make):
     linear = [drivers.factorize, drivers.substitute]
     functions = [*linear, drivers.run_rk4, drivers.run_dopri5, drivers.run_rodas3]
-    return build_module(name, [name], make, ('simulation',), drivers=[*SHARED, *functions])
+    return build_module(name, [name], make, drivers=[*SHARED, *functions])
 
 
 @pytest.fixture(scope='module')

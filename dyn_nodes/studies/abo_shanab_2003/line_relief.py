@@ -22,7 +22,6 @@ from dyn_nodes.model.machine import MotorActuator, Supply
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation import System
 from dyn_nodes.simulation.assembly import Assembly
-from dyn_nodes.simulation.system import ROOMS
 
 
 def line_relief_flow(supply: Supply, first: Expression, second: Expression) -> Expression:
@@ -65,4 +64,4 @@ class LineReliefSystem(System):
 
     def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
         key = [*self._key, inspect.getsource(line_relief_flow), inspect.getsource(LineReliefAssembly)]
-        return build_module(f'{self.machine.name}: {kind}_line_relief', key, make, ROOMS, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_line_relief', key, make, drivers=texts)

@@ -17,7 +17,6 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.multibody.spatial import Force
 from dyn_nodes.simulation import System
 from dyn_nodes.simulation.assembly import Assembly
-from dyn_nodes.simulation.system import ROOMS
 
 
 class PrintedArmAssembly(Assembly):
@@ -47,4 +46,4 @@ class PrintedArmSystem(System):
 
     def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
         key = [*self._key, inspect.getsource(PrintedArmAssembly)]
-        return build_module(f'{self.machine.name}: {kind}_printed_arm', key, make, ROOMS, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_printed_arm', key, make, drivers=texts)
