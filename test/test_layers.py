@@ -12,6 +12,7 @@ LAYERS = (
     {'model'},
     {'multibody'},
     {'constraints', 'forces', 'hydraulics'},
+    {'elements'},
     {'stability', 'control'},
     {'simulation'},
     {'studies', 'nodes'},

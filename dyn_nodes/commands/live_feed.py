@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.commands.live_state import LiveState
+from dyn_nodes.elements import actuator_elements
 from dyn_nodes.middleware import (
     DurabilityPolicy,
     Node,
@@ -22,7 +23,6 @@ from dyn_nodes.middleware import (
     try_shutdown,
 )
 from dyn_nodes.model import Machine
-from dyn_nodes.model.machine import CylinderActuator
 from dyn_nodes.nodes.balance_reports import margin_topic
 from dyn_nodes.studies.run_record import attitude_of
 
@@ -66,10 +66,8 @@ class LiveFeed:
             self._listen('geometry_msgs/msg/WrenchStamped', topic, self._load_setter(wheel.name), newest)
         for measure in measures:
             self._listen('std_msgs/msg/Float64', margin_topic(measure), self._margin_setter(measure), newest)
-        for actuator in machine.actuators:
-            cylinder = isinstance(actuator, CylinderActuator)
-            own = ('head_pressure', 'rod_pressure') if cylinder else ('pressure_a', 'pressure_b')
-            for line in (*own, 'supply_pressure'):
+        for actuator in actuator_elements(machine):
+            for line in (quantity.name for quantity in actuator.reported if quantity.unit == 'Pa'):
                 topic = f'hydraulics/{actuator.name}/{line}'
                 self._listen('sensor_msgs/msg/FluidPressure', topic, self._pressure_setter(actuator.name, line), newest)
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.hydraulics import locked_stiffness
+from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
-from dyn_nodes.model.linkage_checks import piston_position
-from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
+from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.stability import Support, margins, support_order
@@ -168,27 +167,18 @@ def _joint(machine: Machine, index: int) -> dict[str, Any]:
 def _actuator(machine: Machine, actuator: Actuator) -> dict[str, Any]:
     pump = machine.pump_of(actuator.name)
     start = machine.initial.joint_positions.get(actuator.joint, 0.0)
-    facts: dict[str, Any] = {
+    element, joint = actuator_element(actuator), machine.joint(actuator.joint)
+    return {
         'name': actuator.name,
-        'type': 'cylinder' if isinstance(actuator, CylinderActuator) else 'motor',
+        'type': actuator.kind,
         'joint': actuator.joint,
         'pump': None if pump is None else pump.name,
         'flow': actuator.supply.flow if pump is None else pump.flow,
         'relief_pressure': machine.pump_relief_pressure(actuator.name),
         'line_relief_pressure': actuator.supply.line_relief_pressure,
-        'locked_stiffness': float(locked_stiffness(actuator, start)),
+        'locked_stiffness': float(element.locked_stiffness(start)),
+        **element.summary(joint.lower, joint.upper, start),
     }
-    if isinstance(actuator, CylinderActuator):
-        joint = machine.joint(actuator.joint)
-        ends = sorted(piston_position(actuator.linkage, position) for position in (joint.lower, joint.upper))
-        return facts | {
-            'stroke': actuator.linkage.stroke,
-            'used_stroke': ends,
-            'initial_piston_position': piston_position(actuator.linkage, start),
-            'head_area': actuator.head_area,
-            'rod_area': actuator.rod_area,
-        }
-    return facts | {'displacement': actuator.displacement}
 
 
 def _moments(inertia: np.ndarray) -> list[float]:

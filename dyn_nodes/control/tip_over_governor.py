@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.hydraulics import linkage
-from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.machine import Actuator, Machine
 
 Array = NDArray[np.float64]
 Moving = Callable[[Array, Array, Array], Array]
@@ -78,7 +78,7 @@ class SpeedMap:
     """
 
     def __init__(self, machine: Machine, actuator: Actuator) -> None:
-        self.actuator, self.valve = actuator, actuator.valve
+        self.valve, self._areas, self._lever = actuator.valve, actuator.areas, actuator_element(actuator).lever
         pump = machine.pump_of(actuator.name)
         self._flow = actuator.supply.flow if pump is None else pump.flow
 
@@ -89,12 +89,8 @@ class SpeedMap:
         spool = np.clip(spool, -valve.spool_limit, valve.spool_limit)
         opening = np.maximum(np.abs(spool) - valve.dead_zone, 0.0) / max(valve.bypass_stroke - valve.dead_zone, 1e-9)
         flow = self._flow * np.minimum(opening, 1.0) * np.sign(spool)
-        if isinstance(self.actuator, CylinderActuator):
-            area = np.where(spool >= 0.0, self.actuator.head_area, self.actuator.rod_area)
-            lever = float(linkage(self.actuator.linkage, q).lever)
-            lever = np.copysign(max(abs(lever), LEAST_LEVER), lever)
-            return np.asarray(flow / area / lever)
-        return np.asarray(flow / self.actuator.displacement)
+        area, lever = np.where(spool >= 0.0, *self._areas), float(self._lever(q))
+        return np.asarray(flow / area / np.copysign(max(abs(lever), LEAST_LEVER), lever))
 
 
 @dataclass

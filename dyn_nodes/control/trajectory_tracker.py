@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.control.valve_inverse import spool_for_speed
-from dyn_nodes.hydraulics import linkage
-from dyn_nodes.model.machine import Actuator, CylinderActuator
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.machine import Actuator
 
 Array = NDArray[np.float64]
 
@@ -59,6 +59,7 @@ class TrajectoryTracker:
         self, actuators: Sequence[Actuator], gains: TrackerGains | Sequence[TrackerGains] | None = None
     ) -> None:
         self.actuators = tuple(actuators)
+        self._elements = [actuator_element(actuator) for actuator in self.actuators]
         self.joint_names = tuple(actuator.joint for actuator in self.actuators)
         self.set_gains(gains or TrackerGains())
         self.trajectory: JointTrajectory | None = None
@@ -151,7 +152,7 @@ class TrajectoryTracker:
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
 
     def _spool(self, index: int, actuator: Actuator, joint_speed: float, position: float) -> float:
-        arm = float(linkage(actuator.linkage, position).lever) if isinstance(actuator, CylinderActuator) else 1.0
+        arm = float(self._elements[index].lever(position))
         load = self._load(index) / arm if abs(arm) > _LEAST_LEVER else 0.0
         least = self.gains[index].least_speed
         if abs(joint_speed) >= least:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dyn_nodes.model.machine import Actuator, CylinderActuator
+from dyn_nodes.model.machine import Actuator
 
 _STEPS = 30  # of the bisection: 1 cm of spool to 1e-11 m
 
@@ -25,12 +25,7 @@ def spool_for_speed(actuator: Actuator, speed: float, load: float = 0.0) -> floa
     if speed == 0.0:
         return 0.0
     valve, supply = actuator.valve, actuator.supply
-    if isinstance(actuator, CylinderActuator):
-        inlet_area, outlet_area = actuator.head_area, actuator.rod_area
-        if speed < 0.0:
-            inlet_area, outlet_area = outlet_area, inlet_area
-    else:
-        inlet_area = outlet_area = actuator.displacement
+    inlet_area, outlet_area = actuator.areas if speed > 0.0 else actuator.areas[::-1]
     sign = 1.0 if speed > 0.0 else -1.0
     opposing = sign * load + actuator.viscous * abs(speed)
     flow, outlet_flow = inlet_area * abs(speed), outlet_area * abs(speed)

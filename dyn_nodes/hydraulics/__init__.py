@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dyn_nodes.hydraulics.cylinder import CylinderTerms, cylinder, stop_force
+from dyn_nodes.hydraulics.cylinder import CylinderTerms, cylinder, stop_energy, stop_force, stop_loss
 from dyn_nodes.hydraulics.linkage import LinkageTerms, lever, lever_rate, linkage, piston
 from dyn_nodes.hydraulics.motor import MotorTerms, motor
 from dyn_nodes.hydraulics.series import SeriesMember, series_flows
 from dyn_nodes.hydraulics.spool import spool_rate
-from dyn_nodes.hydraulics.statics import initial_pressures, locked_stiffness
 from dyn_nodes.hydraulics.supply import (
     SharedFlow,
     crossover_relief_flow,
@@ -28,11 +27,9 @@ __all__ = [
     'ValveAreas',
     'crossover_relief_flow',
     'cylinder',
-    'initial_pressures',
     'lever',
     'lever_rate',
     'linkage',
-    'locked_stiffness',
     'makeup_flow',
     'motor',
     'piston',
@@ -41,7 +38,9 @@ __all__ = [
     'shared_flow',
     'signed_root',
     'spool_rate',
+    'stop_energy',
     'stop_force',
+    'stop_loss',
     'valve_areas',
     'valve_flows',
 ]

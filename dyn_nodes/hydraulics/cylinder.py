@@ -56,10 +56,26 @@ def stop_force(actuator: CylinderActuator, piston: Scalar, piston_rate: Scalar) 
         piston: X, m.
         piston_rate: dX/dt, m/s.
     """
-    stroke = actuator.linkage.stroke
-    penetration = piston - ca.fmin(ca.fmax(piston, 0.0), stroke)
-    stiffness = actuator.supply.line_relief_pressure * actuator.head_area * (1.0 / STOP_TRAVEL)
+    stiffness, penetration = _stop(actuator, piston)
     return -stiffness * (penetration + STOP_DAMPING * piston_rate * ca.fabs(penetration))
+
+
+def stop_energy(actuator: CylinderActuator, piston: Scalar) -> Scalar:
+    """Return the energy of the end stops, J: K p^2 / 2."""
+    stiffness, penetration = _stop(actuator, piston)
+    return 0.5 * stiffness * penetration**2
+
+
+def stop_loss(actuator: CylinderActuator, piston: Scalar, piston_rate: Scalar) -> Scalar:
+    """Return the power that the end stops turn into heat, W: K d |p| (dX/dt)^2."""
+    stiffness, penetration = _stop(actuator, piston)
+    return stiffness * STOP_DAMPING * ca.fabs(penetration) * piston_rate**2
+
+
+def _stop(actuator: CylinderActuator, piston: Scalar) -> tuple[Scalar, Scalar]:
+    """Stiffness of the stops, N/m, and penetration, m, positive beyond the stroke."""
+    penetration = piston - ca.fmin(ca.fmax(piston, 0.0), actuator.linkage.stroke)
+    return actuator.supply.line_relief_pressure * actuator.head_area * (1.0 / STOP_TRAVEL), penetration
 
 
 def cylinder(

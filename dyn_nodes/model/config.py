@@ -194,12 +194,12 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: dict[str, Ent
         return None
     kind_entry = own.mapping.get('type')
     kind = kind_entry.text if kind_entry is not None else ''
-    if kind not in ('cylinder', 'motor'):
+    if kind not in schema.ACTUATORS:
         line = kind_entry.line if kind_entry is not None else own.line
-        found = did_you_mean(kind, ('cylinder', 'motor')) if kind else 'nothing'
-        reader.report.add(line, f'{own.path}.type', 'cylinder or motor', found)
+        found = did_you_mean(kind, schema.ACTUATORS) if kind else 'nothing'
+        reader.report.add(line, f'{own.path}.type', ' or '.join(schema.ACTUATORS), found)
         return None
-    keys = schema.CYLINDER if kind == 'cylinder' else schema.MOTOR
+    keys = schema.ACTUATORS[kind]
     parts = {key: Entry('map', {}, own.line, f'{own.path}.{key}') for key in ('valve', 'supply')}
     below = Entry(
         'map',
@@ -208,16 +208,16 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: dict[str, Ent
         own.path,
     )
     values = _over(reader, own, keys, below, shared.get(kind))
-    nested = (('linkage', schema.LINKAGE),) if kind == 'cylinder' else ()
-    if not _complete(values, keys) or not all(
-        _complete(values[key], table) for key, table in (('valve', schema.VALVE), ('supply', schema.SUPPLY), *nested)
-    ):
+    tables = {key.name: key.table for key in keys if key.table}
+    if not _complete(values, keys) or not all(_complete(values[key], table) for key, table in tables.items()):
         return None
     arguments: dict[str, Any] = {key: value for key, value in values.items() if key != 'type'}
-    arguments |= {'name': name, 'valve': Valve(**arguments['valve']), 'supply': Supply(**arguments['supply'])}
-    if kind == 'motor':
-        return MotorActuator(**arguments)
-    return CylinderActuator(**{**arguments, 'linkage': PinTriangle(**arguments['linkage'])})
+    arguments |= {key: _PARTS[key](**arguments[key]) for key in tables}
+    return _RECORDS[kind](**arguments, name=name)
+
+
+_PARTS: dict[str, type[Any]] = {'linkage': PinTriangle, 'valve': Valve, 'supply': Supply}
+_RECORDS: dict[str, type[Any]] = {record.kind: record for record in (CylinderActuator, MotorActuator)}
 
 
 def _pumps(reader: SchemaReader, entry: object) -> tuple[SharedPump, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from dyn_nodes.model.config import Config
 from dyn_nodes.model.constraint_config import check_constraints
 from dyn_nodes.model.limits import MANY_TURNS, NAME, angle_remark, length_remark
 from dyn_nodes.model.linkage_checks import check_linkage
-from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, MotorActuator, Wheel
+from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, Wheel
 from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.rolling import check_rolling
@@ -159,10 +160,18 @@ def _check_actuator(
         report.add(line, f'{where}.joint', expected, 'a second one')
     movers.setdefault(joint.name, actuator.name)
     _check_valve(actuator, config, report)
-    if isinstance(actuator, MotorActuator):
-        if joint.type == 'prismatic':
-            report.add(line, f'{where}.joint', 'a revolute or continuous joint for a motor', f'a {joint.type} joint')
-        return
+    ACTUATOR_CHECKS[actuator.kind](actuator, joint, config, report)
+
+
+def _check_motor(actuator: Actuator, joint: Joint, config: Config, report: Report) -> None:
+    if joint.type == 'prismatic':
+        where = f'actuators.{actuator.name}.joint'
+        report.add(config.line(where), where, 'a revolute or continuous joint for a motor', f'a {joint.type} joint')
+
+
+def _check_cylinder(actuator: CylinderActuator, joint: Joint, config: Config, report: Report) -> None:
+    where = f'actuators.{actuator.name}'
+    line = config.line(f'{where}.joint')
     if joint.type != 'revolute':
         report.add(line, f'{where}.joint', 'a revolute joint for a cylinder', f'a {joint.type} joint')
         return
@@ -170,7 +179,7 @@ def _check_actuator(
         found = f'{joint.name!r}, which turns without limits'
         report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', found)
         return
-    _check_cylinder(actuator, config, report)
+    _check_oil(actuator, config, report)
     check_linkage(actuator, joint, config.line(f'{where}.linkage'), report)
 
 
@@ -188,7 +197,7 @@ def _check_valve(actuator: Actuator, config: Config, report: Report) -> None:
             report.add(config.line(where), config.written(where), expected, number(pressure))
 
 
-def _check_cylinder(actuator: CylinderActuator, config: Config, report: Report) -> None:
+def _check_oil(actuator: CylinderActuator, config: Config, report: Report) -> None:
     where = f'actuators.{actuator.name}'
     if actuator.rod_area > actuator.head_area:
         expected = f'at most the head area, {number(actuator.head_area)} m2'
@@ -197,6 +206,12 @@ def _check_cylinder(actuator: CylinderActuator, config: Config, report: Report) 
     if actuator.rod_volume <= displaced:
         expected = f'more than rod area times stroke, {number(displaced)} m3'
         report.add(config.line(f'{where}.rod_volume'), f'{where}.rod_volume', expected, number(actuator.rod_volume))
+
+
+ACTUATOR_CHECKS: Mapping[str, Callable[[Any, Joint, Config, Report], None]] = {
+    'cylinder': _check_cylinder,
+    'motor': _check_motor,
+}
 
 
 def _check_support(config: Config, urdf: Urdf, report: Report) -> None:

@@ -8,7 +8,7 @@ a machine runs (payload, friction, slope, ...) is a *parameter* of the compiled 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -233,7 +233,11 @@ class CylinderActuator:
         viscous: friction of the piston, N s/m.
         initial_head_pressure, initial_rod_pressure: Pa, or None: from static equilibrium with the
             unloaded side at `idle_pressure` (spec G5).
+        kind: `type` in the machine file.  lines: names of the pressures of its two lines.
     """
+
+    kind: ClassVar[str] = 'cylinder'
+    lines: ClassVar[tuple[str, str]] = ('head_pressure', 'rod_pressure')
 
     name: str
     joint: str
@@ -249,6 +253,11 @@ class CylinderActuator:
     initial_head_pressure: float | None = None
     initial_rod_pressure: float | None = None
 
+    @property
+    def areas(self) -> tuple[float, float]:
+        """Oil that each line takes up per travel of the piston, m2."""
+        return self.head_area, self.rod_area
+
 
 @dataclass(frozen=True)
 class MotorActuator:
@@ -259,7 +268,11 @@ class MotorActuator:
         line_volume: oil volume of each line, m3.
         viscous: friction at the joint, N m s/rad.
         idle_pressure: both lines at the start, Pa.
+        kind: `type` in the machine file.  lines: names of the pressures of its two lines.
     """
+
+    kind: ClassVar[str] = 'motor'
+    lines: ClassVar[tuple[str, str]] = ('pressure_a', 'pressure_b')
 
     name: str
     joint: str
@@ -269,6 +282,11 @@ class MotorActuator:
     valve: Valve
     supply: Supply
     idle_pressure: float = 5.0e6
+
+    @property
+    def areas(self) -> tuple[float, float]:
+        """Oil that each line takes up per angle of the joint, m3/rad."""
+        return self.displacement, self.displacement
 
 
 Actuator = CylinderActuator | MotorActuator

@@ -159,6 +159,7 @@ MOTOR = (
     Key('supply', 'table', 'pump, oil and protection', table=SUPPLY),
     _number('idle_pressure', 'Pa', 'positive', 'both lines at the start', 5.0e6),
 )
+ACTUATORS = {'cylinder': CYLINDER, 'motor': MOTOR}
 PUMP = (
     Key('actuators', 'names', 'that it feeds, the one nearest to the pump first'),
     _number('flow', 'm3/s', 'positive', "constant flow; takes the place of the members' own"),

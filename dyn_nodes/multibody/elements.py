@@ -1,5 +1,6 @@
 """Elements of a system: whatever pushes on its bodies or has states beside positions and velocities.
 
+Forces that follow from the state are `ForceElement`s; `multibody.actuators` has those that follow commands.
 An element names its states and parameters before anything is traced. Its methods then get the kinematics and the
 symbols of these names, and return expressions. A system gathers forces, rates, outputs, energies and surfaces of all
 its elements in one loop each; the same element serves a plain tree and a system with constraints.
@@ -15,7 +16,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
@@ -68,7 +70,31 @@ class Symbols(Protocol):
     def __getitem__(self, name: str, /) -> Expression: ...
 
 
-class ForceElement(ABC):
+def symbolic(record: Any, **fields: Any) -> Any:
+    """Return a record of the machine with some of its numbers replaced by expressions."""
+    return replace(record, **fields)
+
+
+class Element(ABC):
+    """Names of an element, which are known before anything is traced."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name, unique in its system."""
+
+    @property
+    def states(self) -> tuple[ElementState, ...]:
+        """States, `<element>/<quantity>`, in the order of their rates."""
+        return ()
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """Defaults of its parameters by name; several elements may share a parameter."""
+        return {}
+
+
+class ForceElement(Element):
     """A spring, damper, friction, tyre or drag: forces that follow from the state.
 
     Attributes:
@@ -78,21 +104,6 @@ class ForceElement(ABC):
 
     drives = False
     rests = False
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name, unique in its system."""
-
-    @property
-    def states(self) -> tuple[ElementState, ...]:
-        """States of its own, in the order of `rates`."""
-        return ()
-
-    @property
-    def parameters(self) -> Mapping[str, float]:
-        """Defaults of its parameters by name; several elements may share a parameter."""
-        return {}
 
     @abstractmethod
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:

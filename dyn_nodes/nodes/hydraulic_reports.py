@@ -1,12 +1,12 @@
-"""What the hydraulic actuator node tells of every actuator: pressures, spool, flows, efforts."""
+"""Topics of the hydraulic actuator node: pressures, spool, flows and effort of every actuator."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dyn_nodes.elements import actuator_elements
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
-from dyn_nodes.model.machine import CylinderActuator
 from dyn_nodes.nodes.exchange import set_stamp
 
 FluidPressure = message('sensor_msgs/msg/FluidPressure')
@@ -25,17 +25,11 @@ class HydraulicReports:
     def __init__(self, node: Any, machine: Machine, qos: Any) -> None:
         self._pressures: list[tuple[str, Any, Any]] = []
         self._numbers: list[tuple[str, Any, Any]] = []
-        for actuator in machine.actuators:
-            is_cylinder = isinstance(actuator, CylinderActuator)
-            lines = ('head_pressure', 'rod_pressure') if is_cylinder else ('pressure_a', 'pressure_b')
-            for quantity in (*lines, 'supply_pressure'):
-                name = f'{actuator.name}/{quantity}'
-                publisher = node.create_publisher(FluidPressure, f'hydraulics/{name}', qos)
-                self._pressures.append((name, publisher, FluidPressure()))
-            for quantity in ('spool', 'flow_a', 'flow_b', 'effort', *(('force',) if is_cylinder else ())):
-                name = f'{actuator.name}/{quantity}'
-                publisher = node.create_publisher(Float64, f'hydraulics/{name}', qos)
-                self._numbers.append((name, publisher, Float64()))
+        for actuator in actuator_elements(machine):
+            for quantity in actuator.reported:
+                kind, into = (FluidPressure, self._pressures) if quantity.unit == 'Pa' else (Float64, self._numbers)
+                name = f'{actuator.name}/{quantity.name}'
+                into.append((name, node.create_publisher(kind, f'hydraulics/{name}', qos), kind()))
 
     def publish(self, stamp: int, outputs: dict[str, float]) -> None:
         """Publish the outputs of an instant (ns)."""

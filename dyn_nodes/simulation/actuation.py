@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
-from dyn_nodes.hydraulics import CylinderTerms, initial_pressures, spool_rate
+from dyn_nodes.elements import actuator_elements, actuator_terms, states_at_rest
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation import drivers
-from dyn_nodes.simulation.actuator_terms import actuator_states, line_flows, machine_terms, pressure_rates
 from dyn_nodes.simulation.command_delay import CommandDelay, History, input_delays
-from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs
+from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
@@ -35,20 +34,25 @@ class DivergedError(RuntimeError):
 
 
 class ActuatorSystem:
-    """Valves, cylinders, motors and pumps of a machine.
+    """The actuators of a machine with their pumps.
 
     Attributes:
-        names: of the actuators, in the machine's order; voltages and efforts follow it.
+        actuators: in the machine's order; voltages and efforts follow it.
+        names: theirs.
         joints: the joint that each one moves.
-        state_names: of the oil: spool and two line pressures per actuator.
-        oil: (3 n,) current state. Set it by `start`.
+        state_names: of the actuators.
+        oil: (s,) their current state. Set it by `start`.
         events: what the reliefs did in the last `advance`; times from its beginning, s.
     """
 
     def __init__(self, machine: Machine, step: float = 5e-4) -> None:
         self.machine, self.step = machine, step
-        self.names = tuple(actuator.name for actuator in machine.actuators)
-        self.joints = tuple(actuator.joint for actuator in machine.actuators)
+        self.actuators = actuator_elements(machine)
+        self.names = tuple(actuator.name for actuator in self.actuators)
+        self.joints = tuple(actuator.joint for actuator in self.actuators)
+        self.state_names = tuple(state.name for actuator in self.actuators for state in actuator.states)
+        self._inputs = [command.name for actuator in self.actuators for command in actuator.inputs]
+        self._own = {name: value for actuator in self.actuators for name, value in actuator.parameters.items()}
         self.module = build_module(
             f'{machine.name}: actuators',
             [machine_fingerprint(machine)],
@@ -62,65 +66,54 @@ class ActuatorSystem:
                 drivers.run_rk4_watched,
             ],
         )
-        self.state_names: tuple[str, ...] = tuple(self.module.meta['oil'])
         self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])
-        self.parameters = np.concatenate([np.ones(1), np.zeros(len(self.names) ** 2)])
-        self.oil = np.zeros(3 * len(self.names))
+        self.parameters = np.concatenate([list(self._own.values()), np.zeros(len(self.names) ** 2)])
+        self.oil = np.zeros(len(self.state_names))
         self._knots = np.zeros(1)
-        delays = input_delays(machine, [f'{name}/voltage' for name in self.names])
+        self._idle = np.zeros(len(self._inputs) + len(self.names))
+        delays = input_delays(machine, self._inputs)
         # joint accelerations, the other inputs, have no dead time
         self._delay = None if delays is None else CommandDelay(np.concatenate([delays, np.zeros(len(self.names))]))
         self._time = 0.0
-        self._trace = np.zeros((1, 6 * len(self.names)))
+        self._trace = np.zeros((1, len(self.oil) + 3 * len(self.names)))
         self.events: list[Event] = []
         self._watcher = Watcher(self.module.meta['watches'], MOST_EVENTS)
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        count = len(self.names)
-        x, u, p = ca.SX.sym('x', 6 * count), ca.SX.sym('u', 2 * count), ca.SX.sym('p', 1 + count**2)
-        rates, motion, outputs = [], [], []
-        oil_names, output_names = [], []
-        states = {
-            name: (*ca.vertsplit(x[3 * k : 3 * k + 3]), x[3 * (count + k)], x[3 * (count + k) + 1])
-            for k, name in enumerate(self.names)
-        }
-        every = machine_terms(self.machine, states, p[0])
-        efforts = ca.vertcat(*(every[actuator.name].effort for actuator in self.machine.actuators))
-        accelerations = u[count:] + ca.reshape(p[1:], count, count) @ efforts
-        for k, actuator in enumerate(self.machine.actuators):
-            terms = every[actuator.name]
-            rates += [spool_rate(actuator.valve, states[actuator.name][0], u[k]), *pressure_rates(terms)]
-            motion += [states[actuator.name][4], accelerations[k], terms.effort]
-            oil_names += [f'{actuator.name}/{name}' for name in actuator_states(actuator)]
-            outputs += [terms.effort, terms.supply_pressure, terms.bypass_flow, *line_flows(terms)]
-            output_names += [
-                f'{actuator.name}/{name}' for name in ('effort', 'supply_pressure', 'bypass_flow', 'flow_a', 'flow_b')
-            ]
-            if isinstance(terms, CylinderTerms):
-                outputs += [terms.force, terms.piston]
-                output_names += [f'{actuator.name}/force', f'{actuator.name}/piston']
+        # x: states, then position, rate and impulse of each joint; u: commands, accelerations; p: own, mobility
+        count, size = len(self.names), len(self.state_names)
+        x, u = ca.SX.sym('x', size + 3 * count), ca.SX.sym('u', len(self._inputs) + count)
+        p = ca.SX.sym('p', len(self._own) + count**2)
+        named = ((self.state_names, x), (self._inputs, u), (self._own, p))
+        symbols = {name: vector[k] for names, vector in named for k, name in enumerate(names)}
+        motions = {joint: (x[size + 3 * k], x[size + 3 * k + 1]) for k, joint in enumerate(self.joints)}
+        every = actuator_terms(self.machine, self.actuators, motions, symbols)
+        efforts = ca.vertcat(*(terms.effort for terms in every.values()))
+        accelerations = u[len(self._inputs) :] + ca.reshape(p[len(self._own) :], count, count) @ efforts
+        rates = [rate for terms in every.values() for rate in terms.rates]
+        for k, joint in enumerate(self.joints):
+            rates += [motions[joint][1], accelerations[k], efforts[k]]
+        outputs = {name: value for terms in every.values() for name, value in terms.outputs.items()}
         watched = Watched()
-        watch_reliefs(watched, self.machine, every, states)
+        watch_surfaces(watched, (surface for terms in every.values() for surface in terms.surfaces))
         functions = {
             'watch': ca.Function('watch', [x, u, p], [watched.expression]),
-            'rhs': ca.Function('rhs', [x, u, p], [ca.densify(ca.vertcat(*rates, *motion))]),
-            'outputs': ca.Function('outputs', [x, u, p], [ca.densify(ca.vertcat(*outputs))]),
+            'rhs': ca.Function('rhs', [x, u, p], [ca.densify(ca.vertcat(*rates))]),
+            'outputs': ca.Function('outputs', [x, u, p], [ca.densify(ca.vertcat(*outputs.values()))]),
             'guard': ca.Function('guard', [x], [ca.SX(1.0)]),
         }
-        return functions, {'oil': oil_names, 'outputs': output_names, 'watches': watched.watches}
+        return functions, {'outputs': list(outputs), 'watches': watched.watches}
 
     def start(self, positions: Array, efforts: Array) -> None:
         """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""
         self._time = 0.0
         if self._delay is not None:
             self._delay.clear()
-        for k, actuator in enumerate(self.machine.actuators):
-            self.oil[3 * k] = 0.0
-            self.oil[3 * k + 1 : 3 * k + 3] = initial_pressures(actuator, float(positions[k]), float(efforts[k]))
-        count = len(self.names)
-        x, values = np.zeros(6 * count), np.empty(2 * len(self._watcher.watches))
-        x[: 3 * count], x[3 * count :: 3] = self.oil, positions
-        self.module.watch(x, np.zeros(2 * count), self.parameters, values)
+        at_rest = states_at_rest(self.machine, dict(zip(self.joints, positions)), dict(zip(self.joints, efforts)))
+        self.oil[:] = [at_rest[name] for name in self.state_names]
+        values = np.empty(2 * len(self._watcher.watches))
+        still = np.zeros(len(self.names))
+        self.module.watch(self._state(positions, still), self._idle, self.parameters, values)
         self._watcher.begin(values)
         self.events = []
 
@@ -140,11 +133,8 @@ class ActuatorSystem:
 
         Raises DivergedError and keeps the state before it.
         """
-        count = len(self.names)
-        self.parameters[1:] = 0.0 if mobility is None else mobility.ravel()
-        x = np.zeros(6 * count)
-        x[: 3 * count] = self.oil
-        x[3 * count :: 3], x[3 * count + 1 :: 3] = positions, velocities
+        self.parameters[len(self._own) :] = 0.0 if mobility is None else mobility.ravel()
+        x = self._state(positions, velocities)
         knots, table = self._knots, np.concatenate([volts, accelerations]).reshape(1, -1)
         before = self.snapshot()
         if self._delay is not None:  # the times of the line are this object's own
@@ -158,10 +148,15 @@ class ActuatorSystem:
         if status != drivers.DONE:
             self.restore(before)
             raise DivergedError(f'{self.machine.name}: the hydraulics diverged at joint positions {positions}')
-        self.oil = x[: 3 * count].copy()
+        self.oil = x[: len(self.oil)].copy()
         self._time += interval
         self.events = watcher.events(found)
-        return x[3 * count + 2 :: 3] / interval
+        return x[len(self.oil) + 2 :: 3] / interval
+
+    def _state(self, positions: Array, velocities: Array) -> Array:
+        """Return the state x of the kernels at a motion of the joints, without impulse."""
+        motion = np.column_stack([positions, velocities, np.zeros(len(self.names))])
+        return np.concatenate([self.oil, motion.ravel()])
 
     def snapshot(self) -> Snapshot:
         """Return everything that `advance` changes, but for the events."""
@@ -181,11 +176,8 @@ class ActuatorSystem:
 
     def outputs(self, positions: Array, velocities: Array) -> dict[str, float]:
         """Return all outputs by name, `<actuator>/<quantity>`, states included."""
-        count = len(self.names)
-        x, y = np.zeros(6 * count), np.empty(len(self.output_names))
-        x[: 3 * count] = self.oil
-        x[3 * count :: 3], x[3 * count + 1 :: 3] = positions, velocities
-        self.module.outputs(x, np.zeros(2 * count), self.parameters, y)
+        y = np.empty(len(self.output_names))
+        self.module.outputs(self._state(positions, velocities), self._idle, self.parameters, y)
         values = dict(zip(self.output_names, y.tolist()))
         values.update(zip(self.state_names, self.oil.tolist()))
         return values

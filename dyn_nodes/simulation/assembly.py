@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import casadi as ca
 import numpy as np
 
+from dyn_nodes.elements.actuators import KINDS, Kinds, actuator_elements, actuator_terms
 from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
 from dyn_nodes.forces.terrain import ground_at
-from dyn_nodes.hydraulics import CylinderTerms, MotorTerms, spool_rate
 from dyn_nodes.model.machine import Karnopp, Machine, Wheel
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
-from dyn_nodes.multibody.elements import ForceElement, Surface
+from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms
+from dyn_nodes.multibody.elements import Element, ForceElement, Surface, symbolic
 from dyn_nodes.multibody.spatial import Expression, Force, cross
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.actuator_terms import actuator_states, machine_terms, pressure_rates, symbolic
 
 Actuation = Literal['hydraulic', 'effort']
 NORMAL = (0.0, 0.0, 1.0)
@@ -74,7 +74,12 @@ class Assembly:
     Attributes:
         states, inputs, parameters: names in order.
         x, u, p: the symbols.
+        actuators: those that are part of this plant.
+        element_states: of elements and actuators, in order.
+        actuator_kinds: element of every kind of actuator.
     """
+
+    actuator_kinds: ClassVar[Kinds] = KINDS
 
     def __init__(
         self, machine: Machine, actuation: Actuation, base: BaseForm = 'quaternion', audit: bool = False
@@ -82,6 +87,8 @@ class Assembly:
         self.machine, self.actuation, self.audit = machine, actuation, audit
         self.tree: Tree = build_tree(machine, base)
         self.elements: tuple[ForceElement, ...] = joint_elements(machine)
+        inside = actuation == 'hydraulic'
+        self.actuators: tuple[ActuatorElement, ...] = actuator_elements(machine, self.actuator_kinds) if inside else ()
         self._name_everything()
         self.x = ca.SX.sym('x', len(self.states.names))
         self.u = ca.SX.sym('u', len(self.inputs.names))
@@ -94,12 +101,12 @@ class Assembly:
         names = friction_states(self.machine)
         self.bristles = {wheel: self.states.add(*own) for wheel, own in names.items()}
         self.sticks = {wheel: self.states.add(*own) for wheel, own in stick_flags(self.machine).items()}
-        self.element_place = self.states.add(*(own.name for element in self.elements for own in element.states))
-        hydraulic = self.machine.actuators if self.actuation == 'hydraulic' else ()
-        self.hydraulics = {a.name: self.states.add(*(f'{a.name}/{s}' for s in actuator_states(a))) for a in hydraulic}
+        parts: tuple[Element, ...] = (*self.elements, *self.actuators)
+        self.element_states = tuple(own for part in parts for own in part.states)
+        self.element_place = self.states.add(*(own.name for own in self.element_states))
         self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
-        self.voltages = {a.name: self.inputs.add(f'{a.name}/voltage') for a in hydraulic}
-        moved = {a.joint for a in hydraulic}
+        self.command_place = self.inputs.add(*(command.name for own in self.actuators for command in own.inputs))
+        moved = {own.joint for own in self.actuators}
         self.efforts = {
             joint.name: self.inputs.add(f'{joint.name}/effort')
             for joint in self.machine.actuated_joints
@@ -107,7 +114,7 @@ class Assembly:
         }
         self.parameters.add(*COMMON_PARAMETERS)
         self.heights = {w.name: self.parameters.add(f'{w.name}/ground_height') for w in self.machine.wheels}
-        own = {name: value for element in self.elements for name, value in element.parameters.items()}
+        own = {name: value for part in parts for name, value in part.parameters.items()}
         self.element_parameters = {name: value for name, value in own.items() if name not in COMMON_PARAMETERS}
         self.parameters.add(*self.element_parameters)
 
@@ -208,18 +215,10 @@ class Assembly:
         return force, moment
 
     @cached_property
-    def actuators(self) -> dict[str, CylinderTerms | MotorTerms]:
-        """Terms of the hydraulic actuators that are part of this plant."""
-        return machine_terms(self.machine, self.oil, self.parameter('bulk_modulus_scale'))
-
-    @cached_property
-    def oil(self) -> dict[str, tuple[Expression, ...]]:
-        """Spool, both line pressures, position and velocity of the joint, of every actuator of this plant."""
-        return {
-            a.name: (*ca.vertsplit(self.x[self.hydraulics[a.name]]), *self.joint(a.joint))
-            for a in self.machine.actuators
-            if a.name in self.hydraulics
-        }
+    def actuator_terms(self) -> dict[str, ActuatorTerms]:
+        """Terms of the actuators, by name."""
+        motions = {own.joint: self.joint(own.joint) for own in self.actuators}
+        return actuator_terms(self.machine, self.actuators, motions, self.symbols)
 
     def joint(self, name: str) -> tuple[Expression, Expression]:
         """Return position and velocity of a joint."""
@@ -229,9 +228,8 @@ class Assembly:
     def drive_forces(self) -> Expression:
         """(nv,) efforts of drives and of the springs of flexible joints."""
         tau = ca.SX.zeros(self.tree.nv)
-        for actuator in self.machine.actuators:
-            if actuator.name in self.hydraulics:
-                tau[self.tree.velocity_index(actuator.joint)] = self.actuators[actuator.name].effort
+        for actuator in self.actuators:
+            tau[self.tree.velocity_index(actuator.joint)] = self.actuator_terms[actuator.name].effort
         for name, place in self.efforts.items():
             tau[self.tree.velocity_index(name)] = self.u[place]
         for element in self.elements:
@@ -257,15 +255,21 @@ class Assembly:
 
     @cached_property
     def symbols(self) -> dict[str, Expression]:
-        """Symbols of the states and parameters of elements, by name."""
+        """Symbols of the states, commands and parameters of elements and actuators, by name."""
         known = {name: self.parameter(name) for name in (*COMMON_PARAMETERS, *self.element_parameters)}
-        place = self.element_place
-        return known | {self.states.names[k]: self.x[k] for k in range(place.start, place.stop)}
+        place, commands = self.element_place, self.command_place
+        known |= {self.states.names[k]: self.x[k] for k in range(place.start, place.stop)}
+        return known | {self.inputs.names[k]: self.u[k] for k in range(commands.start, commands.stop)}
 
     @cached_property
     def surfaces(self) -> tuple[Surface, ...]:
         """Values of the elements whose signs are watched for events."""
         return tuple(surface for element in self.elements for surface in element.surfaces(self.state, self.symbols))
+
+    @cached_property
+    def actuator_surfaces(self) -> tuple[Surface, ...]:
+        """Values of the actuators whose signs are watched for events."""
+        return tuple(surface for terms in self.actuator_terms.values() for surface in terms.surfaces)
 
     @cached_property
     def generalized_forces(self) -> Expression:
@@ -288,12 +292,7 @@ class Assembly:
         rates += [self.contacts[name].bristle_rate[: self._count(place)] for name, place in self.bristles.items()]
         rates += [ca.SX(self._count(place), 1) for place in self.sticks.values()]
         rates += [rate for element in self.elements for rate in element.rates(self.state, self.symbols)]
-        for actuator in self.machine.actuators:
-            if actuator.name in self.hydraulics:
-                spool = self.x[self.hydraulics[actuator.name]][0]
-                volts = self.u[self.voltages[actuator.name]]
-                terms = self.actuators[actuator.name]
-                rates += [spool_rate(actuator.valve, spool, volts), *pressure_rates(terms)]
+        rates += [rate for terms in self.actuator_terms.values() for rate in terms.rates]
         if self.audit:
             rates += list(self.powers)
         return ca.densify(ca.vertcat(*rates))

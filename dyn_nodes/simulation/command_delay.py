@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.elements import actuator_elements
 from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
@@ -20,8 +21,9 @@ ROUND_OFF = 1e-9  # of a period; a change of a command so close to an instant ha
 
 
 def input_delays(machine: Machine, inputs: Sequence[str]) -> Array | None:
-    """Return the dead time of each input (n,), s; None where no valve has any."""
-    delays = {f'{actuator.name}/voltage': actuator.valve.dead_time for actuator in machine.actuators}
+    """Return the dead time of each input (n,), s; None where no actuator has any."""
+    commands = (command for actuator in actuator_elements(machine) for command in actuator.inputs)
+    delays = {command.name: command.dead_time for command in commands}
     values = np.array([delays.get(name, 0.0) for name in inputs])
     return values if np.any(values > 0.0) else None
 

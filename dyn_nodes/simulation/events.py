@@ -15,15 +15,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.model.machine import CylinderActuator, Machine, SharedPump
 from dyn_nodes.multibody.elements import Surface, Watch
 from dyn_nodes.multibody.spatial import Expression
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-RELIEF_ROUND_OFF = 1e-4
-"""A pump's relief counts as open from this share below its set pressure on; open, it holds the gallery there."""
 
 FOUND_COLUMNS = 4
 """Of a row of the table that a run fills: number of the watch, time, 1.0 for rising or 0.0 for falling, value."""
@@ -94,51 +90,9 @@ def watch_tilt(into: Watched, plant: Any) -> None:
 
 
 def watch_surfaces(into: Watched, surfaces: Iterable[Surface]) -> None:
-    """Watch the surfaces of elements: joints that come to their limits, that stick or slip."""
+    """Watch the surfaces of elements and actuators: joints at their limits, that stick or slip; reliefs."""
     for surface in surfaces:
         into.add(*surface)
-
-
-def watch_reliefs(
-    into: Watched, machine: Machine, terms: Mapping[str, Any], states: Mapping[str, Sequence[Expression]]
-) -> None:
-    """Watch the relief valves: of the lines (cross-over of a motor) and of the pumps.
-
-    Args:
-        into: where the watches go.
-        machine: the machine.
-        terms: of its actuators, by name.
-        states: spool and line pressures by the name of the actuator.
-    """
-    kinds = ('relief_open', 'relief_closed', 'pressure')
-    for name, own in terms.items():
-        actuator = machine.actuator(name)
-        first, second = states[name][1], states[name][2]
-        limit = actuator.supply.line_relief_pressure
-        subject = {'actuator': name, 'joint': actuator.joint}
-        if isinstance(actuator, CylinderActuator):
-            lines = (('head line', first - limit, first), ('rod line', second - limit, second))
-        else:
-            difference = first - second
-            lines = (
-                ('cross-over a to b', difference - limit, difference),
-                ('cross-over b to a', -difference - limit, -difference),
-            )
-        for relief, surface, pressure in lines:
-            into.add(Watch(*kinds, {**subject, 'relief': relief}), surface, pressure)
-        pump = machine.pump_of(name)
-        if pump is None or _first_fed(pump, terms) == name:
-            set_pressure = machine.pump_relief_pressure(name) * (1.0 - RELIEF_ROUND_OFF)
-            if pump is not None:
-                subject = {'pump': pump.name}
-            into.add(
-                Watch(*kinds, {**subject, 'relief': 'pump'}), own.supply_pressure - set_pressure, own.supply_pressure
-            )
-
-
-def _first_fed(pump: SharedPump, terms: Mapping[str, Any]) -> str:
-    """Name of the actuator next to the pump: its gallery is the pump's."""
-    return next(name for name in pump.actuators if name in terms)
 
 
 class Watcher:

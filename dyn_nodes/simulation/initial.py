@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
-from dyn_nodes.hydraulics import initial_pressures
+from dyn_nodes.elements import states_at_rest
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import link_poses
@@ -238,14 +238,29 @@ def state_of_rest(system: System, rest: Rest) -> Array:
         x[system.index('state', name)] = value
     for own in stick_flags(machine).values():
         x[[system.index('state', name) for name in own]] = 1.0
-    if system.actuation == 'hydraulic':
-        names = [joint.name for joint in machine.movable_joints]
-        efforts = dict(zip(names, rest.holding[len(rest.holding) - len(names) :]))
-        for actuator in machine.actuators:
-            start = system.index('state', f'{actuator.name}/spool')
-            q = float(q_joints[names.index(actuator.joint)])
-            x[start + 1 : start + 3] = initial_pressures(actuator, q, float(efforts[actuator.joint]))
+    hold_joints(system, x, q_joints, rest.holding)
     return x
+
+
+def hold_joints(system: Any, x: Array, joints: Array, holding: Array) -> None:
+    """Put the actuators of a system or hybrid model into the states that hold its joints.
+
+    Args:
+        system: the system; where its inputs are efforts nothing is done.
+        x: (n,) state, is changed.
+        joints: positions of the movable joints, rad or m.
+        holding: (nv,) forces that hold the machine; those of the joints come last.
+
+    Raises:
+        ValueError: an actuator holds nothing there, such as a cylinder at its dead centre.
+    """
+    if system.actuation != 'hydraulic':
+        return
+    names = [joint.name for joint in system.machine.movable_joints]
+    efforts = holding[len(holding) - len(names) :]
+    at_rest = states_at_rest(system.machine, dict(zip(names, joints)), dict(zip(names, efforts)))
+    for name, value in at_rest.items():
+        x[system.index('state', name)] = value
 
 
 def _base_numbers(machine: Machine, pose: Array, form: BaseForm) -> list[float]:

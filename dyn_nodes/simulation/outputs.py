@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import casadi as ca
 
-from dyn_nodes.hydraulics import CylinderTerms
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.simulation.actuator_terms import line_flows
 from dyn_nodes.simulation.assembly import Assembly
 
 XYZ = ('x', 'y', 'z')
@@ -33,7 +31,8 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
     _add_wheels(plant, add)
     _add_balance(plant, add)
     _add_attitude(plant, add)
-    _add_actuators(plant, add)
+    for terms in plant.actuator_terms.values():
+        add(list(terms.outputs), *terms.outputs.values())
     for element in plant.elements:
         own = element.outputs(plant.state, plant.symbols)
         add(list(own), *own.values())
@@ -74,13 +73,3 @@ def _add_attitude(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
     add(['roll'], ca.atan2(R[2, 1], R[2, 2]))
     add(['pitch'], ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2 + 1e-300)))
     add(['yaw'], ca.atan2(R[1, 0], R[0, 0]))
-
-
-def _add_actuators(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
-    for name, terms in plant.actuators.items():
-        first, second = line_flows(terms)
-        add([f'{name}/effort'], terms.effort)
-        add([f'{name}/supply_pressure', f'{name}/bypass_flow'], terms.supply_pressure, terms.bypass_flow)
-        add([f'{name}/flow_a', f'{name}/flow_b'], first, second)
-        if isinstance(terms, CylinderTerms):
-            add([f'{name}/force', f'{name}/piston'], terms.force, terms.piston)

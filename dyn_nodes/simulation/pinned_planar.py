@@ -28,13 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
-from dyn_nodes.hydraulics import initial_pressures
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.events import Event, Watched, watch_reliefs, watch_wheels
+from dyn_nodes.simulation.events import Event, Watched, watch_surfaces, watch_wheels
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, dispatchers, kernels
-from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
+from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
 
@@ -107,7 +106,7 @@ class PinnedPlanarModel(HybridModel):
             surfaces[mode] = ca.vertcat(here(self._surfaces(plant, mode)), drop[0] - ca.fabs(first.x[2]))
             watched = Watched()
             watch_wheels(watched, plant, [self.front.name] if mode != MIDDLE else [self.rear.name, self.front.name])
-            watch_reliefs(watched, plant.machine, plant.actuators, plant.oil)
+            watch_surfaces(watched, plant.actuator_surfaces)
             watches[mode] = here(watched.expression)
         functions = kernels(rhs, surfaces, outputs, watches, variables)
         functions['rest'] = self._rest(first, variables[2])
@@ -161,11 +160,7 @@ class PinnedPlanarModel(HybridModel):
             x[1:3] += change * min(1.0, 0.05 / max(float(np.abs(change).max()), 1e-12))
         else:
             raise NoEquilibriumError(f'{machine.name}: no resting pose on the springs in this posture; it tips')
-        if self.actuation == 'hydraulic':
-            names = [joint.name for joint in machine.movable_joints]
-            for actuator in machine.actuators:
-                k, start = names.index(actuator.joint), self.index('state', f'{actuator.name}/spool')
-                x[start + 1 : start + 3] = initial_pressures(actuator, float(angles[k]), float(holding[3 + k]))
+        hold_joints(self, x, angles, holding)
         return x
 
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:

@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
-from dyn_nodes.hydraulics import initial_pressures
 from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.events import Event, Watched, watch_reliefs
+from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import (
     DROP_PARAMETERS,
@@ -40,7 +39,7 @@ from dyn_nodes.simulation.hybrid import (
     dispatchers,
     kernels,
 )
-from dyn_nodes.simulation.initial import NoEquilibriumError, joint_vector
+from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
 from dyn_nodes.simulation.outputs import axis_names, traced_outputs
 from dyn_nodes.simulation.pinned import ContactModelError, PinnedAssembly, edges_of, relocated
 
@@ -139,7 +138,7 @@ class RigidPlanarModel(HybridModel):
             # where the machine stands matters to no acceleration, but to what is told
             outputs[mode] = here(ca.vertcat(own, *ground.values()), still=still[:1] if mode == STANDING else ())
             watched = Watched()
-            watch_reliefs(watched, plant.machine, plant.actuators, plant.oil)
+            watch_surfaces(watched, plant.actuator_surfaces)
             watches[mode] = here(watched.expression)
         functions = kernels(rhs, surfaces, outputs, watches, [x, u, p])
         for edge in (REAR, FRONT):
@@ -226,11 +225,7 @@ class RigidPlanarModel(HybridModel):
                 f'{self.machine.name}: no rest on both edges in this posture (moments {front:.6g} N m about the '
                 f'front, {rear:.6g} N m about the rear edge)'
             )
-        if self.actuation == 'hydraulic':
-            names = [joint.name for joint in self.machine.movable_joints]
-            for actuator in self.machine.actuators:
-                k, start = names.index(actuator.joint), self.index('state', f'{actuator.name}/spool')
-                x[start + 1 : start + 3] = initial_pressures(actuator, float(angles[k]), float(holding[3 + k]))
+        hold_joints(self, x, angles, holding)
         return x
 
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:

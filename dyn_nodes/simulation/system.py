@@ -17,7 +17,7 @@ from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
 from dyn_nodes.simulation.command_delay import input_delays
-from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_reliefs, watch_surfaces, watch_tilt, watch_wheels
+from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces, watch_tilt, watch_wheels
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
@@ -29,8 +29,6 @@ _NO_GUARD = -2.0
 MOST_EVENTS = 10_000
 """Kept of one run."""
 _TOLERANCE_SCALES = (
-    ('pressure', 1e6),
-    ('spool', 1e-3),
     ('bristle', 1e-2),
     ('deflection', 1e-2),
     ('work', 1e5),
@@ -139,8 +137,7 @@ class System:
         watch_wheels(watched, plant, [wheel.name for wheel in self.machine.wheels])
         if self.machine.wheels:
             watch_tilt(watched, plant)
-        watch_surfaces(watched, plant.surfaces)
-        watch_reliefs(watched, self.machine, plant.actuators, plant.oil)
+        watch_surfaces(watched, (*plant.surfaces, *plant.actuator_surfaces))
         functions['watch'] = ca.Function('watch', variables, [watched.expression])
         meta = {
             'watches': watched.watches,
@@ -152,7 +149,7 @@ class System:
             'nv': plant.tree.nv,
             'free': plant.tree.free,
             'defaults': plant.default_parameters().tolist(),
-            'scales': {own.name: own.scale for element in plant.elements for own in element.states},
+            'scales': {own.name: own.scale for own in plant.element_states},
         }
         return functions, meta
 

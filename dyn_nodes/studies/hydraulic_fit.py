@@ -17,8 +17,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.hydraulics import linkage
-from dyn_nodes.model.machine import Actuator, CylinderActuator, Machine
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.studies.oil_shooting import PARAMETERS, ActuatorRecord, FitError, Shooting, Signal
 
 __all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'Signal', 'fit_actuator']
@@ -155,12 +155,8 @@ def _viscous(actuator: Actuator, record: ActuatorRecord, fit: Shooting) -> Estim
     q, qd = fit.motion.at(times)
     first, second = (np.interp(times, s.times, s.values) for s in (record.first, record.second))
     effort = np.interp(times, record.effort.times, record.effort.values)
-    if isinstance(actuator, CylinderActuator):
-        geometry = linkage(actuator.linkage, ca.DM(q))
-        lever = np.asarray(geometry.lever).ravel()
-        speed, lost = lever * qd, first * actuator.head_area - second * actuator.rod_area - effort / lever
-    else:
-        speed, lost = qd, actuator.displacement * (first - second) - effort
+    lever, areas = np.asarray(actuator_element(actuator).lever(ca.DM(q))).ravel(), actuator.areas
+    speed, lost = lever * qd, first * areas[0] - second * areas[1] - effort / lever
     # a sensor's constant error is no friction
     matrix = np.column_stack([speed, np.ones_like(speed)])
     if np.ptp(speed) <= 0.0:

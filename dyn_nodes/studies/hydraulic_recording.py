@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.model.machine import Actuator, CylinderActuator
+from dyn_nodes.model.machine import Actuator
 from dyn_nodes.studies.bag_reading import BagData, Table
 from dyn_nodes.studies.hydraulic_fit import ActuatorRecord, FitError, Signal
 
 
 def topics_of(actuator: Actuator) -> tuple[str, ...]:
     """Topics of spool, two line pressures and supply pressure, relative to the machine's namespace."""
-    lines = (
-        ('head_pressure', 'rod_pressure') if isinstance(actuator, CylinderActuator) else ('pressure_a', 'pressure_b')
-    )
-    return tuple(f'hydraulics/{actuator.name}/{name}' for name in ('spool', *lines, 'supply_pressure'))
+    return tuple(f'hydraulics/{actuator.name}/{name}' for name in ('spool', *actuator.lines, 'supply_pressure'))
 
 
 def is_recorded(data: BagData, actuator: Actuator) -> bool:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.model.machine import Base, CylinderActuator, Joint, Machine, MotorActuator, PinTriangle
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.machine import Base, Joint, Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.simulation.rigid_body import RigidBodyModel
 from dyn_nodes.stability import support_order
@@ -176,24 +178,11 @@ class LoadStatics:
         low, high = np.empty_like(q), np.empty_like(q)
         actuators = {actuator.joint: actuator for actuator in self.machine.actuators}
         for k, joint in enumerate(self.chain):
-            actuator = actuators.get(joint.name)
-            if isinstance(actuator, CylinderActuator):
-                lift = min(self.machine.pump_relief_pressure(actuator.name), actuator.supply.line_relief_pressure)
-                pressure = actuator.supply.line_relief_pressure if holding else lift
-                tank, lever = actuator.supply.tank_pressure, _lever(actuator.linkage, q[:, k])
-                push = lever * (pressure * actuator.head_area - tank * actuator.rod_area)
-                pull = lever * (tank * actuator.head_area - pressure * actuator.rod_area)
-                low[:, k], high[:, k] = np.minimum(push, pull), np.maximum(push, pull)
-            elif isinstance(actuator, MotorActuator):
-                supply = actuator.supply
-                pressure = supply.line_relief_pressure
-                if not holding:
-                    relief = self.machine.pump_relief_pressure(actuator.name)
-                    pressure = min(pressure, relief - supply.tank_pressure)
-                high[:, k] = pressure * actuator.displacement
-                low[:, k] = -high[:, k]
-            else:
-                high[:, k], low[:, k] = joint.effort_limit, -joint.effort_limit
+            low[:, k], high[:, k] = -joint.effort_limit, joint.effort_limit
+            if joint.name in actuators:
+                relief = self.machine.pump_relief_pressure(actuators[joint.name].name)
+                limits = actuator_element(actuators[joint.name]).capacity(ca.DM(q[:, k]), relief, holding)
+                low[:, k], high[:, k] = (np.asarray(limit).ravel() for limit in limits)
         return low, high
 
 
@@ -223,10 +212,3 @@ def _motion(joint: Joint, positions: Array) -> Array:
     sine, versine = np.sin(positions)[:, None, None], (1.0 - np.cos(positions))[:, None, None]
     motion[:, :3, :3] += sine * cross + versine * (cross @ cross)
     return motion
-
-
-def _lever(triangle: PinTriangle, q: Array) -> Array:
-    """Return dX/dq (N,), m/rad (spec G2)."""
-    angle = triangle.direction * q + triangle.angle
-    length = np.sqrt(triangle.a**2 + triangle.b**2 - 2.0 * triangle.a * triangle.b * np.cos(angle))
-    return np.asarray(triangle.direction * triangle.a * triangle.b * np.sin(angle) / length)

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.elements.hydraulic import OIL_SCALE
 from dyn_nodes.model.machine import Actuator, Machine
-from dyn_nodes.simulation.actuator_terms import actuator_terms, pressure_rates, symbolic
+from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.studies.oil_integrator import run_oil, solve_stage
 from dyn_nodes.studies.signal_smoothing import noise_level, smooth
@@ -246,12 +248,16 @@ def _oil_module(machine: Machine, actuator: Actuator) -> CompiledModule:
             valve=symbolic(actuator.valve, inlet_gain=p[0], outlet_gain=p[1], bypass_area=p[2]),
             supply=symbolic(actuator.supply, bulk_modulus=p[3]),
         )
-        terms = actuator_terms(free, u[0], x[0], x[1], u[1], u[2])
-        rates = ca.densify(ca.vertcat(*pressure_rates(terms)))
+        element = actuator_element(free)
+        spool, *pressures = (state.name for state in element.states)
+        symbols = {spool: u[0], **dict(zip(pressures, ca.vertsplit(x))), element.inputs[0].name: 0.0, OIL_SCALE: 1.0}
+        terms = element.terms(u[1], u[2], symbols)
+        rates = ca.densify(ca.vertcat(*terms.rates[1:]))
+        outputs = ca.densify(ca.vertcat(x, terms.outputs[f'{actuator.name}/supply_pressure']))
         functions = {
             'rhs': ca.Function('rhs', [x, u, p], [rates]),
             'jacobian': ca.Function('jacobian', [x, u, p], [ca.densify(ca.vec(ca.densify(ca.jacobian(rates, x))))]),
-            'outputs': ca.Function('outputs', [x, u, p], [ca.densify(ca.vertcat(x, terms.supply_pressure))]),
+            'outputs': ca.Function('outputs', [x, u, p], [outputs]),
         }
         return functions, {}
 

@@ -15,7 +15,6 @@ from string import Template
 from typing import Any
 
 from dyn_nodes.model import Machine
-from dyn_nodes.model.machine import CylinderActuator
 from dyn_nodes.studies.measures import measure_text
 from dyn_nodes.studies.plots import PLOTS, has_data, style
 from dyn_nodes.studies.run_record import RunRecord
@@ -242,7 +241,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
     actuators = [
         (
             a.name,
-            'cylinder' if isinstance(a, CylinderActuator) else 'motor',
+            a.kind,
             a.joint,
             f'{6e4 * a.supply.flow:.0f}',
             f'{1e-6 * a.supply.relief_pressure:.0f}',

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint, TrajectoryTracker, spool_for_speed
-from dyn_nodes.hydraulics import cylinder, initial_pressures, linkage, motor, spool_rate
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.hydraulics import cylinder, linkage, motor, spool_rate
 from dyn_nodes.model.machine import CylinderActuator, MotorActuator, PinTriangle, Supply, Valve
 
 SUPPLY = Supply(3e-3, 32e6, 35.2e6, 1e-4, 2e-4, 0.2e6, 827.37e6, 0.6 * math.sqrt(2.0 / 850.0))
@@ -162,7 +163,7 @@ def simulate_joint(start: float, goal: float, duration: float, settle: float = 3
     acceleration = (terms.effort - moment * ca.cos(state[3])) / inertia
     rate = ca.vertcat(*terms[:2], spool_rate(VALVE, state[2], volts), state[4], acceleration)
     function = ca.Function('f', [state, volts], [rate, ca.jacobian(rate, state), terms.effort])
-    x = np.array([*initial_pressures(BOOM, start, moment * math.cos(start)), 0.0, start, 0.0])
+    x = np.array([*actuator_element(BOOM).pressures_at_rest(start, moment * math.cos(start)), 0.0, start, 0.0])
     tracker = TrajectoryTracker([BOOM])
     tracker.set_trajectory(one_joint(TrajectoryPoint(duration, [goal], [0.0], [0.0])), 0.0, [start], [0.0])
     rows = []

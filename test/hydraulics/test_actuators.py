@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from dyn_nodes.elements import actuator_element
 from dyn_nodes.hydraulics import (
     cylinder,
-    initial_pressures,
     linkage,
-    locked_stiffness,
     motor,
     port_protection_flow,
     spool_rate,
@@ -38,41 +37,41 @@ def planar_efforts(boom_angle: float, stick_angle: float, payload: float) -> tup
 def test_initial_pressures_hold_the_load_of_profile_p1(boom, stick):
     q = math.radians(55), math.radians(-105)
     boom_effort, stick_effort = planar_efforts(*q, 5000.0)
-    head, rod = initial_pressures(boom, q[0], boom_effort)
+    head, rod = actuator_element(boom).pressures_at_rest(q[0], boom_effort)
     assert head == pytest.approx(17.558e6, abs=500.0)
     assert rod == 1e6
-    head, rod = initial_pressures(stick, q[1], stick_effort)
+    head, rod = actuator_element(stick).pressures_at_rest(q[1], stick_effort)
     assert head == 1e6
     assert rod == pytest.approx(24.680e6, abs=500.0)
     for actuator, angle, effort in ((boom, q[0], boom_effort), (stick, q[1], stick_effort)):
-        terms = cylinder(actuator, *initial_pressures(actuator, angle, effort), 0.0, angle, 0.0)
+        terms = cylinder(actuator, *actuator_element(actuator).pressures_at_rest(angle, effort), 0.0, angle, 0.0)
         assert terms.effort == pytest.approx(effort, rel=1e-12)
         assert (terms.head_pressure_rate, terms.rod_pressure_rate) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize('effort', [-2e5, -1e3, 0.0, 1e3, 8e3, 9e3, 2e5])
 def test_initial_pressures_keep_both_sides_at_idle_or_above(boom, effort):
-    head, rod = initial_pressures(boom, 0.5, effort)
+    head, rod = actuator_element(boom).pressures_at_rest(0.5, effort)
     assert min(head, rod) == pytest.approx(1e6)
     assert cylinder(boom, head, rod, 0.0, 0.5, 0.0).effort == pytest.approx(effort, abs=1e-6)
 
 
 def test_initial_pressures_that_are_given_are_kept(boom):
     fixed = dataclasses.replace(boom, initial_head_pressure=5e6, initial_rod_pressure=7e6)
-    assert initial_pressures(fixed, 0.3, 1e5) == (5e6, 7e6)
-    head, rod = initial_pressures(dataclasses.replace(boom, initial_rod_pressure=3e6), 0.3, 1e5)
+    assert actuator_element(fixed).pressures_at_rest(0.3, 1e5) == (5e6, 7e6)
+    head, rod = actuator_element(dataclasses.replace(boom, initial_rod_pressure=3e6)).pressures_at_rest(0.3, 1e5)
     assert rod == 3e6
     assert cylinder(boom, head, rod, 0.0, 0.3, 0.0).effort == pytest.approx(1e5)
 
 
 def test_dead_centre_is_named(boom):
     with pytest.raises(ValueError, match=r"actuator 'boom': joint 'boom_joint' is at a dead centre"):
-        initial_pressures(boom, -0.95, 1e5)
+        actuator_element(boom).pressures_at_rest(-0.95, 1e5)
 
 
 def test_motor_starts_at_idle_pressure_and_holds_a_torque(swing):
-    assert initial_pressures(swing, 0.0, 0.0) == (5e6, 5e6)
-    first, second = initial_pressures(swing, 0.0, 50e3)
+    assert actuator_element(swing).pressures_at_rest(0.0, 0.0) == (5e6, 5e6)
+    first, second = actuator_element(swing).pressures_at_rest(0.0, 50e3)
     assert min(first, second) >= TANK
     assert motor(swing, first, second, 0.0, 0.0).effort == pytest.approx(50e3)
 
@@ -80,7 +79,7 @@ def test_motor_starts_at_idle_pressure_and_holds_a_torque(swing):
 @pytest.mark.pins('6.10/locked_boom')
 def test_locked_boom_has_the_reference_stiffness_and_frequency(boom):
     for degrees, stiffness, inertia, frequency in ((0, 2.154e7, 267_676, 1.43), (55, 1.694e7, 171_231, 1.58)):
-        k = locked_stiffness(boom, math.radians(degrees))
+        k = actuator_element(boom).locked_stiffness(math.radians(degrees))
         assert k == pytest.approx(stiffness, rel=3e-4)
         assert math.sqrt(k / inertia) / (2 * math.pi) == pytest.approx(frequency, abs=0.005)
 
@@ -100,11 +99,11 @@ def test_locked_stiffness_with_pressures_is_the_slope_of_the_effort_at_trapped_o
         return (p1 * boom.head_area - p2 * boom.rod_area) * linkage(triangle, q).lever
 
     slope = (effort(q0 + step) - effort(q0 - step)) / (2 * step)
-    assert locked_stiffness(boom, q0, head, rod) == pytest.approx(-slope, rel=1e-7)
+    assert actuator_element(boom).locked_stiffness(q0, head, rod) == pytest.approx(-slope, rel=1e-7)
 
 
 def test_locked_motor_stiffness(swing):
-    assert locked_stiffness(swing, 0.0) == pytest.approx(2 * BETA * 2.9e-3**2 / 3e-3)
+    assert actuator_element(swing).locked_stiffness(0.0) == pytest.approx(2 * BETA * 2.9e-3**2 / 3e-3)
 
 
 def test_compressed_locked_cylinder_gains_beta_a_dx_over_v(boom):
@@ -215,7 +214,7 @@ def test_pressures_stay_physical_when_the_boom_is_driven_hard_into_both_stops(bo
         boom, linkage=dataclasses.replace(boom.linkage, retracted_length=1.6, stroke=1.1), rod_volume=1.5e-2
     )
     load, q = 8e4, 0.6
-    start = [*initial_pressures(boom, q, load), 0.0, q, 0.0]
+    start = [*actuator_element(boom).pressures_at_rest(q, load), 0.0, q, 0.0]
     history = drive(boom, 1.7e5, load, start, [(8, 6.0), (-8, 6.5), (8, 7.0), (-8, 22.0), (0, 24.0)])
     pistons = np.array([float(linkage(boom.linkage, angle).piston) for angle in history[3]])
     assert pistons.max() > boom.linkage.stroke  # it did reach
@@ -232,7 +231,7 @@ def test_pressures_stay_physical_when_the_boom_is_driven_hard_into_both_stops(bo
 def test_overrunning_load_cavitates_without_suction(stick):
     """A falling load on an opened valve: the fed side would go to vacuum without make-up."""
     q = -0.5
-    start = [*initial_pressures(stick, q, 8e4), 0.0, q, 0.0]
+    start = [*actuator_element(stick).pressures_at_rest(q, 8e4), 0.0, q, 0.0]
     history = drive(stick, 2e4, 8e4, start, [(8, 1.5), (0, 2.0)])
     assert history[0].min() < TANK  # it cavitates
     # below absolute zero the void takes no more than the piston asks for, at the slope of its filling
@@ -256,7 +255,7 @@ def test_motor_pressures_stay_physical_when_the_swing_is_reversed_hard(swing):
     assert history[:2].max() < 1.1 * 32e6
     assert np.abs(history[4]).max() > 0.4
     # once locked, the swing keeps no more than what the oil stores below relief pressure
-    stored = 2.9e-3 * 22e6 / math.sqrt(locked_stiffness(swing, 0.0) * 1.4e5)
+    stored = 2.9e-3 * 22e6 / math.sqrt(actuator_element(swing).locked_stiffness(0.0) * 1.4e5)
     assert np.abs(history[4, -1]) < stored
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dyn_nodes.model.machine import CylinderActuator, Machine
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.hydraulic_fit import ActuatorRecord, Signal
 
@@ -47,12 +47,11 @@ def excited_run(machine: Machine, duration: float, seed: int) -> ExcitedRun:
     system, names = plant.system, [actuator.name for actuator in machine.actuators]
     columns = {}
     for actuator in machine.actuators:
-        lines = (
-            ('head_pressure', 'rod_pressure')
-            if isinstance(actuator, CylinderActuator)
-            else ('pressure_a', 'pressure_b')
-        )
-        states = [actuator.joint, f'{actuator.joint}_rate', *(f'{actuator.name}/{s}' for s in ('spool', *lines))]
+        states = [
+            actuator.joint,
+            f'{actuator.joint}_rate',
+            *(f'{actuator.name}/{s}' for s in ('spool', *actuator.lines)),
+        ]
         outputs = [f'{actuator.joint}/drive_effort', f'{actuator.name}/supply_pressure']
         columns[actuator.name] = (
             [system.index('state', name) for name in states],

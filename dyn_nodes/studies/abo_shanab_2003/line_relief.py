@@ -9,14 +9,15 @@ their digits only if each line opens at 22 MPa of its own, whatever the other ho
 from __future__ import annotations
 
 import inspect
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 
 from dyn_nodes.compile import CompiledModule, build_module
-from dyn_nodes.hydraulics.cylinder import CylinderTerms
-from dyn_nodes.hydraulics.motor import MotorTerms
+from dyn_nodes.elements.actuators import KINDS, Kinds
+from dyn_nodes.elements.hydraulic import OilTerms
+from dyn_nodes.elements.motor import Motor
+from dyn_nodes.hydraulics import PortFlows
 from dyn_nodes.hydraulics.supply import crossover_relief_flow, signed_root
 from dyn_nodes.model.machine import MotorActuator, Supply
 from dyn_nodes.multibody.spatial import Expression
@@ -31,29 +32,32 @@ def line_relief_flow(supply: Supply, first: Expression, second: Expression) -> E
     return size * (signed_root(excess[0], supply.smoothing) - signed_root(excess[1], supply.smoothing))
 
 
+class LineReliefMotor(Motor):
+    """A motor with these reliefs."""
+
+    def oil(
+        self,
+        record: MotorActuator,
+        pressures: tuple[Expression, Expression],
+        spool: Expression,
+        motion: tuple[Expression, Expression],
+        ports: PortFlows,
+    ) -> OilTerms:
+        """Evaluate lines and shaft, the cross-over replaced."""
+        own, supply = super().oil(record, pressures, spool, motion, ports), record.supply
+        more = line_relief_flow(supply, *pressures) - crossover_relief_flow(supply, *pressures)
+        stiffness = supply.bulk_modulus / record.line_volume
+        return own._replace(
+            pressure_rates=(own.pressure_rates[0] - stiffness * more, own.pressure_rates[1] + stiffness * more),
+            flows=(own.flows[0] - more, own.flows[1] + more),
+            supplied_power=own.supplied_power + (pressures[1] - pressures[0]) * more,
+        )
+
+
 class LineReliefAssembly(Assembly):
     """A plant whose motors have these reliefs."""
 
-    @cached_property
-    def actuators(self) -> dict[str, CylinderTerms | MotorTerms]:
-        """Terms of the actuators, the reliefs of the motors replaced."""
-        terms = dict(Assembly.actuators.func(self))  # type: ignore[attr-defined]
-        for actuator in self.machine.actuators:
-            if isinstance(actuator, MotorActuator) and actuator.name in self.hydraulics:
-                terms[actuator.name] = self._relieved(actuator, terms[actuator.name])
-        return terms
-
-    def _relieved(self, actuator: MotorActuator, terms: MotorTerms) -> MotorTerms:
-        _, first, second = ca.vertsplit(self.x[self.hydraulics[actuator.name]])
-        supply = actuator.supply
-        more = line_relief_flow(supply, first, second) - crossover_relief_flow(supply, first, second)
-        stiffness = supply.bulk_modulus * self.parameter('bulk_modulus_scale') / actuator.line_volume
-        return terms._replace(
-            first_pressure_rate=terms.first_pressure_rate - stiffness * more,
-            second_pressure_rate=terms.second_pressure_rate + stiffness * more,
-            first_flow=terms.first_flow - more,
-            second_flow=terms.second_flow + more,
-        )
+    actuator_kinds: ClassVar[Kinds] = {**KINDS, 'motor': LineReliefMotor}
 
 
 class LineReliefSystem(System):
@@ -63,5 +67,5 @@ class LineReliefSystem(System):
         return LineReliefAssembly(self.machine, self.actuation, self.base, self.audit)
 
     def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
-        key = [*self._key, inspect.getsource(line_relief_flow), inspect.getsource(LineReliefAssembly)]
+        key = [*self._key, inspect.getsource(line_relief_flow), inspect.getsource(LineReliefMotor)]
         return build_module(f'{self.machine.name}: {kind}_line_relief', key, make, drivers=texts)

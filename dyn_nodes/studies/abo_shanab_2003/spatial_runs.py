@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control import ValvePositionLaw, trapezoid
 from dyn_nodes.model import Actuator, Machine, load_machine
+from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation import drivers as status_codes
-from dyn_nodes.simulation.actuator_terms import symbolic
 from dyn_nodes.studies.abo_shanab_2003.line_relief import LineReliefSystem
 
 Array = NDArray[np.float64]

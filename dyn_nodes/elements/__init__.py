@@ -1,0 +1,9 @@
+"""Elements of machines: one file for each kind, which holds its states, forces, outputs, events and rest."""
+
+from __future__ import annotations
+
+from dyn_nodes.elements.actuators import actuator_element, actuator_elements, actuator_terms, states_at_rest
+from dyn_nodes.elements.cylinder import Cylinder
+from dyn_nodes.elements.motor import Motor
+
+__all__ = ['Cylinder', 'Motor', 'actuator_element', 'actuator_elements', 'actuator_terms', 'states_at_rest']

@@ -1,0 +1,210 @@
+"""The protocol of actuators, for every kind: names, energy, rest, capacity; and one kind more than the product has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from dyn_nodes.elements import actuator_element, actuator_terms
+from dyn_nodes.elements.actuators import KINDS
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.machine import SharedPump
+from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Command, Quantity
+from dyn_nodes.multibody.elements import ElementState
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.assembly import Assembly
+
+POSITIONS = {'boom': (-0.3, 0.9), 'stick': (-2.2, -0.3), 'swing': (-1.0, 1.0)}
+BEYOND = {'boom': 2.0, 'stick': 0.45, 'swing': 0.0}
+"""A position beyond the stroke of the cylinder."""
+
+
+@pytest.fixture(params=['boom', 'stick', 'swing'])
+def element(request):
+    return actuator_element(request.getfixturevalue(request.param))
+
+
+class Traced:
+    """An element as a function of position, rate and the values of its states, inputs and parameters."""
+
+    def __init__(self, element):
+        self.element = element
+        self.names = [state.name for state in element.states]
+        commands, parameters = [command.name for command in element.inputs], list(element.parameters)
+        self.q, self.qd, self.x = ca.SX.sym('q'), ca.SX.sym('qd'), ca.SX.sym('x', len(self.names))
+        self.u, self.p = ca.SX.sym('u', len(commands)), ca.SX.sym('p', len(parameters))
+        named = ((self.names, self.x), (commands, self.u), (parameters, self.p))
+        symbols = {name: vector[k] for names, vector in named for k, name in enumerate(names)}
+        self.terms = element.terms(self.q, self.qd, symbols)
+
+    def function(self, *expressions):
+        """Function of position, rate, states and inputs, the parameters at their defaults."""
+        values = ca.DM(list(self.element.parameters.values()))
+        variables = [self.q, self.qd, self.x, self.u]
+        inside = ca.Function('inside', [*variables, self.p], [ca.vertcat(*expressions)])
+        return lambda *at: np.array(inside(*at, values)).ravel()
+
+
+def random_states(element, count):
+    """Positions, rates, states and voltages: spools both ways, pressures from voids to far above the reliefs."""
+    rng = np.random.default_rng(len(element.name))
+    low, high = POSITIONS[element.name]
+    for k in range(count):
+        q = BEYOND[element.name] if k % 10 == 0 else rng.uniform(low, high)
+        pressures = rng.uniform(-1e5, 4e7, 2)
+        yield q, rng.uniform(-1.0, 1.0), [rng.uniform(-8e-3, 8e-3), *pressures], rng.uniform(-8.0, 8.0)
+
+
+def test_power_on_the_joint_is_what_is_supplied_less_what_is_stored_and_lost(element):
+    """The balance holds exactly, whatever the state: in chambers, lines, over reliefs, on the end stops."""
+    traced = Traced(element)
+    terms = traced.terms
+    states, rates = ca.vertcat(traced.q, traced.x), ca.vertcat(traced.qd, *terms.rates)
+    storing = ca.jtimes(terms.stored_energy, states, rates)
+    powers = traced.function(terms.effort * traced.qd, terms.supplied_power, storing, terms.dissipated_power)
+    for at in random_states(element, 200):
+        joint, supplied, stored, dissipated = powers(*at)
+        assert joint == pytest.approx(supplied - stored - dissipated, abs=1e-9 * (abs(supplied) + abs(stored)))
+        assert dissipated >= 0.0
+        assert max(abs(supplied), abs(joint)) > 1.0
+
+
+def test_stored_energy_is_that_of_the_pressures(element):
+    """Nothing is stored without pressure within the stroke; with pressure, V P^2 / (2 beta) to first order."""
+    energy = (traced := Traced(element)).function(traced.terms.stored_energy)
+    q, (low, high) = 0.5 * sum(POSITIONS[element.name]), (1e7, 2e7)
+    assert energy(q, 0.0, [0.0, 0.0, 0.0], 0.0)[0] == 0.0
+    one, two = (energy(q, 0.0, [0.0, pressure, pressure], 0.0)[0] for pressure in (low, high))
+    assert two == pytest.approx(4.0 * one, rel=0.01)
+    assert one > 100.0
+
+
+@pytest.mark.parametrize('effort', [-5e4, 0.0, 3e4])
+def test_states_at_rest_hold_the_effort_and_do_not_change(element, effort):
+    q = 0.5 * sum(POSITIONS[element.name])
+    traced = Traced(element)
+    found = traced.function(traced.terms.effort, *traced.terms.rates)(q, 0.0, element.at_rest(q, effort), 0.0)
+    assert found[0] == pytest.approx(effort, abs=1e-6)
+    assert np.abs(found[1:]).max() == 0.0
+
+
+def test_locked_stiffness_is_the_slope_of_the_effort_at_trapped_oil(element):
+    """Rates of the pressures by that of the joint, then of the effort by the pressures; geometry aside."""
+    q = 0.5 * sum(POSITIONS[element.name])
+    traced = Traced(element)
+    by_pressure = ca.jacobian(traced.terms.effort, traced.x[1:])
+    slope = by_pressure @ ca.jacobian(ca.vertcat(*traced.terms.rates[1:]), traced.qd)
+    found = traced.function(slope)(q, 0.0, element.at_rest(q, 2e4), 0.0)[0]
+    assert -found == pytest.approx(element.locked_stiffness(q), rel=1e-12)
+
+
+def test_every_reported_quantity_is_a_state_or_an_output(element):
+    known = {state.name for state in element.states} | set(Traced(element).terms.outputs)
+    assert {f'{element.name}/{quantity.name}' for quantity in element.reported} <= known
+
+
+def test_an_actuator_holds_at_least_what_it_moves(element):
+    q = np.linspace(*POSITIONS[element.name], 5)
+    moving, holding = (element.capacity(ca.DM(q), 2.0e7, holding) for holding in (False, True))
+    assert (np.asarray(holding[0]).ravel() <= np.asarray(moving[0]).ravel()).all()
+    assert (np.asarray(moving[1]).ravel() <= np.asarray(holding[1]).ravel()).all()
+    assert (np.asarray(moving[0]).ravel() < 0.0).all()
+    assert (np.asarray(moving[1]).ravel() > 0.0).all()
+
+
+@dataclass(frozen=True)
+class WinchRecord:
+    """Numbers of a d-c motor: the kind that the product does not have."""
+
+    name: str
+    joint: str
+    constant: float = 400.0  # N m/A and V s/rad
+    resistance: float = 2.0
+    inductance: float = 0.1
+    kind: str = 'winch'
+
+
+class Winch(ActuatorElement):
+    """A d-c motor: L di/dt = u - R i - k w, torque k i."""
+
+    def __init__(self, record):
+        self.record = record
+
+    @property
+    def states(self):
+        return (ElementState(f'{self.name}/current', scale=10.0),)
+
+    @property
+    def inputs(self):
+        return (Command(f'{self.name}/voltage'),)
+
+    @property
+    def parameters(self):
+        return {f'{self.name}/resistance': self.record.resistance}
+
+    @property
+    def reported(self):
+        return (Quantity('current', 'A'),)
+
+    def terms(self, position, rate, symbols, feed=None):
+        own, current = self.record, symbols[f'{self.name}/current']
+        volts, resistance = symbols[f'{self.name}/voltage'], symbols[f'{self.name}/resistance']
+        return ActuatorTerms(
+            effort=own.constant * current,
+            rates=[(volts - resistance * current - own.constant * rate) / own.inductance],
+            outputs={f'{self.name}/power': volts * current},
+            surfaces=(),
+            supplied_power=volts * current,
+            stored_energy=0.5 * own.inductance * current**2,
+            dissipated_power=resistance * current**2,
+        )
+
+    def at_rest(self, position, effort):
+        return (effort / self.record.constant,)
+
+    def locked_stiffness(self, position):
+        return 0.0
+
+    def capacity(self, position, source, holding):
+        return -source, source
+
+    def summary(self, lower, upper, start):
+        return {}
+
+
+def test_a_kind_of_actuator_is_one_class_and_a_line_in_the_registry(monkeypatch):
+    """A d-c motor beside a cylinder on a shared pump: names, efforts, rates and outputs are where they belong."""
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    boom, stick, swing = machine.actuators
+    pump = SharedPump('main', (boom.name, stick.name), 3e-3, 2e7)
+    machine = replace(machine, actuators=(boom, WinchRecord('winch', swing.joint), stick), pumps=(pump,))
+    monkeypatch.setitem(KINDS, 'winch', Winch)
+    plant = Assembly(machine, 'hydraulic')
+    at = dict.fromkeys([*plant.states.names, *plant.inputs.names], 0.0) | {'base_qw': 1.0}
+    at |= {'winch/current': 3.0, 'winch/voltage': 24.0, f'{swing.joint}_rate': 0.02}
+    expressions = [plant.joint_efforts[swing.joint], plant.rhs, plant.actuator_terms['winch'].outputs['winch/power']]
+    evaluate = ca.Function('evaluate', [plant.x, plant.u, plant.p], expressions)
+    x, u = ([at[name] for name in names] for names in (plant.states.names, plant.inputs.names))
+    effort, rates, power = evaluate(x, u, plant.default_parameters())
+    assert float(effort) == 1200.0
+    assert float(rates[plant.states.names.index('winch/current')]) == pytest.approx((24.0 - 6.0 - 8.0) / 0.1)
+    assert float(power) == 72.0
+    assert plant.parameters.names[-1] == 'winch/resistance'
+    assert 'boom/head_pressure' in plant.states.names
+
+
+def test_the_first_valve_on_a_shared_pump_carries_its_relief():
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    machine = replace(machine, pumps=(SharedPump('main', ('swing', 'boom'), 3e-3, 2e7),))
+    plant = Assembly(machine, 'hydraulic')
+    pumps = {
+        name: [surface.watch.subject for surface in terms.surfaces if surface.watch.subject['relief'] == 'pump']
+        for name, terms in actuator_terms(
+            machine, plant.actuators, {own.joint: plant.joint(own.joint) for own in plant.actuators}, plant.symbols
+        ).items()
+    }
+    stick = {'actuator': 'stick', 'joint': machine.actuator('stick').joint, 'relief': 'pump'}
+    assert pumps == {'boom': [], 'stick': [stick], 'swing': [{'pump': 'main', 'relief': 'pump'}]}
