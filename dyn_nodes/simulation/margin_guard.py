@@ -125,7 +125,7 @@ class MarginGuard:
             return balance
         lowered = {}
         for name, margin in balance.margins.items():
-            edges = np.fmin(margin.edges - doubt * self.full_scale.get(name, 0.0), ceiling)
+            edges = np.minimum(margin.edges - doubt * self.full_scale.get(name, 0.0), ceiling)  # NaN stays NaN
             lowered[name] = self._with_edges(margin, edges)
         return replace(balance, margins=lowered)
 

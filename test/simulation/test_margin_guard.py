@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,75 @@ def test_a_margin_that_does_not_hold_stays_as_it_is(guard):
     guard.clear()
     guard.see(0.0, False, DOWN)
     assert given(guard, 0.0, 0.9, 1.0).value == 0.9
+
+
+def test_by_default_it_watches_50_ms_after_a_contact_and_15_ms_after_a_shock_and_doubts_3_percent():
+    """As docs/stability_monitor.md has it."""
+    guard = MarginGuard(GuardSettings(), {'zmp': 2.0})
+    guard.see(0.0, True, LIFTED)
+    assert guard.span(0.0149) == 0.015
+    assert guard.span(0.0151) == 0.0
+    guard.see(1.0, False, DOWN)
+    assert guard.span(1.0499) == 0.05
+    assert guard.span(1.0501) == 0.0
+    assert given(guard, 1.0, 0.8, 1.0).value == pytest.approx(0.8 - 0.03 * 2.0)
+    guard.see(1.3, False, DOWN)
+    assert given(guard, 1.3, 0.8, 1.0).value == pytest.approx(0.8 - 0.03 * 2.0 * np.exp(-1.0))
+
+
+def test_a_measure_without_full_scale_is_not_doubted(guard):
+    guard = MarginGuard(SETTINGS, {})
+    guard.see(0.0, False, LIFTED)
+    guard.see(0.1, False, DOWN)
+    assert given(guard, 0.1, 0.8, 1.0).value == 0.8
+    assert guard.lower(balance(0.8, 1.0), 0.5, np.inf).margins['zmp'].value == 0.8
+
+
+def test_the_past_that_is_kept_is_as_long_as_the_watch(guard):
+    guard.see(0.0, False, DOWN)
+    for k in range(1000):
+        guard.remember(0.01 * k, balance(0.5).margins)
+    assert len(guard._past) == 6
+
+
+def test_a_margin_never_rises_by_its_edges(guard):
+    """Its value may be below the least edge: it falls with the edges and does not rise with them."""
+    margin = Margin(0.2, np.array([0.4, 0.9]), True, '1')
+    guard.see(0.0, False, LIFTED)
+    guard.see(0.1, True, DOWN)
+    held = guard.hold(0.1, replace(balance(1.0), margins={'zmp': margin})).margins['zmp']
+    assert held.value == pytest.approx(0.2 - 0.1 * 2.0)
+    risen = guard._with_edges(margin, np.array([0.5, 0.9]))
+    assert risen.value == 0.2
+
+
+def test_a_moment_that_is_remembered_late_counts_from_its_own_time(guard):
+    guard.see(0.0, False, LIFTED)
+    guard.remember(0.0, balance(0.9, 1.0).margins)
+    guard.see(0.04, False, DOWN)
+    guard.remember(0.04, balance(0.9, 1.0).margins)
+    guard.remember(0.02, balance(0.3, 1.0).margins)
+    assert given(guard, 0.06, 0.9, 1.0).value <= 0.3
+    assert given(guard, 0.08, 0.9, 1.0).value > 0.7
+
+
+def test_margins_are_lowered_by_a_part_of_their_full_scale_and_to_the_ceiling(guard):
+    seen = balance(0.8, 1.5)
+    assert guard.lower(seen, 0.0, np.inf) is seen
+    lowered = guard.lower(seen, 0.1, np.inf).margins['zmp']
+    assert lowered.value == pytest.approx(0.8 - 0.1 * 2.0)
+    assert lowered.edges == pytest.approx([0.6, 1.3])
+    assert guard.lower(seen, 0.0, 1.0).margins['zmp'].edges == pytest.approx([0.8, 1.0])
+    assert guard.lower(seen, 0.1, 0.5).margins['zmp'].value == pytest.approx(0.5)
+    fallen = balance(-np.inf, 1.0, valid=False)
+    assert guard.lower(fallen, 0.1, 0.5).margins['zmp'].value == -np.inf
+
+
+def test_an_edge_without_a_value_stays_without_one_and_the_others_are_lowered(guard):
+    margin = Margin(0.4, np.array([np.nan, 0.9, 0.4]), True, '1')
+    seen = replace(balance(1.0), margins={'zmp': margin})
+    lowered = guard.lower(seen, 0.1, np.inf).margins['zmp']
+    assert lowered.value == pytest.approx(0.2)
+    assert np.isnan(lowered.edges[0])
+    assert lowered.edges[1:] == pytest.approx([0.7, 0.2])
+    assert np.isnan(guard.lower(seen, 0.0, 0.3).margins['zmp'].edges[0])

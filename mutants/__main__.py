@@ -1,0 +1,131 @@
+"""Mutation tests: `python -m mutants run`, then `python -m mutants report`; `make mutants` does both.
+
+Results are kept in build/mutants/results.jsonl and are not tried again; `--again survived` tries those survivors again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import itertools
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mutants.report import latest, report
+from mutants.sites import Mutant, mutants_of
+from mutants.trial import Copy, Room
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / 'build' / 'mutants'
+
+
+def rooms() -> dict[str, dict[str, Any]]:
+    """Return rooms.yaml."""
+    return yaml.safe_load((Path(__file__).parent / 'rooms.yaml').read_text())
+
+
+def all_mutants(room: str, settings: dict[str, Any]) -> dict[str, list[Mutant]]:
+    """Return the changes of a room by module."""
+    modules = settings.get('modules') or sorted(path.stem for path in (ROOT / 'dyn_nodes' / room).glob('*.py'))
+    return {
+        f'{room}/{name}': mutants_of(f'{room}/{name}', (ROOT / 'dyn_nodes' / room / f'{name}.py').read_text())
+        for name in modules
+    }
+
+
+def _order(found: dict[str, list[Mutant]], whole: list[str], seed: int) -> Iterator[Mutant]:
+    """Yield the changes of the modules that are tried whole, then of the others in turn, in an order by chance."""
+    chance = random.Random(seed)
+    shuffled = {module: chance.sample(mutants, len(mutants)) for module, mutants in sorted(found.items())}
+    first = [module for module in shuffled if module.partition('/')[2] in whole]
+    for module in first:
+        yield from shuffled[module]
+    others = [mutants for module, mutants in shuffled.items() if module not in first]
+    for turn in itertools.zip_longest(*others):
+        yield from (mutant for mutant in turn if mutant is not None)
+
+
+def _run(args: argparse.Namespace) -> int:
+    HERE.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault('DYN_NODES_CACHE', str(HERE / 'cache'))
+    known = latest(HERE / 'results.jsonl')
+    place = Copy(ROOT, HERE / f'copy-{os.getpid()}')
+    try:
+        return _run_rooms(args, place, known)
+    finally:
+        shutil.rmtree(place.place, ignore_errors=True)
+
+
+def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str, Any]]) -> int:
+    for name, settings in rooms().items():
+        if args.room and name not in args.room:
+            continue
+        order = [
+            mutant
+            for mutant in _order(all_mutants(name, settings), settings.get('whole', []), args.seed)
+            if fnmatch.fnmatch(mutant.module.partition('/')[2], args.module)
+            and (known[mutant.key]['outcome'] in args.again if mutant.key in known else not args.again)
+        ]
+        if not order:
+            continue
+        room = Room(name, **{key: settings[key] for key in ('tests', 'lower', 'plain', 'skip', 'always') if key in settings})
+        failed = place.measure(room)
+        if failed:
+            print(failed[-3000:], f'{name}: the tests fail without any change', sep='\n')
+            return 1
+        seconds = args.seconds
+        for mutant in order[: args.most]:
+            result = place.judge(room, mutant)
+            seconds -= result['seconds']
+            line = {**mutant.as_dict(), **result, 'date': time.strftime('%Y-%m-%d')}
+            with (HERE / 'results.jsonl').open('a', encoding='utf-8') as file:
+                file.write(json.dumps(line) + '\n')
+            if result['outcome'] in ('survived', 'untested') or args.verbose:
+                print(
+                    f'{mutant.module}:{mutant.lines[0]}: {result["outcome"]}: {mutant.before} -> {mutant.after}', flush=True
+                )
+            if seconds < 0.0:
+                break
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    found = {module: mutants for name, settings in rooms().items() for module, mutants in all_mutants(name, settings).items()}
+    text, remaining = report(found, latest(HERE / 'results.jsonl'))
+    args.out.write_text(text, encoding='utf-8')
+    for line in remaining:
+        print(line)
+    return 0
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog='python -m mutants', description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    run = commands.add_parser('run', help='try changes')
+    run.add_argument('--room', action='append', metavar='ROOM', help='only these (all)')
+    run.add_argument('--module', default='*', metavar='PATTERN', help='only these modules (*)')
+    run.add_argument('--seconds', type=float, default=1200.0, help='processor time for each room (1200)')
+    run.add_argument('--most', type=int, default=100_000, metavar='N', help='changes of each room')
+    run.add_argument('--seed', type=int, default=1, help='of the order (1)')
+    run.add_argument('--again', action='append', default=[], metavar='OUTCOME', help='try these results again')
+    run.add_argument('--verbose', action='store_true', help='show the killed ones, too')
+    run.set_defaults(do=_run)
+    table = commands.add_parser('report', help='write the table and list what survived')
+    table.add_argument('--out', type=Path, default=ROOT / 'docs' / 'mutants.md', metavar='FILE')
+    table.set_defaults(do=_report)
+    args = parser.parse_args()
+    return int(args.do(args))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

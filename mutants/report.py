@@ -1,0 +1,66 @@
+"""The table of the mutants, and the list of those that are equivalent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mutants.sites import Mutant
+
+HEAD = """# Mutation tests
+
+Each mutant is a small change of one line: another operator, comparison, number or condition, the least for the
+greatest, a call left out. A mutant that no test notices has survived. Messages, types and docstrings are not changed.
+An equivalent mutant does the same as the original: the reasons stand in `mutants/equivalent.yaml`.
+
+Written by `{command}`{date}. *sites* are all mutants of a module; those *tried* are all of them
+in modules that safety depends on, and a sample elsewhere.
+
+| room | module | sites | tried | killed | equivalent | survived |
+|---|---|---:|---:|---:|---:|---:|
+"""
+COMMAND = 'python -m mutants run; python -m mutants report'
+
+
+def latest(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the last result of each mutant."""
+    if not path.exists():
+        return {}
+    lines = (json.loads(line) for line in path.read_text(encoding='utf-8').splitlines())
+    return {line['key']: line for line in lines}
+
+
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """Return the reasons by (module, line before, line after)."""
+    listed = yaml.safe_load((Path(__file__).parent / 'equivalent.yaml').read_text(encoding='utf-8')) or []
+    return {
+        (entry['module'], change['before'], change['after']): entry['why']
+        for entry in listed
+        for change in entry['changes']
+    }
+
+
+def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> tuple[str, list[str]]:
+    """Return the page, and a line for each mutant that survived and is not known to be equivalent."""
+    same, rows, remaining = equivalents(), '', []
+    total = [0] * 5
+    dates = sorted({result['date'] for result in results.values()})
+    for module, mutants in found.items():
+        tried = [(mutant, results[mutant.key]['outcome']) for mutant in mutants if mutant.key in results]
+        alive = [mutant for mutant, outcome in tried if outcome in ('survived', 'untested')]
+        open_ = [mutant for mutant in alive if (module, mutant.before, mutant.after) not in same]
+        counts = [len(mutants), len(tried), len(tried) - len(alive), len(alive) - len(open_), len(open_)]
+        if counts[0]:
+            room, _, name = module.partition('/')
+            rows += f'| {room} | {name} | ' + ' | '.join(map(str, counts)) + ' |\n'
+        total = [a + b for a, b in zip(total, counts)]
+        remaining += [
+            f'{module}:{mutant.lines[0]}: {results[mutant.key]["outcome"]}: {mutant.before}  ->  {mutant.after}'
+            for mutant in open_
+        ]
+    rows += '| all | | ' + ' | '.join(map(str, total)) + ' |\n'
+    date = f' ({dates[0]} to {dates[-1]})' if len(dates) > 1 else f' ({dates[0]})' if dates else ''
+    return HEAD.format(command=COMMAND, date=date) + rows, remaining

@@ -1,0 +1,235 @@
+"""Runs of tests on a copy of the repository: first as it is, with coverage by test, then with one change at a time.
+
+A run is a fork of this process, which has imported the libraries but nothing of dyn_nodes. The processor time of a run
+is bounded, not its time on the wall, so that a busy computer kills no mutant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mutants.sites import Mutant, changed_source
+
+LIBRARIES = (
+    'numpy', 'scipy.optimize', 'scipy.integrate', 'scipy.linalg', 'scipy.spatial.transform', 'scipy.interpolate',
+    'casadi', 'numba', 'yaml', 'lxml.etree', 'pytest', 'hypothesis', 'hypothesis.strategies', 'yourdfpy', 'coverage',
+    'rosbags.typesys', 'cyclonedds.idl', 'cyclonedds.domain',
+)  # fmt: skip
+PLUGINS = ('pytest_timeout', '_hypothesis_pytestplugin')
+RUN_BY_ALL = ''
+TESTS_TIME = 30.0
+"""Seconds of tests, as long as they took without a change, that judge one change; the quickest come first."""
+
+
+@dataclass
+class Room:
+    """The tests of a room.
+
+    Attributes:
+        name: of the room.
+        tests: files and directories.
+        lower: rooms that are imported before, once for all runs.
+        plain: array loops run as Python.
+        skip: names of tests that are left out.
+        always: tests that judge a module whatever the coverage says.
+        covering: tests by file and line.
+        seconds: of each test without a change.
+    """
+
+    name: str
+    tests: list[str]
+    lower: list[str] = field(default_factory=list)
+    plain: bool = False
+    skip: list[str] = field(default_factory=list)
+    always: dict[str, list[str]] = field(default_factory=dict)
+    covering: dict[str, dict[int, set[str]]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def judges(self, mutant: Mutant) -> list[str]:
+        """Return the tests that run what is changed, the quickest first, as far as their time lasts."""
+        lines = self.covering.get(mutant.module, {})
+        first, last = mutant.lines
+        found: set[str] = set().union(*(lines.get(line, set()) for line in range(first, last + 1)))
+        if RUN_BY_ALL in found:  # the line runs when the module is imported
+            found = set().union(*lines.values())
+        chosen, total = [], 0.0
+        for test in sorted(found - {RUN_BY_ALL}, key=lambda test: (self.seconds.get(test, 0.0), test)):
+            total += self.seconds.get(test, 0.0)
+            if chosen and total > TESTS_TIME:
+                break
+            chosen.append(test)
+        return chosen + self.always.get(mutant.module.partition('/')[2], [])
+
+
+class _Times:
+    """Plugin of pytest: says to coverage which test runs, and keeps how long each took."""
+
+    def __init__(self, coverage: Any) -> None:
+        self.coverage, self.seconds = coverage, {}
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.coverage.switch_context('')
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+
+class Copy:
+    """A copy of the tracked files, in which modules are changed and tests run."""
+
+    def __init__(self, root: Path, place: Path) -> None:
+        self.root, self.place = root, place
+        shutil.rmtree(place, ignore_errors=True)
+        listed = ['git', 'ls-files', '--cached', '--others', '--exclude-standard']
+        for name in subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines():
+            if (root / name).is_file():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, place / name)
+        os.environ['PYTHONPATH'] = str(place)
+        os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'
+        sys.path[:] = [str(place), *(entry for entry in sys.path if entry not in ('', str(root)))]
+        for library in LIBRARIES:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(library)
+
+    def measure(self, room: Room) -> str:
+        """Run the tests of a room without a change, for coverage and times. Returns what failed, or nothing."""
+        for lower in room.lower:
+            importlib.import_module(f'dyn_nodes.{lower}')
+        early = [name for name in sys.modules if f'{name}.'.startswith(f'dyn_nodes.{room.name}.')]
+        if early:
+            raise RuntimeError(f'lower rooms of {room.name}: they import {early[0]}, whose changes would not be seen')
+        kept = self.place / f'{room.name}.json'
+
+        def run() -> int:
+            import coverage
+
+            # Python's own tracing: a line that runs in machine code is seen where the loops run as Python
+            tracer = coverage.Coverage(data_file=None, include=[str(self.place / 'dyn_nodes/*')])
+            times = _Times(tracer)
+            tracer.start()
+            code = _pytest([*room.tests, *_deselected(room)], times)
+            tracer.stop()
+            data = tracer.get_data()
+            lines = {
+                name: {line: tests for line, tests in data.contexts_by_lineno(name).items()}
+                for name in data.measured_files()
+            }
+            kept.write_text(json.dumps({'lines': lines, 'seconds': times.seconds}))
+            return code
+
+        code, output, _ = self._fork(run, room.plain, 900, writes=True)
+        if code != 0:
+            return output
+        found = json.loads(kept.read_text())
+        room.seconds = found['seconds']
+        package = self.place / 'dyn_nodes'
+        for name, lines in found['lines'].items():
+            module = str(Path(name).relative_to(package).with_suffix(''))
+            room.covering[module] = {int(line): set(tests) for line, tests in lines.items()}
+        return ''
+
+    def judge(self, room: Room, mutant: Mutant) -> dict[str, Any]:
+        """Return what became of a change: `killed`, `timeout`, `survived` or `untested`, and by which test."""
+        tests = room.judges(mutant)
+        if not tests:
+            return {'outcome': 'untested', 'by': '', 'seconds': 0.0}
+        path = self.place / 'dyn_nodes' / f'{mutant.module}.py'
+        source = path.read_text(encoding='utf-8')
+        for compiled in (path.parent / '__pycache__').glob(f'{path.stem}.*.pyc'):
+            compiled.unlink()
+        expected = sum(room.seconds.get(test, 10.0) for test in tests)
+        try:
+            path.write_text(changed_source(mutant, source), encoding='utf-8')
+            run = lambda: _pytest(['-x', *tests, *_deselected(room)])  # noqa: E731
+            code, output, seconds = self._fork(run, room.plain, 10.0 + 4.0 * expected)
+        finally:
+            path.write_text(source, encoding='utf-8')
+        outcome = 'survived' if code == 0 else 'timeout' if code < 0 else 'killed'
+        failed = [line for line in output.splitlines() if line.startswith(('FAILED ', 'ERROR '))]
+        return {'outcome': outcome, 'by': failed[0].split(' - ')[0].split(' ', 1)[1] if failed else '', 'seconds': seconds}
+
+    def _fork(self, run: Callable[[], int], plain: bool, seconds: float, writes: bool = False
+    ) -> tuple[int, str, float]:
+        """Return (exit status, output, processor time) of a function that runs in a child; a signal is negative."""
+        out = self.place / 'output.txt'
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                os.setpgid(0, 0)
+                resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 3))
+                self._prepare(out, plain, writes)
+                code = run()
+            except BaseException:  # whatever it is, this process ends here
+                import traceback
+
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        began = os.times()
+        status = self._wait(child, 20.0 * seconds)
+        with contextlib.suppress(ProcessLookupError):  # processes that the tests have left behind
+            os.killpg(child, signal.SIGKILL)
+        ended = os.times()
+        used = ended.children_user + ended.children_system - began.children_user - began.children_system
+        return os.waitstatus_to_exitcode(status), out.read_text(errors='replace'), round(used, 2)
+
+    @staticmethod
+    def _wait(child: int, seconds: float) -> int:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return status
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        return os.waitpid(child, 0)[1]
+
+    def _prepare(self, out: Path, plain: bool, writes: bool) -> None:
+        import numba
+
+        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        sys.stdout = io.TextIOWrapper(os.fdopen(1, 'wb', closefd=False), line_buffering=True)
+        sys.stderr = io.TextIOWrapper(os.fdopen(2, 'wb', closefd=False), line_buffering=True)
+        os.chdir(self.place)
+        if not writes:  # the time of a file is too coarse to tell one change from the next
+            sys.dont_write_bytecode = True
+            os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
+        if plain:
+            numba.config.DISABLE_JIT = True
+            os.environ['NUMBA_DISABLE_JIT'] = '1'
+
+
+def _pytest(arguments: list[str], *plugins: Any) -> int:
+    import pytest
+
+    loaded = [word for plugin in PLUGINS for word in ('-p', plugin)]
+    options = ['-q', '--no-header', '--assert=plain', '-m', 'not slow', *loaded]
+    return int(pytest.main([*options, *arguments], plugins=list(plugins)))
+
+
+def _deselected(room: Room) -> list[str]:
+    return ['-k', ' and '.join(f'not {name}' for name in room.skip)] if room.skip else []
