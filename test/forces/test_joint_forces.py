@@ -1,0 +1,271 @@
+"""Spring, damping, dry friction and stops of a joint, each alone: its effort, its energy and what it watches."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import casadi as ca
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dyn_nodes.forces.joint import joint_motion
+from dyn_nodes.forces.joint_damping import JointDamping
+from dyn_nodes.forces.joint_friction import JointFriction, felt_inertias, joint_frictions
+from dyn_nodes.forces.joint_spring import JointSpring, joint_springs, rest_position
+from dyn_nodes.forces.joint_stop import SCALE, JointStop, joint_stops
+from dyn_nodes.model.constraint import JointClass
+from dyn_nodes.model.machine import Base, InitialState, Joint, Link, Machine, Payload, frozen_array
+from dyn_nodes.multibody import TreeState, build_tree
+
+LENGTH, MASS, INERTIA = 0.7, 2.0, 0.05
+ABOUT_PIN = MASS * LENGTH**2 + INERTIA
+
+
+def pendulum(joints=1, **keys):
+    """Bodies in a row on a fixed base, `arm0` on it, each with its mass at the end."""
+    links = [Link('base', 0.0, frozen_array((0, 0, 0), (3,)), frozen_array(np.zeros((3, 3)), (3, 3)))]
+    made = []
+    for k in range(joints):
+        links.append(
+            Link(f'body{k}', MASS, frozen_array((0, 0, -LENGTH), (3,)), frozen_array(INERTIA * np.eye(3), (3, 3)))
+        )
+        origin = np.eye(4)
+        origin[2, 3] = -LENGTH if k else 0.0
+        parent = f'body{k - 1}' if k else 'base'
+        made.append(
+            Joint(
+                f'arm{k}', 'revolute', parent, f'body{k}', frozen_array(origin, (4, 4)), frozen_array((0, 1, 0), (3,))
+            )
+        )
+    made[0] = dataclasses.replace(made[0], **keys)
+    return Machine(
+        name='pendulum', links=tuple(links), joints=tuple(made), base=Base('base', 'fixed'), wheels=(), actuators=(),
+        payload=None, initial=InitialState(), gravity=9.81, slope=(0.0, 0.0), overturn_angle=1.3, urdf='', sources=(),
+    )  # fmt: skip
+
+
+TREE = build_tree(pendulum(2))
+SYMBOLS = {name: ca.SX.sym(name) for name in ('rest', 'k', 'd', 'F', 's', 'scale')}
+STATE = TreeState(TREE, ca.SX.sym('q', 2), ca.SX.sym('v', 2))
+
+
+class Alone:
+    """An element on the second joint of a double pendulum, evaluated without compilation."""
+
+    def __init__(self, element, names):
+        self.element = element
+        symbols = {name: SYMBOLS[short] for name, short in names.items()}
+        own = [symbols[state.name] for state in element.states]
+        rates = ca.vertcat(*element.rates(STATE, symbols)) if own else ca.SX(0, 1)
+        energy = ca.SX(element.potential_energy(STATE, symbols))
+        change = ca.jtimes(energy, STATE.q, STATE.v)
+        for symbol, rate in zip(own, element.rates(STATE, symbols) if own else ()):
+            change += ca.jacobian(energy, symbol) * rate
+        inputs = [STATE.q, STATE.v, *SYMBOLS.values()]
+        self.surfaces = element.surfaces(STATE, symbols)
+        self._at = ca.Function(
+            'alone',
+            inputs,
+            [
+                element.generalized_force(STATE, symbols), energy, element.dissipated_power(STATE, symbols), change,
+                rates, ca.vertcat(*(surface.value for surface in self.surfaces)),
+                ca.vertcat(*(surface.quantity for surface in self.surfaces)),
+                ca.vertcat(*element.outputs(STATE, symbols).values()),
+            ],
+        )  # fmt: skip
+
+    def at(self, q, v, **numbers):
+        found = self._at([0.4, q], [-0.3, v], *(numbers.get(name, 0.0) for name in SYMBOLS))
+        names = ('force', 'energy', 'power', 'change', 'rates', 'surfaces', 'quantities', 'outputs')
+        return dict(zip(names, (np.array(value).ravel() for value in found)))
+
+    def balance(self, q, v, **numbers):
+        """Power of the force, and that which it takes from its store and from dissipation."""
+        found = self.at(q, v, **numbers)
+        assert found['power'][0] >= -1e-9
+        return found['force'] @ [-0.3, v], -found['change'][0] - found['power'][0]
+
+
+SPRING = Alone(JointSpring('arm1', 20.0, 3.0, 0.1), {'arm1/rest': 'rest', 'arm1/stiffness': 'k', 'arm1/damping': 'd'})
+DAMPING = Alone(JointDamping('arm1', 3.0), {})
+STOP = Alone(JointStop('arm1', -0.5, 1.0, 200.0, 15.0), {SCALE: 'scale'})
+FRICTION = Alone(
+    JointFriction('arm1', 4.0, 200.0, 15.0), {'arm1/friction_deflection': 's', 'arm1/friction': 'F'}
+)  # fmt: skip
+NUMBERS = st.tuples(st.floats(-2, 2), st.floats(-3, 3), st.floats(-0.05, 0.05))
+
+
+@given(NUMBERS)
+@pytest.mark.parametrize('element', [SPRING, DAMPING, STOP, FRICTION], ids=['spring', 'damping', 'stop', 'friction'])
+def test_the_power_of_the_force_is_what_store_and_loss_give(element, numbers):
+    q, v, s = numbers
+    power, expected = element.balance(q, v, rest=0.1, k=20.0, d=3.0, F=4.0, s=s, scale=0.5)
+    assert power == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_a_spring_pulls_to_its_rest_and_its_damper_brakes():
+    found = SPRING.at(0.3, 2.0, rest=0.1, k=20.0, d=3.0)
+    assert found['force'] == pytest.approx([0.0, -20.0 * 0.2 - 3.0 * 2.0])
+    assert (found['energy'][0], found['power'][0]) == pytest.approx((0.5 * 20.0 * 0.2**2, 3.0 * 2.0**2))
+    assert SPRING.element.parameters == {'arm1/rest': 0.1, 'arm1/stiffness': 20.0, 'arm1/damping': 3.0}
+    assert SPRING.element.name == 'arm1'
+    assert JointSpring('arm1').parameters == dict.fromkeys(SPRING.element.parameters, 0.0)
+
+
+@pytest.mark.parametrize(('stiffness', 'damping'), [(-1.0, 0.0), (0.0, -1.0)])
+def test_a_spring_is_not_negative(stiffness, damping):
+    with pytest.raises(ValueError, match='expected stiffness and damping not below zero'):
+        JointSpring('arm1', stiffness, damping)
+
+
+def test_a_flexible_joint_rests_where_it_is_told_and_else_where_it_starts():
+    machine = dataclasses.replace(
+        pendulum(2),
+        initial=InitialState(joint_positions={'arm0': 0.7}),
+        joint_classes=(
+            JointClass('arm0', 'flexible', 20.0, 3.0),
+            JointClass('arm1', 'locked'),
+        ),
+    )
+    assert joint_springs(machine) == {'arm0': JointSpring('arm0', 20.0, 3.0, 0.7)}
+    assert rest_position(machine, JointClass('arm0', 'flexible', 20.0, 3.0, rest=0.2)) == 0.2
+    assert rest_position(machine, JointClass('arm1', 'flexible')) == 0.0
+
+
+def test_damping_is_proportional_to_the_rate():
+    found = DAMPING.at(0.3, 2.0)
+    assert found['force'] == pytest.approx([0.0, -6.0])
+    assert found['power'][0] == 12.0
+    assert DAMPING.element.name == 'arm1/damping'
+
+
+def test_a_stop_pushes_beyond_its_limits_as_a_spring_and_damper_that_never_pulls():
+    assert STOP.at(1.1, 0.5, scale=1.0)['force'] == pytest.approx([0.0, -(200.0 * 0.1 + 15.0 * 0.5)])
+    assert STOP.at(-0.7, -0.5, scale=1.0)['force'] == pytest.approx([0.0, 200.0 * 0.2 + 15.0 * 0.5])
+    for q, v in ((1.1, -5.0), (-0.7, 5.0), (0.99, 3.0), (-0.49, -3.0)):
+        assert STOP.at(q, v, scale=1.0)['force'] == pytest.approx([0.0, 0.0])
+    assert STOP.at(1.1, 0.5, scale=0.0)['force'] == pytest.approx([0.0, 0.0])
+    assert STOP.element.parameters == {SCALE: 0.0}
+
+
+def test_a_stop_stores_the_energy_of_its_depth_and_loses_what_its_damper_does():
+    found = STOP.at(1.1, 0.5, scale=1.0)
+    assert (found['energy'][0], found['power'][0]) == pytest.approx((0.5 * 200.0 * 0.1**2, 15.0 * 0.5**2))
+    found = STOP.at(-0.7, -0.5, scale=2.0)
+    assert (found['energy'][0], found['power'][0]) == pytest.approx((200.0 * 0.2**2, 2 * 15.0 * 0.5**2))
+
+
+def test_a_stop_watches_the_way_to_each_limit_that_there_is():
+    found = STOP.at(0.4, 0.5)
+    assert found['surfaces'] == pytest.approx([0.9, 0.6])
+    assert found['quantities'] == pytest.approx([0.4, 0.4])
+    assert [surface.watch.subject['limit'] for surface in STOP.surfaces] == ['lower', 'upper']
+    assert {(surface.watch.rise, surface.watch.fall) for surface in STOP.surfaces} == {('', 'joint_limit')}
+    for low, high, limit in ((-math.inf, 1.0, 'upper'), (-0.5, math.inf, 'lower')):
+        one = Alone(JointStop('arm1', low, high, 200.0, 15.0), {SCALE: 'scale'})
+        assert [surface.watch.subject['limit'] for surface in one.surfaces] == [limit]
+        for q in (-2.0, 2.0):
+            pushed = one.at(q, 0.0, scale=1.0)
+            expected = 200.0 * max(-0.5 - q, 0.0) if limit == 'lower' else -200.0 * max(q - 1.0, 0.0)
+            assert pushed['force'] == pytest.approx([0.0, expected])
+            assert pushed['energy'][0] == pytest.approx(expected**2 / 400.0)
+
+
+def test_stops_stop_what_they_move_at_15_hz_with_a_damping_ratio_of_0_7():
+    rate = 2 * np.pi * 15.0
+    (stop,) = joint_stops(pendulum(lower=-0.5, upper=1.0))
+    assert (stop.joint, stop.lower, stop.upper) == ('arm0', -0.5, 1.0)
+    assert (stop.stiffness, stop.damping) == pytest.approx((ABOUT_PIN * rate**2, 2 * 0.7 * ABOUT_PIN * rate))
+    assert len(joint_stops(pendulum(lower=-math.inf, upper=1.0))) == 1
+    assert len(joint_stops(pendulum(lower=-0.5, upper=math.inf))) == 1
+    assert joint_stops(pendulum(lower=-math.inf, upper=math.inf)) == ()
+    weightless = pendulum(lower=-0.5, upper=1.0)
+    bare = dataclasses.replace(weightless.links[1], mass=0.0, inertia=frozen_array(np.zeros((3, 3)), (3, 3)))
+    assert joint_stops(dataclasses.replace(weightless, links=(weightless.links[0], bare))) == ()
+
+
+def test_friction_holds_like_a_spring_up_to_its_force_and_then_slides_with_it():
+    held = FRICTION.at(0.0, 0.1, F=4.0, s=0.01)  # 3.5 N m
+    assert held['force'] == pytest.approx([0.0, -3.5])
+    assert held['rates'] == pytest.approx([0.1])
+    assert held['power'][0] == pytest.approx(15.0 * 0.1**2)
+    assert held['energy'][0] == pytest.approx(0.5 * 200.0 * 0.01**2)
+    slips = FRICTION.at(0.0, 1.0, F=4.0, s=0.01)  # 17 N m, were it to stand
+    assert slips['force'] == pytest.approx([0.0, -4.0])
+    assert slips['outputs'] == pytest.approx([-4.0])
+    rate = 1.0 - (17.0 - 4.0) / 15.0
+    assert slips['rates'] == pytest.approx([rate])
+    assert slips['power'][0] == pytest.approx(15.0 * rate**2 + 4.0 * (1.0 - rate))
+    assert list(FRICTION.element.outputs(STATE, {'arm1/friction_deflection': 0.0, 'arm1/friction': 4.0})) == [
+        'arm1/friction_effort'
+    ]
+
+
+def test_friction_watches_what_is_left_until_it_slips():
+    assert FRICTION.at(0.0, 0.1, F=4.0, s=0.01)['surfaces'] == pytest.approx([0.5])
+    assert FRICTION.at(0.0, -0.1, F=4.0, s=-0.02)['surfaces'] == pytest.approx([-1.5])
+    assert FRICTION.at(0.0, -0.1, F=4.0, s=-0.02)['quantities'] == pytest.approx([-0.1])
+    (surface,) = FRICTION.surfaces
+    assert (surface.watch.rise, surface.watch.fall) == ('joint_stick', 'joint_slip')
+
+
+def test_the_deflection_of_friction_is_scaled_by_where_it_slips_and_balances_a_passive_joint():
+    for passive in (False, True):
+        (state,) = JointFriction('arm1', 4.0, 200.0, 15.0, passive).states
+        assert (state.name, state.scale, state.start, state.balances) == (
+            'arm1/friction_deflection', 0.02, 0.0, passive,
+        )  # fmt: skip
+    assert not JointFriction('arm1', 4.0, 200.0, 15.0).states[0].balances
+    assert FRICTION.element.parameters == {'arm1/friction': 4.0}
+
+
+def test_friction_is_as_stiff_as_the_inertia_felt_at_20_hz():
+    rate = 2 * np.pi * 20.0
+    machine = pendulum(friction=4.0)
+    (friction,) = joint_frictions(machine)
+    assert (friction.joint, friction.friction) == ('arm0', 4.0)
+    assert (friction.stiffness, friction.damping) == pytest.approx((ABOUT_PIN * rate**2, 2 * 0.7 * ABOUT_PIN * rate))
+    assert not friction.passive
+    (idle,) = joint_frictions(dataclasses.replace(machine, joint_classes=(JointClass('arm0', 'free'),)))
+    assert idle.passive
+    assert joint_frictions(dataclasses.replace(machine, joints=pendulum().joints)) == ()
+
+
+def test_the_inertia_felt_is_that_of_a_body_whose_neighbours_give_way():
+    machine = pendulum(2)
+    felt = felt_inertias(machine, machine.movable_joints)
+    # two bodies in a row, straight down
+    tip = MASS * LENGTH**2 + INERTIA
+    across = MASS * 2 * LENGTH * LENGTH + INERTIA
+    whole = tip + MASS * (2 * LENGTH) ** 2 + INERTIA
+    M = np.array([[whole, across], [across, tip]])
+    assert felt == pytest.approx(1.0 / np.diag(np.linalg.inv(M)))
+    bent = dataclasses.replace(machine, initial=InitialState(joint_positions={'arm1': math.pi / 2}))
+    whole = tip + 2 * MASS * LENGTH**2 + INERTIA
+    M = np.array([[whole, tip], [tip, tip]])
+    assert felt_inertias(bent, bent.movable_joints) == pytest.approx(1.0 / np.diag(np.linalg.inv(M)))
+
+
+def test_the_inertia_felt_counts_the_payload():
+    machine = pendulum()
+    carrying = dataclasses.replace(machine, payload=Payload('body0', frozen_array((0, 0, -1.0), (3,)), 5.0, 9.0))
+    assert felt_inertias(carrying, carrying.movable_joints) == pytest.approx([ABOUT_PIN + 5.0])
+
+
+def test_where_the_mass_matrix_is_singular_the_inertia_is_what_the_joint_moves():
+    machine = pendulum(2)
+    bare = dataclasses.replace(machine.links[2], mass=0.0, inertia=frozen_array(np.zeros((3, 3)), (3, 3)))
+    singular = dataclasses.replace(machine, links=(*machine.links[:2], bare))
+    assert felt_inertias(singular, singular.movable_joints[:1]) == pytest.approx([ABOUT_PIN])
+
+
+def test_a_free_body_has_no_single_position():
+    machine = pendulum()
+    tree = build_tree(dataclasses.replace(machine, base=Base('base', 'free')))
+    state = TreeState(tree, ca.SX.sym('q', tree.nq), ca.SX.sym('v', tree.nv))
+    free = next(body.name for body in tree.bodies if body.kind == 'free')
+    with pytest.raises(ValueError, match='expected a joint of one degree of freedom, found a free body'):
+        joint_motion(state, free)
