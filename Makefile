@@ -12,7 +12,7 @@ SETUP_FILES := setup.py setup.cfg pyproject.toml
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-ros test-oldest bench zoo faults soak lint format docs docs-images docs-site clean
+.PHONY: help demo test test-slow test-ros test-oldest bench zoo faults soak mutants lint format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -25,6 +25,7 @@ help:
 	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md (an hour at first)'
 	@echo 'make faults      damaged files, absurd messages, dying nodes, a failing computer; the table of docs/faults.md'
 	@echo 'make soak        simulated hours: memory, descriptors and threads must not grow'
+	@echo 'make mutants     small changes of the source that some test has to notice, into docs/mutants.md (hours)'
 	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
 	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
@@ -107,6 +108,12 @@ faults: $(VENV)/.installed-dev
 
 soak: $(VENV)/.installed-dev
 	$(BIN)/python -m faults.soak $(ARGS)
+
+# ARGS="--room control --module 'tip_over*'" tries a part; what has been tried is kept in build/mutants
+mutants: $(VENV)/.installed-dev
+	$(BIN)/pip install --disable-pip-version-check -q -e '.[mutants]'
+	$(BIN)/python -m mutants run $(ARGS)
+	$(BIN)/python -m mutants report
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

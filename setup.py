@@ -82,6 +82,8 @@ setup(
         'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'pytest-xdist', 'mcap'],
         # binaries of Jazzy for CPython 3.11 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
         'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
+        # mutation tests: `make mutants`
+        'mutants': ['cosmic-ray>=8.3,<9', 'coverage>=7', 'pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'mcap'],
         'sweeps': ['dask[distributed]'],
     },
     maintainer='the dyn_nodes developers',

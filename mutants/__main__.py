@@ -77,7 +77,7 @@ def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str,
         ]
         if not order:
             continue
-        room = Room(name, **{key: settings[key] for key in ('tests', 'lower', 'plain', 'skip', 'always') if key in settings})
+        room = Room(name, **{key: value for key, value in settings.items() if key not in ('modules', 'whole')})
         failed = place.measure(room)
         if failed:
             print(failed[-3000:], f'{name}: the tests fail without any change', sep='\n')
@@ -90,16 +90,16 @@ def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str,
             with (HERE / 'results.jsonl').open('a', encoding='utf-8') as file:
                 file.write(json.dumps(line) + '\n')
             if result['outcome'] in ('survived', 'untested') or args.verbose:
-                print(
-                    f'{mutant.module}:{mutant.lines[0]}: {result["outcome"]}: {mutant.before} -> {mutant.after}', flush=True
-                )
+                print(f'{mutant.place_text}: {result["outcome"]}: {mutant.before} -> {mutant.after}', flush=True)
             if seconds < 0.0:
                 break
     return 0
 
 
 def _report(args: argparse.Namespace) -> int:
-    found = {module: mutants for name, settings in rooms().items() for module, mutants in all_mutants(name, settings).items()}
+    found: dict[str, list[Mutant]] = {}
+    for name, settings in rooms().items():
+        found |= all_mutants(name, settings)
     text, remaining = report(found, latest(HERE / 'results.jsonl'))
     args.out.write_text(text, encoding='utf-8')
     for line in remaining:

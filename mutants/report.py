@@ -58,7 +58,7 @@ def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -
             rows += f'| {room} | {name} | ' + ' | '.join(map(str, counts)) + ' |\n'
         total = [a + b for a, b in zip(total, counts)]
         remaining += [
-            f'{module}:{mutant.lines[0]}: {results[mutant.key]["outcome"]}: {mutant.before}  ->  {mutant.after}'
+            f'{mutant.place_text}: {results[mutant.key]["outcome"]}: {mutant.before}  ->  {mutant.after}'
             for mutant in open_
         ]
     rows += '| all | | ' + ' | '.join(map(str, total)) + ' |\n'

@@ -1,4 +1,4 @@
-"""Where a module can be changed. Texts, types, decorators, messages and the checks of arguments' form are left alone."""
+"""Where a module can be changed. Texts, types, decorators and messages are left alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cosmic_ray.operators.operator import Operator
 from mutants.operators import operators
 
 TEXT_CALLS = ('error', 'warning', 'warn', 'info', 'debug', 'print', 'getLogger', 'get_logger', 'TypeVar', 'cast')
-LEFT_ALONE = ('raise_stmt', 'assert_stmt', 'annassign_type', 'decorator', 'decorators', 'fstring', 'tfpdef', 'import_from')
+LEFT_ALONE = ('raise_stmt', 'assert_stmt', 'decorator', 'decorators', 'fstring', 'import_from')
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class Mutant:
         """Identity of the change as long as its line and the order of equal changes stay the same."""
         text = f'{self.module}\n{self.operator}\n{self.before}\n{self.after}'
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def place_text(self) -> str:
+        """Module and line."""
+        return f'{self.module}:{self.lines[0]}'
 
     def as_dict(self) -> dict[str, Any]:
         """Return the change for a JSON line."""
@@ -110,6 +115,8 @@ def _ancestors(node: Any) -> Iterator[tuple[Any, Any]]:
 def _is_left_alone(node: Any) -> bool:
     if node.type in LEFT_ALONE or (node.type == 'if_stmt' and 'TYPE_CHECKING' in node.children[1].get_code()):
         return True
+    if node.type in ('atom_expr', 'power') and _called(node) in TEXT_CALLS:
+        return True
     for child, parent in _ancestors(node):
         if parent.type in LEFT_ALONE or (parent.type == 'annassign' and child is parent.children[1]):
             return True
@@ -147,7 +154,7 @@ def _is_type_alias(statement: Any) -> bool:
 def _lines(node: Any) -> tuple[int, int]:
     """First and last line whose run shows that what is changed was run."""
     top = node
-    for child, parent in _ancestors(node):
+    for _, parent in _ancestors(node):
         if parent.type in ('suite', 'file_input'):
             break
         top = parent if parent.type in ('simple_stmt', 'expr_stmt', 'return_stmt') else top

@@ -121,17 +121,13 @@ class Copy:
         def run() -> int:
             import coverage
 
-            # Python's own tracing: a line that runs in machine code is seen where the loops run as Python
             tracer = coverage.Coverage(data_file=None, include=[str(self.place / 'dyn_nodes/*')])
             times = _Times(tracer)
             tracer.start()
             code = _pytest([*room.tests, *_deselected(room)], times)
             tracer.stop()
             data = tracer.get_data()
-            lines = {
-                name: {line: tests for line, tests in data.contexts_by_lineno(name).items()}
-                for name in data.measured_files()
-            }
+            lines = {name: data.contexts_by_lineno(name) for name in data.measured_files()}
             kept.write_text(json.dumps({'lines': lines, 'seconds': times.seconds}))
             return code
 
@@ -164,9 +160,11 @@ class Copy:
             path.write_text(source, encoding='utf-8')
         outcome = 'survived' if code == 0 else 'timeout' if code < 0 else 'killed'
         failed = [line for line in output.splitlines() if line.startswith(('FAILED ', 'ERROR '))]
-        return {'outcome': outcome, 'by': failed[0].split(' - ')[0].split(' ', 1)[1] if failed else '', 'seconds': seconds}
+        by = failed[0].split(' - ')[0].split(' ', 1)[1] if failed else ''
+        return {'outcome': outcome, 'by': by, 'seconds': seconds}
 
-    def _fork(self, run: Callable[[], int], plain: bool, seconds: float, writes: bool = False
+    def _fork(
+        self, run: Callable[[], int], plain: bool, seconds: float, writes: bool = False
     ) -> tuple[int, str, float]:
         """Return (exit status, output, processor time) of a function that runs in a child; a signal is negative."""
         out = self.place / 'output.txt'

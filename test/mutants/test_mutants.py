@@ -1,0 +1,68 @@
+"""Where the mutation tests change a module, and where they leave it alone."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip('cosmic_ray', reason="pip install -e '.[mutants]'")
+
+from mutants.report import report
+from mutants.sites import changed_source, mutants_of
+
+SOURCE = '''"""A module with 1 number in its text."""
+from __future__ import annotations
+
+Array = NDArray[np.float64 | None]
+LIMIT = 3
+
+
+@cache(maxsize=8)
+def least(first: float | None, second: float = 2.0) -> int | None:
+    """Return 1 + 1."""
+    if first < LIMIT:
+        raise ValueError(f'expected {LIMIT + 1}, found {-first}')
+    log.warning('less', 5)
+    notify(first)
+    return min(first, -second)
+'''
+
+
+def changes(before):
+    return {mutant.after for mutant in mutants_of('room/module', SOURCE) if mutant.before == before}
+
+
+def test_what_computes_is_changed_and_no_text_no_type_and_no_message():
+    assert {mutant.before for mutant in mutants_of('room/module', SOURCE)} == {
+        'LIMIT = 3',
+        'def least(first: float | None, second: float = 2.0) -> int | None:',
+        'if first < LIMIT:',
+        'notify(first)',
+        'return min(first, -second)',
+    }
+    assert changes('notify(first)') == {'...'}
+    assert changes('if first < LIMIT:') == {'if first <= LIMIT:', 'if first >= LIMIT:', 'if not first < LIMIT:'}
+    assert changes('return min(first, -second)') == {'return max(first, -second)', 'return min(first, second)'}
+
+
+def test_every_change_is_python_and_changes_one_place():
+    mutants = mutants_of('room/module', SOURCE)
+    assert len({mutant.key for mutant in mutants}) == len(mutants)
+    for mutant in mutants:
+        changed = changed_source(mutant, SOURCE)
+        compile(changed, 'module', 'exec')
+        assert changed.replace(mutant.after, mutant.before, 1) == SOURCE
+        first, last = mutant.lines
+        assert mutant.before.splitlines()[0] in SOURCE.splitlines()[first - 1 : last][0]
+
+
+def test_the_report_counts_and_lists_what_survived():
+    mutants = mutants_of('room/module', SOURCE)
+    outcomes = ['survived', 'untested', 'timeout', *['killed'] * (len(mutants) - 4)]  # the last one was not tried
+    results = {
+        mutant.key: {'outcome': outcome, 'date': '2026-01-02'} for mutant, outcome in zip(mutants, outcomes)
+    }  # fmt: skip
+    text, remaining = report({'room/module': mutants}, results)
+    tried = len(mutants) - 1
+    assert f'| room | module | {len(mutants)} | {tried} | {tried - 2} | 0 | 2 |' in text
+    assert '2026-01-02' in text
+    assert [line.split(': ')[1] for line in remaining] == ['survived', 'untested']
