@@ -25,7 +25,7 @@ from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import command_qos, data_qos, is_lockstep, states_qos
 from dyn_nodes.nodes.imu_report import ImuReport
-from dyn_nodes.nodes.machines import joint_positions, machine_of
+from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -112,7 +112,7 @@ class DynamicsNode(OverridableNode):
         joints = joint_positions(values['initial_positions'], self.machine)
         start = {name: values[name] for name in SCALES}
         if values['payload'] >= 0.0:
-            start['payload_mass'] = self._checked_payload(values['payload'])
+            start['payload_mass'] = checked_payload(self.machine, values['payload'])
         slope = values['slope_roll'], values['slope_pitch']
         timing = values['exchange_period'], values['integration_step']
         try:
@@ -130,14 +130,6 @@ class DynamicsNode(OverridableNode):
         if not self.monolithic:
             plant.holding_efforts()  # its machine code must be there when a partner falls silent
         return plant
-
-    def _checked_payload(self, mass: float) -> float:
-        payload = self.machine.payload
-        if payload is None:
-            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
-        if not 0.0 <= mass <= payload.limit:
-            raise ParameterError(f'payload: expected 0 to {payload.limit:g} kg, found {mass:g}')
-        return mass
 
     def _create_topics(self) -> None:
         qos = data_qos(not self.paced)
@@ -302,7 +294,7 @@ class DynamicsNode(OverridableNode):
             text = f'joint_command: expected the stamp of joint_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'
             raise commands.RefusedError('stamp', f'{text} (other software: set partner to external)')
         if self.paced:
-            self.pacer.heard()
+            self.pacer.earlier_command()
         return False
 
     def _on_valve_commands(self, msg: Any) -> None:
@@ -317,9 +309,7 @@ class DynamicsNode(OverridableNode):
 
     def _on_payload(self, msg: Any) -> None:
         try:
-            if not np.isfinite(msg.data):
-                raise ParameterError(f'payload: expected a finite number, found {msg.data}')
-            self.plant.set_payload(self._checked_payload(float(msg.data)))
+            self.plant.set_payload(checked_payload(self.machine, float(msg.data)))
         except ParameterError as error:
             self.refuse(commands.RefusedError('payload', str(error)))
             return

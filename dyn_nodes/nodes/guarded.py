@@ -110,33 +110,21 @@ class GuardedNode(Node):
     # -- guards ------------------------------------------------------------------------------------------------------
 
     def _guarded(self, name: str, callback: Any, instead: Callable[[Exception], Any] | None = None) -> Any:
-        if inspect.iscoroutinefunction(callback):
-            return self._guarded_coroutine(name, callback, instead)
-
         @functools.wraps(callback)
         def call(*args: Any, **options: Any) -> Any:
             try:
                 return callback(*args, **options)
-            except (RunOver, ExternalShutdownException):
-                raise
             except Exception as error:
-                self._failed(name, error)
-                return instead(error) if instead is not None else None
+                return self._survived(name, error, instead)
 
-        return call
-
-    def _guarded_coroutine(self, name: str, callback: Any, instead: Callable[[Exception], Any] | None) -> Any:
         @functools.wraps(callback)
-        async def call(*args: Any, **options: Any) -> Any:
+        async def call_coroutine(*args: Any, **options: Any) -> Any:
             try:
                 return await callback(*args, **options)
-            except (RunOver, ExternalShutdownException):
-                raise
             except Exception as error:
-                self._failed(name, error)
-                return instead(error) if instead is not None else None
+                return self._survived(name, error, instead)
 
-        return call
+        return call_coroutine if inspect.iscoroutinefunction(callback) else call
 
     def _guarded_message(self, topic: str, callback: Any, fields: tuple[tuple[str, ...], ...]) -> Any:
         call = self._guarded(topic, callback)
@@ -165,12 +153,14 @@ class GuardedNode(Node):
 
         return self._guarded(name, callback, failed)
 
-    def _failed(self, name: str, error: Exception) -> None:
-        if not ok(context=self.context):
-            raise error  # the context is shut down: nothing can be published any more
+    def _survived(self, name: str, error: Exception, instead: Callable[[Exception], Any] | None) -> Any:
+        """Count an exception of a callback and return the answer to give instead; an end of the node goes on."""
+        if isinstance(error, (RunOver, ExternalShutdownException)) or not ok(context=self.context):
+            raise error  # once the context is shut down nothing can be published any more
         self.guard.failed[name] += 1
         self.guard.last_failure = one_line(f'{name}: {type(error).__name__} at {_place(error)}: {error}')
         self._count(self.guard.last_failure, warn=False)
+        return instead(error) if instead is not None else None
 
     def _count(self, text: str, warn: bool) -> None:
         self.guard.last = one_line(text)

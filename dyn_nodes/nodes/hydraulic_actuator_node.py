@@ -29,7 +29,7 @@ from dyn_nodes.nodes.follower import FollowerNode
 from dyn_nodes.nodes.hydraulic_health import HydraulicHealth
 from dyn_nodes.nodes.hydraulic_reports import HydraulicReports
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
-from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
@@ -103,7 +103,7 @@ class HydraulicActuatorNode(FollowerNode):
         wanted = self.lockstep and not self.machine.needs_constraints
         self.mobility = JointMobility(self.machine, system.joints) if wanted else None
         if self.values['payload'] >= 0.0:
-            self._set_payload(self.values['payload'])
+            self._set_payload(checked_payload(self.machine, self.values['payload']))
         self._warm_up(exchange)
         return exchange
 
@@ -349,17 +349,12 @@ class HydraulicActuatorNode(FollowerNode):
             self._answer()
 
     def _set_payload(self, mass: float) -> None:
-        payload = self.machine.payload
-        if payload is None:
-            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
-        if not 0.0 <= mass <= payload.limit:  # false for NaN too
-            raise ParameterError(f'payload: expected 0 to {payload.limit:g} kg, found {mass:g}')
         if self.mobility is not None:
             self.mobility.payload = mass
 
     def _on_payload(self, msg: Any) -> None:
         try:
-            self._set_payload(float(msg.data))
+            self._set_payload(checked_payload(self.machine, float(msg.data)))
         except ParameterError as error:
             self._refuse(self.command_refusals, commands.RefusedError('payload', str(error)))
 

@@ -1,10 +1,11 @@
-"""Which machine a node speaks of, and how it stands at the start."""
+"""The machine of a node, its initial posture and its payload."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from dyn_nodes.model import Machine, load_machine
+from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.share import find_resource
 
@@ -29,6 +30,29 @@ def machine_of(urdf: str, config: str) -> Machine:
     if not Path(urdf).is_file():
         raise ValueError(f"parameter 'machine': no such file: {urdf}")
     return load_machine(urdf, config or None)
+
+
+def payload_mount(machine: Machine) -> Payload:
+    """Return where a machine carries its payload.
+
+    Raises:
+        ParameterError: nowhere.
+    """
+    if machine.payload is None:
+        raise ParameterError(f'payload: machine {machine.name!r} has no payload mount')
+    return machine.payload
+
+
+def checked_payload(machine: Machine, mass: float) -> float:
+    """Return a payload's mass if the machine can carry it, kg.
+
+    Raises:
+        ParameterError: no payload mount, or a mass that is not finite, negative or beyond the limit.
+    """
+    limit = payload_mount(machine).limit
+    if not 0.0 <= mass <= limit:  # false for NaN too
+        raise ParameterError(f'payload: expected 0 to {limit:g} kg, found {mass:g}')
+    return mass
 
 
 def joint_positions(text: str, machine: Machine) -> dict[str, float]:

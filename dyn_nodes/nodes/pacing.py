@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 FLUSH_TIME = 0.5
 REPEAT_PERIOD = 1.0
 PACE = 0.004
-"""Wall time between two looks at the wall clock, s: the exchanges of that time follow one another without a timer."""
+"""Period in which the wall clock is read, s: the exchanges of that time follow one another without a timer."""
 MOST_AT_ONCE = 0.02
-"""Wall time after which a run that waits for nothing lets other callbacks in, s."""
+"""Wall time after which a run that waits for no partner returns to the executor, s."""
 
 
 class Pacer:
@@ -70,14 +70,14 @@ class Pacer:
             self._begin()
 
     def commanded(self) -> None:
-        """The command of the present instant is here."""
+        """Go on: the command of the present instant is here."""
         self._since = time.monotonic()
         self.silent = False
         self._answered = True
         self._go_on()
 
-    def heard(self) -> None:
-        """A command of an earlier instant has come: a partner that was given up is back, and is waited for again."""
+    def earlier_command(self) -> None:
+        """Wait again for a partner that was given up: a command of an earlier instant has come from it."""
         self._since = time.monotonic()
         self.silent = False
 
@@ -162,7 +162,7 @@ class Pacer:
         self.node.announce()
         return True
 
-    # -- the wall clock's looks --------------------------------------------------------------------------------------
+    # -- the wall clock --------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
         self._leave_when_finished()

@@ -15,6 +15,7 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.nodes.commands import Refusals, RefusedError
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.machines import checked_payload
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -86,7 +87,7 @@ class Sensing:
         self._imu_newest, self._imu_period, self._state_period = -np.inf, 0.0, 0.0
         self._least_step = values['filter_period'] - 0.25e-3
         if values['payload'] >= 0.0:
-            self._set_payload(values['payload'])
+            self.monitor.payload = checked_payload(self.machine, values['payload'])
         # first, because of messages that come at once the embedded executor takes those first that it was told of first
         if values['imu'] != 'off':
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=max(100, qos.depth)))
@@ -245,17 +246,9 @@ class Sensing:
 
     def _on_payload(self, msg: Any) -> None:
         try:
-            self._set_payload(float(msg.data))
+            self.monitor.payload = checked_payload(self.machine, float(msg.data))
         except ParameterError as error:
             self.refuse(RefusedError('payload', str(error)))
-
-    def _set_payload(self, mass: float) -> None:
-        payload = self.machine.payload
-        if payload is None:
-            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
-        if not 0.0 <= mass <= payload.limit:
-            raise ParameterError(f'payload: expected 0 to {payload.limit:g} kg, found {mass:g}')
-        self.monitor.payload = mass
 
     def refuse(self, refused: RefusedError) -> None:
         """Count and report a message that is not used."""

@@ -21,14 +21,13 @@ from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.control.wheel_odometry import OdometryNoise
 from dyn_nodes.control.wheel_servo import ServoGains
 from dyn_nodes.middleware import QoSProfile, SetParametersResult, message
-from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, set_stamp, states_qos
 from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
-from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.machines import checked_payload, machine_of, payload_mount
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
@@ -97,8 +96,8 @@ class VehicleControllerNode(CommandingNode):
         limits, gains, noise = (group(values, name) for name in GROUPS)
         machine = self.machine
         if values['payload'] >= 0.0:
-            payload = replace(self._payload_mount(), mass=self._checked_payload(values['payload']))
-            machine = replace(machine, payload=payload)
+            mass = checked_payload(machine, values['payload'])
+            machine = replace(machine, payload=replace(payload_mount(machine), mass=mass))
         return WheelMotion(WheelBase.of(machine), values['exchange_period'], limits, gains, noise)
 
     def _warm_up(self) -> None:
@@ -126,17 +125,6 @@ class VehicleControllerNode(CommandingNode):
         if self.servo is not None and self.values['payload'] >= 0.0:
             self.servo.payload = self.values['payload']
         self._out = JointState(name=[*self.motion.commanded, *names])
-
-    def _payload_mount(self) -> Payload:
-        if self.machine.payload is None:
-            raise ParameterError(f'payload: machine {self.machine.name!r} has no payload mount')
-        return self.machine.payload
-
-    def _checked_payload(self, mass: float) -> float:
-        limit = self._payload_mount().limit
-        if not 0.0 <= mass <= limit:  # false for NaN too
-            raise ParameterError(f'payload: expected 0 to {limit:g} kg, found {mass:g}')
-        return mass
 
     def _create_topics(self) -> None:
         values, data = self.values, data_qos(not self.paced)
@@ -284,7 +272,7 @@ class VehicleControllerNode(CommandingNode):
     def _on_payload(self, msg: Any) -> None:
         """The arm holds what it carries; what that adds to the vehicle's mass is left to the speed loop."""
         try:
-            mass = self._checked_payload(float(msg.data))
+            mass = checked_payload(self.machine, float(msg.data))
         except ParameterError as error:
             self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
             return

@@ -24,7 +24,7 @@ from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
-from dyn_nodes.simulation.servo import JointServo, PresentMotion
+from dyn_nodes.simulation.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
@@ -349,9 +349,11 @@ class Plant:
             target: (n,) positions, rad or m.
             target_velocity: (n,) rad/s or m/s.
         """
-        q, v = self._tree_state()
         now = PresentMotion(self.efforts, self.outputs()[self._joint_a], self._stop_efforts())
-        return self._servo.stiff_efforts(q, v, target, target_velocity, self.p[:3], self.payload, now, self._stiff)
+        return self._servo.stiff_efforts(self._servo_task(target, target_velocity), now, self._stiff)
+
+    def _servo_task(self, target: Array, target_velocity: Array) -> ServoTask:
+        return ServoTask(*self._tree_state(), target, target_velocity, self.p[:3], self.payload)
 
     @cached_property
     def _stiff(self) -> NDArray[np.bool_]:

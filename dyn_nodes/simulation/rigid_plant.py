@@ -37,8 +37,7 @@ class RigidPlant(Plant):
 
     def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
         """Return the efforts that drive the joints to a target, above a base that the ground alone carries."""
-        q, v = self._tree_state()
-        return self._servo.efforts(q, v, target, target_velocity, self.p[:3], self.payload)
+        return self._servo.efforts(self._servo_task(target, target_velocity))
 
     def _initial_state(self) -> Array:
         x = np.asarray(self.system.initial_state(self.p, self.start))

@@ -40,6 +40,26 @@ class PresentMotion(NamedTuple):
     stops: Array
 
 
+class ServoTask(NamedTuple):
+    """A machine and where its joints are to go.
+
+    Attributes:
+        q: (nq,) positions of the whole machine.
+        v: (nv,) velocities of the whole machine.
+        target: (n,) of the joints, rad or m.
+        target_velocity: (n,) of the joints, rad/s or m/s.
+        gravity: (3,) m/s2.
+        payload: kg.
+    """
+
+    q: Array
+    v: Array
+    target: Array
+    target_velocity: Array
+    gravity: Array
+    payload: float
+
+
 class JointServo:
     """Efforts that move joints to a reference with a chosen bandwidth and damping ratio.
 
@@ -62,16 +82,10 @@ class JointServo:
         self._places = self.model.nv - self.count + self._driven
         self._parameters = self.model.parameters()
 
-    def wanted(self, q: Array, v: Array, target: Array, target_velocity: Array) -> Array:
-        """Return the accelerations (n,) that lead the joints to a target, rad/s2 or m/s2.
-
-        Args:
-            q: (nq,) positions of the whole machine.
-            v: (nv,) velocities of the whole machine.
-            target: (n,) of the joints, rad or m.
-            target_velocity: (n,) of the joints, rad/s or m/s.
-        """
-        error, rate_error = target - q[len(q) - self.count :], target_velocity - v[len(v) - self.count :]
+    def wanted(self, task: ServoTask) -> Array:
+        """Return the accelerations (n,) that lead the joints to their target, rad/s2 or m/s2."""
+        error = task.target - task.q[len(task.q) - self.count :]
+        rate_error = task.target_velocity - task.v[len(task.v) - self.count :]
         return self.bandwidth**2 * error + 2 * self.damping_ratio * self.bandwidth * rate_error
 
     def response(self, q: Array, payload: float) -> Array:
@@ -79,56 +93,31 @@ class JointServo:
         self._parameters[3] = payload
         return free_response(self.model.mass_matrix(q, self._parameters), self._places)
 
-    def efforts(
-        self, q: Array, v: Array, target: Array, target_velocity: Array, gravity: Array, payload: float
-    ) -> Array:
+    def efforts(self, task: ServoTask) -> Array:
         """Return the efforts (n,) of joints that touch nothing, on a base that does not accelerate, N m or N.
 
         Those of joints that nothing drives are zero.
-
-        Args:
-            q: (nq,) positions of the whole machine.
-            v: (nv,) velocities of the whole machine.
-            target: (n,) of the joints, rad or m.
-            target_velocity: (n,) of the joints, rad/s or m/s.
-            gravity: (3,) m/s2.
-            payload: kg.
         """
-        self._parameters[:3], self._parameters[3] = gravity, payload
-        bias = self.model.inverse_dynamics(q, v, np.zeros(self.model.nv), self._parameters)
-        wanted = self.wanted(q, v, target, target_velocity)[self._driven]
+        self._parameters[:3], self._parameters[3] = task.gravity, task.payload
+        bias = self.model.inverse_dynamics(task.q, task.v, np.zeros(self.model.nv), self._parameters)
+        wanted = self.wanted(task)[self._driven]
         efforts = np.zeros(self.count)
-        efforts[self._driven] = bias[self._places] + np.linalg.solve(self.response(q, payload), wanted)
+        efforts[self._driven] = bias[self._places] + np.linalg.solve(self.response(task.q, task.payload), wanted)
         return efforts
 
-    def stiff_efforts(
-        self,
-        q: Array,
-        v: Array,
-        target: Array,
-        target_velocity: Array,
-        gravity: Array,
-        payload: float,
-        now: PresentMotion,
-        stiff: NDArray[np.bool_],
-    ) -> Array:
+    def stiff_efforts(self, task: ServoTask, now: PresentMotion, stiff: NDArray[np.bool_]) -> Array:
         """Return efforts (n,) that include all forces on the joints but those of their stops.
 
         Args:
-            q: (nq,) positions of the whole machine.
-            v: (nv,) velocities of the whole machine.
-            target: (n,) of the joints, rad or m.
-            target_velocity: (n,) of the joints, rad/s or m/s.
-            gravity: (3,) m/s2.
-            payload: kg.
+            task: the machine and the target.
             now: how the joints move now.
             stiff: (d,) of the driven joints; the others get `efforts`.
         """
-        efforts, driven = self.efforts(q, v, target, target_velocity, gravity, payload), self._driven
+        efforts, driven = self.efforts(task), self._driven
         if not stiff.any():
             return efforts
-        wanted = self.wanted(q, v, target, target_velocity)
-        response = self.response(q, payload)[stiff]
+        wanted = self.wanted(task)
+        response = self.response(task.q, task.payload)[stiff]
         change = np.where(stiff, now.stops[driven], efforts[driven] - now.efforts[driven])
         rest = (wanted - now.accelerations)[driven][stiff] - response[:, ~stiff] @ change[~stiff]
         change[stiff] += np.linalg.solve(response[:, stiff], rest)

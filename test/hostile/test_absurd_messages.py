@@ -130,6 +130,27 @@ def test_an_exception_in_a_callback_is_counted_shown_and_ends_nothing(node):
     assert status.name == 'guarded: messages'
 
 
+def test_an_exception_in_a_coroutine_is_counted_too_and_answered(node):
+    async def fail(*_):
+        raise ZeroDivisionError('later')
+
+    async def end(*_):
+        raise RunOver
+
+    answers = []
+    for what, callback in (('~/fail', fail), ('~/end', end)):
+        node.create_service(_trigger(), what, callback)
+        service = list(node.services)[-1]
+        try:
+            service.callback(_trigger().Request(), _trigger().Response()).send(None)
+        except StopIteration as returned:
+            answers.append(returned.value.message)
+        except RunOver:
+            answers.append('the end')
+    assert answers == ['later', 'the end']
+    assert dict(node.guard.failed) == {'~/fail': 1}
+
+
 def _trigger():
     from dyn_nodes.middleware import service
 

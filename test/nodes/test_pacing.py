@@ -149,7 +149,7 @@ def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_fo
     pass_time(wall, pacer, 1.0)
     assert node.plant.time == pytest.approx(0.8 + MOST_CATCH_UP, abs=0.02)
     before = node.plant.time
-    pacer.heard()  # a late answer: it is back, and behind
+    pacer.earlier_command()  # a late answer: it is back, and behind
     pass_time(wall, pacer, 0.15)
     assert node.plant.time == before
     pacer.commanded()
