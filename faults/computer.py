@@ -18,11 +18,11 @@ from pathlib import Path
 
 from faults.processes import ROOT, Outcome
 
-PATIENCE = 180.0
+PATIENCE = 120.0
 CHECK = ['-m', 'dyn_nodes.cli', 'check', 'urdf/log_loader.urdf', '--config', 'config/log_loader.yaml']
 DYNAMICS = [
     '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', '-p', 'machine:=log_loader', '-p', 'mode:=lockstep',
-    '-p', 'actuation:=monolithic', '-p', 'wait_for:=[""]', '-p', 'duration:=0.2',
+    '-p', 'actuation:=monolithic', '-p', 'partner:=external', '-p', 'wait_for:=[""]', '-p', 'duration:=0.2',
 ]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def _run(name: str, words: list[str], environment: dict[str, str], good: tuple[i
 
 
 def _environment(**changes: str | None) -> dict[str, str]:
-    merged = {**os.environ, 'ROS_DOMAIN_ID': '49', 'DYN_NODES_MIDDLEWARE': 'embedded', **changes}
+    merged = {'ROS_DOMAIN_ID': '49', **os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded', **changes}
     return {key: value for key, value in merged.items() if value is not None}
 
 

@@ -355,8 +355,11 @@ class RecorderNode(GuardedNode):
         try:
             self.bag.checkpoint(entries)
         except OSError as error:
-            self.failure = f'the bag cannot be written: {error}'
-            self.get_logger().error(self.failure)
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self.failure = f'the bag cannot be written: {error}'
+        self.get_logger().error(self.failure)
 
     def finish(self) -> None:
         """Take what is still on its way, write everything, close the bag."""
@@ -371,13 +374,20 @@ class RecorderNode(GuardedNode):
         if not self.failure:
             self._write(self._hold.all() if self.in_sim_time else self._pending)
         if not self.failure:
-            lost = self.lost
+            self._close()
+
+    def _close(self) -> None:
+        lost = self.lost
+        try:
             self.bag.close({'messages_lost': str(lost)})
-            text = f'{self.bag.message_count} messages recorded, {lost} lost'
-            if lost:
-                self.get_logger().error(text)
-            else:
-                self.get_logger().info(text)
+        except OSError as error:
+            self._fail(error)
+            return
+        text = f'{self.bag.message_count} messages recorded, {lost} lost'
+        if lost:
+            self.get_logger().error(text)
+        else:
+            self.get_logger().info(text)
 
     def destroy_node(self) -> None:
         """Close the bag."""

@@ -52,6 +52,7 @@ class ViewerNode(GuardedNode):
     """Shows a machine in the browser."""
 
     def __init__(self, **options: Any) -> None:
+        self._has_page = False  # until its port is had
         super().__init__('viewer_node', **options)
         self.values = declare(self, PARAMETERS)
         self.machine: Machine | None = None
@@ -61,6 +62,7 @@ class ViewerNode(GuardedNode):
         scale = Scale(self.values['warning'], self.values['danger'])
         title = self.machine.name.replace('_', ' ') if self.machine else 'dyn_nodes'
         self.cockpit = Cockpit(self.values['host'], self.values['port'], title, scale, self.values['page_timeout'])
+        self._has_page = True
         self.cockpit.set_shadows(self.values['shadows'])
         self._description_shown = ''
         self.connection = Connection(self.values['dynamics_node'], self.values['silence'])
@@ -262,9 +264,10 @@ class ViewerNode(GuardedNode):
 
     def destroy_node(self) -> None:
         """Let the levers go, close the page."""
-        if self.levers.armed and self.context.ok():
+        if self._has_page and self.levers.armed and self.context.ok():
             self._publish_volts([0.0] * len(self.levers.names))
-        self.cockpit.stop()
+        if self._has_page:
+            self.cockpit.stop()
         super().destroy_node()
 
 

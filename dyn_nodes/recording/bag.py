@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +47,15 @@ class Topic:
     qos: tuple[QosRecord, ...] = field(default=())
 
 
+@contextlib.contextmanager
+def _as_os_errors() -> Iterator[None]:
+    """Turn errors of SQLite, such as those of a full disk, into the OSError that a file gives."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(str(error)) from None
+
+
 class BagWriter:
     """Writes raw CDR messages into a new rosbag2 directory.
 
@@ -60,7 +71,7 @@ class BagWriter:
             `CHUNK_SIZE` ends, and a checkpoint writes whole chunks only; topics are numbered by their first message.
 
     Raises:
-        BagError: The directory exists or can't be made, or the storage is unknown.
+        BagError: The directory exists, can't be made or can't be written, or the storage is unknown.
     """
 
     def __init__(self, directory: Path | str, storage: str = 'mcap', *, reproducible: bool = False):
@@ -76,8 +87,6 @@ class BagWriter:
             raise BagError(f'{self.directory}: the bag directory cannot be made: {error.strerror}') from None
         self.file_name = f'{self.directory.name}_0{STORAGES[storage]}'
         self._file: McapFile | SqliteFile
-        path = self.directory / self.file_name
-        self._file = McapFile(path) if storage == 'mcap' else SqliteFile(path)
         self._metadata = ReplacedFile(self.directory / 'metadata.yaml')
         self._reproducible = reproducible
         self._topics: dict[int, Topic] = {}
@@ -89,7 +98,13 @@ class BagWriter:
         self._open_size = 0
         self._topics_changed = True
         self.closed = False
-        self._write_metadata()
+        path = self.directory / self.file_name
+        try:
+            with _as_os_errors():
+                self._file = McapFile(path) if storage == 'mcap' else SqliteFile(path)
+                self._write_metadata()
+        except OSError as error:
+            raise BagError(f'{self.directory}: the bag cannot be written: {error.strerror or error}') from None
 
     def add_topic(self, topic: Topic) -> int:
         """Add a topic and return the number by which its messages name it."""
@@ -114,21 +129,29 @@ class BagWriter:
         chunks = self._whole_chunks(messages) if self._reproducible else [messages]
         if not any(chunks) and not self._topics_changed:
             return
-        if self._topics_changed:
-            self._write_metadata()  # a topic is known to the metadata before the storage has it
-        self._topics_changed = False
-        for chunk in chunks:
-            self._write(chunk)
+        with _as_os_errors():
+            if self._topics_changed:
+                self._write_metadata()  # a topic is known to the metadata before the storage has it
+            self._topics_changed = False
+            for chunk in chunks:
+                self._write(chunk)
 
     def close(self, custom: Mapping[str, str] | None = None) -> None:
         """Finish the bag. Nothing that has been written is read or moved.
 
         Args:
             custom: Free text for the metadata.
+
+        Raises:
+            OSError: The disk is full, or the like.
         """
         if self.closed:
             return
         self.closed = True
+        with _as_os_errors():
+            self._finish(custom)
+
+    def _finish(self, custom: Mapping[str, str] | None) -> None:
         if self._open:
             self._write(self._open)
             self._open = []
