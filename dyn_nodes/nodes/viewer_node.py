@@ -186,13 +186,13 @@ class ViewerNode(GuardedNode):
             self._switch_levers(bool(value), client, now)
         elif name == 'lever':
             if not self.levers.move(value[0], value[1], client, now):
-                self.cockpit.controls.release_sliders()
+                self.cockpit.controls.place_sliders(self.levers.values(now))  # the sliders are those of all pages
         elif name == 'push':
             if not self.levers.push(value[0], value[1], client, now):
                 self.cockpit.notify('Switch the levers on first.', client)
         elif name == 'neutral':
             self.levers.neutral()
-            self.cockpit.controls.release_sliders()
+            self.cockpit.controls.place_sliders(self.levers.values(now))
         elif name == 'payload':
             self._payload_out.publish(Float64(data=float(value)))
             self.cockpit.controls.show_payload(float(value))
@@ -206,30 +206,42 @@ class ViewerNode(GuardedNode):
 
     def _switch_levers(self, on: bool, client: int | None, now: float) -> None:
         if not on:
-            if client == self.levers.owner:
-                self.levers.disarm('', now)
+            self._switch_off(client, now)
             return
         refusal = ''
-        if self.dynamics.parameters.get('mode') == 'lockstep':
-            refusal = 'In lockstep the simulation waits for its controller. Start it with mode:=realtime to drive.'
+        if self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
+            refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
         elif not self.levers.armed and self._foreign_commands(now):
             refusal = f'{self._others()} commands the valves now. Stop it first.'
         elif client not in self.cockpit.drivers:
             refusal = 'This page may not drive: open the address with its token, as the terminal printed it.'
         elif not self.levers.arm(client, now):
-            refusal = 'Somebody else drives on another page.'
+            refusal = 'Another page drives. Switch its levers off first: every page with the token may stop.'
         if refusal:
             self.levers.reason = refusal if not self.levers.armed else self.levers.reason
             self.cockpit.controls.armed.value = self.levers.armed
             self.cockpit.notify(refusal, client)
 
+    def _switch_off(self, client: int | None, now: float) -> None:
+        """Stop: whoever drives may, and every other page with the token."""
+        owner = self.levers.owner
+        if owner is None:
+            return
+        other = client != owner
+        self.levers.disarm('switched off on another page' if other else '', now)
+        if other and isinstance(owner, int):
+            self.cockpit.notify('Your levers were switched off on another page.', owner)
+
     def _foreign_commands(self, now: float) -> bool:
         return now - self.inputs.commanded < FOREIGN_COMMAND < now - self._commanded_at
 
     def _others(self) -> str:
+        return ', '.join(self._other_publishers()) or 'Another node'
+
+    def _other_publishers(self) -> list[str]:
+        """Return the names of the nodes that offer valve commands, without this one."""
         publishers = self.get_publishers_info_by_topic(self.resolve_topic_name('valve_commands'))
-        names = {info.node_name for info in publishers} - {self.get_name()}
-        return ', '.join(sorted(names)) or 'Another node'
+        return sorted({info.node_name for info in publishers} - {self.get_name()})
 
     def _ran(self, what: str) -> None:
         if what == 'pause':

@@ -175,11 +175,11 @@ class Controls:
         style = 'margin:0 10px 4px;font-size:12px;opacity:.8'
         _set_html(self._note, f'<div style="{style}">{html.escape(note)}</div>' if note else '')
 
-    def release_sliders(self) -> None:
-        """Put all sliders to neutral."""
-        for slider in self.sliders.values():
-            if slider.value != 0.0:
-                slider.value = 0.0
+    def place_sliders(self, volts: Mapping[str, float]) -> None:
+        """Put all sliders to the voltages of the levers, V by name."""
+        for name, slider in self.sliders.items():
+            if slider.value != volts[name]:
+                slider.value = volts[name]
 
     # -- the rest ----------------------------------------------------------------------------------------------------
 

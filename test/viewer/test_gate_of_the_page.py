@@ -7,7 +7,6 @@ import http.client
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,8 @@ import pytest
 pytest.importorskip('viser', reason='the viewer needs viser')
 import msgspec.msgpack
 import viser
+from websocket_page import CAMERA, Page, until, update
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect
 
 from dyn_nodes.viewer.access import Access, new_token
 from dyn_nodes.viewer.cockpit import Cockpit
@@ -25,18 +24,6 @@ from dyn_nodes.viewer.page_script import BEAT
 from dyn_nodes.viewer.player import Player
 
 ROOT = Path(__file__).resolve().parents[2]
-CAMERA = {
-    'type': 'ViewerCameraMessage',
-    'wxyz': [1.0, 0.0, 0.0, 0.0],
-    'position': [1.0, 2.0, 3.0],
-    'fov': 1.0,
-    'near': 0.1,
-    'far': 100.0,
-    'image_height': 100,
-    'image_width': 100,
-    'look_at': [0.0, 0.0, 0.0],
-    'up_direction': [0.0, 0.0, 1.0],
-}
 
 
 @pytest.fixture(scope='module')
@@ -45,59 +32,6 @@ def cockpit():
     made.controls.set_valves(('boom',), {'boom': 8.0})
     yield made
     made.stop()
-
-
-class Page:
-    """A client of the websocket, as a page or an attacker opens it."""
-
-    def __init__(self, cockpit, token='right', origin='own', path=None, host=None, **options):
-        own = f'127.0.0.1:{cockpit.port}'
-        query = {'right': f'/?token={cockpit.gate.access.token}', 'none': '/'}.get(token, f'/?token={token}')
-        self.origin = f'http://{own}' if origin == 'own' else origin
-        headers = dict(options.pop('headers', {}))
-        self.cockpit = cockpit
-        self.socket = connect(
-            f'ws://{host or own}{path or query}',
-            origin=self.origin,
-            subprotocols=options.pop('subprotocols', [f'viser-v{viser.__version__}']),
-            additional_headers=headers,
-            compression=None,
-            max_size=None,
-            proxy=None,
-            **options,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def send(self, content):
-        self.socket.send(msgspec.msgpack.encode(content))
-
-    def join(self):
-        """Send a camera, as viser wants it of a page; return the page's number."""
-        before = set(self.cockpit.clients)
-        self.send(CAMERA)
-        return until(lambda: next(iter(set(self.cockpit.clients) - before), None))
-
-    def arm(self):
-        self.send(update(self.cockpit.controls.armed, True))
-
-
-def update(handle, value):
-    return {'type': 'GuiUpdateMessage', 'uuid': handle._impl.uuid, 'updates': {'value': value}}
-
-
-def until(condition, timeout=20.0):
-    deadline = time.monotonic() + timeout
-    while True:
-        value = condition()
-        if value is not None and value is not False and value != []:  # the first page has the number 0
-            return value
-        assert time.monotonic() < deadline, 'not in time'
-        time.sleep(0.01)
 
 
 def actions(cockpit):
