@@ -223,17 +223,24 @@ class Outcome:
         return not self.faults
 
 
-def run(count: int, seed: int = 1) -> Outcome:
-    """Read `count` damaged files in worker processes, one at a time."""
-    outcome, start = Outcome(), 0
+def run(count: int, seed: int = 1, start: int = 0, module: str = 'faults.files') -> Outcome:
+    """Read the cases from `start` to `count` in worker processes, one at a time.
+
+    Args:
+        count: number after the last case.
+        seed: of chance.
+        start: number of the first case.
+        module: the worker.
+    """
+    outcome = Outcome()
     while start < count:
-        start = _watch_worker(seed, start, count, outcome)
+        start = _watch_worker(seed, start, count, outcome, module)
     return outcome
 
 
-def _watch_worker(seed: int, start: int, count: int, outcome: Outcome) -> int:
+def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: str = 'faults.files') -> int:
     """Let one worker do what it can; return the number of the next case."""
-    command = [sys.executable, '-m', 'faults.files', str(seed), str(start), str(count)]
+    command = [sys.executable, '-m', module, str(seed), str(start), str(count)]
     worker = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines: queue.Queue[str] = queue.Queue()
     assert worker.stdout is not None

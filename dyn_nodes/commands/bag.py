@@ -81,6 +81,7 @@ def _compare(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.recording import BagError
     from dyn_nodes.recording.comparison import compare_bags
+    from dyn_nodes.recording.screening import printable
 
     try:
         found = compare_bags(args.first, args.second)
@@ -93,9 +94,8 @@ def _compare(args: argparse.Namespace) -> int:
     for item in found.differences:
         counts = ' and '.join(str(count) for count in found.counts[item.topic])
         times = [f'{message[0] * 1e-9:.9f} s' if message else 'nothing' for message in (item.first, item.second)]
-        print(
-            f'{item.topic}: {counts} messages; the first that differs is number {item.index}, at {" and ".join(times)}'
-        )
+        first = f'the first that differs is number {item.index}, at {" and ".join(times)}'
+        print(f'{printable(item.topic)}: {counts} messages; {first}')
     if found.same_messages:
         print(f'the same {total} messages on {len(found.counts)} topics, but the files differ')
     return 1
@@ -108,6 +108,7 @@ def _info(args: argparse.Namespace) -> int:
         CommandError: There is no bag, or it can't be read.
     """
     from dyn_nodes.recording import BagError, bag_summary
+    from dyn_nodes.recording.screening import printable
 
     try:
         summary = bag_summary(args.bag)
@@ -127,8 +128,8 @@ def _info(args: argparse.Namespace) -> int:
     if not summary.finished:
         rows.append(('State:', 'unfinished: its recorder still runs, or was killed'))
     topics = [
-        f'Topic: {topic.name} | Type: {topic.type} | Count: {topic.count} | '
-        f'Serialization Format: {topic.serialization_format}'
+        f'Topic: {printable(topic.name)} | Type: {printable(topic.type)} | Count: {topic.count} | '
+        f'Serialization Format: {printable(topic.serialization_format)}'
         for topic in summary.topics
     ]
     rows.append(('Topic information:', ('\n' + ' ' * 19).join(topics)))

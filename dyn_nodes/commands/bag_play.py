@@ -62,13 +62,14 @@ def play(args: argparse.Namespace) -> int:
     Raises:
         CommandError: There is no bag, it can't be read, or an option is wrong.
     """
-    from rosbags.rosbag2 import Reader, ReaderError
+    from dyn_nodes.recording import BagError
+    from dyn_nodes.recording.reading import BagReader
 
     _check(args)
     try:
-        with Reader(args.bag) as reader, cli_node() as node:
+        with BagReader(args.bag) as reader, cli_node() as node:
             return _play(reader, node, args)
-    except (ReaderError, FileNotFoundError) as error:
+    except BagError as error:
         raise CommandError(str(error)) from None
 
 
@@ -92,9 +93,7 @@ def _play(reader: Any, node: Any, args: argparse.Namespace) -> int:
     stop = None if args.playback_duration is None else start + round(args.playback_duration * 1e9)
     count = 0
     while True:
-        messages = (
-            (at, publishers[item.topic], bytes(data)) for item, at, data in reader.messages(connections, start, stop)
-        )
+        messages = ((at, publishers[item.topic], data) for item, at, data in reader.messages(connections, start, stop))
         count += _run(clock.among(messages, start) if clock else messages, start, args.rate, clock)
         if not args.loop:
             break

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import filecmp
+import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rosbags.rosbag2 import Reader, ReaderError
-
-from dyn_nodes.recording.bag import BagError
+from dyn_nodes.recording.reading import BagReader
 
 Message = tuple[int, bytes]
-"""Log time in nanoseconds, CDR."""
+"""Log time in nanoseconds, digest of the CDR: bags may be larger than the memory."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +75,11 @@ def compare_bags(first: Path | str, second: Path | str) -> Comparison:
 
 def _messages(path: Path) -> tuple[dict[str, list[Message]], dict[str, str]]:
     found: dict[str, list[Message]] = defaultdict(list)
-    with ExitStack() as stack:
-        try:
-            reader = stack.enter_context(Reader(path))
-            types = {connection.topic: connection.msgtype for connection in reader.connections}
-            for topic, time, data in _all(reader):
-                found[topic].append((time, data))
-        except (ReaderError, OSError) as error:
-            raise BagError(f'{path}: the bag cannot be read: {error}') from None
+    with BagReader(path) as reader:
+        types = {connection.topic: connection.msgtype for connection in reader.connections}
+        for connection, time, data in reader.messages():
+            found[connection.topic].append((time, hashlib.blake2b(data, digest_size=16).digest()))
     return found, types
-
-
-def _all(reader: Reader) -> Iterator[tuple[str, int, bytes]]:
-    for connection, time, data in reader.messages():
-        yield connection.topic, time, bytes(data)
 
 
 def _same_bytes(first: Path, second: Path) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sqlite3
 import struct
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,15 @@ from typing import BinaryIO
 
 from dyn_nodes.recording import records
 from dyn_nodes.recording.bag import BagError
+from dyn_nodes.recording.screening import (
+    LARGEST_CHUNK,
+    LARGEST_RATIO,
+    SMALL,
+    expand,
+    screen_sqlite,
+    unreadable,
+)
+from dyn_nodes.textfile import LARGEST_YAML, TextFileError, read_text
 
 _TAIL_SIZE = records.FOOTER_SIZE + len(records.MAGIC)
 
@@ -86,12 +94,12 @@ def bag_summary(path: Path | str) -> BagSummary:
     for file in files:
         try:
             part = _read_mcap(file) if suffix == '.mcap' else _read_sqlite(file)
-        except (OSError, sqlite3.Error, struct.error, UnicodeDecodeError, EOFError) as error:
-            raise BagError(f'{file}: the bag cannot be read: {error or type(error).__name__}') from None
+        except (OSError, sqlite3.Error, struct.error, ValueError, EOFError) as error:
+            raise unreadable(file, error) from None
         _merge(summary, part)
     metadata = path / 'metadata.yaml'
     if path.is_dir():
-        text = metadata.read_text(encoding='utf-8', errors='replace') if metadata.is_file() else ''
+        text = _text_of(metadata)
         found = re.search(r'^\s*ros_distro: *"?(\w+)', text, re.MULTILINE)
         summary.distro = found.group(1) if found else ''
         summary.finished = summary.finished and bool(text)
@@ -99,11 +107,20 @@ def bag_summary(path: Path | str) -> BagSummary:
     return summary
 
 
+def _text_of(metadata: Path) -> str:
+    try:
+        return read_text(metadata, LARGEST_YAML)
+    except TextFileError:
+        return ''
+
+
 def _storage_files(path: Path) -> list[Path]:
     if path.is_file():
         files = [path]
     else:
         files = sorted(path.glob('*.mcap')) or sorted(path.glob('*.db3'))
+    if irregular := [file for file in files if not file.is_file()]:
+        raise BagError(f'{irregular[0]}: expected a regular file, found something else')
     if not files or files[0].suffix not in ('.mcap', '.db3'):
         raise BagError(f'{path}: expected a bag directory with .mcap or .db3 files, or one such file')
     return files
@@ -127,6 +144,7 @@ def _merge(summary: BagSummary, part: BagSummary) -> None:
 
 
 def _read_sqlite(path: Path) -> BagSummary:
+    screen_sqlite(path, immutable=False)
     unfinished = path.with_name(path.name + '-journal').exists()
     database = sqlite3.connect(f'{path.resolve().as_uri()}?mode=ro', uri=True)
     try:
@@ -137,7 +155,7 @@ def _read_sqlite(path: Path) -> BagSummary:
         start, end = database.execute('SELECT min(timestamp), max(timestamp) FROM messages').fetchone()
     finally:
         database.close()
-    topics = [TopicSummary(name, kind, count, encoding) for name, kind, encoding, count in rows]
+    topics = [TopicSummary(str(name), str(kind), count, str(encoding)) for name, kind, encoding, count in rows]
     return BagSummary(path, 'sqlite3', [path], path.stat().st_size, start, end, topics, not unfinished)
 
 
@@ -164,6 +182,7 @@ class _Fields:
 
 @dataclass
 class _McapContent:
+    path: Path
     schemas: dict[int, str] = field(default_factory=dict)
     channels: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
@@ -192,12 +211,12 @@ class _McapContent:
             self.start, self.end = (start, end) if total else (None, None)
             self.has_statistics = True
 
-    def summary(self, path: Path, size: int) -> BagSummary:
+    def summary(self, size: int) -> BagSummary:
         topics = [
             TopicSummary(name, self.schemas.get(schema, ''), self.counts.get(key, 0), encoding)
             for key, (name, schema, encoding) in self.channels.items()
         ]
-        return BagSummary(path, 'mcap', [path], size, self.start, self.end, topics, self.finished)
+        return BagSummary(self.path, 'mcap', [self.path], size, self.start, self.end, topics, self.finished)
 
 
 def _read_mcap(path: Path) -> BagSummary:
@@ -205,15 +224,15 @@ def _read_mcap(path: Path) -> BagSummary:
     with path.open('rb') as file:
         if file.read(len(records.MAGIC)) != records.MAGIC:
             raise BagError(f'{path}: expected an MCAP file, found other content')
-        content = _read_summary(file)
+        content = _read_summary(path, file)
         if content is None:
-            content = _McapContent(finished=False)
+            content = _McapContent(path, finished=False)
             file.seek(len(records.MAGIC))
             _scan(file, content)
-    return content.summary(path, size)
+    return content.summary(size)
 
 
-def _read_summary(file: BinaryIO) -> _McapContent | None:
+def _read_summary(path: Path, file: BinaryIO) -> _McapContent | None:
     """The summary section; None when the file has none."""
     end = file.seek(0, 2)
     if end < _TAIL_SIZE + len(records.MAGIC):
@@ -225,7 +244,7 @@ def _read_summary(file: BinaryIO) -> _McapContent | None:
     (start,) = struct.unpack_from('<Q', tail, records.PREFIX_SIZE)
     if not len(records.MAGIC) <= start < end:
         return None
-    content = _McapContent()
+    content = _McapContent(path)
     file.seek(start)
     for opcode, data in _records(file):
         if opcode == records.FOOTER:
@@ -238,21 +257,24 @@ def _read_summary(file: BinaryIO) -> _McapContent | None:
 
 def _records(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Whole records until the file, or what is sound of it, ends; padding is skipped, not read."""
+    place = file.tell()
+    end = file.seek(0, 2)
+    file.seek(place)
     while True:
         prefix = file.read(records.PREFIX_SIZE)
+        left = end - file.tell()
         if len(prefix) < records.PREFIX_SIZE:
             return
         opcode, length = struct.unpack('<BQ', prefix)
-        if opcode == 0 or length > 2**40:
+        if opcode == 0 or length > left:
             return
         if opcode == records.PADDING:
             file.seek(length, 1)
             yield opcode, b''
             continue
-        data = file.read(length)
-        if len(data) < length:
-            return
-        yield opcode, data
+        if length > LARGEST_CHUNK:
+            raise ValueError(f'a record of {length} bytes, expected at most {LARGEST_CHUNK}')
+        yield opcode, file.read(length)
 
 
 def _scan(file: BinaryIO, content: _McapContent) -> None:
@@ -261,34 +283,21 @@ def _scan(file: BinaryIO, content: _McapContent) -> None:
         if opcode in (records.DATA_END, records.FOOTER):
             return
         if opcode == records.CHUNK:
-            for inner, inner_data in _chunk_records(data):
+            for inner, inner_data in _chunk_records(data, content.path):
                 content.see(inner, inner_data)
         elif opcode in (records.SCHEMA, records.CHANNEL, records.MESSAGE):
             content.see(opcode, data)
 
 
-def _zstd_decompress(data: bytes) -> bytes:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd.decompress(data)
-
-
-def _chunk_records(data: bytes) -> Iterator[tuple[int, bytes]]:
+def _chunk_records(data: bytes, path: Path) -> Iterator[tuple[int, bytes]]:
     fields = _Fields(data)
-    fields.numbers('QQQI')
+    _, _, expanded, _ = fields.numbers('QQQI')
     compression = fields.string()
     (length,) = fields.numbers('Q')
-    inner = data[fields.position : fields.position + length]
-    if compression == 'lz4':
-        import lz4.frame
-
-        inner = lz4.frame.decompress(inner)
-    elif compression == 'zstd':
-        inner = _zstd_decompress(inner)
-    elif compression:
-        raise BagError(f'chunk compression {compression!r} is not known')
+    stored = data[fields.position : fields.position + length]
+    if expanded > SMALL + LARGEST_RATIO * len(stored):
+        raise ValueError(f'a chunk of {len(stored)} bytes would expand to {expanded}')
+    inner = expand(stored, compression, min(expanded, LARGEST_CHUNK), path)
     position = 0
     while position + records.PREFIX_SIZE <= len(inner):
         opcode, size = struct.unpack_from('<BQ', inner, position)

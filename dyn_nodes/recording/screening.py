@@ -1,8 +1,7 @@
 """Checks of a bag before a reader is let at it: sizes, compression, tables, metadata.
 
-A reader trusts the lengths and the structure of a file. A few hundred bytes can then claim terabytes, expand to them, or
-make a table without an end. `screen_bag` reads what such a bag would have to lie about and refuses it; the messages
-themselves are not looked at.
+A reader trusts the lengths and the structure of a file. A few hundred bytes can claim terabytes, expand to them, or
+make a table without an end. `screen_bag` refuses such a bag; it does not look at the messages.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from dyn_nodes.recording import records
 from dyn_nodes.recording.bag import BagError
@@ -55,7 +54,7 @@ def screen_file(file: Path) -> None:
             with file.open('rb') as opened:
                 _screen_mcap(file, opened)
         elif file.suffix == '.db3':
-            _screen_sqlite(file)
+            screen_sqlite(file)
         else:
             raise BagError(f'{file}: expected an .mcap or .db3 file')
     except (OSError, sqlite3.Error, struct.error, UnicodeDecodeError) as error:
@@ -86,12 +85,9 @@ def _files_of(directory: Path) -> list[Path]:
     information = content.get('rosbag2_bagfile_information') if isinstance(content, dict) else None
     if not isinstance(information, dict):
         raise BagError(f'{path}: rosbag2_bagfile_information: expected a mapping, found none')
-    mode = information.get('compression_mode') or 'none'
-    if str(mode).lower() != 'none':
-        raise BagError(
-            f'{path}: compression_mode: expected none, found {printable(str(mode))[:40]} (MCAP compresses its chunks: '
-            'ros2 bag convert)'
-        )
+    mode = str(information.get('compression_mode') or 'none').lower()
+    if mode not in ('none', 'message'):
+        raise BagError(f'{path}: compression_mode: expected none or message, found {printable(mode)[:40]!r}')
     names = information.get('relative_file_paths')
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise BagError(f'{path}: relative_file_paths: expected a list of file names')
@@ -99,7 +95,8 @@ def _files_of(directory: Path) -> list[Path]:
     for name in names:
         if not suffix or Path(name).name != name or Path(name).suffix != suffix or not name.isprintable():
             expected = suffix or ' or '.join(STORAGES.values())
-            raise BagError(f'{path}: relative_file_paths: expected names of {expected} files, found {printable(name)!r}')
+            found = printable(name)[:100]
+            raise BagError(f'{path}: relative_file_paths: expected names of {expected} files, found {found!r}')
     if len(set(names)) != len(names):
         raise BagError(f'{path}: relative_file_paths: expected each file once')
     return [directory / name for name in names]
@@ -108,29 +105,61 @@ def _files_of(directory: Path) -> list[Path]:
 # --- MCAP -------------------------------------------------------------------------------------------------------------
 
 
+class ChunkSize(NamedTuple):
+    """First and last log time, ns; bytes expanded and stored; name of the compression."""
+
+    begin: int
+    end: int
+    expanded: int
+    stored: int
+    compression: str
+
+
 def _screen_mcap(path: Path, file: BinaryIO) -> None:
-    """Walk over the records: each ends inside the file, chunks expand to what they say, the index names each once."""
+    """Walk over the records: each ends inside the file, chunks expand to what they say, the index names each once.
+
+    A reader goes straight to the summary that the footer points to: the walk must pass there, or the reader would see
+    records that the walk has not seen.
+    """
     size = file.seek(0, 2)
-    spans: list[tuple[int, int, int]] = []
-    starts: set[int] = set()
+    summary, passed = _summary_start(file, size), False
+    chunks: dict[int, ChunkSize] = {}
     indexed: set[int] = set()
     file.seek(len(records.MAGIC))
     for opcode, start, length in _walk(file, size):
+        place = start - records.PREFIX_SIZE
+        passed = passed or place == summary
+        if length > LARGEST_CHUNK and (opcode != records.PADDING or passed):
+            raise BagError(f'{path}: a record of {length} bytes, expected at most {LARGEST_CHUNK}')
         if opcode == records.CHUNK:
-            starts.add(start - records.PREFIX_SIZE)
-            spans.append(_screen_chunk(path, file, start, length))
+            chunks[place] = _screen_chunk(path, file, start, length)
         elif opcode == records.CHUNK_INDEX:
-            (place,) = struct.unpack_from('<Q', _content(file, start + 16, 8))
-            if place in indexed or place not in starts:
-                raise BagError(f'{path}: the chunk index names {"a chunk twice" if place in indexed else "no chunk"}')
-            indexed.add(place)
+            _screen_index(path, _content(file, start, length), chunks, indexed)
         elif opcode == records.STATISTICS:
             _screen_times(path, *struct.unpack('<QQ', _content(file, start + 26, 16)))
-        elif length > LARGEST_CHUNK and opcode != records.PADDING:
-            raise BagError(f'{path}: a record of {length} bytes, expected at most {LARGEST_CHUNK}')
-    most = _most_at_once(spans)
+    if summary and not passed:
+        raise BagError(f'{path}: the footer points to {summary}, expected the beginning of the summary')
+    most = _most_at_once(list(chunks.values()))
     if most > MOST_AT_ONCE:
         raise BagError(f'{path}: chunks of {most} bytes cover one instant, expected at most {MOST_AT_ONCE}')
+
+
+def _summary_start(file: BinaryIO, size: int) -> int:
+    tail = _content(file, max(size - len(records.footer(0)), 0), len(records.footer(0)))
+    if tail[:1] != bytes([records.FOOTER]) or len(tail) < len(records.footer(0)):
+        return 0
+    return int(struct.unpack_from('<Q', tail, records.PREFIX_SIZE)[0])
+
+
+def _screen_index(path: Path, content: bytes, chunks: dict[int, ChunkSize], indexed: set[int]) -> None:
+    """Compare an entry of the chunk index with its chunk: readers believe the index."""
+    begin, end, place, _, offsets = struct.unpack_from('<QQQQI', content)
+    (length,) = struct.unpack_from('<I', content, 44 + offsets)
+    compression = content[48 + offsets : 48 + offsets + length].decode()
+    stored, expanded = struct.unpack_from('<QQ', content, 48 + offsets + length)
+    if place in indexed or chunks.get(place) != ChunkSize(begin, end, expanded, stored, compression):
+        raise BagError(f'{path}: the chunk index names {"a chunk twice" if place in indexed else "another chunk"}')
+    indexed.add(place)
 
 
 def _walk(file: BinaryIO, size: int) -> Iterator[tuple[int, int, int]]:
@@ -158,8 +187,8 @@ def _screen_times(path: Path, *times: int) -> None:
         raise BagError(f'{path}: log time: expected at most {LATEST} ns, found {max(times)}')
 
 
-def _screen_chunk(path: Path, file: BinaryIO, start: int, length: int) -> tuple[int, int, int]:
-    """Check a chunk; return its first and last log time and its expanded size."""
+def _screen_chunk(path: Path, file: BinaryIO, start: int, length: int) -> ChunkSize:
+    """Check that a chunk expands to what it claims."""
     begin, end, expanded, _, name_length = struct.unpack('<QQQII', _content(file, start, 32))
     if name_length > 16:
         raise BagError(f'{path}: chunk compression: expected none, lz4 or zstd')
@@ -174,8 +203,8 @@ def _screen_chunk(path: Path, file: BinaryIO, start: int, length: int) -> tuple[
         found = _expanded_size(path, file, stored, compression, expanded)
     if found != expanded:
         raise BagError(f'{path}: a chunk claims {expanded} bytes, found {"more" if found > expanded else found}')
-    _screen_times(path, begin if expanded else 0, end)
-    return begin, end, expanded
+    _screen_times(path, begin, end)
+    return ChunkSize(begin, end, expanded, stored, compression)
 
 
 def _expanded_size(path: Path, file: BinaryIO, stored: int, compression: str, most: int) -> int:
@@ -196,9 +225,12 @@ def _expanded_size(path: Path, file: BinaryIO, stored: int, compression: str, mo
                     break
                 data = b''
             if expand.eof:
+                left += len(expand.unused_data or b'')
                 break
     except failures as error:
         raise unreadable(path, error) from None
+    if left > 0 and found <= most:
+        raise BagError(f'{path}: a chunk has {left} bytes behind its compressed data')
     return min(found, most + 1)
 
 
@@ -245,9 +277,11 @@ def expand(data: bytes, compression: str, most: int, path: Path) -> bytes:
     return whole
 
 
-def _most_at_once(spans: list[tuple[int, int, int]]) -> int:
-    """Return the greatest sum of sizes of (begin, end, size) that overlap."""
-    changes = sorted([(begin, 0, size) for begin, _, size in spans] + [(end, 1, -size) for _, end, size in spans])
+def _most_at_once(chunks: list[ChunkSize]) -> int:
+    """Return the greatest sum of expanded sizes of chunks that overlap in time."""
+    changes = [(chunk.begin, 0, chunk.expanded) for chunk in chunks]
+    changes += [(max(chunk.begin, chunk.end), 1, -chunk.expanded) for chunk in chunks]
+    changes.sort()
     most = now = 0
     for _, _, change in changes:
         now += change
@@ -258,9 +292,19 @@ def _most_at_once(spans: list[tuple[int, int, int]]) -> int:
 # --- SQLite -----------------------------------------------------------------------------------------------------------
 
 
-def _screen_sqlite(path: Path) -> None:
-    """Check that the tables of a bag are plain tables, and that each page of the file is used once."""
-    database = sqlite3.connect(f'{path.resolve().as_uri()}?mode=ro&immutable=1', uri=True)
+def screen_sqlite(path: Path, immutable: bool = True) -> None:
+    """Check that the tables of a bag are plain tables, and that each page of the file is used once.
+
+    Args:
+        path: the file.
+        immutable: as rosbags reads it, without its journal.
+
+    Raises:
+        BagError: they are not.
+        sqlite3.Error: the file can't be read.
+    """
+    options = 'mode=ro&immutable=1' if immutable else 'mode=ro'
+    database = sqlite3.connect(f'{path.resolve().as_uri()}?{options}', uri=True)
     try:
         database.execute('PRAGMA trusted_schema=OFF')
         kinds = dict(database.execute('SELECT name, type FROM sqlite_master').fetchmany(1000))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.highlevel import AnyReader
-from rosbags.rosbag2 import ReaderError
-from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_typestore
+
+from dyn_nodes.recording import BagError
+from dyn_nodes.recording.reading import BagReader
+from dyn_nodes.recording.screening import printable, unreadable
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -120,21 +120,11 @@ def read_bag(path: Path | str, progress: Progress | None = None, namespace: str 
     path = Path(path)
     if not path.exists():
         raise BagReadingError(f'{path}: expected a bag directory, found nothing')
-    reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
     try:
-        reader.open()
-    except Exception as error:  # whatever lies in a broken file, a parser may stumble in any way
-        raise _broken(path, error) from None
-    try:
-        return _Collector(path, reader, namespace).collect(progress)
-    except (ReaderError, SerdeError, OSError, struct.error, EOFError) as error:
-        raise _broken(path, error) from None
-    finally:
-        reader.close()
-
-
-def _broken(path: Path, error: Exception) -> BagReadingError:
-    return BagReadingError(f'{path}: the bag cannot be read: {error or type(error).__name__}')
+        with BagReader(path) as reader:
+            return _Collector(path, reader, namespace).collect(progress)
+    except BagError as error:
+        raise BagReadingError(str(error)) from None
 
 
 class _Statuses(tuple[Status, ...]):
@@ -154,8 +144,9 @@ class _Column:
 class _Collector:
     """Reads all messages once, then puts them over simulated time."""
 
-    def __init__(self, path: Path, reader: AnyReader, namespace: str | None) -> None:
+    def __init__(self, path: Path, reader: BagReader, namespace: str | None) -> None:
         self.reader = reader
+        self.store = get_typestore(Stores.ROS2_HUMBLE)
         self.data = BagData(path)
         for connection in reader.connections:
             topic = connection.topic
@@ -197,7 +188,7 @@ class _Collector:
             known = ', '.join(sorted(self.data.counts)) or 'no topics'
             raise BagReadingError(f'{self.data.path}: expected messages of these nodes, found {known}')
         for done, (connection, log_time, raw) in enumerate(self.reader.messages(wanted), 1):
-            message: Any = self.reader.deserialize(raw, connection.msgtype)
+            message = self._message(raw, connection)
             column = self.columns.setdefault(self._key(connection.topic, connection.msgtype), _Column())
             column.log.append(log_time)
             header = getattr(message, 'header', None)
@@ -208,8 +199,18 @@ class _Collector:
             _READERS[connection.msgtype](column, message)
             if progress is not None and (done % 500 == 0 or done == total):
                 progress(done, total)
+        if not self.columns:
+            raise BagReadingError(f'{self.data.path}: expected {total} messages of these nodes, found none')
         self._put_over_time()
         return self.data
+
+    def _message(self, raw: bytes, connection: Any) -> Any:
+        """Decode a message by the definitions of ROS: those in the bag may be anything."""
+        try:
+            return self.store.deserialize_cdr(raw, connection.msgtype)
+        except Exception as error:  # rosbags' decoders check nothing
+            where = f'{printable(connection.topic)}: not a {connection.msgtype}'
+            raise BagReadingError(f'{unreadable(self.data.path, error)} ({where})') from None
 
     def _put_over_time(self) -> None:
         self.clock.learn(self.columns.values())

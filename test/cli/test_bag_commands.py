@@ -165,7 +165,7 @@ def test_a_loop_ends_quietly_by_ctrl_c(dyn_nodes: Callable, bag: Path) -> None:
 @pytest.mark.parametrize(
     ('arguments', 'part', 'status'),
     [
-        (['play', 'no_bag'], "'no_bag' does not exist", 1),
+        (['play', 'no_bag'], 'no_bag: expected a bag directory or file, found nothing', 1),
         (['play', 'BAG', '--rate', '0'], '--rate: expected more than 0', 2),
         (['play', 'BAG', '--topics', '/nothing'], 'no topic to play; it holds /clock, /joint_states', 1),
         (['play', 'BAG', '--remap', 'a=b'], "--remap: expected OLD:=NEW, found 'a=b'", 2),

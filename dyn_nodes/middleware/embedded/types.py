@@ -23,6 +23,7 @@ from . import simulation_interfaces
 from .cdr_store import CdrStore
 from .codec import DTYPES, Codec
 from .definitions import DEFAULTS, SERVICES
+from .foreign_types import UnknownTypeError, parse_definition
 
 PLACEHOLDER = 'structure_needs_at_least_one_member'
 #: How rclpy's get_fields_and_field_types spells base types.
@@ -35,10 +36,6 @@ _codecs: dict[str, Codec] = {}
 _services: dict[str, type] = {}
 _hashes: dict[str, str] = {}
 _lock = threading.RLock()
-
-
-class UnknownTypeError(ValueError):
-    """A message or service type without a definition."""
 
 
 class Message:
@@ -101,17 +98,17 @@ def _default_source(index: int, desc: Any, default: Any, names: dict[str, Any]) 
         base = detail[0]
         return {'string': "''", 'bool': 'False'}.get(base, '0.0' if base.startswith('float') else '0')
     if kind == Nodetype.NAME:
-        names[f'C{index}'] = message(detail)
-        return f'C{index}()'
+        names[f'_C{index}'] = message(detail)
+        return f'_C{index}()'
     inner, count = detail
     size = count if kind == Nodetype.ARRAY else 0
     if inner[0] == Nodetype.BASE and inner[1][0] != 'string':
-        names[f'T{index}'] = DTYPES[inner[1][0]]
-        return f'zeros({size}, T{index})'
+        names[f'_T{index}'] = DTYPES[inner[1][0]]
+        return f'_zeros({size}, _T{index})'
     if inner[0] == Nodetype.BASE:
         return f"[''] * {size}" if size else '[]'
-    names[f'C{index}'] = message(inner[1])
-    return f'[C{index}() for _ in range({size})]' if size else '[]'
+    names[f'_C{index}'] = message(inner[1])
+    return f'[_C{index}() for _ in range({size})]' if size else '[]'
 
 
 def _make_class(name: str) -> type:
@@ -120,16 +117,16 @@ def _make_class(name: str) -> type:
     defaults = DEFAULTS.get(name, {})
     slots = [normalize_fieldname(field) for field, _ in fields]
     shown = [slot for (field, _), slot in zip(fields, slots) if field != PLACEHOLDER]
-    names: dict[str, Any] = {'zeros': np.zeros, 'new': object.__new__, 'unset': _UNSET}
-    init = [f'def __init__(self{", *, " if shown else ""}{", ".join(f"{slot}=unset" for slot in shown)}):']
-    make = [f'def make({", ".join(slots)}):', '  self = new(cls)']
+    names: dict[str, Any] = {'_zeros': np.zeros, '_new': object.__new__, '_unset': _UNSET}  # no field begins so
+    init = [f'def __init__(_self{", *, " if shown else ""}{", ".join(f"{slot}=_unset" for slot in shown)}):']
+    make = [f'def make({", ".join(slots)}):', '  _self = _new(_cls)']
     for index, ((field, desc), slot) in enumerate(zip(fields, slots)):
         value = _default_source(index, desc, defaults.get(field), names)
         init.append(
-            f'  self.{slot} = {value} if {slot} is unset else {slot}' if slot in shown else f'  self.{slot} = 0'
+            f'  _self.{slot} = {value} if {slot} is _unset else {slot}' if slot in shown else f'  _self.{slot} = 0'
         )
-        make.append(f'  self.{slot} = {slot}')
-    make.append('  return self')
+        make.append(f'  _self.{slot} = {slot}')
+    make.append('  return _self')
     exec('\n'.join([*init, *make]), names)  # the source is made of type definitions, not of data
     package, folder, short = name.split('/')
     body = {
@@ -143,7 +140,7 @@ def _make_class(name: str) -> type:
         **{constant: value for constant, _, value in constants},
     }
     cls = type(short, (Message,), body)
-    names['cls'] = cls
+    names['_cls'] = cls
     _store.types[name] = names['make']
     return cls
 
@@ -201,12 +198,14 @@ def register_message(name: str, text: str) -> Any:
 
     Raises:
         UnknownTypeError: the definition uses a type that is not known.
+        ValueError: no definition, or one that is recursive or too large.
     """
     with _lock:
         if name in _store.fielddefs:
             return message(name)
-        definitions = get_types_from_msg(text, name)
-        _complete(definitions)
+        definitions = parse_definition(name, text, _store.fielddefs)
+        if name not in definitions:
+            raise UnknownTypeError(f'{name}: its definition has another name')
         _store.register(definitions)
         return message(name)
 
