@@ -59,20 +59,33 @@ class Room:
     covering: dict[str, dict[int, set[str]]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def judges(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run what is changed, the quickest first, as far as their time lasts."""
+    def judges(self, mutant: Mutant) -> tuple[list[str], list[str]]:
+        """Return the tests that run what is changed, and those that may use what came of it, the quickest first.
+
+        What a module, a fixture or a cache keeps is made in one test, or in none, and used in others: these are all
+        tests of the same files, and all of the room where the line runs when its module is imported.
+        """
         lines = self.covering.get(mutant.module, {})
         first, last = mutant.lines
         found: set[str] = set().union(*(lines.get(line, set()) for line in range(first, last + 1)))
-        if RUN_BY_ALL in found:  # the line runs when the module is imported
-            found = set().union(*lines.values())
+        files = {test.partition('::')[0] for test in found}
+        others = {test for test in self.seconds if RUN_BY_ALL in found or test.partition('::')[0] in files} - found
+        always = self.always.get(mutant.module.partition('/')[2], [])
+        return self._quickest(found - {RUN_BY_ALL}), [*self._quickest(others), *always]
+
+    def expected(self, tests: list[str]) -> float:
+        """Return how long tests took without a change, s."""
+        return sum(self.seconds.get(test, 10.0) for test in tests)
+
+    def _quickest(self, tests: set[str]) -> list[str]:
+        """Return the quickest tests as far as `TESTS_TIME` lasts, at least one."""
         chosen, total = [], 0.0
-        for test in sorted(found - {RUN_BY_ALL}, key=lambda test: (self.seconds.get(test, 0.0), test)):
+        for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
             total += self.seconds.get(test, 0.0)
             if chosen and total > TESTS_TIME:
                 break
             chosen.append(test)
-        return chosen + self.always.get(mutant.module.partition('/')[2], [])
+        return chosen
 
 
 class _Times:
@@ -89,6 +102,16 @@ class _Times:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+
+class _Tests:
+    """A run of some tests up to the first that fails."""
+
+    def __init__(self, room: Room, tests: list[str]) -> None:
+        self.arguments = ['-x', *tests, *_deselected(room)]
+
+    def __call__(self) -> int:
+        return _pytest(self.arguments)
 
 
 class Copy:
@@ -144,24 +167,25 @@ class Copy:
 
     def judge(self, room: Room, mutant: Mutant) -> dict[str, Any]:
         """Return what became of a change: `killed`, `timeout`, `survived` or `untested`, and by which test."""
-        tests = room.judges(mutant)
-        if not tests:
-            return {'outcome': 'untested', 'by': '', 'seconds': 0.0}
+        stages = [tests for tests in room.judges(mutant) if tests]
         path = self.place / 'dyn_nodes' / f'{mutant.module}.py'
         source = path.read_text(encoding='utf-8')
         for compiled in (path.parent / '__pycache__').glob(f'{path.stem}.*.pyc'):
             compiled.unlink()
-        expected = sum(room.seconds.get(test, 10.0) for test in tests)
+        outcome, by, seconds = 'survived' if stages else 'untested', '', 0.0
         try:
             path.write_text(changed_source(mutant, source), encoding='utf-8')
-            run = lambda: _pytest(['-x', *tests, *_deselected(room)])  # noqa: E731
-            code, output, seconds = self._fork(run, room.plain, 10.0 + 4.0 * expected)
+            for tests in stages:
+                code, output, used = self._fork(_Tests(room, tests), room.plain, 10.0 + 4.0 * room.expected(tests))
+                seconds += used
+                if code != 0:
+                    outcome = 'timeout' if code < 0 else 'killed'
+                    failed = [line for line in output.splitlines() if line.startswith(('FAILED ', 'ERROR '))]
+                    by = failed[0].split(' - ')[0].split(' ', 1)[1] if failed else ''
+                    break
         finally:
             path.write_text(source, encoding='utf-8')
-        outcome = 'survived' if code == 0 else 'timeout' if code < 0 else 'killed'
-        failed = [line for line in output.splitlines() if line.startswith(('FAILED ', 'ERROR '))]
-        by = failed[0].split(' - ')[0].split(' ', 1)[1] if failed else ''
-        return {'outcome': outcome, 'by': by, 'seconds': seconds}
+        return {'outcome': outcome, 'by': by, 'seconds': round(seconds, 2)}
 
     def _fork(
         self, run: Callable[[], int], plain: bool, seconds: float, writes: bool = False

@@ -101,6 +101,7 @@ def test_a_measure_without_full_scale_is_not_doubted(guard):
     guard.see(0.0, False, LIFTED)
     guard.see(0.1, False, DOWN)
     assert given(guard, 0.1, 0.8, 1.0).value == 0.8
+    assert given(guard, 0.1, 0.8, 1.0).edges.tolist() == [0.8, 1.0]
     assert guard.lower(balance(0.8, 1.0), 0.5, np.inf).margins['zmp'].value == 0.8
 
 
@@ -140,8 +141,8 @@ def test_margins_are_lowered_by_a_part_of_their_full_scale_and_to_the_ceiling(gu
     assert lowered.edges == pytest.approx([0.6, 1.3])
     assert guard.lower(seen, 0.0, 1.0).margins['zmp'].edges == pytest.approx([0.8, 1.0])
     assert guard.lower(seen, 0.1, 0.5).margins['zmp'].value == pytest.approx(0.5)
-    fallen = balance(-np.inf, 1.0, valid=False)
-    assert guard.lower(fallen, 0.1, 0.5).margins['zmp'].value == -np.inf
+    for fallen in (balance(-np.inf, 1.0, valid=False), balance(0.0, 1.0, valid=False), balance(-np.inf, 1.0)):
+        assert guard.lower(fallen, 0.1, 0.5).margins['zmp'] is fallen.margins['zmp']
 
 
 def test_an_edge_without_a_value_stays_without_one_and_the_others_are_lowered(guard):
