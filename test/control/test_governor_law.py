@@ -84,21 +84,13 @@ def test_the_speed_of_a_cylinder_is_flow_over_area_and_lever(machine):
 
 
 @pytest.mark.parametrize('side', [-1.0, 1.0])
-def test_a_lever_arm_that_vanishes_counts_as_the_least_one(machine, monkeypatch, side):
-    from dyn_nodes.control import tip_over_governor
-
-    class Toggle:
-        lever = side * 1e-4
-
-    actuator = machine.actuators[0]
-    flow = SpeedMap(machine, actuator)._flow
-    monkeypatch.setattr(tip_over_governor, 'linkage', lambda *_: Toggle)
-    speed = float(SpeedMap(machine, actuator).speed(np.array(8.0), 0.0))
-    assert speed == pytest.approx(side * flow / actuator.head_area / LEAST_LEVER)
+@pytest.mark.parametrize(('arm', 'counts'), [(1e-4, LEAST_LEVER), (0.06, 0.06)])
+def test_a_lever_arm_that_vanishes_counts_as_the_least_one(machine, side, arm, counts):
     assert LEAST_LEVER == 0.05
-    Toggle.lever = side * 0.06
-    speed = float(SpeedMap(machine, actuator).speed(np.array(8.0), 0.0))
-    assert speed == pytest.approx(side * flow / actuator.head_area / 0.06)
+    actuator = machine.actuators[0]
+    law = SpeedMap(machine, actuator)
+    law._lever = lambda q: side * arm
+    assert float(law.speed(np.array(8.0), 0.0)) == pytest.approx(side * law._flow / actuator.head_area / counts)
 
 
 def test_each_lever_is_tried_alone_by_the_probe_and_against_the_present_posture(machine):

@@ -102,7 +102,7 @@ def test_a_measure_without_full_scale_is_not_doubted(guard):
     guard.see(0.1, False, DOWN)
     assert given(guard, 0.1, 0.8, 1.0).value == 0.8
     assert given(guard, 0.1, 0.8, 1.0).edges.tolist() == [0.8, 1.0]
-    assert guard.lower(balance(0.8, 1.0), 0.5, np.inf).margins['zmp'].value == 0.8
+    assert guard.lower(balance(0.8, 1.0), 0.5, np.inf).margins['zmp'].edges.tolist() == [0.8, 1.0]
 
 
 def test_the_past_that_is_kept_is_as_long_as_the_watch(guard):
