@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.simulation.load_model import cross3
+from dyn_nodes.model.rotations import cross
 from dyn_nodes.simulation.outputs import axis_names
 from dyn_nodes.stability import MEASURES, Margin, Support, margins, support_order
 
@@ -211,7 +211,7 @@ def _widened(ends: Array, half_width: float) -> Array:
 
 def contact_axes(longitudinal: Array, normal: Array) -> Array:
     """Return the axes (3, 3) of a contact: columns longitudinal, lateral and normal, unit vectors (3,)."""
-    return np.column_stack((longitudinal, cross3(normal, longitudinal), normal))
+    return np.column_stack((longitudinal, cross(normal, longitudinal), normal))
 
 
 def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> BalanceObserver | None:

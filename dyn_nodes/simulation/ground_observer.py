@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.load_model import Load, cross3
+from dyn_nodes.model.rotations import cross
+from dyn_nodes.simulation.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.wheel_loads import WheelLoads, loads_on_plane, wheel_loads
 
@@ -151,9 +152,9 @@ class GroundObserver:
         target = found.plane[:3]
         if self._normal is None:
             self._normal, self._age = target.copy(), 0.0
-        normal = self._normal - step * cross3(omega - self.bias, self._normal)
+        normal = self._normal - step * cross(omega - self.bias, self._normal)
         normal /= np.linalg.norm(normal)
-        rate = -cross3(smooth - self.bias, normal)
+        rate = -cross(smooth - self.bias, normal)
         press = float(-load.force @ target)
         loads, distance = loads_on_plane(
             load.attachments, self.stiffness, self.damping, self.free_length, normal, rate, press
@@ -186,9 +187,9 @@ class GroundObserver:
             gain = step / min(max(self._age, 1e-6), self.settings.time_constant)
             normal = normal + gain * error
             slow = step / (self.settings.time_constant * self.settings.bias_time)
-            self.bias = self.bias + slow * cross3(normal, error)
+            self.bias = self.bias + slow * cross(normal, error)
         self._normal = normal / np.linalg.norm(normal)
-        moment = load.moment + cross3(shift, -press * normal)
+        moment = load.moment + cross(shift, -press * normal)
         plane = np.append(normal, distance)
         return Footing(loads, plane, feet, load.force, moment, found.balanced or loads.min() > 0.0, True)
 
@@ -202,4 +203,4 @@ def ground_axes(plane: Array) -> Array:
     normal = plane[:3]
     ahead = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
     ahead = ahead / np.linalg.norm(ahead)
-    return np.column_stack((ahead, cross3(normal, ahead), normal))
+    return np.column_stack((ahead, cross(normal, ahead), normal))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.rotations import matrix_of_quaternion
+from dyn_nodes.model.rotations import cross, matrix_of_quaternion
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, balance_observer
@@ -420,7 +420,7 @@ class Plant:
         a = self._tree_acceleration()
         if self.machine.base.attachment == 'free':
             linear, angular = self.base_twist()
-            return np.asarray(a[3:6] + np.cross(angular, linear))  # velocities in turning axes: their rates lack this
+            return np.asarray(a[3:6] + cross(angular, linear))  # velocities in turning axes: their rates lack this
         if self.machine.base.attachment == 'planar':
             q, _ = self._tree_state()
             c, s = np.cos(q[2]), np.sin(q[2])

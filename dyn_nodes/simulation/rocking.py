@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.rotations import cross
 from dyn_nodes.simulation.ground_observer import Footing, ground_axes
-from dyn_nodes.simulation.load_model import Load, LoadModel, cross3
+from dyn_nodes.simulation.load_model import Load, LoadModel
 
 Array = NDArray[np.float64]
 SUBSTEP = 1.7e-3
@@ -76,7 +77,7 @@ class RockingModel:
             acceleration = self._acceleration(inertia, rows[0], push, wheels, axes)
             self._climb += step / steps * acceleration[0]
             self._omega = self._omega + step / steps * (axes[:, :2] @ acceleration[1:])
-            normal = self.plane[:3] - step / steps * cross3(self._omega, self.plane[:3])
+            normal = self.plane[:3] - step / steps * cross(self._omega, self.plane[:3])
             normal /= np.linalg.norm(normal)
             self._omega -= (self._omega @ normal) * normal
             self.plane = np.append(normal, self.plane[3] - step / steps * self._climb)
@@ -98,7 +99,7 @@ class RockingModel:
         base[1, 6:9] += axes[:, 2]
         for k in (0, 1):
             base[2 + k, 3:6] = axes[:, k]
-            base[2 + k, 6:9] += cross3(axes[:, k], height * axes[:, 2])
+            base[2 + k, 6:9] += cross(axes[:, k], height * axes[:, 2])
         q, v, a = (np.tile(part, (4, 1)) for part in (q, v, a))
         return self.model.evaluate_batch(q, v, a, base, np.full(4, float(payload)))
 
@@ -112,7 +113,7 @@ class RockingModel:
         assert self.plane is not None
         normal = self.plane[:3]
         height = wheels @ normal - self.plane[3]
-        rate = self._climb - wheels @ cross3(self._omega, normal)
+        rate = self._climb - wheels @ cross(self._omega, normal)
         squeeze = self.free_length - height
         push = np.where(squeeze > 0.0, np.maximum(0.0, self.stiffness * squeeze - self.damping * rate), 0.0)
         return push, wheels - np.outer(height, normal)

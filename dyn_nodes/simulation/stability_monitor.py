@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.derivative_filter import DerivativeFilter
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.rotations import cross
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance
 from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
-from dyn_nodes.simulation.load_model import Load, LoadModel, cross3
+from dyn_nodes.simulation.load_model import Load, LoadModel
 from dyn_nodes.simulation.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.simulation.rocking import RockingModel
 from dyn_nodes.simulation.sensors import ImuMount, SensorNoise, world_up
@@ -172,7 +173,7 @@ class StabilityMonitor:
         if self._up is None or step == 0.0:
             self._up = direction
             return
-        turned = self._up - step * cross3(omega - self.ground.bias, self._up)
+        turned = self._up - step * cross(omega - self.ground.bias, self._up)
         turned += min(1.0, step / self.mount.up_time) * (direction - turned)
         self._up = turned / np.linalg.norm(turned)
 
@@ -229,7 +230,7 @@ class StabilityMonitor:
         assert self._feeling.x is not None
         omega, alpha = self._turning.x[0] - self.ground.bias, self._turning.x[1]
         arm = self.mount.position
-        felt = self._feeling.x[0] - cross3(alpha, arm) - cross3(omega, cross3(omega, arm))
+        felt = self._feeling.x[0] - cross(alpha, arm) - cross(omega, cross(omega, arm))
         self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
         mean = self._angle / self._spun if self._spun > 0.0 else self._turning.x[0]
         self._angle, self._spun = np.zeros(3), 0.0
@@ -314,7 +315,7 @@ class StabilityMonitor:
         axes, origin = ground_axes(footing.plane), footing.plane[3] * footing.plane[:3]
         points = (footing.feet - origin) @ axes
         com = (load.com - origin) @ axes
-        moment_at_com = footing.moment - cross3(load.com, footing.force)
+        moment_at_com = footing.moment - cross(load.com, footing.force)
         support = Support(
             feet=points[order],
             com=com,

@@ -6,9 +6,12 @@ above, so that the machine is on the left of every edge and a *positive* rotatio
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.model.rotations import cross
 from dyn_nodes.stability._states import UP, Array, contiguous, kernel
 
 COLLINEAR = 1e-9  # sine of a turn below this is a straight line
@@ -23,9 +26,9 @@ _FAULTS = {
 def horizontal_axes(up: ArrayLike) -> tuple[Array, Array]:
     """Two unit vectors (3,), (3,) that span the horizontal plane, right-handed with `up` (3,)."""
     normal = unit_vector(up, 'up')
-    first = np.cross(np.eye(3)[np.argmin(np.abs(normal))], normal)
+    first = cross(np.eye(3)[np.argmin(np.abs(normal))], normal)
     first /= np.linalg.norm(first)
-    return first, np.cross(normal, first)
+    return first, cross(normal, first)
 
 
 def unit_vector(vector: ArrayLike, name: str) -> Array:
@@ -59,26 +62,29 @@ def support_order(points: ArrayLike, up: ArrayLike = UP) -> NDArray[np.intp]:
     if not np.isfinite(array).all():
         raise ValueError(f'points: point {int(np.argmin(np.isfinite(array).all(axis=1)))} is not finite')
     flat = array @ np.column_stack(horizontal_axes(up))
-    order = np.lexsort((flat[:, 1], flat[:, 0]))
-    lower, upper = _half_hull(flat, order), _half_hull(flat, order[::-1])
-    hull = np.array(lower[:-1] + upper[:-1], dtype=np.intp)
-    if hull.size < 3:
+    places = flat.tolist()
+    order = sorted(range(len(places)), key=places.__getitem__)
+    lower, upper = _half_hull(places, order), _half_hull(places, order[::-1])
+    hull = lower[:-1] + upper[:-1]
+    if len(hull) < 3:
         raise ValueError('points: ' + _FAULTS[3])
-    return np.roll(hull, -int(np.argmin(hull)))
+    first = hull.index(min(hull))
+    return np.array(hull[first:] + hull[:first], dtype=np.intp)
 
 
-def _half_hull(flat: Array, order: NDArray[np.intp]) -> list[int]:
+def _half_hull(places: list[list[float]], order: list[int]) -> list[int]:
     """Lower chain of the convex hull in the given order (Andrew's monotone chain), straight turns left out."""
     chain: list[int] = []
     for index in order:
+        x, y = places[index]
         while len(chain) > 1:
-            first, second = flat[chain[-1]] - flat[chain[-2]], flat[index] - flat[chain[-1]]
-            turn = first[0] * second[1] - first[1] * second[0]
-            if turn > COLLINEAR * np.linalg.norm(first) * np.linalg.norm(second):
+            (x0, y0), (x1, y1) = places[chain[-2]], places[chain[-1]]
+            turn = (x1 - x0) * (y - y1) - (y1 - y0) * (x - x1)
+            if turn > COLLINEAR * math.hypot(x1 - x0, y1 - y0) * math.hypot(x - x1, y - y1):
                 break
             chain.pop()
-        if not chain or not np.array_equal(flat[chain[-1]], flat[index]):
-            chain.append(int(index))
+        if not chain or places[chain[-1]] != places[index]:
+            chain.append(index)
     return chain
 
 
