@@ -26,6 +26,7 @@ BESIDE = {
     'loops': 0,
     'compiling': 0,
     'sealing': 0,
+    'measures': LEVEL['stability'],
     'compile': LEVEL['simulation'],
     'recording': LEVEL['studies'],
     'launching': LEVEL['nodes'],

@@ -13,9 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dyn_nodes.commands import tables
+from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, load_machine_report
-
-UNITS = {'1': '', 'N m': 'N m', 'm': 'm', 'J': 'J'}
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -225,11 +224,10 @@ def _margin_table(static: dict[str, Any]) -> Table:
     table.add_column('measure')
     table.add_column('margin', justify='right')
     table.add_column('by edge or wheel')
-    places = {'longitudinal': ['front', 'rear'], 'load_share': list(static['wheels'])}
     for name, margin in static['margins'].items():
-        edges = places.get(name, static['edges'])
-        values = ', '.join(f'{edge} {_margin(value, "")}' for edge, value in zip(edges, margin['edges']))
-        table.add_row(name, _margin(margin['value'], margin['unit']), values)
+        measure = MEASURES[name]
+        values = ', '.join(f'{edge} {_margin(value, measure)}' for edge, value in zip(margin['names'], margin['edges']))
+        table.add_row(measure.label, _margin(margin['value'], measure), values)
     return table
 
 
@@ -262,8 +260,8 @@ def _print_assumed(console: Console, assumed: dict[str, str], list_them: bool) -
     console.print(table)
 
 
-def _margin(value: float | None, unit: str) -> str:
-    return '-' if value is None else f'{value:.4g} {UNITS.get(unit, unit)}'.strip()
+def _margin(value: float | None, measure: Measure) -> str:
+    return '-' if value is None else measure.display(value)
 
 
 def _position(value: float | None, kind: str) -> str:

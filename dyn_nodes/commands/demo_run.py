@@ -68,8 +68,8 @@ def run_nodes(
     """
     from dyn_nodes.commands.live_feed import LiveFeed
     from dyn_nodes.launching import LaunchError, LaunchSession, find_launch_file
+    from dyn_nodes.measures import DEFAULT_MEASURES
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 
     run = DemoRun(directory / 'bag', directory / 'log')
     run.logs.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dyn_nodes.compiling import COMPILED, COMPILING
-from dyn_nodes.studies.measures import measure_text
+from dyn_nodes.measures import measure_of
 
 SPEED_WINDOW = 2.0  # s of wall time that the speed is taken over
 WARNING_SHARE = 0.25  # of a margin's first value
@@ -184,10 +184,10 @@ def _margins(state: LiveState) -> RenderableType:
     table.add_column(width=26)
     table.add_column(justify='right', width=9)
     for name, value in state.margins.items():
-        text, status = measure_text(name), state.margin_status(name)
+        text, status = measure_of(name), state.margin_status(name)
         first = state.first_margins[name]
         share = value / first if math.isfinite(value) and math.isfinite(first) and first > 0.0 else 0.0
-        shown = f'{text.scale * value:.3g} {text.unit}'.strip() if math.isfinite(value) else '—'
+        shown = text.display(value) if math.isfinite(value) else '—'
         colour = COLOURS[status]
         table.add_row(text.label, shown, _bar(share / 1.5, colour.split()[-1]), Text(status, style=colour))
     return table

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.elements import actuator_element
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.simulation.balance import value_names
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.stability import Support, margins, support_order
 
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
-MEASURES = ('static', 'longitudinal', 'zmp', 'force_angle', 'energy', 'load_share', 'net_moment')
 
 
 def machine_summary(machine: Machine) -> dict[str, Any]:
@@ -75,7 +76,8 @@ def static_summary(machine: Machine) -> dict[str, Any] | None:
 
     Keys: `stands`, and where it does `base_height`, `pitch`, `roll`, `center_of_mass`, `zmp`, `wheels`
     (name -> load in N, share, compression in m, contact in m), `support_polygon` (corners in m), `edges` (names) and
-    `margins` (measure -> value, unit, edges). Positions are in axes of the ground, the base link above the origin.
+    `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
+    the base link above the origin.
     """
     if machine.base.attachment == 'fixed' or not machine.wheels:
         return None
@@ -122,6 +124,8 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
         wheels=contacts,
         gravity=machine.gravity,
     )
+    wheels = [wheel.name for wheel in machine.wheels]
+    defined = [name for name, measure in MEASURES.items() if measure.least_feet <= len(order)]
     return {
         'support_polygon': [_list(corner[:2]) for corner in support.feet],
         'edges': list(support.edge_names),
@@ -131,8 +135,9 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
                 'unit': margin.unit,
                 'valid': margin.valid,
                 'edges': [_finite(float(value)) for value in margin.edges],
+                'names': list(value_names(name, support.edge_names, wheels, [wheels[place] for place in order])),
             }
-            for name, margin in margins(support, MEASURES).items()
+            for name, margin in margins(support, defined).items()
         },
     }
 

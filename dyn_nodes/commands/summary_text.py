@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from dyn_nodes.studies.measures import measure_text
+from dyn_nodes.measures import measure_of
 from dyn_nodes.studies.run_outcome import Outcome
 from dyn_nodes.studies.summary import verdict
 
@@ -52,8 +52,8 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(('their sum against the weight', total))
     for name, least in summary['min_margins'].items():
         if least['value'] is not None:
-            text = measure_text(name)
-            value = f'{text.scale * least["value"]:.3g} {text.unit}'.strip()
+            text = measure_of(name)
+            value = text.display(least['value'])
             edge = f' ({least["edge"].replace("_", " ")})' if least['edge'] else ''
             rows.append((f'least {text.label}', f'{value} at {least["time_s"]:.2f} s{edge}'))
     if summary['speed']:

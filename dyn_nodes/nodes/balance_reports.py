@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import labelled_array
@@ -83,7 +84,7 @@ class BalanceReports:
 
 def margin_topic(measure: str) -> str:
     """Return the topic of a measure's margin. `stability/zmp` is the point itself, so its degree has another name."""
-    return f'stability/{"zmp_degree" if measure == "zmp" else measure}'
+    return f'stability/{MEASURES[measure].topic}'
 
 
 def point_stamped(frame: str, stamp: Any, values: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.simulation.balance import Balance
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 CONSTRAINTS_PERIOD = 0.5
 """Simulated time after which the constraints are looked at anew, s."""
 GREATEST_CONDITION = 1e6
-LOW_SHARE = 0.05
+LOW_SHARE = MEASURES['load_share'].warning
 """Least wheel-load share below which a warning is given."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
@@ -28,8 +29,6 @@ from dyn_nodes.simulation.standing import StandingGround
 Float64 = message('std_msgs/msg/Float64')
 
 PARAMETERS = node_parameters('stability_monitor_node')
-WARN_LEVELS = {'load_share': 0.05, 'zmp': 0.15}
-"""Margins below which a warning is given, where no parameter says otherwise."""
 UNITS = {'payload': 'kg', 'reach': 'm', 'swing_speed': 'rad/s'}
 
 
@@ -37,8 +36,7 @@ def threshold_parameters(measure: str) -> tuple[Declared, ...]:
     """Return the parameters of a measure's levels."""
     declared = mapped_parameters('stability_monitor_node', 'measures', measure)
     return tuple(
-        replace(item, default=WARN_LEVELS.get(measure, 0.0)) if item.name.endswith('.warn') else item
-        for item in declared
+        replace(item, default=MEASURES[measure].warning) if item.name.endswith('.warn') else item for item in declared
     )
 
 
@@ -172,7 +170,7 @@ class StabilityMonitorNode(OverridableNode):
         values = {'computing time': f'{1e3 * self.latency:.3f} ms'}
         health = Health(text='stable', values=values)
         for name, margin in balance.margins.items():
-            if not margin.valid and not np.isfinite(margin.value) and name == 'conservative':
+            if len(balance.polygon) < MEASURES[name].least_feet:
                 values[name] = 'not defined for this machine'
                 continue
             where = balance.critical_edge(name)

@@ -6,21 +6,20 @@ the ground points of its rearmost and its foremost wheel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES, Measure, measure
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.simulation.outputs import axis_names
-from dyn_nodes.stability import MEASURES, Margin, Support, margins, support_order
+from dyn_nodes.stability import Margin, Support, margins, support_order
 
 Array = NDArray[np.float64]
-DEFAULT_MEASURES = ('static', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'net_moment')
-LEAST_FEET = {'conservative': 5}
-"""Wheels that a measure needs to be defined."""
-NAMES_OF_LONGITUDINAL = ('front', 'rear')
+ENDS = ('front', 'rear')
 DRAWN_HALF_WIDTH = 1.0
 """Half the width with which the edges of a planar machine, which are lines, are drawn, m."""
 PLANAR_EDGES = [3, 1]
@@ -74,17 +73,21 @@ class Balance:
         """Sum of the normal forces, N."""
         return float(self.forces[:, 2].sum())
 
-    def names(self, measure: str) -> tuple[str, ...]:
-        """Names of the values in a measure's margin: edges, wheels, lost feet in the polygon's order, or both ends."""
-        if measure == 'longitudinal':
-            return NAMES_OF_LONGITUDINAL
-        if measure == 'conservative':
-            return tuple(f'loss of {self.wheels[place]}' for place in self.polygon)
-        return self.wheels if measure == 'load_share' else self.edge_names
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the names of the values in a measure's margin."""
+        feet = (self.wheels[place] for place in self.polygon)
+        return value_names(name, self.edge_names, self.wheels, feet)
 
-    def critical_edge(self, measure: str) -> str:
-        """Name of the edge (or wheel) with the least margin."""
-        return self.names(measure)[int(np.argmin(self.margins[measure].edges))]
+    def critical_edge(self, name: str) -> str:
+        """Return the name of the edge (wheel, foot, end) with a measure's least value."""
+        return self.names(name)[int(np.argmin(self.margins[name].edges))]
+
+
+def value_names(name: str, edges: Iterable[str], wheels: Iterable[str], feet: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the values of a measure: edges, wheels, both ends, or lost feet in the polygon's order."""
+    kinds: dict[str, Iterable[str]] = {'edge': edges, 'wheel': wheels, 'end': ENDS}
+    per = MEASURES[name].per
+    return tuple(kinds[per]) if per in kinds else tuple(f'loss of {foot}' for foot in feet)
 
 
 class BalanceObserver:
@@ -101,10 +104,7 @@ class BalanceObserver:
     def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
         self.wheels = tuple(wheel.name for wheel in system.machine.wheels)
         for name in measures:
-            if name not in MEASURES:
-                raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}')
-            if len(self.wheels) < LEAST_FEET.get(name, 0):
-                raise KeyError(f'stability measure {name!r} needs {LEAST_FEET[name]} wheels, found {len(self.wheels)}')
+            self._check(measure(name))
         self.system, self.measures = system, measures
 
         def places(*names: str) -> Array:
@@ -152,6 +152,12 @@ class BalanceObserver:
             self._outline(points[order]),
         )
 
+    def _check(self, wanted: Measure) -> None:
+        if wanted.least_feet > len(self.wheels):
+            raise KeyError(
+                f'stability measure {wanted.name!r} needs {wanted.least_feet} wheels, found {len(self.wheels)}'
+            )
+
     def _order(self, points: Array, up: Array) -> NDArray[np.intp]:
         return support_order(points, up)
 
@@ -175,10 +181,11 @@ class PlanarBalanceObserver(BalanceObserver):
     front edge does not depend on that width, and the radius r_o of the ZMP degree is half the distance of the edges.
     """
 
-    def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
-        if 'conservative' in measures:
-            raise KeyError("stability measure 'conservative' needs 5 feet, a planar machine has two edges")
-        super().__init__(system, measures)
+    def _check(self, wanted: Measure) -> None:
+        if wanted.per == 'foot':
+            raise KeyError(
+                f'stability measure {wanted.name!r} needs {wanted.least_feet} feet, a planar machine has two edges'
+            )
 
     def _order(self, points: Array, up: Array) -> NDArray[np.intp]:
         order = np.argsort(points[:, 0])
@@ -196,7 +203,7 @@ class PlanarBalanceObserver(BalanceObserver):
     def _margins(self, support: Support) -> dict[str, Margin]:
         result = margins(support, self.measures)
         for name, margin in result.items():
-            if name not in ('load_share', 'longitudinal'):
+            if MEASURES[name].per == 'edge':
                 edges = margin.edges[PLANAR_EDGES]
                 result[name] = Margin(float(edges.min()), edges, margin.valid, margin.unit)
         return result

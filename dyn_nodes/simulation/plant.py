@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
+from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross, matrix_of_quaternion
 from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
-from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance, balance_observer
+from dyn_nodes.simulation.balance import Balance, balance_observer
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest

@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.derivative_filter import DerivativeFilter
+from dyn_nodes.measures import DEFAULT_MEASURES, measure
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.simulation.assembly import gravity_vector
-from dyn_nodes.simulation.balance import DEFAULT_MEASURES, Balance
+from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
 from dyn_nodes.simulation.load_model import Load, LoadModel
 from dyn_nodes.simulation.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.simulation.rocking import RockingModel
 from dyn_nodes.simulation.sensors import ImuMount, SensorNoise, world_up
-from dyn_nodes.stability import MEASURES, Support, margins
+from dyn_nodes.stability import Support, margins
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
@@ -88,8 +89,7 @@ class StabilityMonitor:
         if len(machine.wheels) < 3:
             raise ValueError(f'{machine.name}: expected three wheels or more, found {len(machine.wheels)}')
         for name in measures:
-            if name not in MEASURES:
-                raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}')
+            measure(name)
         self.machine, self.measures = machine, measures
         self.model = LoadModel(machine)
         self.ground = GroundObserver(machine, observer)

@@ -3,8 +3,8 @@
 Inputs common to all measures: `feet` (n, 3), the contact points counter-clockwise seen from above
 (:func:`support_order` sorts them); `com` (3,); the net load that would act if the ground were removed, gravity, inertia
 and external, as `force` (3,) and `moment` (3,) about `com`; `up` (3,). Every input may have a leading dimension
-(t, ...); one call then handles all states. One module a measure; :data:`MEASURES` gives them one
-signature, :func:`all_measures` evaluates them for many states on all cores.
+(t, ...); one call then handles all states. One module a measure; :func:`margins` evaluates those
+chosen by name (`dyn_nodes.measures` has the table), :func:`all_measures` for many states on all cores.
 
 A wheel that has lifted keeps its corner of the polygon: pass the point of the ground below it.
 """
@@ -21,16 +21,15 @@ from dyn_nodes.stability.energy import (
 )
 from dyn_nodes.stability.force_angle import ForceAngle, force_angle
 from dyn_nodes.stability.load_share import LoadShare, load_share
-from dyn_nodes.stability.measures import MEASURES, Margin, Measure, Support, margins
 from dyn_nodes.stability.moment_height import MomentHeight, moment_height
 from dyn_nodes.stability.net_moment import NetMoment, PlanarEdgeMoments, net_moment, planar_edge_moments
 from dyn_nodes.stability.normalized_energy import NormalizedEnergy, normalized_energy
 from dyn_nodes.stability.polygon import name_edges, support_order
 from dyn_nodes.stability.static import LongitudinalMargin, StaticMargin, longitudinal_margin, static_margin
+from dyn_nodes.stability.support import Margin, Support, margins
 from dyn_nodes.stability.zmp import ZmpDegree, zmp_degree
 
 __all__ = [
-    'MEASURES',
     'BatchMargin',
     'ConservativeMargin',
     'EnergyLevel',
@@ -38,7 +37,6 @@ __all__ = [
     'LoadShare',
     'LongitudinalMargin',
     'Margin',
-    'Measure',
     'MomentHeight',
     'NetMoment',
     'NormalizedEnergy',

@@ -6,6 +6,8 @@ one state without that dimension and add it here.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -17,7 +19,48 @@ Booleans = NDArray[np.bool_]
 UP = (0.0, 0.0, 1.0)
 GRAVITY = 9.81
 
-__all__ = ['GRAVITY', 'UP', 'Array', 'Booleans', 'as_states', 'contiguous', 'kernel', 'least', 'pick']
+__all__ = [
+    'GRAVITY',
+    'UP',
+    'Array',
+    'Booleans',
+    'Parts',
+    'States',
+    'as_states',
+    'contiguous',
+    'kernel',
+    'least',
+    'pick',
+]
+
+
+Parts = tuple[Array, Array, Booleans]
+"""Least value (t,), values (t, n) and where they hold (t,)."""
+
+
+class States(NamedTuple):
+    """Inputs of all measures, every one with a leading dimension of 1 or t; see `Support` for their meaning."""
+
+    feet: Array
+    com: Array
+    force: Array
+    moment: Array
+    mass: Array
+    up: Array
+    travel: Array
+    inertia: Array
+    wheels: Array
+    normal_loads: Array
+    gravity: Array
+
+    def part(self, start: int, stop: int) -> States:
+        """Return some of the states."""
+        return States(*(array[start:stop] if array.shape[0] > 1 else array for array in self))
+
+    @property
+    def size(self) -> int:
+        """Number of states."""
+        return max(array.shape[0] for array in self)
 
 
 def contiguous(values: ArrayLike) -> Array:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, chord_inward
 
 LEAST_FEET = 5
@@ -71,3 +71,9 @@ def conservative_margin_kernel(feet, com, up):
             distances[s, k] = x * (c[0] - f[i, 0]) + y * (c[1] - f[i, 1]) + z * (c[2] - f[i, 2])
         value[s], valid[s] = least(distances[s])
     return value, distances, valid
+
+
+def conservative_states(s: States) -> Parts:
+    """Evaluate the measure `conservative` for many states."""
+    value, feet, valid = conservative_margin_kernel(s.feet, s.com, s.up)
+    return value, feet, valid

@@ -19,7 +19,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.stability._states import GRAVITY, UP, Array, Booleans, as_states, contiguous, kernel, least, pick
+from dyn_nodes.stability._states import (
+    GRAVITY,
+    UP,
+    Array,
+    Booleans,
+    Parts,
+    States,
+    as_states,
+    contiguous,
+    kernel,
+    least,
+    pick,
+)
 from dyn_nodes.stability.polygon import check_polygon, edge_direction
 
 BALANCED = 0  # an equilibrium plane exists: (2.1) has a solution, rule (i)
@@ -222,3 +234,16 @@ def planar_energy_kernel(sine, cosine, couple):
     for s in range(states):
         level[s], phi[s], regime[s] = level_of_edge(sine[s], cosine[s], couple[s])
     return level, phi, regime
+
+
+def energy_states(s: States) -> Parts:
+    """Evaluate the measure `energy` for many states."""
+    weight = -(s.gravity * s.mass)[:, np.newaxis] * s.up
+    value, edges, valid, _ = energy_kernel(s.feet, s.com[:, np.newaxis], weight[:, np.newaxis], np.zeros((1, 3)))
+    return value, edges, valid
+
+
+def extended_energy_states(s: States) -> Parts:
+    """Evaluate the measure `extended_energy` for many states."""
+    value, edges, valid, _ = energy_kernel(s.feet, s.com[:, np.newaxis], s.force[:, np.newaxis], s.moment)
+    return value, edges, valid

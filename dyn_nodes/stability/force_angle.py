@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_direction
 
 
@@ -100,3 +100,9 @@ def _edge_angle(feet, i, com, force, moment):
     sine = ax * (ly * fz - lz * fy) + ay * (lz * fx - lx * fz) + az * (lx * fy - ly * fx)
     cosine = lx * fx + ly * fy + lz * fz
     return np.arctan2(sine, cosine), abs(sine) / size
+
+
+def force_angle_states(s: States) -> Parts:
+    """Evaluate the measure `force_angle` for many states."""
+    value, edges, valid, _, _ = force_angle_kernel(s.feet, s.com, s.force, s.moment)
+    return value, edges, valid

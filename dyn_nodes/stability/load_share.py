@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, pick
 
 
 class LoadShare(NamedTuple):
@@ -97,3 +97,9 @@ def _side(coordinate, tolerance):
     if abs(coordinate) <= tolerance:
         return 0.5
     return 1.0 if coordinate > 0.0 else 0.0
+
+
+def load_share_states(s: States) -> Parts:
+    """Evaluate the measure `load_share` for many states."""
+    value, shares, valid, _ = load_share_kernel(s.wheels, s.normal_loads, s.travel, s.up)
+    return value, shares, valid

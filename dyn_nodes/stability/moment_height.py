@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_direction, edge_moment, plane_normal
 
 
@@ -133,3 +133,9 @@ def _inertia_about_edge(feet, i, com, mass, tensor):
         + ez * (tensor[2, 0] * ex + tensor[2, 1] * ey + tensor[2, 2] * ez)
     )
     return own + mass * (x * x + y * y + z * z - along * along)
+
+
+def moment_height_states(s: States) -> Parts:
+    """Evaluate the measure `moment_height` for many states."""
+    value, edges, valid, _, _ = moment_height_kernel(s.feet, s.com, s.force, s.moment, s.mass, s.inertia, 1.0, 1.0)
+    return value, edges, valid

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_moment
 
 
@@ -115,3 +115,9 @@ def planar_edge_moments(
     front = common + base_weight * (front_arm - base_com[0]) * cosine - normal * front_arm
     rear = common - base_weight * (rear_arm + base_com[0]) * cosine + normal * rear_arm
     return PlanarEdgeMoments(front, rear)
+
+
+def net_moment_states(s: States) -> Parts:
+    """Evaluate the measure `net_moment` for many states."""
+    value, edges, valid = net_moment_kernel(s.feet, s.com, s.force, s.moment)
+    return value, edges, valid

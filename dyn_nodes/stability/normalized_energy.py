@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_direction, edge_inward
 
 
@@ -81,3 +81,9 @@ def _rise(feet, i, com, up):
     # |R| - R_t without cancellation where R is nearly upright
     rise = horizontal * horizontal / (size + upright) if upright > 0.0 else size - upright
     return steepness * rise if horizontal >= 0.0 else -steepness * rise
+
+
+def normalized_energy_states(s: States) -> Parts:
+    """Evaluate the measure `normalized_energy` for many states."""
+    value, edges, valid = normalized_energy_kernel(s.feet, s.com, s.up)
+    return value, edges, valid

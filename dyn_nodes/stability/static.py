@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_inward
 
 
@@ -134,3 +134,15 @@ def longitudinal_margin_kernel(feet, com, travel, up):
             front[s] = -np.inf
             rear[s] = -np.inf
     return value, front, rear, valid
+
+
+def static_states(s: States) -> Parts:
+    """Evaluate the measure `static` for many states."""
+    value, edges, valid = static_margin_kernel(s.feet, s.com, s.up)
+    return value, edges, valid
+
+
+def longitudinal_states(s: States) -> Parts:
+    """Evaluate the measure `longitudinal` for many states."""
+    value, front, rear, valid = longitudinal_margin_kernel(s.feet, s.com, s.travel, s.up)
+    return value, np.column_stack((front, rear)), valid

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states, kernel, least, pick
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
 from dyn_nodes.stability.polygon import check_polygon, edge_inward, inradius, plane_normal
 
 
@@ -98,3 +98,9 @@ def zmp_kernel(feet, com, force, moment):
             edges[s, i] = distance / radius[s]
         value[s], valid[s] = least(edges[s])
     return value, edges, valid, point, radius
+
+
+def zmp_states(s: States) -> Parts:
+    """Evaluate the measure `zmp` for many states."""
+    value, edges, valid, _, _ = zmp_kernel(s.feet, s.com, s.force, s.moment)
+    return value, edges, valid

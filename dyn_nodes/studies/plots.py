@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from dyn_nodes.studies.measures import measure_text
+from dyn_nodes.measures import measure_of
 from dyn_nodes.studies.run_record import RunRecord
 
 Array = NDArray[np.float64]
@@ -118,14 +118,14 @@ def plot_margins(record: RunRecord) -> Figure:
     for axes in panels[len(names) :]:
         axes.set_visible(False)
     for axes, name in zip(panels, names):
-        text, history = measure_text(name), record.margins[name]
+        text, history = measure_of(name), record.margins[name]
         shown = text.scale * history.value
         for values in history.edges.values():
             _line(axes, history.time, text.scale * values, color=GREY, linewidth=0.7, alpha=0.8)
         _line(axes, history.time, shown, color=BLUE, linewidth=1.9)
         _critical(axes, history.time, shown)
         axes.set_title(text.label, pad=4)
-        axes.set_ylabel(text.unit or 'ratio')
+        axes.set_ylabel(text.display_unit or 'ratio')
         _limits(axes, shown)
     return _finish(figure, record, panels[: len(names)], columns=2)
 

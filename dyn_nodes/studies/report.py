@@ -14,8 +14,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
-from dyn_nodes.studies.measures import measure_text
 from dyn_nodes.studies.plots import PLOTS, has_data, style
 from dyn_nodes.studies.run_record import RunRecord
 from dyn_nodes.studies.summary import verdict
@@ -193,8 +193,8 @@ def _loads_table(record: RunRecord, summary: Mapping[str, Any]) -> str:
 def _margins_table(summary: Mapping[str, Any]) -> str:
     rows = []
     for name, least in summary['min_margins'].items():
-        text = measure_text(name)
-        value = '—' if least['value'] is None else f'{text.scale * least["value"]:.3g} {text.unit}'.strip()
+        text = measure_of(name)
+        value = '—' if least['value'] is None else text.display(least['value'])
         edge = (least['edge'] or '—').replace('_', ' ')
         rows.append((text.label, value, _number(least['time_s'], '.2f', ' s'), edge, text.meaning))
     return _table(('measure', 'least', 'first at', 'over', 'what it says'), rows, numbers=(1, 2))

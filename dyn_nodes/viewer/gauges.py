@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from dyn_nodes.measures import Measure, in_order, measure_of
 from dyn_nodes.viewer.colours import AMBER, DANGER, DARK, GREEN, GREY, OK, RED, WARNING, Rgb, css
 from dyn_nodes.viewer.snapshot import Margin
 
-TITLES = {
-    'static': ('Static', 'm'),
-    'longitudinal': ('Longitudinal', 'm'),
-    'zmp_degree': ('Zero moment point', '1'),
-    'force_angle': ('Force-angle', 'N m'),
-    'energy': ('Energy', 'J'),
-    'extended_energy': ('Extended energy', 'J'),
-    'load_share': ('Least wheel load', '%'),
-    'net_moment': ('Net moment', 'N m'),
-}
-"""Words and unit of the measures; another one is shown by its own name."""
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 BAR = 'position:absolute;left:0;top:0;bottom:0;border-radius:3px'
 
@@ -40,10 +30,9 @@ class Scale:
 
     def full(self, name: str, margin: Margin) -> float:
         """Return the full scale of a measure."""
-        if name == 'zmp_degree':
-            return 1.0
-        if name == 'load_share':
-            return 1.0 / max(len(margin.edges), 1)
+        bound = measure_of(name).full_scale
+        if bound is not None:
+            return bound(len(margin.edges))
         if math.isfinite(margin.value):
             self._greatest[name] = max(self._greatest.get(name, 0.0), margin.value)
         return round_up(self._greatest.get(name, 0.0)) or 1.0
@@ -69,16 +58,9 @@ def round_up(value: float) -> float:
     return next(step * power for step in STEPS if step * power >= value * 0.999)
 
 
-def number(value: float, unit: str) -> str:
-    """Return a value as people read it: 146 kN m, 0.66 m, 12 %."""
-    if not math.isfinite(value):
-        return 'not known'
-    if unit == '%':
-        return f'{100 * value:.1f} %'
-    for factor, prefix in ((1e6, 'M'), (1e3, 'k')):
-        if abs(value) >= factor and unit in ('N m', 'J', 'N', 'Pa'):
-            return f'{value / factor:.3g} {prefix}{unit}'
-    return f'{value:.2f}' + ('' if unit == '1' else f' {unit}')
+def number(value: float, measure: Measure) -> str:
+    """Return a margin as people read it."""
+    return measure.display(value) if math.isfinite(value) else 'not known'
 
 
 def gauges(margins: Mapping[str, Margin], scale: Scale) -> str:
@@ -92,20 +74,15 @@ def gauges(margins: Mapping[str, Margin], scale: Scale) -> str:
     )
 
 
-def in_order(names: Iterable[str]) -> list[str]:
-    """Return the names of measures in the order in which they are always shown."""
-    known = list(TITLES)
-    return sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name))
-
-
 def _gauge(name: str, margin: Margin, scale: Scale) -> str:
-    title, unit = TITLES.get(name, (name.replace('_', ' '), '1'))
+    measure = measure_of(name)
+    title = measure.label[:1].upper() + measure.label[1:]
     part, band = scale.part(name, margin), scale.band(name, margin)
     colour = css({OK: GREEN, WARNING: AMBER, DANGER: RED}[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
     word = band if band != OK else ''
     if margin.value <= 0.0:
-        word = 'lifted' if name == 'load_share' else 'tipping'
+        word = measure.at_zero
     where = margin.critical_name.replace('_', ' ')
     note = ' &middot; '.join(html.escape(text) for text in (where, word) if text)
     low, high = 100 * scale.danger, 100 * scale.warning
@@ -118,7 +95,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
         f'<span style="font-weight:600">{html.escape(title)}</span>'
         f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden">{note}</span>'
         f'<span style="font-variant-numeric:tabular-nums;color:{colour if band != OK else "inherit"}">'
-        f'{number(margin.value, unit)}</span></div>'
+        f'{number(margin.value, measure)}</span></div>'
         f'<div style="position:relative;height:9px;border-radius:3px;margin-top:2px;background:{track}">'
         f'<div style="{BAR};width:{shown:.1f}%;background:{colour}"></div></div></div>'
     )

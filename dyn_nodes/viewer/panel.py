@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dyn_nodes.measures import in_order
 from dyn_nodes.viewer.camera import PRESETS
-from dyn_nodes.viewer.gauges import Scale, banner, gauges, in_order
+from dyn_nodes.viewer.gauges import Scale, banner, gauges
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.snapshot import Margin
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.measures import measure_of
 from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, RED, WHITE
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
@@ -32,8 +33,9 @@ def sky() -> NDArray[np.uint8]:
 
 def edge_measure(margins: dict[str, Margin], corners: int) -> Margin | None:
     """Return the measure whose edges are those of the polygon: the net moment's, or the first that fits."""
-    order = sorted(margins, key=lambda name: (name != 'net_moment', name == 'load_share'))
-    fitting = [margins[name] for name in order if len(margins[name].edges) == corners and name != 'load_share']
+    order = sorted(margins, key=lambda name: name != 'net_moment')
+    by_edge = [margins[name] for name in order if measure_of(name).per == 'edge']
+    fitting = [margin for margin in by_edge if len(margin.edges) == corners]
     return next((margin for margin in fitting if margin.critical is not None), None)
 
 

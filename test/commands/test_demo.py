@@ -116,7 +116,7 @@ def test_ctrl_c_stops_everything_and_reports_the_part_that_ran(demo):
 
 @pytest.mark.slow
 def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
-    run = demo('--duration', '600')
+    run = demo('--separate', '--duration', '600')
     run.wait_for(UNDER_WAY)
     os.kill(run.node_pids()['hydraulic_actuator_node'], signal.SIGKILL)
     assert run.wait() == 1, run.text

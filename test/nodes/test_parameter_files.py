@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.middleware import Node, Parameter
 from dyn_nodes.nodes import parameters
 from dyn_nodes.nodes.parameters import (
@@ -23,7 +24,6 @@ from dyn_nodes.nodes.parameters import (
     node_parameters,
     nodes_with_parameters,
 )
-from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.stability import (
-    MEASURES,
     Support,
     all_measures,
     conservative_margin,
@@ -63,7 +63,7 @@ def test_conservative_margin_of_a_square_is_not_defined():
     result = conservative_margin(SQUARE, (0, 0, 1))
     assert np.isnan(result.value)
     assert not result.valid
-    assert not MEASURES['conservative'](Support(SQUARE, (0, 0, 1), (0, 0, -9), (0, 0, 0), 1.0)).valid
+    assert not margins(Support(SQUARE, (0, 0, 1), (0, 0, -9), (0, 0, 0), 1.0))['conservative'].valid
 
 
 @given(SEEDS)

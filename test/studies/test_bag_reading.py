@@ -6,8 +6,8 @@ from recorded_run import HEADER, BagOfRun, pressure, stamp, write_run
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.nodes.balance_reports import margin_topic
-from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
 from dyn_nodes.studies.run_record import read_run
 

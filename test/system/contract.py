@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from harness import HAS_FRAMES
 
+from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import all_parameters
 from dyn_nodes.nodes.simulation_services import are_available
-from dyn_nodes.simulation.balance import DEFAULT_MEASURES
 
 MACHINE = machine_of('log_loader', '')
 WHEELS = [wheel.name for wheel in MACHINE.wheels]

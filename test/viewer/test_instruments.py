@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 import pytest
 
+from dyn_nodes.measures import in_order, measure_of
 from dyn_nodes.viewer.connection import LOST, PAUSED, RUNNING, WAITING, Connection
-from dyn_nodes.viewer.gauges import Scale, banner, gauges, in_order, number, round_up
+from dyn_nodes.viewer.gauges import Scale, banner, gauges, number, round_up
 from dyn_nodes.viewer.plots import History
 from dyn_nodes.viewer.snapshot import Margin
 
@@ -66,17 +68,19 @@ def test_measures_are_shown_in_one_order_whatever_order_they_come_in():
 
 
 @pytest.mark.parametrize(
-    ('value', 'unit', 'text'),
+    ('value', 'name', 'text'),
     [
-        (145980.0, 'N m', '146 kN m'),
-        (0.66, 'm', '0.66 m'),
-        (0.1, '%', '10.0 %'),
-        (2.4e6, 'J', '2.4 MJ'),
-        (0.6, '1', '0.60'),
+        (145980.0, 'net_moment', '146 kN m'),
+        (14.598, 'force_angle', '14.6 N m'),
+        (0.66, 'static', '0.66 m'),
+        (0.1, 'load_share', '10 %'),
+        (2.4e6, 'energy', '2.4 MJ'),
+        (0.6, 'zmp_degree', '0.6'),
+        (math.nan, 'static', 'not known'),
     ],
 )
-def test_values_read_as_people_write_them(value, unit, text):
-    assert number(value, unit) == text
+def test_values_read_as_people_write_them(value, name, text):
+    assert number(value, measure_of(name)) == text
 
 
 @pytest.mark.parametrize(('value', 'full'), [(0.0, 0.0), (0.66, 0.8), (1.0, 1.0), (146e3, 150e3), (81.0, 100.0)])

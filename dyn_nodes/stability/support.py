@@ -1,17 +1,18 @@
-"""One signature for all measures: `(Support) -> Margin`, for nodes and sweeps that choose measures by name."""
+"""A state of a machine as the measures see it, and its margins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.stability._states import GRAVITY, UP, Array
-from dyn_nodes.stability.batch import TABLE, States, known_measure
+from dyn_nodes.measures import MEASURES, measure
+from dyn_nodes.stability._states import GRAVITY, UP, Array, Parts, States
 from dyn_nodes.stability.polygon import check_polygon, name_edges, unit_vector
 
 
@@ -112,21 +113,24 @@ def _shaped(values: ArrayLike, shape: tuple[int | None, ...], name: str) -> Arra
     return array
 
 
-def _margin(name: str, support: Support) -> Margin:
-    unit, function = TABLE[name]
-    value, edges, valid = function(support.states)
-    return Margin(float(value[0]), edges[0], bool(valid[0]), unit)
-
-
-Measure = Callable[[Support], Margin]
-
-MEASURES: dict[str, Measure] = {name: partial(_margin, name) for name in TABLE}
+@cache
+def function_of(name: str) -> Callable[[States], Parts]:
+    """Return the function of many states of a measure. Raises KeyError, with the known ones, for an unknown one."""
+    function: Callable[[States], Parts] = getattr(
+        import_module(f'dyn_nodes.stability.{measure(name).module}'), f'{name}_states'
+    )
+    return function
 
 
 def margins(support: Support, names: Iterable[str] = tuple(MEASURES)) -> dict[str, Margin]:
-    """Margins of one state by name.
+    """Return the margins of one state by name.
 
     Raises:
         KeyError: an unknown measure; the message lists the known ones.
     """
-    return {name: MEASURES[known_measure(name)](support) for name in names}
+    return {name: _margin(name, support) for name in names}
+
+
+def _margin(name: str, support: Support) -> Margin:
+    value, values, valid = function_of(name)(support.states)
+    return Margin(float(value[0]), values[0], bool(valid[0]), MEASURES[name].unit)

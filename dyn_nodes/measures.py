@@ -1,0 +1,203 @@
+"""The stability measures: everything in which they differ, once.
+
+Nodes, `check`, the cockpit, plots and reports go through this table. A new measure is a module of `stability` with its
+function and an entry here. The table imports nothing that computes, so that a program that only shows margins starts
+quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+
+def _equal_share(count: int) -> float:
+    return 1.0 / max(count, 1)
+
+
+def _one(count: int) -> float:
+    return 1.0
+
+
+WITH_PREFIX, PREFIXES = ('N m', 'J'), ((1e6, 'M'), (1e3, 'k'))
+"""Units of values that are shown with a prefix, by their size, and these prefixes."""
+AXES = {'1': ('', 1.0), 'm': ('m', 1.0), 'N m': ('kN m', 1e-3), 'J': ('kJ', 1e-3)}
+"""Unit of a plot's axis and its scale, by the unit of the values."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A stability measure.
+
+    Attributes:
+        name: in parameters and files.
+        label: in words.
+        unit: of its values, SI; '1' for a pure number.
+        meaning: one sentence for an engineer.
+        module: of `dyn_nodes.stability`; its function `<name>_states` takes `States` and returns the least value (t,),
+            the values (t, n) and where they hold (t,).
+        per: what has a value: every edge of the support polygon, every wheel, the loss of every foot, or both ends.
+        display_unit: unit of a plot's axis, '' for a pure number; by the values' unless given.
+        scale: value in that unit over the value in SI units.
+        least_feet: corners of the support polygon that it needs.
+        warning: value below which a warning is given, unless a parameter says otherwise.
+        full_scale: greatest value there is, by number of values; None where there is no such bound.
+        at_zero: what has happened where the value is 0.
+        topic: below `stability/`; the name unless given.
+    """
+
+    name: str
+    label: str
+    unit: str
+    meaning: str
+    module: str
+    per: Literal['edge', 'wheel', 'foot', 'end'] = 'edge'
+    display_unit: str = ''
+    scale: float = 1.0
+    least_feet: int = 3
+    warning: float = 0.0
+    full_scale: Callable[[int], float] | None = None
+    at_zero: str = 'tipping'
+    topic: str = ''
+
+    def __post_init__(self) -> None:
+        if not self.topic:
+            object.__setattr__(self, 'topic', self.name)
+        if not self.display_unit:
+            unit, scale = AXES[self.unit]
+            object.__setattr__(self, 'display_unit', unit)
+            object.__setattr__(self, 'scale', scale)
+
+    def display(self, value: float) -> str:
+        """Return a value with its unit as people read it: '146 kN m', '0.66 m', '12 %'."""
+        if self.unit in WITH_PREFIX:
+            factor, prefix = next((pair for pair in PREFIXES if abs(value) >= pair[0]), (1.0, ''))
+            return f'{value / factor:.3g} {prefix}{self.unit}'
+        return f'{value * self.scale:.3g} {self.display_unit}'.rstrip()
+
+
+MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure(
+            'static',
+            'static margin',
+            'm',
+            'Distance of the projected centre of mass from the nearest edge of the support polygon. '
+            'Sees the posture only, no motion.',
+            'static',
+        ),
+        Measure(
+            'longitudinal',
+            'longitudinal margin',
+            'm',
+            'The same, along the direction of travel, to the front and the rear boundary.',
+            'static',
+            per='end',
+        ),
+        Measure(
+            'conservative',
+            'conservative margin',
+            'm',
+            'Static margin that is left after the loss of any one foot.',
+            'conservative',
+            per='foot',
+            least_feet=5,
+        ),
+        Measure(
+            'zmp',
+            'zero moment point',
+            '1',
+            'Distance of the zero moment point from the nearest edge over the largest distance there is: 1 in the '
+            'middle, 0 on an edge. While the machine rocks on an edge it stays at 0.',
+            'zmp',
+            warning=0.15,
+            full_scale=_one,
+            topic='zmp_degree',
+        ),
+        Measure(
+            'force_angle',
+            'force-angle',
+            meaning='Angle between the net force and an edge, times its distance, times the force. Sees how high the '
+            'load is.',
+            module='force_angle',
+            unit='N m',
+        ),
+        Measure(
+            'energy',
+            'energy level',
+            meaning='Work that overturns the machine about the weakest edge, against gravity alone.',
+            module='energy',
+            unit='J',
+        ),
+        Measure(
+            'normalized_energy',
+            'normalized energy',
+            'm',
+            'Height by which the centre of mass has to rise before the machine overturns about the weakest edge; '
+            'energy level over weight.',
+            'normalized_energy',
+        ),
+        Measure(
+            'extended_energy',
+            'energy level with motion',
+            meaning='Work that overturns the machine about the weakest edge, against gravity, inertia and external '
+            'loads. 0 while it is already tipping.',
+            module='energy',
+            unit='J',
+        ),
+        Measure(
+            'load_share',
+            'wheel-load share',
+            '1',
+            'Share of the least loaded wheel in the whole load; 0 once it has lifted.',
+            'load_share',
+            per='wheel',
+            display_unit='%',
+            scale=100.0,
+            warning=0.05,
+            full_scale=_equal_share,
+            at_zero='lifted',
+        ),
+        Measure(
+            'net_moment',
+            'net moment',
+            meaning='Moment that presses the machine down about its weakest edge; it begins to tip when this goes '
+            'through zero.',
+            module='net_moment',
+            unit='N m',
+        ),
+        Measure(
+            'moment_height',
+            'moment-height',
+            meaning='Net moment about the weakest edge, weighted by the moment of inertia about the edge over the '
+            'height of the centre of mass.',
+            module='moment_height',
+            unit='N m',
+        ),
+    )
+}
+"""All measures by name, in the order in which they are shown everywhere."""
+
+DEFAULT_MEASURES = ('static', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'net_moment')
+"""Names of the measures that are published unless a parameter chooses others."""
+
+
+def measure(name: str) -> Measure:
+    """Return a measure. Raises KeyError, with the known ones, for a name that does not exist."""
+    if name not in MEASURES:
+        raise KeyError(f'unknown stability measure {name!r}; known: {", ".join(MEASURES)}')
+    return MEASURES[name]
+
+
+def measure_of(word: str) -> Measure:
+    """Return the measure with this name or topic; for another word, from a topic of others, one without a unit."""
+    known = MEASURES.get(word) or next((item for item in MEASURES.values() if item.topic == word), None)
+    return known or Measure(word, word.replace('_', ' '), '1', '', '')
+
+
+def in_order(words: Iterable[str]) -> list[str]:
+    """Return names or topics in the order of the measures, unknown ones last by name."""
+    places = {name: place for place, name in enumerate(MEASURES)}
+    return sorted(words, key=lambda word: (places.get(measure_of(word).name, len(places)), word))
