@@ -224,9 +224,9 @@ def test_the_deflection_of_friction_is_scaled_by_where_it_slips_and_balances_a_p
 
 def test_friction_is_as_stiff_as_the_inertia_felt_at_20_hz():
     rate = 2 * np.pi * 20.0
-    machine = pendulum(friction=4.0)
+    machine = pendulum(friction=0.5)
     (friction,) = joint_frictions(machine)
-    assert (friction.joint, friction.friction) == ('arm0', 4.0)
+    assert (friction.joint, friction.friction) == ('arm0', 0.5)
     assert (friction.stiffness, friction.damping) == pytest.approx((ABOUT_PIN * rate**2, 2 * 0.7 * ABOUT_PIN * rate))
     assert not friction.passive
     (idle,) = joint_frictions(dataclasses.replace(machine, joint_classes=(JointClass('arm0', 'free'),)))
@@ -260,6 +260,12 @@ def test_where_the_mass_matrix_is_singular_the_inertia_is_what_the_joint_moves()
     bare = dataclasses.replace(machine.links[2], mass=0.0, inertia=frozen_array(np.zeros((3, 3)), (3, 3)))
     singular = dataclasses.replace(machine, links=(*machine.links[:2], bare))
     assert felt_inertias(singular, singular.movable_joints[:1]) == pytest.approx([ABOUT_PIN])
+
+
+def test_springs_count_as_effort_and_springs_and_friction_hold_a_machine_at_rest():
+    kinds = (JointSpring, JointDamping, JointFriction, JointStop)
+    assert [kind.drives for kind in kinds] == [True, False, False, False]
+    assert [kind.rests for kind in kinds] == [True, False, True, False]
 
 
 def test_a_free_body_has_no_single_position():

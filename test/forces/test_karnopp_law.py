@@ -78,6 +78,29 @@ def test_a_wheel_sticks_and_slips_by_direction_and_keeps_the_flags():
     assert [float(value) for value in found.stick.elements()] == [float(along[2]), float(across[2])]
 
 
+def test_however_small_the_load_is_it_is_felt():
+    assert law(0.2, 0.006, 0, normal=0.25)[0] == pytest.approx(-0.125)
+    assert law(0.0, 1e-4, 1, normal=0.25) == pytest.approx((-0.1, 0.0, 1.0))
+
+
+def test_unless_told_otherwise_both_directions_stick():
+    position, velocity = (0.0, 0.0, 0.499), (0.2, -0.2, 0.0)
+    spin, deflections = (0.0, 0.0, 0.0), (0.0059, -0.0059)
+    place = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), position, velocity, spin, deflections
+    found = wheel_contact(wheel(LAW), *place)
+    assert ca.DM(found.friction).elements() == pytest.approx([-15.9, 15.9])
+    assert ca.DM(wheel_contact(wheel(LAW), *place, stick=(0.0, 0.0)).friction).elements() == pytest.approx([-5.0, 5.0])
+
+
+def test_friction_that_acts_at_the_attachment_is_applied_there():
+    position = (1.0, 2.0, 0.499)
+    place = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), position, (0.2, 0.1, 0.0), (0.3, 0.4, 0.5), (0.0, 0.0)
+    found = wheel_contact(wheel(LuGre(), 'attachment'), *place)
+    assert ca.DM(found.application_point).elements() == pytest.approx(list(position))
+    assert ca.DM(found.slip).elements() == pytest.approx([0.2, 0.1])
+    assert ca.DM(wheel_contact(wheel(LuGre()), *place).application_point).elements() == pytest.approx([1.0, 2.0, 0.0])
+
+
 @pytest.mark.parametrize('friction', [None, LuGre()])
 def test_a_law_without_modes_always_sticks(friction):
     assert [float(value) for value in ca.DM(contact_of(wheel(friction), stick=(0.0, 0.0)).stick).elements()] == [1, 1]
