@@ -86,7 +86,7 @@ def test_bristles_never_bend_beyond_the_static_limit(speed, fraction):
     assert lugre(params, speed, -limit, 1.0).bristle_rate >= -1e-12
 
 
-@pytest.mark.parametrize('exponent', [0.5, 1.0, 2.0, 0.7])
+@pytest.mark.parametrize('exponent', [0.5, 1.0, 2.0, 0.7, 1.5, 3.0])
 def test_every_exponent_gives_the_stribeck_curve(exponent):
     params = LuGre(stribeck_exponent=exponent)
     for speed in (1e-3, 0.5, 12.5, 40.0):
