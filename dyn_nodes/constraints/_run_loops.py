@@ -2,7 +2,8 @@
 
 A state is [q, v, z, work, heat]: positions, velocities, states of elements, the work of actuators and moving
 constraints, and the heat of dampers and friction, J. The kernel `entry(x, p, out)` writes [dq/dt, M, h, J by rows,
-gamma, sigma, residual, heat rate, dz/dt] of a state to `out`. One text serves every system, compiled once.
+gamma, sigma, residual, heat rate, supplied power, dz/dt] of a state to `out`. One text serves every system, compiled
+once. An input acts on the velocity at its place; one whose place is below zero, -1 - k, is parameter k of the kernel.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ def slope(
     nv, m = a.shape[0], multipliers.shape[0]
     nq = x.shape[0] - nv - own - 2
     p[0] = t
+    for k in range(places.shape[0]):
+        if places[k] < 0:
+            p[-1 - places[k]] = u[k]
     refused = entry(x.ctypes, x.shape[0], p.ctypes, p.shape[0], out.ctypes, out.shape[0])
     if refused == 1:
         raise ValueError('constrained step: expected the states, parameters and outputs of this system')
@@ -65,8 +69,9 @@ def slope(
     for i in range(nv):
         load[i] = -load[i]
     for k in range(places.shape[0]):
-        load[places[k]] += u[k]
-        power += u[k] * v[places[k]]
+        if places[k] >= 0:
+            load[places[k]] += u[k]
+            power += u[k] * v[places[k]]
     zeta, omega = how[1], how[2]
     if omega > 0.0:
         for i in range(m):
@@ -83,8 +88,8 @@ def slope(
     rate[:nq] = out[:nq]
     rate[nq : nq + nv] = a
     at += 3 * m
-    rate[nq + nv : nq + nv + own] = out[at + 1 : at + 1 + own]
-    rate[nq + nv + own] = power
+    rate[nq + nv : nq + nv + own] = out[at + 2 : at + 2 + own]
+    rate[nq + nv + own] = power + out[at + 1]
     rate[nq + nv + own + 1] = out[at]
     return rank
 
@@ -113,6 +118,7 @@ def check_run(
     nv: int,
     m: int,
     size: int,
+    parameters: int,
     stops: Any,
     sample: Any,
     edges: Any,
@@ -127,7 +133,7 @@ def check_run(
     forces: Any,
 ) -> None:
     """Demand arrays of `run` that fit each other: machine code looks at no index again. Raises ValueError."""
-    if nq < 0 or size != nq + nv * nv + nv + m * nv + 3 * m + 1:
+    if nq < 0 or size != nq + nv * nv + nv + m * nv + 3 * m + 2:
         raise ValueError('constrained run: states, accelerations and forces are not of one system')
     if stops.shape[0] < 1 or sample.shape[0] != stops.shape[0]:
         raise ValueError('stops: expected one at least, and a sample for each')
@@ -137,8 +143,8 @@ def check_run(
     if places.shape[0] != starts.shape[1] or held.shape[0] != m or how.shape[0] != 3:
         raise ValueError('constrained run: expected a place an input, a mark a row, three settings')
     for k in range(places.shape[0]):
-        if places[k] < 0 or places[k] >= nv:
-            raise ValueError('places: expected velocities of the system')
+        if places[k] >= nv or -places[k] > parameters:
+            raise ValueError('places: expected velocities or parameters of the system')
     for k in range(unilateral.shape[0]):
         if unilateral[k] < 0 or unilateral[k] >= m:
             raise ValueError('unilateral: expected rows of the system')
@@ -185,6 +191,7 @@ def run(
         nv,
         m,
         size,
+        p.shape[0],
         stops,
         sample,
         edges,

@@ -45,13 +45,15 @@ class ConstraintBlocks:
     Args:
         tree: bodies.
         constraints: with names of their own each.
-        forces: elements: springs, dampers, friction, tyres; their states are `parameters.states`.
+        forces: elements: springs, dampers, friction, tyres, actuators; their states are `parameters.states`, their
+            inputs have places among the parameters, too.
         gravity: (3,) in the world, m/s2; parameters `gravity_x`, `gravity_y`, `gravity_z`.
         payload: mass at the tree's payload point, kg; parameter `payload_mass`.
 
     Attributes:
         row_names, holonomic: of all rows.
         slices: rows of a constraint by its name.
+        inputs: names of the inputs of the elements.
     """
 
     def __init__(
@@ -83,6 +85,9 @@ class ConstraintBlocks:
         )
 
     def _declare_elements(self) -> None:
+        self.inputs = tuple(command.name for force in self.forces for command in force.inputs)
+        for name in self.inputs:
+            self.parameters.add(name, 0.0)
         for force in self.forces:
             for name, default in force.parameters.items():
                 self.parameters.add(name, default)
@@ -125,6 +130,11 @@ class ConstraintBlocks:
     def dissipated_power(self) -> Expression:
         """Of the elements, W."""
         return sum((force.dissipated_power(self.state, self.parameters) for force in self.forces), ca.SX(0))
+
+    @cached_property
+    def supplied_power(self) -> Expression:
+        """Power that flows into the elements from their sources, W."""
+        return sum((force.supplied_power(self.state, self.parameters) for force in self.forces), ca.SX(0))
 
     @cached_property
     def _evaluate(self) -> ca.Function:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import casadi as ca
 
 from dyn_nodes.elements.cylinder import Cylinder
 from dyn_nodes.elements.hydraulic import shared_feeds
 from dyn_nodes.elements.motor import Motor
+from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.model.machine import Actuator, Machine
+from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms
-from dyn_nodes.multibody.elements import Symbols
+from dyn_nodes.multibody.elements import Command, ElementState, ForceElement, Surface, Symbols
 from dyn_nodes.multibody.spatial import Expression
 
 Kinds = Mapping[str, Callable[[Any], ActuatorElement]]
@@ -45,6 +49,80 @@ def actuator_terms(
     actuators = tuple(actuators)
     feeds = shared_feeds(machine, actuators, symbols)
     return {own.name: own.terms(*motions[own.joint], symbols, feeds.get(own.name)) for own in actuators}
+
+
+class ActuatorForces(ForceElement):
+    """Actuators of a machine on the joints of its tree, evaluated together and once for each traced state.
+
+    Args:
+        machine: the machine.
+        actuators: those that are part of the system.
+    """
+
+    drives = True
+
+    def __init__(self, machine: Machine, actuators: Sequence[ActuatorElement]) -> None:
+        self.machine, self.actuators = machine, tuple(actuators)
+        self._traced: tuple[TreeState, dict[str, ActuatorTerms]] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the element."""
+        return 'actuators'
+
+    @property
+    def states(self) -> tuple[ElementState, ...]:
+        """States of all actuators."""
+        return tuple(state for own in self.actuators for state in own.states)
+
+    @property
+    def inputs(self) -> tuple[Command, ...]:
+        """Commands of all actuators."""
+        return tuple(command for own in self.actuators for command in own.inputs)
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """Parameters of all actuators."""
+        return {name: value for own in self.actuators for name, value in own.parameters.items()}
+
+    def terms(self, state: TreeState, symbols: Symbols) -> dict[str, ActuatorTerms]:
+        """Return the terms of the actuators by name."""
+        if self._traced is None or self._traced[0] is not state:
+            motions = {own.joint: joint_motion(state, own.joint)[:2] for own in self.actuators}
+            self._traced = state, actuator_terms(self.machine, self.actuators, motions, symbols)
+        return self._traced[1]
+
+    def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return (width,) the efforts along the joints."""
+        terms = self.terms(state, symbols)
+        efforts = (
+            along_joint(state, joint_motion(state, own.joint).place, terms[own.name].effort) for own in self.actuators
+        )
+        return sum(efforts, ca.SX(state.width, 1))
+
+    def rates(self, state: TreeState, symbols: Symbols) -> Sequence[Expression]:
+        """Return the rates of all states."""
+        return [rate for terms in self.terms(state, symbols).values() for rate in terms.rates]
+
+    def potential_energy(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return the stored energy, J."""
+        return sum((terms.stored_energy for terms in self.terms(state, symbols).values()), ca.SX(0))
+
+    def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return the power that turns into heat, W."""
+        return sum((terms.dissipated_power for terms in self.terms(state, symbols).values()), ca.SX(0))
+
+    def supplied_power(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return the power that flows in, W."""
+        return sum((terms.supplied_power for terms in self.terms(state, symbols).values()), ca.SX(0))
+
+    def outputs(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
+        """Return the outputs of all actuators."""
+        return {name: value for terms in self.terms(state, symbols).values() for name, value in terms.outputs.items()}
+
+    def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
+        """Return the surfaces of all actuators."""
+        return [surface for terms in self.terms(state, symbols).values() for surface in terms.surfaces]
 
 
 def states_at_rest(machine: Machine, positions: Mapping[str, float], efforts: Mapping[str, float]) -> dict[str, float]:

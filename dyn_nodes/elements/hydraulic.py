@@ -8,8 +8,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from dyn_nodes.hydraulics import PortFlows, SeriesMember, series_flows, spool_rate, valve_flows
 from dyn_nodes.model.machine import Actuator, Machine
-from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Command, Quantity
-from dyn_nodes.multibody.elements import ElementState, Surface, Symbols, Watch, symbolic
+from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
+from dyn_nodes.multibody.elements import Command, ElementState, Surface, Symbols, Watch, symbolic
 from dyn_nodes.multibody.spatial import Expression
 
 OIL_SCALE = 'bulk_modulus_scale'

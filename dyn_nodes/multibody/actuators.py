@@ -26,18 +26,6 @@ class Quantity(NamedTuple):
     unit: str
 
 
-class Command(NamedTuple):
-    """An input of an actuator.
-
-    Attributes:
-        name: `<actuator>/<quantity>`.
-        dead_time: between a command and the moment the actuator begins to follow it, s.
-    """
-
-    name: str
-    dead_time: float = 0.0
-
-
 class ActuatorTerms(NamedTuple):
     """An actuator at one state.
 
@@ -78,11 +66,6 @@ class ActuatorElement(Element):
     def joint(self) -> str:
         """Name of the joint that it moves."""
         return str(self.record.joint)
-
-    @property
-    @abstractmethod
-    def inputs(self) -> tuple[Command, ...]:
-        """Commands that it follows."""
 
     @property
     @abstractmethod

@@ -1,15 +1,12 @@
 """Elements of a system: whatever pushes on its bodies or has states beside positions and velocities.
 
-Forces that follow from the state are `ForceElement`s; `multibody.actuators` has those that follow commands.
-An element names its states and parameters before anything is traced. Its methods then get the kinematics and the
-symbols of these names, and return expressions. A system gathers forces, rates, outputs, energies and surfaces of all
-its elements in one loop each; the same element serves a plain tree and a system with constraints.
+An element names its states, inputs and parameters before anything is traced. Its methods then get the kinematics and
+the symbols of these names, and return expressions. A system gathers forces, rates, outputs, energies and surfaces of
+all its elements in one loop each; the same element serves a plain tree and a system with constraints.
 
 Energy: along every motion, the power of the force on the bodies is
 
-    force . v = - d(potential_energy)/dt - dissipated_power,  dissipated_power >= 0,
-
-but for elements with inputs, which may supply power.
+    force . v = supplied_power - d(potential_energy)/dt - dissipated_power,  dissipated_power >= 0.
 """
 
 from __future__ import annotations
@@ -39,6 +36,18 @@ class ElementState(NamedTuple):
     scale: float = 1.0
     start: float = 0.0
     balances: bool = False
+
+
+class Command(NamedTuple):
+    """An input of an element.
+
+    Attributes:
+        name: `<element>/<quantity>`.
+        dead_time: between a command and the moment the element begins to follow it, s.
+    """
+
+    name: str
+    dead_time: float = 0.0
 
 
 class Watch(NamedTuple):
@@ -89,6 +98,11 @@ class Element(ABC):
         return ()
 
     @property
+    def inputs(self) -> tuple[Command, ...]:
+        """Commands that it follows."""
+        return ()
+
+    @property
     def parameters(self) -> Mapping[str, float]:
         """Defaults of its parameters by name; several elements may share a parameter."""
         return {}
@@ -119,6 +133,10 @@ class ForceElement(Element):
 
     def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the power that it turns into heat, W, not negative."""
+        return ca.SX(0)
+
+    def supplied_power(self, state: TreeState, symbols: Symbols) -> Expression:
+        """Return the power that flows into it from its source, W."""
         return ca.SX(0)
 
     def outputs(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:

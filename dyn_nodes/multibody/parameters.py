@@ -52,6 +52,13 @@ class Parameters:
         self.states[name] = float(start)
         return self.add(name, start)
 
+    def start(self, values: Mapping[str, float]) -> None:
+        """Change start values of states by name. Raises KeyError for a name that is no state."""
+        for name, value in values.items():
+            if name not in self.states:
+                raise KeyError(f'unknown state {name!r}; known: {", ".join(self.states)}')
+            self.states[name] = self.defaults[name] = float(value)
+
     def __getitem__(self, name: str) -> Expression:
         """Return the symbol of a known name. Raises KeyError that lists the known names."""
         if name not in self._symbols:

@@ -117,8 +117,9 @@ class DynamicsNode(OverridableNode):
         timing = values['exchange_period'], values['integration_step']
         try:
             kind = plant_for(self.machine, values['contact_model'])
-            if self.monolithic and kind.is_constrained:
-                raise ParameterError("parameter 'actuation': expected topics for a machine with constraints")
+            if self.monolithic and kind.is_constrained and not self.machine.actuators:
+                text = "parameter 'actuation': expected topics for a machine with constraints and no actuators"
+                raise ParameterError(text)
             plant = kind(self.machine, actuation, *timing, measures, joints, start, slope)
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None

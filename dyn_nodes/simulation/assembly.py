@@ -13,15 +13,14 @@ from typing import Any, ClassVar, Literal
 import casadi as ca
 import numpy as np
 
-from dyn_nodes.elements.actuators import KINDS, Kinds, actuator_elements, actuator_terms
+from dyn_nodes.elements.actuators import KINDS, ActuatorForces, Kinds, actuator_elements
 from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
 from dyn_nodes.forces.terrain import ground_at
 from dyn_nodes.model.machine import Karnopp, Machine, Wheel
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
-from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms
-from dyn_nodes.multibody.elements import Element, ForceElement, Surface, symbolic
+from dyn_nodes.multibody.elements import ForceElement, Surface, symbolic
 from dyn_nodes.multibody.spatial import Expression, Force, cross
 from dyn_nodes.multibody.tree import BaseForm
 
@@ -74,8 +73,10 @@ class Assembly:
     Attributes:
         states, inputs, parameters: names in order.
         x, u, p: the symbols.
+        joint_elements: springs, damping, friction and stops of the joints.
         actuators: those that are part of this plant.
-        element_states: of elements and actuators, in order.
+        elements: joint elements and actuators.
+        element_states: theirs, in order.
         actuator_kinds: element of every kind of actuator.
     """
 
@@ -86,9 +87,10 @@ class Assembly:
     ) -> None:
         self.machine, self.actuation, self.audit = machine, actuation, audit
         self.tree: Tree = build_tree(machine, base)
-        self.elements: tuple[ForceElement, ...] = joint_elements(machine)
-        inside = actuation == 'hydraulic'
-        self.actuators: tuple[ActuatorElement, ...] = actuator_elements(machine, self.actuator_kinds) if inside else ()
+        self.joint_elements = joint_elements(machine)
+        inside = actuator_elements(machine, self.actuator_kinds) if actuation == 'hydraulic' else ()
+        self.actuators = ActuatorForces(machine, inside)
+        self.elements: tuple[ForceElement, ...] = (*self.joint_elements, self.actuators)
         self._name_everything()
         self.x = ca.SX.sym('x', len(self.states.names))
         self.u = ca.SX.sym('u', len(self.inputs.names))
@@ -101,12 +103,11 @@ class Assembly:
         names = friction_states(self.machine)
         self.bristles = {wheel: self.states.add(*own) for wheel, own in names.items()}
         self.sticks = {wheel: self.states.add(*own) for wheel, own in stick_flags(self.machine).items()}
-        parts: tuple[Element, ...] = (*self.elements, *self.actuators)
-        self.element_states = tuple(own for part in parts for own in part.states)
+        self.element_states = tuple(own for element in self.elements for own in element.states)
         self.element_place = self.states.add(*(own.name for own in self.element_states))
         self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
-        self.command_place = self.inputs.add(*(command.name for own in self.actuators for command in own.inputs))
-        moved = {own.joint for own in self.actuators}
+        self.command_place = self.inputs.add(*(command.name for command in self.actuators.inputs))
+        moved = {own.joint for own in self.actuators.actuators}
         self.efforts = {
             joint.name: self.inputs.add(f'{joint.name}/effort')
             for joint in self.machine.actuated_joints
@@ -114,7 +115,7 @@ class Assembly:
         }
         self.parameters.add(*COMMON_PARAMETERS)
         self.heights = {w.name: self.parameters.add(f'{w.name}/ground_height') for w in self.machine.wheels}
-        own = {name: value for part in parts for name, value in part.parameters.items()}
+        own = {name: value for element in self.elements for name, value in element.parameters.items()}
         self.element_parameters = {name: value for name, value in own.items() if name not in COMMON_PARAMETERS}
         self.parameters.add(*self.element_parameters)
 
@@ -215,21 +216,9 @@ class Assembly:
         return force, moment
 
     @cached_property
-    def actuator_terms(self) -> dict[str, ActuatorTerms]:
-        """Terms of the actuators, by name."""
-        motions = {own.joint: self.joint(own.joint) for own in self.actuators}
-        return actuator_terms(self.machine, self.actuators, motions, self.symbols)
-
-    def joint(self, name: str) -> tuple[Expression, Expression]:
-        """Return position and velocity of a joint."""
-        return self.x[self.states.names.index(name)], self.x[self.states.names.index(f'{name}_rate')]
-
-    @cached_property
     def drive_forces(self) -> Expression:
         """(nv,) efforts of drives and of the springs of flexible joints."""
         tau = ca.SX.zeros(self.tree.nv)
-        for actuator in self.actuators:
-            tau[self.tree.velocity_index(actuator.joint)] = self.actuator_terms[actuator.name].effort
         for name, place in self.efforts.items():
             tau[self.tree.velocity_index(name)] = self.u[place]
         for element in self.elements:
@@ -269,7 +258,7 @@ class Assembly:
     @cached_property
     def actuator_surfaces(self) -> tuple[Surface, ...]:
         """Values of the actuators whose signs are watched for events."""
-        return tuple(surface for terms in self.actuator_terms.values() for surface in terms.surfaces)
+        return tuple(self.actuators.surfaces(self.state, self.symbols))
 
     @cached_property
     def generalized_forces(self) -> Expression:
@@ -292,7 +281,6 @@ class Assembly:
         rates += [self.contacts[name].bristle_rate[: self._count(place)] for name, place in self.bristles.items()]
         rates += [ca.SX(self._count(place), 1) for place in self.sticks.values()]
         rates += [rate for element in self.elements for rate in element.rates(self.state, self.symbols)]
-        rates += [rate for terms in self.actuator_terms.values() for rate in terms.rates]
         if self.audit:
             rates += list(self.powers)
         return ca.densify(ca.vertcat(*rates))
@@ -362,7 +350,7 @@ class Assembly:
         springs = sum(
             (suspension_energy(self._scaled_wheel(w), self.contacts[w.name]) for w in self.machine.wheels), ca.SX(0)
         )
-        for element in self.elements:
+        for element in self.joint_elements:
             springs += element.potential_energy(self.state, self.symbols)
         return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
 

@@ -75,6 +75,7 @@ class ConstrainedSystem:
         name: for people and for the cache.
         blocks: the traced system.
         actuated: velocities with an input each, of the same name, N or N m.
+        input_names: of the actuated velocities, then those of the elements' inputs.
         unilateral: names of rows whose multiplier may not become negative, such as a wheel's normal force; a run
             stops where one would.
     """
@@ -87,8 +88,11 @@ class ConstrainedSystem:
     _watched: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        tree = self.blocks.tree
-        self._places = np.array([tree.velocity_index(name) for name in self.actuated], dtype=np.int64)
+        tree, names = self.blocks.tree, self.blocks.parameters.names
+        self.input_names = (*self.actuated, *self.blocks.inputs)
+        self.command_places = np.array([names.index(name) for name in self.blocks.inputs], dtype=np.int64)
+        velocities = np.array([tree.velocity_index(name) for name in self.actuated], dtype=np.int64)
+        self._places = np.concatenate([velocities, -1 - self.command_places])
         self._watched = np.array([index_of(self.blocks.row_names, name) for name in self.unilateral], dtype=np.int64)
 
     @property
@@ -125,6 +129,7 @@ class ConstrainedSystem:
             rows.sigma,
             rows.residual,
             ca.SX(blocks.dissipated_power),
+            ca.SX(blocks.supplied_power),
             blocks.element_rates,
         )
         parts = ca.Function('parts', [blocks.q, blocks.v, blocks.parameters.vector], [ca.densify(output)])
@@ -233,7 +238,7 @@ class ConstrainedSystem:
             q: (nq,) position that meets the constraints (see `assemble`).
             v: (nv,) velocity that meets them (see `projected_velocity`).
             times: (t,) rising sample times, s.
-            inputs: efforts by name of the actuated velocities; None: zero.
+            inputs: efforts by name of the actuated velocities, commands by that of the input; None: zero.
             p: parameters, see `ConstraintBlocks.numbers`.
             step: s.
             method: `operator` (independent rows, regular mass matrix), `reduced`, or the first that applies.
@@ -255,7 +260,7 @@ class ConstrainedSystem:
         start = self.blocks.at(q, v, numbers)
         x = self.state(q, v, numbers)
         rank, chosen = self.plan(start, method, tolerance)
-        edges, starts, ends = _segments(inputs or Inputs.constant(), tuple(self.actuated), stops)
+        edges, starts, ends = _segments(inputs or Inputs.constant(), self.input_names, stops)
         grid = np.union1d(stops, edges[(edges > stops[0]) & (edges < stops[-1])])
         sample = np.where(np.isin(grid, stops), np.searchsorted(stops, grid), -1)
         trace = np.full((len(stops), len(x)), np.nan)
@@ -329,7 +334,7 @@ class ConstrainedSystem:
     def _numbers(self) -> int:
         """Length of what the kernel writes."""
         nq, nv, m = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m
-        return nq + nv * nv + nv + m * nv + 3 * m + 1 + len(self.element_places)
+        return nq + nv * nv + nv + m * nv + 3 * m + 2 + len(self.element_places)
 
     @cached_property
     def _moving(self) -> bool:

@@ -6,7 +6,7 @@ that contradict each other, a motion that moves no mass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,9 @@ from dyn_nodes.constraints import (
     constrained_dynamics,
     projected_velocity,
 )
+from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.rows import Constraint
+from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements, states_at_rest
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import rest_position
 from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
@@ -37,7 +39,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.multibody import Frame, Tree, build_tree
-from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.profiles import motion_of
 
@@ -50,7 +52,7 @@ class ConstrainedMachine:
 
     Attributes:
         machine: as loaded.
-        system: that runs; its inputs are the efforts of the actuated joints.
+        system: that runs; its inputs are the efforts of the actuated joints, and the commands of actuators inside.
         q: (nq,) initial position; v: (nv,) at rest, but for what a prescribed motion moves at time 0.
         analysis: rank, mobility, underactuation, redundancy at the start.
     """
@@ -62,7 +64,9 @@ class ConstrainedMachine:
     analysis: Analysis
 
 
-def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = None) -> ConstrainedMachine:
+def constrained_machine(
+    machine: Machine, joints: Mapping[str, float] | None = None, actuation: Actuation = 'effort'
+) -> ConstrainedMachine:
     """Return the system of a machine with its constraints, assembled.
 
     What the YAML's `initial` gives stays where it is, if the loops close that way; else everything may move.
@@ -70,9 +74,11 @@ def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = N
     Args:
         machine: with constraints.
         joints: positions at the start by name, over those of the YAML; these stay in any case.
+        actuation: `hydraulic`: voltages in, actuators inside that hold the joints at the start; `effort`: efforts in.
 
     Raises:
         MachineError: the constraints can't be met; says which, where, and by how much.
+        ValueError: a cylinder at its dead centre.
     """
     _refuse_contacts(machine)
     if joints:
@@ -87,17 +93,35 @@ def constrained_machine(machine: Machine, joints: Mapping[str, float] | None = N
     ]
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
-    blocks = ConstraintBlocks(tree, constraints, joint_elements(machine), gravity, payload)
-    actuated = tuple(joint.name for joint in machine.actuated_joints)
+    inside = ActuatorForces(machine, actuator_elements(machine) if actuation == 'hydraulic' else ())
+    blocks = ConstraintBlocks(tree, constraints, (*joint_elements(machine), inside), gravity, payload)
+    driven = tuple(joint.name for joint in machine.actuated_joints)
+    moved = {own.joint for own in inside.actuators}
+    actuated = tuple(name for name in driven if name not in moved)
     q = _assembled(machine, blocks, list(joints or ()))
     try:
         v = projected_velocity(blocks, q, np.zeros(tree.nv))
         constrained_dynamics(blocks, q, v, np.zeros(tree.nv), method='saddle')
     except ConstraintError as error:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
+    if moved:
+        efforts = dict(zip(driven, holding_efforts(blocks, q, driven)))
+        positions = dict(zip(tree.position_names, q))
+        blocks.parameters.start(states_at_rest(machine, positions, efforts))
     watched = [f'{entry.name}/normal' for entry in machine.constraints if entry.kind == 'wheel']
     system = ConstrainedSystem(machine.name, blocks, actuated, watched)
-    return ConstrainedMachine(machine, system, q, v, analyse(blocks, q, actuated=actuated))
+    return ConstrainedMachine(machine, system, q, v, analyse(blocks, q, actuated=driven))
+
+
+def holding_efforts(blocks: ConstraintBlocks, q: Array, driven: Sequence[str]) -> Array:
+    """Return the efforts (n,) of driven velocities that hold a position, N or N m: those of least norm.
+
+    Where they cannot hold it, the accelerations are as small as they can be made.
+    """
+    at = blocks.at(q)
+    motions = Subspaces(at.J).motions
+    places = [blocks.tree.velocity_index(name) for name in driven]
+    return np.asarray(np.linalg.lstsq(motions[places].T, motions.T @ at.h, rcond=1e-9)[0])
 
 
 def _refuse_contacts(machine: Machine) -> None:

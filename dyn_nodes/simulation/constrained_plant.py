@@ -23,6 +23,7 @@ from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.balance import contact_axes
+from dyn_nodes.simulation.command_delay import held_inputs
 from dyn_nodes.simulation.constrained import Stabilization
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_of, wheels_of
@@ -93,14 +94,15 @@ class ConstrainedPlantSystem:
 
     Attributes:
         state_names: positions, velocities (`<name>_rate`), states of elements, work done on the machine and heat, J.
-        input_names: `<joint>/effort` of the actuated joints.
+        input_names: `<joint>/effort` of the joints that take efforts, then the commands of actuators inside.
         parameter_names: those of every plant, then those of the constraints and springs.
     """
 
     actuation = 'constrained'
 
-    def __init__(self, machine: Machine) -> None:
-        self.start: ConstrainedMachine = constrained_machine(machine)
+    def __init__(self, machine: Machine, inside: Actuation) -> None:
+        self.inside: Actuation = inside
+        self.start: ConstrainedMachine = constrained_machine(machine, actuation=inside)
         self.system = self.start.system
         self.blocks = blocks = self.system.blocks
         tree = blocks.tree
@@ -109,8 +111,8 @@ class ConstrainedPlantSystem:
         self.machine = _Stance(machine.name, machine.base, stance)
         rates = (f'{name}_rate' for name in tree.velocity_names)
         self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, 'work', 'heat')
-        self.input_names = tuple(f'{name}/effort' for name in self.system.actuated)
-        taken = {*COMMON_PARAMETERS, *blocks.parameters.states}
+        self.input_names = (*(f'{name}/effort' for name in self.system.actuated), *blocks.inputs)
+        taken = {*COMMON_PARAMETERS, *blocks.parameters.states, *blocks.inputs}
         own = tuple(name for name in blocks.parameters.names[1:] if name not in taken)
         self.parameter_names = (*COMMON_PARAMETERS, *own)
         self.observed = ConstrainedOutputs(machine, blocks)
@@ -142,7 +144,7 @@ class ConstrainedPlantSystem:
     def numbers(self, p: Array, time: float, x: Array) -> Array:
         """Return the parameters of the blocks at a time, s, and a state."""
         numbers = np.empty(len(self.blocks.parameters.names))
-        numbers[0] = time
+        numbers[0], numbers[self.system.command_places] = time, 0.0  # an input's value comes with every step
         numbers[self._own] = p[self._given]
         numbers[self.system.element_places] = x[self.system.element_slice]
         return numbers
@@ -163,20 +165,18 @@ class ConstrainedPlant(Plant):
     Raises:
         MachineError: the constraints cannot be met from the initial position,
             or a reaction is asked for at a joint that does not move.
-        ValueError: hydraulic actuators inside (`actuation` hydraulic).
+        ValueError: a cylinder at its dead centre.
     """
 
     is_constrained = True
 
     def _make_system(self, actuation: Actuation) -> Any:
-        if actuation == 'hydraulic':
-            raise ValueError(f'{self.machine.name}: a machine with constraints takes efforts, no hydraulics inside')
         self.loops, self.wheels = loops_of(self.machine), wheels_of(self.machine)
         for name in self.machine.reactions:
             if not self.machine.joint(name).movable:
                 found = f'{name}, which is fixed'
                 raise MachineError([Problem(self.machine.sources[-1], 0, 'reactions', 'joints that move', found)])
-        return ConstrainedPlantSystem(self.machine)
+        return ConstrainedPlantSystem(self.machine, actuation)
 
     def warm_up(self) -> None:
         """Load the machine code of everything that is called later, which may have to be compiled; then reset."""
@@ -192,7 +192,9 @@ class ConstrainedPlant(Plant):
         return np.zeros(len(self.joints))  # those that hold it are set once the stepper is there
 
     def _initial_state(self) -> Array:
-        start = constrained_machine(self.machine, self.start) if self.start else self.system.start
+        start = self.system.start
+        if self.start:
+            start = constrained_machine(self.machine, self.start, self.system.inside)
         return start.system.state(start.q, start.v, start.system.blocks.parameters.values())
 
     def _begin(self) -> None:
@@ -213,7 +215,8 @@ class ConstrainedPlant(Plant):
         self._drifted = False
         self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
         super()._begin()
-        self.set_efforts(self.holding_efforts())
+        if self.system.inside == 'effort':
+            self.set_efforts(self.holding_efforts())
 
     @property
     def reaction(self) -> Any:  # type: ignore[override]
@@ -250,8 +253,8 @@ class ConstrainedPlant(Plant):
         return result
 
     def _tau(self) -> Array:
-        tau = np.zeros(self.system.nv)
-        tau[self._places] = self.u
+        tau, names = np.zeros(self.system.nv), self.system.system.actuated
+        tau[[self.system.blocks.tree.velocity_index(name) for name in names]] = self.u[: len(names)]
         return tau
 
     def _evaluate(self) -> Array:
@@ -269,13 +272,17 @@ class ConstrainedPlant(Plant):
         if drift > BROKEN:
             text = f'constraints have drifted apart by {drift:.3g} m or rad'
             raise PlantStoppedError('constraint_drift', f'{self.machine.name}: at t = {start:.4f} s: {text}')
-        stepper.put(x, start, self.system.numbers(self.p, start, x))
-        status = stepper.advance(end - start, table[0])
-        if status == 'done':
+        events: list[Event] = []
+        for since, until, inputs in held_inputs(knots, table, start, end):
+            stepper.put(x, since, self.system.numbers(self.p, since, x))
+            status = stepper.advance(until - since, inputs)
+            if status != 'done':
+                break
             after = stepper.state
-            events = self._located(x, start, end, table[0], after)
+            events += self._located(x, since, until, inputs, after)
             x[:] = after
             self.overturned = self.overturned or self._has_overturned(x)
+        else:
             return events
         at = f'{self.machine.name}: at t = {stepper.time:.4f} s: '
         if status == 'diverged':
@@ -293,8 +300,8 @@ class ConstrainedPlant(Plant):
 
     def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
         self.stepper.put(self.x, start, self.system.numbers(self.p, start, self.x))
-        if end > start:
-            self.stepper.advance(end - start, table[0])
+        for since, until, inputs in held_inputs(knots, table, start, end):
+            self.stepper.advance(until - since, inputs)
         return self.stepper.state
 
     def _has_overturned(self, x: Array) -> bool:

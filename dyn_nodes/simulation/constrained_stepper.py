@@ -115,11 +115,11 @@ class ConstrainedStepper:
         self._p[names.index(name)] = value
 
     def advance(self, duration: float, efforts: ArrayLike = (), at_end: ArrayLike | None = None) -> str:
-        """Go on for `duration` s under efforts (n,) of the actuated velocities; return the status.
+        """Go on for `duration` s under inputs (n,), efforts and commands; return the status.
 
         Args:
             duration: s, above zero.
-            efforts: at the start, in the order of `system.actuated`; empty: zero.
+            efforts: at the start, in the order of `system.input_names`; empty: zero.
             at_end: at the end, linear in between; None: constant.
 
         Raises:
@@ -151,7 +151,7 @@ class ConstrainedStepper:
         return self.status
 
     def _efforts(self, values: ArrayLike) -> Array:
-        n = len(self.system.actuated)
+        n = len(self.system.input_names)
         vector = np.asarray(values, dtype=np.float64).reshape(-1)
         if len(vector) == 0:
             vector = np.zeros(n)

@@ -31,8 +31,6 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
     _add_wheels(plant, add)
     _add_balance(plant, add)
     _add_attitude(plant, add)
-    for terms in plant.actuator_terms.values():
-        add(list(terms.outputs), *terms.outputs.values())
     for element in plant.elements:
         own = element.outputs(plant.state, plant.symbols)
         add(list(own), *own.values())

@@ -137,7 +137,7 @@ class System:
         watch_wheels(watched, plant, [wheel.name for wheel in self.machine.wheels])
         if self.machine.wheels:
             watch_tilt(watched, plant)
-        watch_surfaces(watched, (*plant.surfaces, *plant.actuator_surfaces))
+        watch_surfaces(watched, plant.surfaces)
         functions['watch'] = ca.Function('watch', variables, [watched.expression])
         meta = {
             'watches': watched.watches,

@@ -8,12 +8,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from dyn_nodes.elements import actuator_element, actuator_terms
+from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.actuators import KINDS
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import SharedPump
-from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Command, Quantity
-from dyn_nodes.multibody.elements import ElementState
+from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
+from dyn_nodes.multibody.elements import Command, ElementState
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import Assembly
 
@@ -185,7 +185,8 @@ def test_a_kind_of_actuator_is_one_class_and_a_line_in_the_registry(monkeypatch)
     plant = Assembly(machine, 'hydraulic')
     at = dict.fromkeys([*plant.states.names, *plant.inputs.names], 0.0) | {'base_qw': 1.0}
     at |= {'winch/current': 3.0, 'winch/voltage': 24.0, f'{swing.joint}_rate': 0.02}
-    expressions = [plant.joint_efforts[swing.joint], plant.rhs, plant.actuator_terms['winch'].outputs['winch/power']]
+    winch = plant.actuators.terms(plant.state, plant.symbols)['winch']
+    expressions = [plant.joint_efforts[swing.joint], plant.rhs, winch.outputs['winch/power']]
     evaluate = ca.Function('evaluate', [plant.x, plant.u, plant.p], expressions)
     x, u = ([at[name] for name in names] for names in (plant.states.names, plant.inputs.names))
     effort, rates, power = evaluate(x, u, plant.default_parameters())
@@ -202,9 +203,7 @@ def test_the_first_valve_on_a_shared_pump_carries_its_relief():
     plant = Assembly(machine, 'hydraulic')
     pumps = {
         name: [surface.watch.subject for surface in terms.surfaces if surface.watch.subject['relief'] == 'pump']
-        for name, terms in actuator_terms(
-            machine, plant.actuators, {own.joint: plant.joint(own.joint) for own in plant.actuators}, plant.symbols
-        ).items()
+        for name, terms in plant.actuators.terms(plant.state, plant.symbols).items()
     }
     stick = {'actuator': 'stick', 'joint': machine.actuator('stick').joint, 'relief': 'pump'}
     assert pumps == {'boom': [], 'stick': [stick], 'swing': [{'pump': 'main', 'relief': 'pump'}]}

@@ -1,0 +1,156 @@
+"""Hydraulic actuators inside a machine with constraints: the log-loader's arm on a fixed base, closed by a rod."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from dyn_nodes.constraints import constrained_dynamics
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.constraint import End, JointClass, MachineConstraint
+from dyn_nodes.model.machine import Base, Joint, Link
+from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+
+STEP = 5e-4
+VOLTS = {'boom/voltage': 5.0, 'swing/voltage': -4.0}
+
+
+def loader():
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    return replace(machine, base=Base(machine.base.link, 'fixed'), wheels=(), payload=None)
+
+
+def with_flap(machine, locked):
+    """A body on the base about a vertical axis, which nothing moves; its lock makes constraints of the machine."""
+    link = Link('flap_link', 10.0, np.zeros(3), np.eye(3))
+    joint = Joint('flap', 'revolute', machine.base.link, 'flap_link', np.eye(4), np.array([0.0, 0.0, 1.0]), -1.0, 1.0)
+    held = (JointClass('flap', 'locked'),) if locked else ()
+    return replace(machine, links=(*machine.links, link), joints=(*machine.joints, joint), joint_classes=held)
+
+
+@cache
+def linkage():
+    """The stick hangs on a rod from the cabin instead of its cylinder: boom, stick and rod are a four-bar linkage."""
+    machine = loader()
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    first, second = (
+        End(link, np.array(position), np.eye(3))
+        for link, position in (('cabin_link', [1.5, 0.0, 1.0]), ('stick_link', [1.0, 0.0, 0.0]))
+    )
+    points = [poses[end.link][:3, :3] @ end.position + poses[end.link][:3, 3] for end in (first, second)]
+    length = float(np.linalg.norm(points[1] - points[0]))
+    return replace(
+        machine,
+        actuators=tuple(actuator for actuator in machine.actuators if actuator.name != 'stick'),
+        joint_classes=(JointClass('stick_joint', 'free'),),
+        constraints=(MachineConstraint('rod', 'distance', first, second, length=length),),
+    )
+
+
+@cache
+def hydraulic_linkage():
+    return constrained_machine(linkage(), actuation='hydraulic')
+
+
+def test_a_vacuous_constraint_changes_no_rate_of_hydraulic_joints():
+    """Accelerations, spools and pressures of the tree and beside a lock elsewhere, valves open, reliefs open."""
+    plant = Assembly(with_flap(loader(), locked=False), 'hydraulic')
+    blocks = constrained_machine(with_flap(loader(), locked=True), actuation='hydraulic').system.blocks
+    values = {'swing_joint': 0.3, 'boom_joint': 0.8, 'stick_joint': -1.5, 'boom_joint_rate': 0.2}
+    values |= {'swing_joint_rate': -0.1, 'stick_joint_rate': 0.3, 'boom/spool': 4e-3, 'stick/spool': -5e-3}
+    values |= {'swing/pressure_a': 27e6, 'stick/head_pressure': 9e6, 'boom/head_pressure': 18e6, 'boom/voltage': 5.0}
+    x, u = ([values.get(name, 0.0) for name in names] for names in (plant.states.names, plant.inputs.names))
+    evaluate = ca.Function('rates', [plant.x, plant.u, plant.p], [plant.rhs])
+    found = np.array(evaluate(x, u, plant.default_parameters())).ravel()
+    q, v = ([values.get(f'{name}{end}', 0.0) for name in blocks.tree.position_names] for end in ('', '_rate'))
+    numbers = blocks.numbers({name: values.get(name, 0.0) for name in (*blocks.parameters.states, *blocks.inputs)})
+    accelerations = constrained_dynamics(blocks, q, v, np.zeros(len(v)), numbers, method='saddle').acceleration
+    own = ca.Function('own', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
+    rates = np.concatenate([accelerations, np.array(own(q, v, numbers)).ravel()])
+    assert rates == pytest.approx(found[len(q) :], rel=1e-12, abs=1e-9)
+    assert np.abs(accelerations[:3]).min() > 0.1
+
+
+def test_a_linkage_stands_on_its_oil():
+    start = hydraulic_linkage()
+    assert set(start.system.input_names) == set(VOLTS)
+    run = start.system.run(start.q, start.v, [0.0, 1.0, 2.0], step=STEP)
+    assert run.q == pytest.approx(np.tile(start.q, (3, 1)), abs=1e-9)
+    assert np.abs(run.a[0]).max() < 1e-9
+
+
+def test_energy_of_a_linkage_on_oil_is_what_flows_in_less_heat():
+    """Bodies, compressed oil, friction and the flow at the lines balance, but for the integrator's error."""
+    start, exchanged = hydraulic_linkage(), 0.0
+    errors = []
+    for step in (2.5e-4, 1.25e-4):
+        run = start.system.run(start.q, start.v, np.linspace(0.0, 0.3, 31), Inputs.constant(VOLTS), step=step)
+        assert run.status == 'done'
+        exchanged = np.abs(np.diff(run.work)).sum()
+        errors.append(np.abs(run.energy_balance).max())
+    assert exchanged > 1e3
+    assert errors[1] < 1e-8 * exchanged
+    assert np.abs(run.residual).max() < 1e-9
+
+
+def test_a_plant_with_constraints_takes_voltages():
+    plant = ConstrainedPlant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
+    at_rest = plant.positions.copy()
+    for _ in range(50):
+        plant.advance()
+    assert plant.positions == pytest.approx(at_rest, abs=1e-9)
+    plant.set_inputs(VOLTS)
+    for _ in range(150):
+        plant.advance()
+    start = hydraulic_linkage()
+    run = start.system.run(start.q, start.v, [0.0, 0.3], Inputs.constant(VOLTS), step=STEP)
+    assert plant.positions == pytest.approx(run.q[-1], abs=1e-8)
+    assert abs(plant.positions - at_rest).min() > 1e-3
+    names = [f'{name}/drive_effort' for name in ('boom_joint', 'swing_joint')]
+    assert [plant.output(name) for name in names] == [plant.output('boom/effort'), plant.output('swing/effort')]
+
+
+def test_a_relief_that_opens_beside_constraints_is_located():
+    """The boom is led to the end of its cylinder: the pump's relief opens, within the step."""
+    plant = ConstrainedPlant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
+    plant.set_inputs({'boom/voltage': 10.0})
+    events = []
+    for _ in range(2000):
+        plant.advance()
+        events += [event for event in plant.take_events() if event.kind == 'relief_open']
+        if events:
+            break
+    first = events[0]
+    assert (first.details['actuator'], first.details['relief']) == ('boom', 'pump')
+    assert plant.time - 2e-3 <= first.time <= plant.time
+    limit = linkage().actuator('boom').supply.relief_pressure
+    assert first.details['pressure'] == pytest.approx(limit, rel=2e-4)
+
+
+def test_a_dead_time_delays_a_valve_beside_constraints():
+    """Voltages 3 ms late, one and a half periods: the run is the same, that much later."""
+    machine, dead_time = linkage(), 3e-3
+    late = tuple(replace(own, valve=replace(own.valve, dead_time=dead_time)) for own in machine.actuators)
+    plant = ConstrainedPlant(replace(machine, actuators=late), 'hydraulic', 2e-3, STEP, measures=())
+    plant.set_inputs(VOLTS)
+    for _ in range(50):
+        plant.advance()
+    start = hydraulic_linkage()
+    run = start.system.run(start.q, start.v, [0.0, 0.1 - dead_time], Inputs.constant(VOLTS), step=STEP)
+    assert plant.positions == pytest.approx(run.q[-1], abs=1e-9)
+
+
+def test_joints_are_driven_by_efforts_where_no_actuator_is_inside():
+    """The same machine with actuators outside: efforts in, as before."""
+    start = constrained_machine(linkage())
+    assert set(start.system.input_names) == {'swing_joint', 'boom_joint'}
+    assert start.system.blocks.inputs == ()
