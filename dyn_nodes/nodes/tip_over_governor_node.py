@@ -86,8 +86,8 @@ class TipOverGovernorNode(OverridableNode):
             'governor': self._governor_health,
         }
         self.diagnostics = DiagnosticsPublisher(self, sources)
-        watch = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
-        self.create_timer(watch, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._watch_period = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
+        self.create_timer(self._watch_period, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
 
     def _create_topics(self) -> None:
@@ -190,7 +190,7 @@ class TipOverGovernorNode(OverridableNode):
         """Realtime: neutral while commands or joint states are silent."""
         if not self.lockstep and self.received and (self.silent or self.sensing.stale):
             self._last = None
-            self._publish(self.governor.neutral(WATCH_PERIOD))
+            self._publish(self.governor.neutral(self._watch_period))
         self._update_diagnostics()
 
     # -- health ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from node_testing import Outbox, joint_state, statuses
 
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes.stamps import NANO
-from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
+from dyn_nodes.nodes.tip_over_governor_node import LONGEST_STEP, MOST_WAITING, TipOverGovernorNode
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 CLOSE, FAR = (0.0, 0.96, -1.83), (0.0, 0.25, -0.9)
@@ -142,3 +142,128 @@ def test_in_lockstep_it_does_not_matter_whether_imu_or_joint_states_of_an_instan
     assert first.degree == second.degree
     assert first.predicted == second.predicted
     assert margin == same
+
+
+def command(node, *volts):
+    node._on_command(Float64MultiArray(data=[float(value) for value in volts]))
+    return list(node.commands_out.last.data)
+
+
+def test_a_command_beyond_the_valves_is_held_to_their_limits(make_governor):
+    node = make_governor(payload=0.0)
+    stand(node, CLOSE)
+    limits = node._limits
+    assert push(node, [1.0, 1.5 * limits[1], -1.5 * limits[2]], 200)[1:] == pytest.approx([limits[1], -limits[2]])
+
+
+def test_the_output_follows_its_rate_over_the_time_since_the_last_command(make_governor):
+    node = make_governor(payload=0.0, command_period=0.02, rate=10.0)
+    node.scale_out = Outbox()
+    stand(node, CLOSE)
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.2), 'the first step is a command period'
+    node._last -= 0.03
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5)
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5), 'no time has passed'
+    node._last += 1.0
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5), 'time went back'
+    node._last -= 100.0
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5 - 10.0 * LONGEST_STEP), 'a gap is no leave to jump'
+    assert [msg.data for msg in node.scale_out.messages] == [1.0] * 5
+    assert node.sent == node.received == 5
+
+
+def test_the_part_let_through_is_published_and_shown(make_governor):
+    node = make_governor()
+    node.scale_out = Outbox()
+    stand(node, FAR)
+    push(node, OUT, 3)
+    assert node.scale_out.last.data == node.verdict.scale < 1.0
+    node._update_diagnostics()
+    values = {entry.key: entry.value for entry in statuses(node.diagnostics.publisher.last)['governor'].values}
+    assert values['received'] == values['sent'] == '3'
+    assert values['scale'] == f'{node.verdict.scale:.3f}'
+    assert values['stability degree at rest'] == f'{node.verdict.degree:.3f}'
+    assert values['predicted least'] == f'{node.verdict.predicted:.3f}'
+    assert f'({100 * node.verdict.scale:.0f} %)' in level(node)[1]
+
+
+def test_it_begins_at_neutral_and_waits_for_commands(make_governor):
+    node = make_governor()
+    assert not node.governor.output.any()
+    assert (node.received, node.sent) == (0, 0)
+    assert not node.silent
+    assert level(node) == (OK, 'no valve_commands_in yet')
+    node._watch()
+    assert node.commands_out.messages == []
+
+
+def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor):
+    node = make_governor(payload=0.0, command_timeout=0.02, rate=10.0)
+    stand(node, CLOSE)
+    node.governor.output = np.array([-3.0, 2.0, 0.05])
+    node.received, node.heard = 1, time.monotonic() - 1.0
+    node._watch()
+    step = 10.0 * 0.5 * 0.02
+    assert list(node.commands_out.last.data) == pytest.approx([-3.0 + step, 2.0 - step, 0.0])
+    assert level(node)[0] == WARN
+    assert 'no valve_commands_in for 0.02 s' in level(node)[1]
+
+
+def test_after_silence_the_first_command_counts_from_itself(make_governor):
+    node = make_governor(payload=0.0, command_period=0.01)
+    stand(node, CLOSE)
+    command(node, -5.0, 0.0, 0.0)
+    node.heard -= 100.0
+    for _ in range(5):
+        node._watch()
+    assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.15)
+    count = len(node.commands_out.messages)
+    node._watch()
+    assert len(node.commands_out.messages) == count, 'commands are there again: it watches and does nothing'
+
+
+def test_in_lockstep_the_watch_sends_nothing(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
+    node.sensing._on_joint_states(joint_state(0.0, CLOSE))
+    command(node, -1.0, 0.0, 0.0)
+    node.heard = node.sensing.heard = -1e9
+    node._watch()
+    assert len(node.commands_out.messages) == 1
+    assert level(node)[0] == OK
+
+
+def test_in_lockstep_an_instant_that_is_repeated_asks_for_no_second_answer(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
+    for time_ in (0.0, 0.0, 0.0, 0.005, 0.01, 0.01):
+        node.sensing._on_joint_states(joint_state(time_, CLOSE))
+    for _ in range(4):
+        node._on_command(Float64MultiArray(data=[-1.0, 0.0, 0.0]))
+    assert len(node.commands_out.messages) == 2
+
+
+def test_in_lockstep_commands_far_ahead_are_dropped_the_oldest_first(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01, rate=100.0)
+    for k in range(MOST_WAITING + 1):
+        node._on_command(Float64MultiArray(data=[0.0, 0.0, -1.0 if k == 1 else 1.0]))
+    assert len(node._waiting) == MOST_WAITING
+    node.sensing._on_joint_states(joint_state(0.0, CLOSE))
+    assert node.commands_out.messages == [], 'the command of the first instant has been dropped'
+    node.sensing._on_joint_states(joint_state(0.01, CLOSE))
+    assert [list(msg.data) for msg in node.commands_out.messages] == [[0.0, 0.0, -1.0]]
+
+
+def test_levers_come_in_the_order_of_the_joints_parameter(make_governor):
+    node = make_governor(payload=0.0, joints=['swing', 'boom'])
+    stand(node, CLOSE)
+    assert node.governor.names == ('swing', 'boom')
+    limits = {actuator.name: actuator.valve.voltage_limit for actuator in node.machine.actuators}
+    assert node._limits.tolist() == [limits['swing'], limits['boom']]
+    assert push(node, [2.0, -3.0]) == pytest.approx([2.0, -3.0])
+
+
+def test_before_the_filters_have_settled_the_valves_stay_at_neutral(make_governor):
+    node = make_governor(settling=5.0)
+    stand(node, CLOSE)
+    assert push(node, [-3.0, 0.0, 0.0], 5) == pytest.approx([0.0, 0.0, 0.0])
+    assert level(node) == (ERROR, 'nothing certain is known of the machine: valves at neutral')
