@@ -92,7 +92,7 @@ class _Times:
     """Plugin of pytest: says to coverage which test runs, and keeps how long each took."""
 
     def __init__(self, coverage: Any) -> None:
-        self.coverage, self.seconds = coverage, {}
+        self.coverage, self.seconds, self.failed = coverage, {}, set()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.coverage.switch_context(nodeid)
@@ -102,6 +102,8 @@ class _Times:
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            self.failed.add(report.nodeid)
 
 
 class _Tests:
@@ -133,7 +135,7 @@ class Copy:
                 importlib.import_module(library)
 
     def measure(self, room: Room) -> str:
-        """Run the tests of a room without a change, for coverage and times. Returns what failed, or nothing."""
+        """Run the tests of a room without a change, for coverage and times. Returns what went wrong, or nothing."""
         for lower in room.lower:
             importlib.import_module(f'dyn_nodes.{lower}')
         early = [name for name in sys.modules if f'{name}.'.startswith(f'dyn_nodes.{room.name}.')]
@@ -151,18 +153,21 @@ class Copy:
             tracer.stop()
             data = tracer.get_data()
             lines = {name: data.contexts_by_lineno(name) for name in data.measured_files()}
-            kept.write_text(json.dumps({'lines': lines, 'seconds': times.seconds}))
-            return code
+            kept.write_text(json.dumps({'lines': lines, 'seconds': times.seconds, 'failed': sorted(times.failed)}))
+            return 0 if code == 1 and times.failed else code
 
         code, output, _ = self._fork(run, room.plain, 900, writes=True)
         if code != 0:
             return output
         found = json.loads(kept.read_text())
-        room.seconds = found['seconds']
+        failed = set(found['failed'])
+        for test in sorted(failed):
+            print(f'{room.name}: {test} fails without any change: it judges nothing', flush=True)
+        room.seconds = {test: time for test, time in found['seconds'].items() if test not in failed}
         package = self.place / 'dyn_nodes'
         for name, lines in found['lines'].items():
             module = str(Path(name).relative_to(package).with_suffix(''))
-            room.covering[module] = {int(line): set(tests) for line, tests in lines.items()}
+            room.covering[module] = {int(line): set(tests) - failed for line, tests in lines.items()}
         return ''
 
     def judge(self, room: Room, mutant: Mutant) -> dict[str, Any]:

@@ -147,6 +147,7 @@ def test_a_stop_pushes_beyond_its_limits_as_a_spring_and_damper_that_never_pulls
     assert STOP.at(-0.7, -0.5, scale=1.0)['force'] == pytest.approx([0.0, 200.0 * 0.2 + 15.0 * 0.5])
     for q, v in ((1.1, -5.0), (-0.7, 5.0), (0.99, 3.0), (-0.49, -3.0)):
         assert STOP.at(q, v, scale=1.0)['force'] == pytest.approx([0.0, 0.0])
+    assert STOP.element.effort(0.0, 1.0) == 0.0
     assert STOP.at(1.1, 0.5, scale=0.0)['force'] == pytest.approx([0.0, 0.0])
     assert STOP.element.parameters == {SCALE: 0.0}
 
@@ -183,6 +184,9 @@ def test_stops_stop_what_they_move_at_15_hz_with_a_damping_ratio_of_0_7():
     assert len(joint_stops(pendulum(lower=-0.5, upper=math.inf))) == 1
     assert joint_stops(pendulum(lower=-math.inf, upper=math.inf)) == ()
     weightless = pendulum(lower=-0.5, upper=1.0)
+    light = dataclasses.replace(weightless.links[1], mass=0.001, inertia=frozen_array(np.zeros((3, 3)), (3, 3)))
+    (stop,) = joint_stops(dataclasses.replace(weightless, links=(weightless.links[0], light)))
+    assert stop.stiffness == pytest.approx(0.001 * LENGTH**2 * rate**2)
     bare = dataclasses.replace(weightless.links[1], mass=0.0, inertia=frozen_array(np.zeros((3, 3)), (3, 3)))
     assert joint_stops(dataclasses.replace(weightless, links=(weightless.links[0], bare))) == ()
 
