@@ -6,7 +6,7 @@ that contradict each other, a motion that moves no mass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,6 +55,7 @@ class ConstrainedMachine:
         system: that runs; its inputs are the efforts of the actuated joints, and the commands of actuators inside.
         q: (nq,) initial position; v: (nv,) at rest, but for what a prescribed motion moves at time 0.
         analysis: rank, mobility, underactuation, redundancy at the start.
+        actuators: inside.
     """
 
     machine: Machine
@@ -62,6 +63,31 @@ class ConstrainedMachine:
     q: Array
     v: Array
     analysis: Analysis
+    actuators: ActuatorForces
+
+    def actuators_at_rest(self, p: Array | None = None) -> dict[str, float]:
+        """Return the states of the actuators inside that hold the initial position, by name.
+
+        The efforts are those of least norm. Where no efforts hold it, the forces left over are the least.
+
+        Args:
+            p: (n,) parameters; None: the defaults.
+
+        Raises:
+            ValueError: a cylinder at its dead centre.
+        """
+        if not self.actuators.actuators:
+            return {}
+        blocks, driven = self.system.blocks, [joint.name for joint in self.machine.actuated_joints]
+        numbers = blocks.numbers(p).copy()
+        for state in self.actuators.states:
+            numbers[blocks.parameters.names.index(state.name)] = state.start
+        at = blocks.at(self.q, None, numbers)
+        motions = Subspaces(at.J).motions
+        places = [blocks.tree.velocity_index(name) for name in driven]
+        efforts = np.linalg.lstsq(motions[places].T, motions.T @ at.h, rcond=1e-9)[0]
+        positions = dict(zip(blocks.tree.position_names, self.q))
+        return states_at_rest(self.machine, positions, dict(zip(driven, efforts)))
 
 
 def constrained_machine(
@@ -104,24 +130,11 @@ def constrained_machine(
         constrained_dynamics(blocks, q, v, np.zeros(tree.nv), method='saddle')
     except ConstraintError as error:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
-    if moved:
-        efforts = dict(zip(driven, holding_efforts(blocks, q, driven)))
-        positions = dict(zip(tree.position_names, q))
-        blocks.parameters.start(states_at_rest(machine, positions, efforts))
     watched = [f'{entry.name}/normal' for entry in machine.constraints if entry.kind == 'wheel']
     system = ConstrainedSystem(machine.name, blocks, actuated, watched)
-    return ConstrainedMachine(machine, system, q, v, analyse(blocks, q, actuated=driven))
-
-
-def holding_efforts(blocks: ConstraintBlocks, q: Array, driven: Sequence[str]) -> Array:
-    """Return the efforts (n,) of driven velocities that hold a position, N or N m: those of least norm.
-
-    Where they cannot hold it, the accelerations are as small as they can be made.
-    """
-    at = blocks.at(q)
-    motions = Subspaces(at.J).motions
-    places = [blocks.tree.velocity_index(name) for name in driven]
-    return np.asarray(np.linalg.lstsq(motions[places].T, motions.T @ at.h, rcond=1e-9)[0])
+    start = ConstrainedMachine(machine, system, q, v, analyse(blocks, q, actuated=driven), inside)
+    blocks.parameters.start(start.actuators_at_rest())
+    return start
 
 
 def _refuse_contacts(machine: Machine) -> None:

@@ -195,7 +195,10 @@ class ConstrainedPlant(Plant):
         start = self.system.start
         if self.start:
             start = constrained_machine(self.machine, self.start, self.system.inside)
-        return start.system.state(start.q, start.v, start.system.blocks.parameters.values())
+        x = start.system.state(start.q, start.v, start.system.blocks.parameters.values())
+        for name, value in start.actuators_at_rest(self.system.numbers(self.p, 0.0, x)).items():
+            x[self.system.index('state', name)] = value
+        return x
 
     def _begin(self) -> None:
         system: ConstrainedPlantSystem = self.system

@@ -21,6 +21,7 @@ from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 
 STEP = 5e-4
+PAYLOAD = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')).payload
 VOLTS = {'boom/voltage': 5.0, 'swing/voltage': -4.0}
 
 
@@ -117,6 +118,20 @@ def test_a_plant_with_constraints_takes_voltages():
     assert abs(plant.positions - at_rest).min() > 1e-3
     names = [f'{name}/drive_effort' for name in ('boom_joint', 'swing_joint')]
     assert [plant.output(name) for name in names] == [plant.output('boom/effort'), plant.output('swing/effort')]
+
+
+def test_the_oil_holds_what_the_parameters_of_a_plant_ask_for():
+    """A payload and a slope given at the start: the plant stands as well."""
+    machine = replace(linkage(), payload=replace(PAYLOAD, mass=500.0))
+    plant = ConstrainedPlant(
+        machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 2000.0}, slope=(0.05, -0.1)
+    )
+    at_rest, pressure = plant.positions.copy(), plant.x[plant.system.index('state', 'boom/head_pressure')]
+    for _ in range(50):
+        plant.advance()
+    assert plant.positions == pytest.approx(at_rest, abs=1e-8)
+    light = ConstrainedPlant(machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 0.0})
+    assert pressure > 1.2 * light.x[light.system.index('state', 'boom/head_pressure')]
 
 
 def test_a_relief_that_opens_beside_constraints_is_located():
