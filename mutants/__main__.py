@@ -33,12 +33,15 @@ def rooms() -> dict[str, dict[str, Any]]:
     return yaml.safe_load((Path(__file__).parent / 'rooms.yaml').read_text())
 
 
-def all_mutants(room: str, settings: dict[str, Any]) -> dict[str, list[Mutant]]:
-    """Return the changes of a room by module."""
-    modules = settings.get('modules') or sorted(path.stem for path in (ROOT / 'dyn_nodes' / room).glob('*.py'))
+def all_mutants(name: str, settings: dict[str, Any]) -> dict[str, list[Mutant]]:
+    """Return the changes of an entry of rooms.yaml by module."""
+    room = settings.get('room', name)
+    elsewhere = {module for other in settings.get('others', []) for module in rooms()[other]['modules']}
+    folder = ROOT / 'dyn_nodes' / room
+    modules = settings.get('modules') or sorted({path.stem for path in folder.glob('*.py')} - elsewhere)
     return {
-        f'{room}/{name}': mutants_of(f'{room}/{name}', (ROOT / 'dyn_nodes' / room / f'{name}.py').read_text())
-        for name in modules
+        f'{room}/{module}': mutants_of(f'{room}/{module}', (folder / f'{module}.py').read_text(encoding='utf-8'))
+        for module in modules
     }
 
 
@@ -77,7 +80,8 @@ def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str,
         ]
         if not order:
             continue
-        room = Room(name, **{key: value for key, value in settings.items() if key not in ('modules', 'whole')})
+        given = {key: settings[key] for key in ('tests', 'lower', 'plain', 'skip', 'always') if key in settings}
+        room = Room(settings.get('room', name), **given)
         failed = place.measure(room)
         if failed:
             print(failed[-3000:], f'{name}: the tests fail without any change', sep='\n')

@@ -9,6 +9,7 @@ import pytest
 
 from dyn_nodes.nodes import pacing
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.schedule import MOST_CATCH_UP, RealTimeFactor, WallSchedule
 
 PERIOD = 0.001
@@ -265,3 +266,171 @@ def test_the_real_time_factor_is_of_the_last_seconds() -> None:
         factor.note(0.1 * k * (1.0 if k < 50 else 0.5) + (0.0 if k < 50 else 2.5))
         wall.now += 0.1
     assert factor.value == pytest.approx(0.5)
+
+
+def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
+    node = Stub('lockstep')
+    node.values['wait_for'] = ['hydraulics']
+    updates: list[float] = []
+    node.update_diagnostics = lambda: updates.append(wall.now)  # type: ignore[method-assign]
+    pacer = pacing.Pacer(node)
+    ready = False
+    pacer.readiness.check = lambda: ready  # type: ignore[method-assign]
+    pacer.readiness.subscriptions = lambda: frozenset(node.subscriptions)  # type: ignore[method-assign]
+    pacer.start()
+    for _ in range(3):
+        pacer._watch()
+    assert not pacer.started
+    assert node.announced == []
+    assert len(updates) == 3
+    ready = True
+    pacer._watch()
+    assert pacer.started
+    assert node.announced == [0.0]
+
+
+@pytest.mark.parametrize(('mode', 'names', 'at_once'), [
+    ('realtime', [''], True), ('realtime', ['hydraulics'], False), ('lockstep', [''], False),
+])  # fmt: skip
+def test_only_real_time_without_partners_begins_at_once(wall: Wall, mode: str, names: list[str], at_once: bool) -> None:
+    node = Stub(mode)
+    node.values['wait_for'] = names
+    pacer = pacing.Pacer(node)
+    pacer.schedule.clock = pacer.factor.clock = wall
+    pacer.start()
+    assert pacer.started is at_once
+
+
+@pytest.mark.parametrize(('mode', 'waits', 'timers'), [
+    ('lockstep', True, [pacing.WATCH_PERIOD]), ('lockstep', False, [pacing.WATCH_PERIOD, PERIOD]),
+    ('realtime', True, [pacing.WATCH_PERIOD, pacing.PACE]), ('realtime', False, [pacing.WATCH_PERIOD, PERIOD]),
+])  # fmt: skip
+def test_the_wall_clock_is_looked_at_where_time_depends_on_it(
+    wall: Wall, mode: str, waits: bool, timers: list[float]
+) -> None:
+    node = Stub(mode, waits=waits)
+    made: list[float] = []
+    node.create_timer = lambda period, callback, clock: made.append(period)  # type: ignore[method-assign]
+    pacing.Pacer(node).start()
+    assert made == timers
+
+
+def test_as_fast_as_it_goes_without_a_partner_the_joints_are_held_from_the_start(wall: Wall) -> None:
+    for mode, waits, held in (('lockstep', False, 1), ('lockstep', True, 0), ('realtime', False, 0)):
+        node = Stub(mode, waits=waits)
+        node.advance = lambda: False  # type: ignore[method-assign]
+        pacer = pacing.Pacer(node)
+        pacer.schedule.clock = pacer.factor.clock = wall
+        pacer._begin()
+        assert node.held == held
+
+
+def test_a_restart_announces_the_first_instant_again_and_waits_for_its_command(wall: Wall) -> None:
+    node, pacer = start(wall, 'lockstep')
+    pacer.commanded()
+    pacer.pause(True)
+    pacer.commanded()  # an answer that belongs to the time before
+    pacer.pause(False)
+    node.plant.time = 0.0
+    pacer.restart()
+    assert node.announced[-1] == 0.0
+    assert not pacer.has_command()
+    not_begun = pacing.Pacer(Stub('lockstep'))
+    not_begun.restart()
+    assert not not_begun.started
+    assert not_begun.node.announced == []  # type: ignore[attr-defined]
+
+
+def test_the_process_ends_a_moment_after_the_run_and_a_restart_calls_that_off(wall: Wall) -> None:
+    node, pacer = start(wall, 'lockstep')
+    pacer._watch()
+    node.finished = True
+    pacer._watch()
+    wall.now += pacing.FLUSH_TIME - 0.01
+    pacer._watch()
+    node.finished = False
+    pacer.restart()
+    node.finished = True
+    wall.now += 10.0
+    pacer._watch()
+    wall.now += pacing.FLUSH_TIME - 0.01
+    pacer._watch()
+    wall.now += 0.02
+    with pytest.raises(RunOver):
+        pacer._watch()
+    assert pacing.FLUSH_TIME == 0.5
+
+
+def test_a_finished_run_and_a_paused_one_have_no_factor_and_lose_no_time(wall: Wall) -> None:
+    for attribute in ('finished', 'paused'):
+        node, pacer = start(wall)
+        setattr(node if attribute == 'finished' else pacer, attribute, True)
+        pass_time(wall, pacer, 0.4)
+        assert pacer.factor.value != pacer.factor.value
+        assert pacer.schedule.is_due(node.plant.time)
+        assert not pacer.schedule.is_due(node.plant.time + 0.01)
+
+
+def test_a_run_that_waits_for_nothing_lets_other_callbacks_in(wall: Wall) -> None:
+    node = Stub('lockstep', waits=False)
+    advance = node.advance
+
+    def slow() -> bool:
+        wall.now += 0.001
+        return advance()
+
+    node.advance = slow  # type: ignore[method-assign]
+    pacer = pacing.Pacer(node)
+    pacer.start()
+    pacer._begin()
+    assert node.plant.time == pytest.approx(pacing.MOST_AT_ONCE, abs=2 * PERIOD)
+    pacer._go_on()
+    assert node.plant.time == pytest.approx(2 * pacing.MOST_AT_ONCE, abs=4 * PERIOD)
+
+
+def test_a_change_of_speed_holds_from_the_present_instant_on(wall: Wall) -> None:
+    node, pacer = start(wall)
+    wall.now += 5.0
+    node.values['speed'] = 0.5
+    pacer.rebase()
+    assert pacer.schedule.speed == 0.5
+    assert pacer.schedule.tolerance == pytest.approx(2.0 * PERIOD / 0.5)
+    assert pacer.schedule.is_due(node.plant.time)
+    assert not pacer.schedule.is_due(node.plant.time + 0.01)
+    wall.now += 0.021
+    assert pacer.schedule.is_due(node.plant.time + 0.01)
+
+
+def test_a_missing_command_is_reported_once_with_its_instant(wall: Wall) -> None:
+    lines: list[str] = []
+    for mode, does in (('realtime', 'holding the joints'), ('lockstep', 'simulated time stands still')):
+        node, pacer = start(wall, mode)
+        node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
+        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        assert len(lines) == 1
+        assert 'no command for t = 0.0000 s' in lines[0]
+        assert does in lines[0]
+        lines.clear()
+    node, pacer = start(wall, 'realtime', waits=False)
+    node.commands = 0  # nobody has ever commanded an external machine: no news
+    node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
+    pass_time(wall, pacer, 1.0)
+    assert lines == []
+    assert pacer.silent
+
+
+def test_the_present_instant_is_repeated_once_a_second_until_it_is_answered(wall: Wall) -> None:
+    node, pacer = start(wall)
+    pass_time(wall, pacer, 0.95)
+    assert node.repeated == 0
+    pass_time(wall, pacer, 0.1)
+    assert node.repeated == 1
+    pass_time(wall, pacer, 0.9)
+    assert node.repeated == 1
+    pass_time(wall, pacer, 0.15)
+    assert node.repeated == 2
+    pacer.commanded()
+    pacer.schedule.rebase(node.plant.time - 100.0)  # an answer is there, the wall clock is not
+    pacer._answered = True
+    pass_time(wall, pacer, 3.0)
+    assert node.repeated == 2
