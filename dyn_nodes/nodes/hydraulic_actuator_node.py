@@ -36,7 +36,7 @@ from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.simulation.actuation import ActuatorSystem, DivergedError
 from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
-from dyn_nodes.simulation.joint_mobility import JointMobility
+from dyn_nodes.simulation.joint_mobility import mobility_of
 
 JointState = message('sensor_msgs/msg/JointState')
 Float64 = message('std_msgs/msg/Float64')
@@ -99,9 +99,7 @@ class HydraulicActuatorNode(FollowerNode):
         system = ActuatorSystem(self.machine, self.values['integration_step'])
         system.parameters[0] = self.values['bulk_modulus_scale']
         exchange = ActuatorExchange(system, self.values['exchange_period'])
-        # constraints make the joints heavier than the tree knows; without a mobility the exchange is as it was sampled
-        wanted = self.lockstep and not self.machine.needs_constraints
-        self.mobility = JointMobility(self.machine, system.joints) if wanted else None
+        self.mobility = mobility_of(self.machine, system.joints) if self.lockstep else None
         if self.values['payload'] >= 0.0:
             self._set_payload(checked_payload(self.machine, self.values['payload']))
         self._warm_up(exchange)

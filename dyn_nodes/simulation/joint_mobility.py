@@ -57,6 +57,51 @@ class JointMobility:
         return np.asarray(np.linalg.solve(self._M.reshape(self._nv, self._nv), self._columns)[self._places])
 
 
+class ConstrainedMobility:
+    """S N (N^T M N)^-1 N^T S^T: the same beside constraints, N their motions at the present posture, (n, n).
+
+    The base stays where the machine starts: constraints against the world are those of its initial pose.
+
+    Args:
+        machine: with constraints, without loads, whose poses no joint states hold.
+        joints: names of the n joints.
+
+    Attributes:
+        payload: kg in the implement.
+    """
+
+    def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
+        # much to import for the few that need it
+        from dyn_nodes.constraints.linear import Subspaces
+        from dyn_nodes.simulation.constrained_machine import constrained_machine
+
+        start = constrained_machine(machine)
+        self._system, self._subspaces = start.system, Subspaces
+        tree = start.system.blocks.tree
+        self._q, self._still = start.q.copy(), np.zeros(tree.nv)
+        self._movable = [tree.position_names.index(joint.name) for joint in machine.movable_joints]
+        self._places = [tree.velocity_index(name) for name in joints]
+        self.payload = machine.payload.mass if machine.payload else 0.0
+
+    def at(self, positions: Array) -> Array:
+        """Return the mobility (n, n) at the positions of all movable joints, in the machine's order."""
+        self._q[self._movable] = positions
+        blocks, changed = self._system.blocks, {}
+        if blocks.tree.payload is not None:
+            changed['payload_mass'] = self.payload
+        at = self._system.blocks_at(self._q, self._still, blocks.parameters.values(changed))
+        motions = self._subspaces(at.J).motions
+        own = motions[self._places]
+        return np.asarray(own @ np.linalg.solve(motions.T @ at.M @ motions, own.T))
+
+
+def mobility_of(machine: Machine, joints: Sequence[str]) -> JointMobility | ConstrainedMobility | None:
+    """Return the mobility of joints of a machine; None where loads, whose poses are not known, take part in it."""
+    if machine.loads:
+        return None
+    return (ConstrainedMobility if machine.needs_constraints else JointMobility)(machine, joints)
+
+
 def _functions(tree: Tree) -> dict[str, ca.Function]:
     q, payload = ca.SX.sym('q', tree.nq), ca.SX.sym('payload')
     state = TreeState(tree, q, ca.SX.zeros(tree.nv), payload)

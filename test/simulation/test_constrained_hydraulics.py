@@ -9,16 +9,20 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from dyn_nodes.constraints import constrained_dynamics
+from dyn_nodes.constraints import assemble, constrained_dynamics
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.constraint import End, JointClass, MachineConstraint
 from dyn_nodes.model.machine import Base, Joint, Link
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.actuation import ActuatorSystem
+from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+from dyn_nodes.simulation.joint_mobility import JointMobility, mobility_of
+from dyn_nodes.simulation.plant import PlantDivergedError
 
 STEP = 5e-4
 PAYLOAD = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')).payload
@@ -162,6 +166,55 @@ def test_a_dead_time_delays_a_valve_beside_constraints():
     start = hydraulic_linkage()
     run = start.system.run(start.q, start.v, [0.0, 0.1 - dead_time], Inputs.constant(VOLTS), step=STEP)
     assert plant.positions == pytest.approx(run.q[-1], abs=1e-9)
+
+
+def light_linkage():
+    """The linkage with a three-hundredth of the masses: its oil is far above the frequency of the exchange."""
+    machine, share = linkage(), 1.0 / 300.0
+    links = tuple(replace(link, mass=share * link.mass, inertia=share * link.inertia) for link in machine.links)
+    return replace(machine, links=links)
+
+
+def split_positions(machine, period, count, mobility):
+    """Positions after some periods, the oil beside the machine: what both nodes exchange, in one process."""
+    plant = ConstrainedPlant(machine, 'effort', period, STEP, measures=())
+    exchange = ActuatorExchange(ActuatorSystem(machine), period)
+    joints = [plant.joints.index(name) for name in exchange.system.joints]
+    exchange.start(plant.positions[joints], plant.efforts[joints])
+    volts = np.array([VOLTS[f'{name}/voltage'] for name in exchange.system.names])
+    for _ in range(count):
+        efforts = np.zeros(len(plant.joints))
+        w = mobility and mobility.at(plant.positions)
+        efforts[joints] = exchange.predict(plant.positions[joints], plant.velocities[joints], volts, w)
+        plant.set_efforts(efforts)
+        plant.advance()
+    return plant.positions
+
+
+def test_oil_in_a_process_of_its_own_knows_the_inertia_of_the_linkage():
+    """The exchange over topics against the hydraulics inside: without the mobility of the linkage it diverges."""
+    machine = light_linkage()
+    joints = [actuator.joint for actuator in machine.actuators]
+    start = constrained_machine(machine, actuation='hydraulic')
+    run = start.system.run(start.q, start.v, [0.0, 0.4], Inputs.constant(VOLTS), step=STEP)
+    moved = split_positions(machine, 1e-2, 40, mobility_of(machine, joints))
+    assert np.abs(moved - run.q[-1]).max() < 5e-5  # measured: 1.2e-5
+    assert np.abs(moved - start.q).max() > 0.1
+    with pytest.raises(PlantDivergedError):
+        split_positions(machine, 1e-2, 40, None)
+
+
+def test_mobility_beside_constraints_is_the_response_of_the_joints_to_their_efforts():
+    machine = linkage()
+    blocks = constrained_machine(machine).system.blocks
+    joints, moved = ['boom_joint', 'swing_joint'], {'boom_joint': 0.7, 'stick_joint': -1.6}
+    q = assemble(blocks, [moved.get(name, 0.0) for name in blocks.tree.position_names], held=['boom_joint'])
+    places = [blocks.tree.velocity_index(name) for name in joints]
+    efforts = np.vstack([np.zeros(len(q)), np.eye(len(q))[places]])
+    found = [constrained_dynamics(blocks, q, np.zeros(len(q)), tau).acceleration[places] for tau in efforts]
+    expected = (np.array(found[1:]) - found[0]).T
+    assert mobility_of(machine, joints).at(q) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    assert not np.allclose(JointMobility(machine, joints).at(q), expected, rtol=1e-2)
 
 
 def test_joints_are_driven_by_efforts_where_no_actuator_is_inside():
