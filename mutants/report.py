@@ -16,11 +16,13 @@ Each mutant is a small change of one line: another operator, comparison, number 
 greatest, a call left out. A mutant that no test notices has survived. Messages, types and docstrings are not changed.
 An equivalent mutant does the same as the original: the reasons stand in `mutants/equivalent.yaml`.
 
-Written by `{command}`{date}. *sites* are all mutants of a module; those *tried* are all of them
-in modules that safety depends on, and a sample elsewhere.
+Written by `{command}`{date}. *sites* are all mutants of a module. Those
+*tried* are all of them, or a sample by chance (seed 1) as far as the processor time lasts, the modules that safety
+depends on first. *not run*: no test in the process of the judges runs the line. Nodes are also tested as processes
+(`test/system`, `test/recording`, `test/viewer`), which would take minutes for each mutant and judge none here.
 
-| room | module | sites | tried | killed | equivalent | survived |
-|---|---|---:|---:|---:|---:|---:|
+| room | module | sites | tried | killed | equivalent | not run | survived |
+|---|---|---:|---:|---:|---:|---:|---:|
 """
 COMMAND = 'python -m mutants run; python -m mutants report'
 
@@ -46,20 +48,27 @@ def equivalents() -> dict[tuple[str, str, str], str]:
 def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> tuple[str, list[str]]:
     """Return the page, and a line for each mutant that survived and is not known to be equivalent."""
     same, rows, remaining = equivalents(), '', []
-    total = [0] * 5
+    total = [0] * 6
     dates = sorted({result['date'] for result in results.values()})
     for module, mutants in found.items():
         tried = [(mutant, results[mutant.key]['outcome']) for mutant in mutants if mutant.key in results]
-        alive = [mutant for mutant, outcome in tried if outcome in ('survived', 'untested')]
-        open_ = [mutant for mutant in alive if (module, mutant.before, mutant.after) not in same]
-        counts = [len(mutants), len(tried), len(tried) - len(alive), len(alive) - len(open_), len(open_)]
+        alive = [(mutant, outcome) for mutant, outcome in tried if outcome in ('survived', 'untested')]
+        left = [(mutant, outcome) for mutant, outcome in alive if (module, mutant.before, mutant.after) not in same]
+        not_run = sum(outcome == 'untested' for _, outcome in left)
+        counts = [
+            len(mutants),
+            len(tried),
+            len(tried) - len(alive),
+            len(alive) - len(left),
+            not_run,
+            len(left) - not_run,
+        ]
         if counts[0]:
             room, _, name = module.partition('/')
             rows += f'| {room} | {name} | ' + ' | '.join(map(str, counts)) + ' |\n'
         total = [a + b for a, b in zip(total, counts)]
         remaining += [
-            f'{mutant.place_text}: {results[mutant.key]["outcome"]}: {mutant.before}  ->  {mutant.after}'
-            for mutant in open_
+            f'{mutant.place_text}: {outcome}: {mutant.before}  ->  {mutant.after}' for mutant, outcome in left
         ]
     rows += '| all | | ' + ' | '.join(map(str, total)) + ' |\n'
     date = f' ({dates[0]} to {dates[-1]})' if len(dates) > 1 else f' ({dates[0]})' if dates else ''
