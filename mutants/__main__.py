@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from mutants.report import latest, report
+from mutants.report import equivalents, latest, report
 from mutants.sites import Mutant, mutants_of
 from mutants.trial import Copy, Room
 
@@ -69,6 +69,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str, Any]]) -> int:
+    same = equivalents()
     for name, settings in rooms().items():
         if args.room and name not in args.room:
             continue
@@ -77,6 +78,7 @@ def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str,
             for mutant in _order(all_mutants(name, settings), settings.get('whole', []), args.seed)
             if fnmatch.fnmatch(mutant.module.partition('/')[2], args.module)
             and (known[mutant.key]['outcome'] in args.again if mutant.key in known else not args.again)
+            and not (args.again and (mutant.module, mutant.before, mutant.after) in same)
         ]
         if not order:
             continue

@@ -31,7 +31,7 @@ LIBRARIES = (
 )  # fmt: skip
 PLUGINS = ('pytest_timeout', '_hypothesis_pytestplugin')
 RUN_BY_ALL = ''
-TESTS_TIME = 30.0
+TESTS_TIME = 15.0
 """Seconds of tests, as long as they took without a change, that judge one change; the quickest come first."""
 
 
@@ -62,14 +62,15 @@ class Room:
     def judges(self, mutant: Mutant) -> tuple[list[str], list[str]]:
         """Return the tests that run what is changed, and those that may use what came of it, the quickest first.
 
-        What a module, a fixture or a cache keeps is made in one test, or in none, and used in others: these are all
-        tests of the same files, and all of the room where the line runs when its module is imported.
+        What a module, a fixture or a cache keeps is made in one test, or at import, and used in others: these are all
+        tests of the files that have run the line, or the module where the line runs when it is imported.
         """
         lines = self.covering.get(mutant.module, {})
         first, last = mutant.lines
         found: set[str] = set().union(*(lines.get(line, set()) for line in range(first, last + 1)))
-        files = {test.partition('::')[0] for test in found}
-        others = {test for test in self.seconds if RUN_BY_ALL in found or test.partition('::')[0] in files} - found
+        users = set().union(*lines.values()) if RUN_BY_ALL in found else found
+        files = {test.partition('::')[0] for test in users}
+        others = {test for test in self.seconds if test.partition('::')[0] in files} - found
         always = self.always.get(mutant.module.partition('/')[2], [])
         return self._quickest(found - {RUN_BY_ALL}), [*self._quickest(others), *always]
 

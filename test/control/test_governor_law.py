@@ -278,3 +278,16 @@ def test_levers_are_told_by_their_actuators_and_move_their_own_joints(machine):
     names = [joint.name for joint in machine.movable_joints]
     assert [names[place] for place in governor.places] == [machine.actuators[2].joint, machine.actuators[0].joint]
     assert governor.output.shape == (2,)
+
+
+def test_a_lever_to_safety_is_judged_by_where_it_leads_itself_not_by_the_motion_under_way(machine):
+    """A boom that still falls is caught by raising it: its speed must not hold that back."""
+    governor = TipOverGovernor(machine, range(3), lambda q, v, a: q[:, 1] - 0.45)
+    q, helpful = np.array([0.0, 0.5, -1.0]), np.array([6.0, 0.0, 0.0])
+    for speed in (-3.0, 3.0):
+        allowed = governor._allowed_to_safety(helpful, q, np.array([0.0, speed, 0.0]), 0.05)
+        assert allowed == pytest.approx(helpful)
+    falling = TipOverGovernor(machine, range(3), lambda q, v, a: 0.5 - q[:, 1])
+    for speed in (-3.0, 3.0):
+        held = falling._allowed_to_safety(helpful, q, np.array([0.0, speed, 0.0]), 0.0)
+        assert held == pytest.approx(np.zeros(3))
