@@ -45,16 +45,14 @@ def all_mutants(name: str, settings: dict[str, Any]) -> dict[str, list[Mutant]]:
     }
 
 
-def _order(found: dict[str, list[Mutant]], whole: list[str], seed: int) -> Iterator[Mutant]:
-    """Yield the changes of the modules that are tried whole, then of the others in turn, in an order by chance."""
+def _order(found: dict[str, list[Mutant]], first: list[str], seed: int) -> Iterator[Mutant]:
+    """Yield the changes of the modules that come first, one of each in turn, then the others, shuffled."""
     chance = random.Random(seed)
     shuffled = {module: chance.sample(mutants, len(mutants)) for module, mutants in sorted(found.items())}
-    first = [module for module in shuffled if module.partition('/')[2] in whole]
-    for module in first:
-        yield from shuffled[module]
-    others = [mutants for module, mutants in shuffled.items() if module not in first]
-    for turn in itertools.zip_longest(*others):
-        yield from (mutant for mutant in turn if mutant is not None)
+    early = {module for module in shuffled if module.partition('/')[2] in first}
+    for chosen in (early, shuffled.keys() - early):
+        for turn in itertools.zip_longest(*(shuffled[module] for module in sorted(chosen))):
+            yield from (mutant for mutant in turn if mutant is not None)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -75,7 +73,7 @@ def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str,
             continue
         order = [
             mutant
-            for mutant in _order(all_mutants(name, settings), settings.get('whole', []), args.seed)
+            for mutant in _order(all_mutants(name, settings), settings.get('first', []), args.seed)
             if fnmatch.fnmatch(mutant.module.partition('/')[2], args.module)
             and (known[mutant.key]['outcome'] in args.again if mutant.key in known else not args.again)
             and not (args.again and (mutant.module, mutant.before, mutant.after) in same)

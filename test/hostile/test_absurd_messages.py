@@ -221,3 +221,69 @@ def test_a_curve_that_leaves_its_range_between_two_points_is_found(rates, leaves
     found = trajectory.leaves([-0.5], [1.5])
     sampled = np.array([trajectory.sample(t).position[0] for t in np.linspace(0, 1, 500)])
     assert (found is not None) is leaves is bool((sampled < -0.5).any() or (sampled > 1.5).any())
+
+
+class Log:
+    """Stands where a logger was."""
+
+    def __init__(self):
+        self.lines = []
+
+    def warn(self, text, **options):
+        self.lines.append(('warn', text, options))
+
+    def error(self, text, **options):
+        self.lines.append(('error', text, options))
+
+
+def test_the_status_of_messages_counts_each_kind_and_shows_the_newest(node, monkeypatch):
+    log = Log()
+    monkeypatch.setattr(node, 'get_logger', lambda: log)
+    published = []
+    monkeypatch.setattr(node, '_publish_counts', lambda: published.append(len(log.lines)))
+    node.create_subscription(JointState, 'joint_states', lambda msg: 1 / 0, 10)
+    take = callback_of(node, 'joint_states')
+    bad = JointState()
+    bad.header.stamp = Time(sec=-1, nanosec=0)
+    take(bad)
+    take(bad)
+    health = node.guard.health({})
+    assert (health.level, health.text) == (WARN, '2 messages could not be used')
+    assert health.values['bad stamp joint_states'] == '2'
+    assert health.values['last'] == node.guard.last
+    assert node.guard.last.startswith('joint_states: ')
+    take(JointState())
+    health = node.guard.health({'undecodable odom': 4})
+    assert health.level == ERROR
+    assert health.text == f'1 callbacks failed: {node.guard.last_failure}'
+    assert node.guard.last == node.guard.last_failure == health.values['last']
+    assert list(health.values) == ['undecodable odom', 'bad stamp joint_states', 'failed joint_states', 'last']
+    assert [health.values[key] for key in list(health.values)[:3]] == ['4', '2', '1']
+    assert [line[0] for line in log.lines] == ['warn', 'warn', 'error']
+    assert log.lines[0][1].startswith('rejected: joint_states: ')
+    assert log.lines[2][1].startswith('callback failed: joint_states: ZeroDivisionError at ')
+    assert {line[2]['throttle_duration_sec'] for line in log.lines} == {1.0}
+    assert published == [1, 2, 3]
+
+
+def test_a_message_that_was_dropped_is_a_warning_without_a_newest_one(node):
+    health = node.guard.health({'undecodable odom': 4})
+    assert (health.level, health.text) == (WARN, '4 messages could not be used')
+    assert health.values == {'undecodable odom': '4'}
+
+
+def test_after_the_shutdown_an_exception_is_not_held_back(node, context_of_node):
+    def fail():
+        raise ZeroDivisionError
+
+    node.create_timer(10.0, fail)
+    call = list(node.timers)[-1].callback
+    context_of_node.try_shutdown()
+    with pytest.raises(ZeroDivisionError):
+        call()
+    assert not node.guard.failed
+
+
+@pytest.fixture
+def context_of_node(node):
+    return node.context
