@@ -106,15 +106,18 @@ class ActuatorForces(ForceElement):
 
     def potential_energy(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the stored energy, J."""
-        return sum((terms.stored_energy for terms in self.terms(state, symbols).values()), ca.SX(0))
+        return self._total('stored_energy', state, symbols)
 
     def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the power that turns into heat, W."""
-        return sum((terms.dissipated_power for terms in self.terms(state, symbols).values()), ca.SX(0))
+        return self._total('dissipated_power', state, symbols)
 
     def supplied_power(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the power that flows in, W."""
-        return sum((terms.supplied_power for terms in self.terms(state, symbols).values()), ca.SX(0))
+        return self._total('supplied_power', state, symbols)
+
+    def _total(self, term: str, state: TreeState, symbols: Symbols) -> Expression:
+        return sum((getattr(terms, term) for terms in self.terms(state, symbols).values()), ca.SX(0))
 
     def outputs(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
         """Return the outputs of all actuators."""

@@ -97,7 +97,7 @@ class HydraulicActuatorNode(FollowerNode):
 
     def _make_exchange(self) -> ActuatorExchange:
         system = ActuatorSystem(self.machine, self.values['integration_step'])
-        system.parameters[0] = self.values['bulk_modulus_scale']
+        system.set_parameter('bulk_modulus_scale', self.values['bulk_modulus_scale'])
         exchange = ActuatorExchange(system, self.values['exchange_period'])
         self.mobility = mobility_of(self.machine, system.joints) if self.lockstep else None
         if self.values['payload'] >= 0.0:
@@ -359,7 +359,7 @@ class HydraulicActuatorNode(FollowerNode):
     def _on_parameters(self, parameters: list[Any]) -> Any:
         for parameter in parameters:
             if parameter.name == 'bulk_modulus_scale':
-                self.exchange.system.parameters[0] = float(parameter.value)
+                self.exchange.system.set_parameter(parameter.name, float(parameter.value))
         return SetParametersResult(successful=True)
 
     def _on_reset(self, request: Any, response: Any) -> Any:

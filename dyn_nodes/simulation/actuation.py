@@ -169,6 +169,11 @@ class ActuatorSystem:
         if self._delay is not None:
             self._delay.history = history
 
+    def set_parameter(self, name: str, value: float) -> None:
+        """Set a parameter of the actuators by name; one that none of them has changes nothing."""
+        if name in self._own:
+            self.parameters[list(self._own).index(name)] = value
+
     def efforts(self, positions: Array, velocities: Array) -> Array:
         """Return the efforts (n,) at this instant."""
         values = self.outputs(positions, velocities)

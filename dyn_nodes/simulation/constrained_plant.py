@@ -188,6 +188,12 @@ class ConstrainedPlant(Plant):
         """Places of the driven joints among the velocities of the tree."""
         return np.array([self.system.blocks.tree.velocity_index(name) for name in self.actuated], dtype=np.intp)
 
+    @cached_property
+    def _effort_places(self) -> NDArray[np.intp]:
+        """Places of the joints that take efforts among the velocities of the tree; their inputs come first."""
+        tree = self.system.blocks.tree
+        return np.array([tree.velocity_index(name) for name in self.system.system.actuated], dtype=np.intp)
+
     def _efforts_at_rest(self) -> Array:
         return np.zeros(len(self.joints))  # those that hold it are set once the stepper is there
 
@@ -256,8 +262,8 @@ class ConstrainedPlant(Plant):
         return result
 
     def _tau(self) -> Array:
-        tau, names = np.zeros(self.system.nv), self.system.system.actuated
-        tau[[self.system.blocks.tree.velocity_index(name) for name in names]] = self.u[: len(names)]
+        tau = np.zeros(self.system.nv)
+        tau[self._effort_places] = self.u[: len(self._effort_places)]
         return tau
 
     def _evaluate(self) -> Array:

@@ -15,6 +15,7 @@ from dyn_nodes.model.machine import SharedPump
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
 from dyn_nodes.multibody.elements import Command, ElementState
 from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.actuation import ActuatorSystem
 from dyn_nodes.simulation.assembly import Assembly
 
 POSITIONS = {'boom': (-0.3, 0.9), 'stick': (-2.2, -0.3), 'swing': (-1.0, 1.0)}
@@ -207,3 +208,18 @@ def test_the_first_valve_on_a_shared_pump_carries_its_relief():
     }
     stick = {'actuator': 'stick', 'joint': machine.actuator('stick').joint, 'relief': 'pump'}
     assert pumps == {'boom': [], 'stick': [stick], 'swing': [{'pump': 'main', 'relief': 'pump'}]}
+
+
+def test_parameters_of_actuators_beside_the_dynamics_are_set_by_name(monkeypatch):
+    """A machine without oil: the factor of the bulk modulus is no parameter of it, and reaches nothing else."""
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    machine = replace(machine, actuators=(WinchRecord('winch', 'swing_joint'),))
+    monkeypatch.setitem(KINDS, 'winch', Winch)
+    system = ActuatorSystem(machine)
+    system.set_parameter('bulk_modulus_scale', 0.5)
+    assert system.parameters.tolist() == [2.0, 0.0]
+    system.set_parameter('winch/resistance', 4.0)
+    system.start(np.zeros(1), np.array([800.0]))
+    assert system.oil.tolist() == [2.0]
+    mean = system.advance(0.1, np.zeros(1), np.zeros(1), np.zeros(1), np.array([8.0]))
+    assert mean == pytest.approx([800.0])  # 8 V against 4 ohm hold 2 A
