@@ -31,6 +31,8 @@ LIBRARIES = (
 )  # fmt: skip
 PLUGINS = ('pytest_timeout', '_hypothesis_pytestplugin')
 RUN_BY_ALL = ''
+LEAST_TIME = 5.0
+"""Processor time that a run may use in any case, s; a change may make a loop endless."""
 TESTS_TIME = 15.0
 """Seconds of tests, as long as they took without a change, that judge one change; the quickest come first."""
 
@@ -90,19 +92,22 @@ class Room:
 
 
 class _Times:
-    """Plugin of pytest: says to coverage which test runs, and keeps how long each took."""
+    """Plugin of pytest: says to coverage which test runs, and keeps the processor time of each."""
 
     def __init__(self, coverage: Any) -> None:
-        self.coverage, self.seconds, self.failed = coverage, {}, set()
+        self.coverage, self.began = coverage, 0.0
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.coverage.switch_context(nodeid)
+        self.began = time.process_time()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.coverage.switch_context('')
+        self.seconds[nodeid] = time.process_time() - self.began
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self.failed.add(report.nodeid)
 
@@ -182,7 +187,9 @@ class Copy:
         try:
             path.write_text(changed_source(mutant, source), encoding='utf-8')
             for tests in stages:
-                code, output, used = self._fork(_Tests(room, tests), room.plain, 10.0 + 4.0 * room.expected(tests))
+                code, output, used = self._fork(
+                    _Tests(room, tests), room.plain, LEAST_TIME + 3.0 * room.expected(tests)
+                )
                 seconds += used
                 if code != 0:
                     outcome = 'timeout' if code < 0 else 'killed'
