@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, message
-from dyn_nodes.nodes import exchange, readiness
+from dyn_nodes.nodes import exchange, readiness, stamps
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.exchange import Every
 from dyn_nodes.nodes.machines import machine_of
@@ -101,6 +101,14 @@ def test_a_stamp_is_written_in_place() -> None:
     exchange.set_stamp(state, 3_000_000_007)
     assert state.header.stamp is stamp
     assert (stamp.sec, stamp.nanosec) == (3, 7)
+
+
+def test_a_stamp_is_the_nearest_nanosecond_and_reads_as_seconds() -> None:
+    stamp = stamps.stamp_of(1.5000000004)
+    assert (stamp.sec, stamp.nanosec) == (1, 500_000_000)
+    assert stamps.nanoseconds_of_stamp(stamp) == 1_500_000_000
+    assert stamps.seconds_of_stamp(stamp) == 1.5
+    assert stamps.nanoseconds_of(2.0000000006) == 2_000_000_001
 
 
 # -- the wall clock --------------------------------------------------------------------------------------------------
@@ -310,6 +318,7 @@ def test_a_position_may_leave_its_limits_by_the_range_between_them_and_a_little_
     assert bounds.joints == ('boom_joint', 'stick_joint', 'swing_joint')
     assert bounds.low == pytest.approx([-2.0, 0.4, -1e7])
     assert bounds.high == pytest.approx([2.8, 0.62, 1e7])
+    assert (bounds.low[2], bounds.high[2]) == (-1e7, 1e7)
     for edge in (bounds.low, bounds.high):
         bounds.check_positions('joint_states', edge)
     bounds.check_positions('joint_states', np.full(3, math.nan))
