@@ -339,8 +339,9 @@ def test_the_first_position_beyond_its_bounds_is_named(bounds: Bounds) -> None:
 def test_rates_and_efforts_have_a_largest_size(bounds: Bounds, check: str, largest: float) -> None:
     look = getattr(bounds, f'check_{check}')
     look('joint_states', np.array([largest, -largest, math.nan]))
-    for value in (1.01 * largest, -1.01 * largest):
+    beyond = float(np.nextafter(largest, math.inf))
+    for value in (1.01 * largest, -1.01 * largest, beyond, -beyond):
         with pytest.raises(
             RefusedError, match=re.escape(f"'stick_joint': expected at most {largest:g}, found {value:g}")
         ):
-            look('joint_states', np.array([0.0, value, 2 * value]))
+            look('joint_states', np.array([largest, value, 2 * value]))

@@ -434,3 +434,19 @@ def test_the_present_instant_is_repeated_once_a_second_until_it_is_answered(wall
     pacer._answered = True
     pass_time(wall, pacer, 3.0)
     assert node.repeated == 2
+
+
+@pytest.mark.parametrize(('mode', 'own', 'walls'), [('realtime', 1, 0), ('lockstep', 0, 1)])
+def test_diagnostics_follow_the_wall_clock_in_real_time_and_simulated_time_in_lockstep(
+    wall: Wall, mode: str, own: int, walls: int
+) -> None:
+    node, pacer = start(wall, mode)
+    calls = {'own': 0, 'walls': 0}
+
+    def count(name: str) -> None:
+        calls[name] += 1
+
+    node.update_diagnostics = lambda: count('own')  # type: ignore[method-assign]
+    node.health.wall_update = lambda: count('walls')
+    pacer._watch()
+    assert calls == {'own': own, 'walls': walls}
