@@ -16,7 +16,7 @@ import rclpy
 import yaml
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy import exceptions as _exceptions
-from rclpy import ok, shutdown, spin, spin_once, spin_until_future_complete, try_shutdown
+from rclpy import ok, shutdown, spin_once, spin_until_future_complete, try_shutdown
 from rclpy import parameter as _parameter
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType, ROSClock
@@ -27,7 +27,7 @@ from rclpy.exceptions import (
     ParameterAlreadyDeclaredException,
     ParameterNotDeclaredException,
 )
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.logging import LoggingSeverity, get_logger
 from rclpy.node import Node as _Node
@@ -52,11 +52,15 @@ from rclpy.task import Future
 from rclpy.time import Time
 from rclpy.utilities import get_default_context, remove_ros_args
 
+from dyn_nodes.middleware.hand_over import LocalTopics
+from dyn_nodes.middleware.lean_executor import EXECUTOR, is_known
+
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
+SingleThreadedExecutor = EXECUTOR
 InvalidParameterTypeException = getattr(_exceptions, 'InvalidParameterTypeException', TypeError)
 InvalidParameterValueException = getattr(_exceptions, 'InvalidParameterValueException', ValueError)
 ParameterUninitializedException = getattr(_exceptions, 'ParameterUninitializedException', RuntimeError)
@@ -80,9 +84,11 @@ class _Shutdown:
 def init(*, context: Any = None, intra_process: bool = False, **options: Any) -> Any:
     """Call rclpy.init; the result is a context manager on every release.
 
-    `intra_process` is accepted for the embedded runtime's sake: here DDS carries all messages.
+    With `intra_process` the nodes of the context hand messages over to each other, where rclpy is as
+    `lean_executor` knows it, and are to be spun by this module's `spin` or `SingleThreadedExecutor`.
     """
     result = rclpy.init(context=context, **options)
+    LocalTopics.of(context or get_default_context()).is_on = intra_process and is_known()
     return _Shutdown(context) if result is None else result
 
 
@@ -119,22 +125,40 @@ _LONGEST_WAIT = 30.0
 
 
 class Node(_AnyNode):
-    """rclpy's node, whose publishers that keep everything (KEEP_ALL) wait for subscriptions that lag.
+    """rclpy's node, whose publishers serialize only what somebody gets, and wait for subscriptions that lag.
 
-    Fast DDS gives a full queue a tenth of a second and then lets `publish` fail. Between two nodes of one process it
-    does not go on by itself once the queue of the subscription (5,000) was full: `publish` then fails after
-    `_LONGEST_WAIT`.
+    Those that keep everything (KEEP_ALL) wait: Fast DDS gives a full queue a tenth of a second and then lets `publish`
+    fail. Between two nodes of one process it does not go on by itself once the queue of the subscription (5,000) was
+    full: `publish` then fails after `_LONGEST_WAIT`. In a context with `intra_process` messages are handed over.
     """
 
     def create_publisher(self, msg_type: Any, topic: str, qos_profile: Any, **options: Any) -> Any:
         """Create a publisher."""
         publisher = super().create_publisher(msg_type, topic, qos_profile, **options)
+        topics = LocalTopics.of(self.context)
         if isinstance(qos_profile, QoSProfile) and qos_profile.history == HistoryPolicy.KEEP_ALL:
-            publisher.publish = _waiting(publisher.publish, self.context)
+            publisher.publish = _waiting(publisher.publish, self.context, lambda: topics.drain(publisher))
+        topics.add_publisher(publisher)
         return publisher
 
+    def create_subscription(self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any) -> Any:
+        """Create a subscription."""
+        subscription = super().create_subscription(msg_type, topic, callback, qos_profile, **options)
+        LocalTopics.of(self.context).add_subscription(subscription, self)
+        return subscription
 
-def _waiting(publish: Callable[[Any], None], context: Any) -> Callable[[Any], None]:
+    def destroy_publisher(self, publisher: Any) -> bool:
+        """Destroy a publisher."""
+        LocalTopics.of(self.context).remove_publisher(publisher)
+        return bool(super().destroy_publisher(publisher))
+
+    def destroy_subscription(self, subscription: Any) -> bool:
+        """Destroy a subscription."""
+        LocalTopics.of(self.context).remove_subscription(subscription)
+        return bool(super().destroy_subscription(subscription))
+
+
+def _waiting(publish: Callable[[Any], None], context: Any, drain: Callable[[], None]) -> Callable[[Any], None]:
     def publish_or_wait(msg: Any) -> None:
         began = time.monotonic()
         while True:
@@ -144,9 +168,26 @@ def _waiting(publish: Callable[[Any], None], context: Any) -> Callable[[Any], No
                 is_full = 'cannot publish data' in str(error)
                 if not is_full or not context.ok() or time.monotonic() - began > _LONGEST_WAIT:
                     raise
+                drain()
                 time.sleep(0.01)  # rclpy holds Python's lock while it publishes
 
     return publish_or_wait
+
+
+def spin(node: Any, executor: Any = None) -> None:
+    """Call back for a node until its context is shut down, as rclpy.spin.
+
+    Raises:
+        ExternalShutdownException: the context was shut down.
+    """
+    if executor is not None:
+        rclpy.spin(node, executor)
+        return
+    executor = SingleThreadedExecutor(context=node.context)
+    try:
+        rclpy.spin(node, executor)
+    finally:
+        executor.shutdown()
 
 
 def _find(name: str, folder: str) -> Any:

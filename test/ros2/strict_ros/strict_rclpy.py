@@ -248,6 +248,7 @@ class Publisher:
 
     def __init__(self, inner: Any, kind: Any, context: Any) -> None:
         self._inner, self.msg_type, self._context = inner, kind, context
+        self.qos_profile = inner.qos_profile
 
     @property
     def topic_name(self) -> str:
@@ -269,6 +270,7 @@ class Subscription:
 
     def __init__(self, inner: Any, kind: Any) -> None:
         self._inner, self.msg_type = inner, kind
+        self.qos_profile = inner.qos_profile
 
     @property
     def topic_name(self) -> str:

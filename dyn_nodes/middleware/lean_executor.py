@@ -1,0 +1,293 @@
+"""An executor for rclpy that costs a fraction of its own: no task, no coroutine and no wake-up for a plain callback.
+
+rclpy's SingleThreadedExecutor gathers all entities anew for every wait, among them two QoS events for each publisher
+and subscription (142 for the three nodes of a hydraulic machine), runs each callback as a task, and wakes itself up
+twice a callback. Here the entities are gathered when they have changed, plain callbacks of subscriptions and timers are
+called directly, and QoS events, which only warn and count, are looked at every `EVENTS_PERIOD`. Everything else
+(services, clients, coroutines, guard conditions) runs as rclpy runs it, by the methods of the base class.
+
+Those are not public. `EXECUTOR` is this class where rclpy is as it is known from Jazzy, and rclpy's own elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import rclpy.executors
+from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor as _Base
+
+from dyn_nodes.middleware.hand_over import LocalTopics, take, takes_info
+
+Item = tuple[str, Any, Any]
+"""Kind of an entity, the entity, its node."""
+COUNTED = ('subscription', 'guard', 'timer', 'client', 'service')
+"""Kinds of entities, in the order in which a wait set takes their numbers."""
+_NAMES = {'guard': 'guard_condition'}
+EVENTS_PERIOD = 0.2
+"""Wall time between two looks at QoS events, s."""
+LONGEST_TURN = 0.005
+"""Wall time after which timers, services and the wire get their turn while nodes keep each other busy, s."""
+
+
+def is_known() -> bool:
+    """Tell whether rclpy's executor has the methods and attributes that `LeanExecutor` uses."""
+    base = rclpy.executors
+    try:
+        names = {*base.Executor.__init__.__code__.co_names}
+        handler = [*inspect.signature(base.Executor._make_handler).parameters]
+        timer = inspect.signature(base.Executor._take_timer).parameters
+        spin = [*inspect.signature(_Base._spin_once_impl).parameters]
+    except AttributeError:
+        return False
+    wanted = {'_tasks', '_tasks_lock', '_guard', '_sigint_gc', '_is_shutdown', '_nodes_lock'}
+    return (
+        wanted <= names
+        and handler == ['self', 'entity', 'node', 'take_from_wait_list']
+        and spin == ['self', 'timeout_sec', 'wait_condition']
+        and len(timer) == 2
+        and all(hasattr(base, name) for name in ('_rclpy', 'InvalidHandle', 'TimeoutObject'))
+        and not hasattr(getattr(rclpy, 'timer', None), 'TimerInfo')
+    )
+
+
+class _Entities:
+    """All entities of an executor's nodes, and the wait sets for them.
+
+    Attributes:
+        others: there are waitables that are no QoS events: rclpy's own executor has to wait for these.
+    """
+
+    def __init__(self, executor: LeanExecutor) -> None:
+        self.items: list[Item] = []
+        self.events: list[Any] = []
+        self.event_nodes: dict[int, Any] = {}
+        for node in executor.get_nodes():
+            for kind in ('timer', 'subscription', 'guard', 'client', 'service'):
+                self.items += [(kind, entity, node) for entity in getattr(node, f'{kind}s')]
+            self.events += node.waitables
+            self.event_nodes.update((id(event), node) for event in node.waitables)
+        self.others = any(type(event).__name__ != 'EventHandler' for event in self.events)
+        self._context = executor.context.handle
+        guards = [executor._guard, executor._sigint_gc]
+        kinds = [kind for kind, _, _ in self.items] + ['guard'] * len(guards)
+        self._waiting = self._wait_set([kinds.count(kind) for kind in COUNTED], 0)
+        self._polled = self._wait_set([0] * len(COUNTED), len(self.events))
+        adding = {kind: getattr(self._waiting, f'add_{_NAMES.get(kind, kind)}') for kind in COUNTED}
+        entities = [entity for _, entity, _ in self.items] + guards
+        self._rows = [
+            (entity, entity.handle, entity.handle.__enter__, entity.handle.__exit__, adding[kind])
+            for kind, entity in zip(kinds, entities)
+        ]
+        self._places = {(kind, entity.handle.pointer): place for place, (kind, entity, _) in enumerate(self.items)}
+
+    def _wait_set(self, counts: list[int], events: int) -> Any:
+        return rclpy.executors._rclpy.WaitSet(*counts, events, self._context)
+
+    def wait(self, nanoseconds: int, is_free: Callable[[Any], bool] | None) -> list[Item]:
+        """Wait; return what is ready.
+
+        Args:
+            nanoseconds: the longest time.
+            is_free: which entities to wait for; None: all.
+        """
+        found, entered = self._waiting, []
+        found.clear_entities()
+        try:
+            for entity, handle, enter, leave, add in self._rows:
+                if is_free is not None and entity.callback_group is not None and not is_free(entity):
+                    continue
+                try:
+                    enter()  # it cannot be destroyed until the wait is over
+                except rclpy.executors.InvalidHandle:
+                    continue
+                entered.append(leave)
+                add(handle)
+            with self._context:
+                found.wait(nanoseconds)
+                ready = [(kind, pointer) for kind in COUNTED for pointer in self._ready(kind)]
+        finally:
+            for leave in entered:
+                leave(None, None, None)
+        return [self.items[place] for place in sorted(self._places[key] for key in ready if key in self._places)]
+
+    def _ready(self, kind: str) -> Any:
+        return self._waiting.get_ready_entities(_NAMES.get(kind, kind))
+
+    def poll_events(self) -> list[Any]:
+        """Return the QoS events that have happened."""
+        entered: list[Any] = []
+        self._polled.clear_entities()
+        try:
+            for event in self.events:
+                with contextlib.suppress(rclpy.executors.InvalidHandle):
+                    event.__enter__()
+                    entered.append(event)
+                    event.add_to_wait_set(self._polled)
+            if not entered:
+                return []
+            with self._context:
+                self._polled.wait(0)
+            return [event for event in entered if event.is_ready(self._polled)]
+        finally:
+            for event in entered:
+                event.__exit__(None, None, None)
+
+
+class LeanExecutor(_Base):
+    """Calls back in the thread that spins."""
+
+    _tasks: list[Any]
+
+    def __init__(self, *, context: Any = None) -> None:
+        self._entities: _Entities | None = None
+        self._ready: deque[tuple[str, Any, Any]] = deque()
+        self._events_at = self._waited_at = 0.0
+        super().__init__(context=context)
+        self._local = LocalTopics.of(self._context)
+
+    # -- entities come and go ----------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """End the present wait: an entity has been made or destroyed, or there is a task."""
+        self._entities = None
+        super().wake()
+
+    def interrupt(self) -> None:
+        """End the present wait: a node of this process has published."""
+        super().wake()
+
+    def add_node(self, node: Any) -> bool:
+        """Add a node; return whether it is new."""
+        self._entities = None
+        return bool(super().add_node(node))
+
+    def remove_node(self, node: Any) -> None:
+        """Remove a node."""
+        super().remove_node(node)
+        self._entities = None
+        self._ready = deque(item for item in self._ready if item[2] is not node)
+
+    def shutdown(self, timeout_sec: float | None = None) -> bool:
+        """Stop."""
+        self._entities = None
+        self._ready.clear()
+        return bool(super().shutdown(timeout_sec))
+
+    # -- spinning ----------------------------------------------------------------------------------------------------
+
+    def _spin_once_impl(self, timeout_sec: Any = None, wait_condition: Callable[[], bool] = lambda: False) -> None:
+        limit = timeout_sec.timeout if isinstance(timeout_sec, rclpy.executors.TimeoutObject) else timeout_sec
+        end = np.inf if limit is None or limit < 0.0 else time.monotonic() + limit
+        is_first = True
+        while not self._is_shutdown and not wait_condition():
+            if self._gathered().others:
+                super()._spin_once_impl(timeout_sec, wait_condition)
+                return
+            now = time.monotonic()
+            if now - self._events_at >= EVENTS_PERIOD:
+                self._look_at_events(now)
+            if self._run_ready() or self._run_local(now) or self._run_tasks():
+                return
+            if now >= end and not is_first:
+                return
+            is_first = False
+            self._wait(max(min(end, self._events_at + EVENTS_PERIOD) - now, 0.0))
+
+    def _gathered(self) -> _Entities:
+        if self._entities is None:
+            if not self._context.ok():
+                raise ExternalShutdownException
+            self._entities = _Entities(self)
+        return self._entities
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for entities; what is ready stands in the queue then. Raises ExternalShutdownException."""
+        self._ready.extend(self._gathered().wait(int(1e9 * seconds), self.can_execute if self._tasks else None))
+        self._waited_at = time.monotonic()
+        if not self._is_shutdown and not self._context.ok():
+            raise ExternalShutdownException
+
+    def _look_at_events(self, now: float) -> None:
+        self._events_at = now
+        entities = self._gathered()
+        for event in entities.poll_events():
+            self._run_task(event, entities.event_nodes[id(event)], self._take_waitable)
+
+    def _run_local(self, now: float) -> bool:
+        """Call back with the next message from a node of this process; now and then the others come first."""
+        if not self._local.waiting:
+            return False
+        if now - self._waited_at > LONGEST_TURN:
+            self._wait(0.0)
+            if self._run_ready():
+                return True
+        return self._local.run_next(self)
+
+    def _run_ready(self) -> bool:
+        while self._ready:
+            kind, entity, node = self._ready.popleft()
+            if self.can_execute(entity) and self._run(kind, entity, node):
+                return True
+        return False
+
+    def _run(self, kind: str, entity: Any, node: Any) -> bool:
+        try:
+            if kind not in ('timer', 'subscription') or inspect.iscoroutinefunction(entity.callback):
+                self._run_task(entity, node, getattr(self, f'_take_{"guard_condition" if kind == "guard" else kind}'))
+            elif kind == 'timer':
+                return self._run_timer(entity)
+            else:
+                return self._run_subscription(entity)
+        except rclpy.executors.InvalidHandle:  # destroyed by a callback since the wait
+            return False
+        return True
+
+    @staticmethod
+    def _run_timer(timer: Any) -> bool:
+        with timer.handle:
+            if not timer.handle.is_timer_ready():
+                return False
+            timer.handle.call_timer()
+        timer.callback()
+        return True
+
+    @staticmethod
+    def _run_subscription(subscription: Any) -> bool:
+        taken = take(subscription)
+        if taken is None:
+            return False
+        subscription.callback(*(taken if takes_info(subscription) else taken[:1]))
+        return True
+
+    def _run_task(self, entity: Any, node: Any, take: Callable[[Any], Any]) -> None:
+        """Run a callback as rclpy does: it may be a coroutine, and goes on later where it awaits something."""
+        if hasattr(entity, '_executor_triggered'):  # a guard condition: rclpy takes only those that it has marked
+            entity._executor_triggered = True
+        self._finish(self._make_handler(entity, node, take))
+
+    def _run_tasks(self) -> bool:
+        """Go on with what was begun earlier; True where something came to its end."""
+        if not self._tasks:
+            return False
+        with self._tasks_lock:
+            begun = [task for task, _, _ in self._tasks]
+        for task in begun:
+            self._finish(task)
+        return any(task.done() for task in begun)
+
+    def _finish(self, task: Any) -> None:
+        task()
+        with self._tasks_lock:
+            self._tasks = [item for item in self._tasks if not (item[0].done() or item[0].cancelled())]
+        if task.exception() is not None:
+            raise task.exception()
+
+
+EXECUTOR: Any = LeanExecutor if is_known() else _Base
