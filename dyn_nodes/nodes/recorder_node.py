@@ -33,6 +33,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from dyn_nodes.middleware import (
+    RUNTIME,
     Clock,
     ClockType,
     DurabilityPolicy,
@@ -52,6 +53,7 @@ from dyn_nodes.middleware import (
     try_shutdown,
     type_hash,
 )
+from dyn_nodes.middleware.padding import zero_padding
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -314,6 +316,8 @@ class RecorderNode(GuardedNode):
     def _take(self, channel: Channel, data: bytes, stamp: int) -> None:
         """A message has come."""
         if self.in_sim_time:
+            if RUNTIME == 'rclpy':
+                data = zero_padding(channel.kind, data)  # equal runs give equal bags
             if channel.kind == CLOCK_TYPE:
                 self._see_recorded_clock(data)
             if not (self._has_clock or channel.is_latched):

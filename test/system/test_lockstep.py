@@ -9,6 +9,7 @@ import pytest
 from rosbags.highlevel import AnyReader
 
 from dyn_nodes.control import load_voltage_profile
+from dyn_nodes.middleware import RUNTIME
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
@@ -33,7 +34,8 @@ def payloads(bag: Path) -> dict[str, list[tuple[int, bytes]]]:
     with AnyReader([bag]) as reader:
         content: dict[str, list[tuple[int, bytes]]] = {}
         for connection, stamp, raw in reader.messages():
-            content.setdefault(connection.topic, []).append((stamp, bytes(raw)))
+            time = stamp if RUNTIME == 'embedded' else 0  # rclpy: that of the last /clock received
+            content.setdefault(connection.topic, []).append((time, bytes(raw)))
     return content
 
 
