@@ -1,7 +1,8 @@
 """`python -m benchmarks.zoo`: robots of others as they are published: `init`, `check`, 5 s as a node.
 
 Each machine is tried in its own process, with guard zones around the arrays of compiled kernels. The results go into
-build/zoo.json and, when all were tried, into docs/zoo.md. Exit status 1 where fewer than 25 machines of others pass.
+build/zoo.json, from where an interrupted run goes on, and into docs/zoo.md. Exit status 1 where fewer than 25 machines
+of others pass.
 """
 
 from __future__ import annotations
@@ -112,17 +113,18 @@ def _motion(value: float) -> str:
 def main() -> int:
     """Try the machines; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('names', nargs='*', help='machines to try (all)')
+    parser.add_argument('names', nargs='*', help='machines to try (all without a result in build/zoo.json)')
+    parser.add_argument('--again', action='store_true', help='forget the results that are there')
     parser.add_argument('--page', action='store_true', help='write the page from the results that are there')
     args = parser.parse_args()
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() and not args.again else {}
     results, absent = [], []
     for entry in machines():
         urdf = find(entry)
         if urdf is None:
             absent.append(entry['name'])
             continue
-        if entry['name'] in args.names or not (args.names or args.page):
+        if entry['name'] in args.names or not (args.names or args.page or entry['name'] in known):
             known[entry['name']] = try_one(urdf)
             print(f'{entry["name"]}: {known[entry["name"]]["refused"] or "passes"}', flush=True)
             RESULTS.parent.mkdir(exist_ok=True)
