@@ -4,6 +4,10 @@ The text of these functions is compiled inside a generated module, where `rhs_at
 plant's kernels, which check the lengths of their arguments at every call. They are no Python to be called from here.
 What no kernel sees, the rows of tables and traces, is checked where a run begins; a wrong one raises ValueError.
 
+A first start compiles them, so they avoid what is slow to compile. A slice that is assigned brings along the text of
+its error about shapes: `copy` and `keep` are loops. A literal that is handed to a function compiles that function once
+for the literal and once for the variable: counters begin with `np.int64(0)`. Together a third of the time.
+
 Inputs are a piecewise-linear table: `knots` (k,) times, rising, and `table` (k, nu); before the first and after the
 last knot the end values hold. A run ends with a status: 0 done, 1 diverged (a state is not finite or beyond 1e15),
 2 the guard fell below its limit, 3 the step became too small.
@@ -52,6 +56,18 @@ def sound(x):
     return total == 0.0
 
 
+def copy(x, y):
+    """Write x to y."""
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+
+
+def keep(x, trace, row):
+    """Write x to a row of the trace."""
+    for i in range(x.shape[0]):
+        trace[row, i] = x[i]
+
+
 NO_SWITCHES = """
 
 @njit(cache=True)
@@ -64,8 +80,7 @@ def after_step(x, u, p, y):
 def after_step(x, u, p, y):
     """Replace the discrete states, which are constant within a step."""
     switch_at(x, u, p, y)
-    for i in range(x.shape[0]):
-        x[i] = y[i]
+    copy(y, x)
 
 
 def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
@@ -77,7 +92,7 @@ def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
     n = x.shape[0]
     k1, k2, k3, k4, y = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, guard = np.empty(table.shape[1]), np.empty(1)
-    cursor = 0
+    cursor = np.int64(0)
     half, sixth = 0.5 * h, h / 6.0
     cursor = table_input(t0, knots, table, cursor, u)
     for step in range(steps):
@@ -100,7 +115,7 @@ def run_rk4(x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
             return 1, step + 1
         after_step(x, u, p, y)
         if stride > 0 and (step + 1) % stride == 0:
-            trace[(step + 1) // stride] = x
+            keep(x, trace, (step + 1) // stride)
         guard_at(x, guard)
         if guard[0] < guard_limit:
             return 2, step + 1
@@ -111,7 +126,7 @@ def single_step(x, t, end, h, knots, table, p, u, k, y, twice, out):
     """Write the state after the step of `run_rk4` from x at t to out; u holds the inputs at its end then."""
     n = x.shape[0]
     half, sixth = 0.5 * h, h / 6.0
-    cursor = 0
+    cursor = np.int64(0)
     for i in range(n):
         y[i] = x[i]
     # one call of the kernel for all stages: it is large, and every call may be inlined
@@ -176,19 +191,19 @@ def run_rk4_watched(x, t0, h, steps, knots, table, p, guard_limit, stride, trace
     n = x.shape[0]
     k, y, twice, trial, before = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, guard, values = np.empty(table.shape[1]), np.empty(1), np.empty(2 * positive.shape[0])
-    count = 0
+    count = np.int64(0)
     for step in range(steps):
         t, end = t0 + step * h, t0 + (step + 1) * h
-        before[:] = x
+        copy(x, before)
         single_step(before, t, end, h, knots, table, p, u, k, y, twice, x)
         if not sound(x):
             return 1, step + 1, count
         watch_at(x, u, p, values)
         count = watch_step(before, t, h, knots, table, p, u, k, y, twice, trial, values, positive, found, count)
-        table_input(end, knots, table, 0, u)
+        table_input(end, knots, table, np.int64(0), u)
         after_step(x, u, p, y)
         if stride > 0 and (step + 1) % stride == 0:
-            trace[(step + 1) // stride] = x
+            keep(x, trace, (step + 1) // stride)
         guard_at(x, guard)
         if guard[0] < guard_limit:
             return 2, step + 1, count
@@ -217,8 +232,8 @@ def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     y, error = np.empty(n), np.empty(n)
     u, guard = np.empty(table.shape[1]), np.empty(1)
     t, h = times[0], h0
-    trace[0] = x
-    cursor = table_input(t, knots, table, 0, u)
+    keep(x, trace, np.int64(0))
+    cursor = table_input(t, knots, table, np.int64(0), u)
     rhs_at(x, u, p, k[0])
     accepted, rejected = 0, 0
     for target in range(1, times.shape[0]):
@@ -260,7 +275,7 @@ def run_dopri5(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
             h = grown if norm > 1.0 or not last else max(h, grown)
             if h < hmin:
                 return 3, target, accepted, rejected
-        trace[target] = x
+        keep(x, trace, target)
     return 0, times.shape[0], accepted, rejected
 
 
@@ -323,8 +338,8 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
     flat, matrix, order = np.empty(n * n), np.empty((n, n)), np.empty(n, np.int64)
     u, v, guard = np.empty(table.shape[1]), np.empty(table.shape[1]), np.empty(1)
     t, h = times[0], h0
-    trace[0] = x
-    cursor = 0
+    keep(x, trace, np.int64(0))
+    cursor = np.int64(0)
     accepted, rejected = 0, 0
     for target in range(1, times.shape[0]):
         while t < times[target]:
@@ -379,11 +394,11 @@ def run_rodas3(x, times, knots, table, p, guard_limit, rtol, atol, h0, hmin, tra
             h = grown if norm > 1.0 or not last else max(h, grown)
             if h < hmin:
                 return 3, target, accepted, rejected
-        trace[target] = x
+        keep(x, trace, target)
     return 0, times.shape[0], accepted, rejected
 
 
-COMMON = (table_input, check_run, sound)
+COMMON = (table_input, check_run, sound, copy, keep)
 """What every driver calls."""
 CONSTANTS = """
 DOPRI_C = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])

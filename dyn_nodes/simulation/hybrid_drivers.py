@@ -13,7 +13,7 @@ DONE, DIVERGED, REACHED, APPOINTED = 0, 1, 2, 3
 def rk4_step(mode, x, t, h, knots, table, p, u, k, y, out):
     """Write the state after one classical Runge-Kutta step from x at t to out; u holds the inputs at t + h."""
     n = x.shape[0]
-    cursor = 0
+    cursor = np.int64(0)
     for i in range(n):
         out[i] = x[i]
         y[i] = x[i]
@@ -104,8 +104,8 @@ def run_stretch(
     rate, y, new, trial = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, values, seen = np.empty(table.shape[1]), np.empty(surfaces), np.empty(2 * positive.shape[0])
     armed, every = np.zeros(surfaces, np.bool_), np.ones(surfaces, np.bool_)
-    found_now = 0
-    table_input(t, knots, table, 0, u)
+    found_now = np.int64(0)
+    table_input(t, knots, table, np.int64(0), u)
     surfaces_of(mode, x, u, p, values)
     for k in range(surfaces):
         armed[k] = values[k] > 0.0
@@ -124,7 +124,7 @@ def run_stretch(
         flags = lowest(values, armed, surfaces)
         if flags:
             low, high = 0.0, 1.0
-            trial[:] = new
+            copy(new, trial)
             for _ in range(52):
                 middle = 0.5 * (low + high)
                 if middle <= low or middle >= high:
@@ -134,26 +134,26 @@ def run_stretch(
                 now = lowest(values, armed, surfaces)
                 if now:
                     high, flags = middle, now
-                    trial[:] = new
+                    copy(new, trial)
                 else:
                     low = middle
-            table_input(t + high * step, knots, table, 0, u)
+            table_input(t + high * step, knots, table, np.int64(0), u)
             watch_of(mode, trial, u, p, seen)
             found_now = watch_part(
                 mode, x, t, high * step, knots, table, p, u, rate, y, new, seen, positive, found, found_now
             )
-            x[:] = trial
+            copy(trial, x)
             return 2, t + high * step, tick, flags, found_now
         watch_of(mode, new, u, p, seen)
         found_now = watch_part(mode, x, t, step, knots, table, p, u, rate, y, trial, seen, positive, found, found_now)
-        x[:] = new
+        copy(new, x)
         t = target
         if not whole:
             continue
         tick += 1
         if tick % stride == 0:
             place = tick // stride
-            trace[place] = x
+            keep(x, trace, place)
             mode_trace[place] = mode
             set_trace[place] = set_index
         flags = lowest(values, every, surfaces)

@@ -48,7 +48,7 @@ def run_oil(x, step, substeps, inputs, p, trace):
     h = step / substeps
     width = inputs.shape[1]
     u, f, J, y, base = np.empty(width), np.empty(2), np.empty(4), np.empty(2), np.empty(2)
-    trace[0] = x
+    trace[0, 0], trace[0, 1] = x[0], x[1]
     for row in range(inputs.shape[0] - 1):
         for part in range(substeps):
             for k in range(width):
@@ -62,5 +62,5 @@ def run_oil(x, step, substeps, inputs, p, trace):
             x[0], x[1] = y[0], y[1]
         if not abs(x[0]) + abs(x[1]) < 1e12:
             return False
-        trace[row + 1] = x
+        trace[row + 1, 0], trace[row + 1, 1] = x[0], x[1]
     return True
