@@ -45,7 +45,13 @@ def test_the_table_of_the_log_loader_shows_what_it_is_and_how_it_stands(capsys):
         assert fact in text
     for fact in ('88609.9', '85816.0', '24943.8', '22149.9', 'pitch 0.672 deg, roll 0.042 deg', 'support polygon'):
         assert fact in text
-    for fact in ('static', 'force_angle', 'load_share', '0.305 to 1.344 of 1.350 m', '58 values are marked as assumed'):
+    for fact in (
+        'static margin',
+        'force-angle',
+        'wheel-load share',
+        '0.305 to 1.344 of 1.350 m',
+        '58 values are marked as assumed',
+    ):
         assert fact in text
     assert 'no problems' in text
 
