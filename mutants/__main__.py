@@ -67,7 +67,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str, Any]]) -> int:
-    same = equivalents()
+    is_equivalent = equivalents()
     for name, settings in rooms().items():
         if args.room and name not in args.room:
             continue
@@ -76,7 +76,7 @@ def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str,
             for mutant in _order(all_mutants(name, settings), settings.get('first', []), args.seed)
             if fnmatch.fnmatch(mutant.module.partition('/')[2], args.module)
             and (known[mutant.key]['outcome'] in args.again if mutant.key in known else not args.again)
-            and not (args.again and (mutant.module, mutant.before, mutant.after) in same)
+            and not (args.again and is_equivalent(mutant))
         ]
         if not order:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +36,34 @@ def latest(path: Path) -> dict[str, dict[str, Any]]:
     return {line['key']: line for line in lines}
 
 
-def equivalents() -> dict[tuple[str, str, str], str]:
-    """Return the reasons by (module, line before, line after)."""
+def equivalents() -> Callable[[Mutant], bool]:
+    """Return whether a mutant is listed as equivalent, by module and line before and after.
+
+    The lines under `only_one` index results of one element: the first is the last.
+    """
     listed = yaml.safe_load((Path(__file__).parent / 'equivalent.yaml').read_text(encoding='utf-8')) or []
-    return {
-        (entry['module'], change['before'], change['after']): entry['why']
-        for entry in listed
-        for change in entry['changes']
+    changes = {
+        (entry['module'], each['before'], each['after']) for entry in listed for each in entry.get('changes', ())
     }
+    single = {(entry['module'], line) for entry in listed for line in entry.get('only_one', ())}
+
+    def is_equivalent(mutant: Mutant) -> bool:
+        if (mutant.module, mutant.before, mutant.after) in changes:
+            return True
+        return (mutant.module, mutant.before) in single and mutant.after.replace('[ -1]', '[0]') == mutant.before
+
+    return is_equivalent
 
 
 def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> tuple[str, list[str]]:
     """Return the page, and a line for each mutant that survived and is not known to be equivalent."""
-    same, rows, remaining = equivalents(), '', []
+    is_equivalent, rows, remaining = equivalents(), '', []
     total = [0] * 6
     dates = sorted({result['date'] for result in results.values()})
     for module, mutants in found.items():
         tried = [(mutant, results[mutant.key]['outcome']) for mutant in mutants if mutant.key in results]
         alive = [(mutant, outcome) for mutant, outcome in tried if outcome in ('survived', 'untested')]
-        left = [(mutant, outcome) for mutant, outcome in alive if (module, mutant.before, mutant.after) not in same]
+        left = [(mutant, outcome) for mutant, outcome in alive if not is_equivalent(mutant)]
         not_run = sum(outcome == 'untested' for _, outcome in left)
         counts = [
             len(mutants),

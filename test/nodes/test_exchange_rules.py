@@ -289,9 +289,13 @@ def test_the_recorder_has_to_listen_to_all_that_is_published_but_joint_states_ne
 def test_a_wait_is_reported_every_two_seconds_and_ends_with_a_warning(clock: Wall) -> None:
     node = Waiting()
     wait = Readiness(node, ['hydraulics'], 10.0)
-    for _ in range(95):
+    said: list[int] = []
+    for tenths in range(1, 96):
         clock.now += 0.1
+        before = len(node.lines)
         assert not wait.check()
+        said += [tenths] * (len(node.lines) - before)
+    assert said == pytest.approx([20, 41, 61, 82], abs=2)
     assert node.lines == ['waiting: no node hydraulics yet'] * 4
     clock.now += 0.6
     assert wait.check()
