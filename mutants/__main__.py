@@ -57,7 +57,7 @@ def _order(found: dict[str, list[Mutant]], first: list[str], seed: int) -> Itera
 
 def _run(args: argparse.Namespace) -> int:
     HERE.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault('DYN_NODES_CACHE', str(HERE / 'cache'))
+    os.environ['DYN_NODES_CACHE'] = str(HERE / 'cache')  # changed texts push the kernels of the present one out
     known = latest(HERE / 'results.jsonl')
     place = Copy(ROOT, HERE / f'copy-{os.getpid()}')
     try:
