@@ -147,6 +147,7 @@ class LeanExecutor(_Base):
 
     def __init__(self, *, context: Any = None) -> None:
         self._entities: _Entities | None = None
+        self._version = self._gathered_version = 0  # other threads make and destroy entities, too
         self._ready: deque[tuple[str, Any, Any]] = deque()
         self._events_at = self._waited_at = 0.0
         super().__init__(context=context)
@@ -156,7 +157,7 @@ class LeanExecutor(_Base):
 
     def wake(self) -> None:
         """End the present wait: an entity has been made or destroyed, or there is a task."""
-        self._entities = None
+        self._version += 1
         super().wake()
 
     def interrupt(self) -> None:
@@ -165,13 +166,14 @@ class LeanExecutor(_Base):
 
     def add_node(self, node: Any) -> bool:
         """Add a node; return whether it is new."""
-        self._entities = None
-        return bool(super().add_node(node))
+        is_new = bool(super().add_node(node))
+        self._version += 1
+        return is_new
 
     def remove_node(self, node: Any) -> None:
         """Remove a node."""
         super().remove_node(node)
-        self._entities = None
+        self._version += 1
         self._ready = deque(item for item in self._ready if item[2] is not node)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
@@ -201,9 +203,10 @@ class LeanExecutor(_Base):
             self._wait(max(min(end, self._events_at + EVENTS_PERIOD) - now, 0.0))
 
     def _gathered(self) -> _Entities:
-        if self._entities is None:
+        if self._entities is None or self._gathered_version != self._version:
             if not self._context.ok():
                 raise ExternalShutdownException
+            self._gathered_version = self._version  # before: what comes meanwhile is gathered next time
             self._entities = _Entities(self)
         return self._entities
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from dyn_nodes.middleware import real
+from dyn_nodes.middleware import lean_executor, real
 from dyn_nodes.middleware.hand_over import LocalTopics, copy_message
 from dyn_nodes.middleware.lean_executor import EVENTS_PERIOD, LeanExecutor
 
@@ -316,3 +316,23 @@ def test_an_executor_returns_at_its_timeout_and_notices_the_end_of_its_context(p
     real.try_shutdown(context=process.context)
     with pytest.raises(real.ExternalShutdownException):
         process.executor.spin_once(timeout_sec=1.0)
+
+
+def test_an_entity_made_by_another_thread_while_the_executor_gathers_is_not_overlooked(processes, monkeypatch):
+    process = processes(False, 'giver')
+    (giver,) = process.nodes
+    publisher = giver.create_publisher(Float64, 'topic', 10)
+    found, late = [], []
+
+    class Interrupted(lean_executor._Entities):
+        def __init__(self, executor: LeanExecutor) -> None:
+            super().__init__(executor)
+            if not late:
+                late.append(giver.create_subscription(Float64, 'topic', found.append, 10))
+
+    monkeypatch.setattr(lean_executor, '_Entities', Interrupted)
+    process.executor.wake()
+    process.executor.spin_once(timeout_sec=0.01)
+    turn_until(matched(publisher, 1), process)
+    publisher.publish(Float64(data=1.0))
+    turn_until(lambda: bool(found), process)
