@@ -279,6 +279,7 @@ def accelerate(
                     for k in range(n):
                         w[k] += multipliers[i] * Z[i, k]
                 backward(L, w, n)
-                a[:] = w
+                for i in range(w.shape[0]):  # a slice would compile the text of an error about shapes
+                    a[i] = w[i]
                 return m
     return reduced(M, load, J, gamma, tolerance, want, a, multipliers)

@@ -86,7 +86,8 @@ def slope(
         for i in range(m):
             power += multipliers[i] * sigma[i]
     rate[:nq] = out[:nq]
-    rate[nq : nq + nv] = a
+    for i in range(nv):
+        rate[nq + i] = a[i]
     at += 3 * m
     rate[nq + nv : nq + nv + own] = out[at + 2 : at + 2 + own]
     rate[nq + nv + own] = power + out[at + 1]
