@@ -85,11 +85,13 @@ def slope(
     if moving:
         for i in range(m):
             power += multipliers[i] * sigma[i]
-    rate[:nq] = out[:nq]
+    for i in range(nq):  # assigned slices would compile the text of an error about shapes
+        rate[i] = out[i]
     for i in range(nv):
         rate[nq + i] = a[i]
     at += 3 * m
-    rate[nq + nv : nq + nv + own] = out[at + 2 : at + 2 + own]
+    for i in range(own):
+        rate[nq + nv + i] = out[at + 2 + i]
     rate[nq + nv + own] = power + out[at + 1]
     rate[nq + nv + own + 1] = out[at]
     return rank
@@ -251,8 +253,14 @@ def run(
                 if stage > 0:
                     continue
                 if keep:
-                    trace[sample[stop]], accelerations[sample[stop]], forces[sample[stop]] = x, a, multipliers
-                    kept = sample[stop] + 1
+                    row = sample[stop]
+                    for i in range(n):
+                        trace[row, i] = x[i]
+                    for i in range(a.shape[0]):
+                        accelerations[row, i] = a[i]
+                    for i in range(multipliers.shape[0]):
+                        forces[row, i] = multipliers[i]
+                    kept = row + 1
                 for i in range(unilateral.shape[0]):
                     if multipliers[unilateral[i]] < 0.0:
                         return LIFTED, kept, t, unilateral[i]
