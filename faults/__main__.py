@@ -1,81 +1,206 @@
-"""The fault campaign: `python -m faults`, or `make faults`. Exit status 0 only where nothing went wrong."""
+"""The fault campaign: `python -m faults`, or `make faults`. Exit status 0 only where nothing went wrong.
+
+It runs step by step, prints each as it ends, and keeps what it has found in build/faults.jsonl: `--resume` goes on with
+the first step that is missing there.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
-from faults import computer, files, messages, processes
+from faults import bombs, clocks, computer, files, messages, processes
 
 HEAD = """# Fault campaign
 
-Criteria: no traceback, no hang, no unsafe state. Written by `{command}`.
+`make faults` gives damaged files, hostile bags and absurd messages to the package, lets its nodes die, stand still and
+come back, and takes disk, home directory, shared memory, ports, clocks and compiled code away. Criteria: no traceback,
+no hang, no unsafe state.
+
+Written by `{command}`: {cases} cases in {minutes:.0f} minutes on {cores} cores, {faults} faults.
 
 | what | cases | faults | what was seen | seconds |
 |---|---:|---:|---|---:|
 """
-Row = tuple[str, int, list[str], str]
+PROGRESS = Path('build') / 'faults.jsonl'
+BATCH = 500
+"""Files of a step."""
+BAG_BATCH = 50
 
 
-def _files(args: argparse.Namespace) -> list[Row]:
-    outcome = files.run(args.files, args.seed)
-    kinds = ', '.join(f'{count} {kind}' for kind, count in sorted(outcome.cases.items()))
-    return [('damaged files', sum(outcome.cases.values()), outcome.faults, kinds)]
+@dataclass
+class Row:
+    """A line of the report.
+
+    Attributes:
+        name: what failed.
+        cases: how often.
+        faults: what went wrong, as text.
+        seen: what was seen.
+        seconds: wall time.
+    """
+
+    name: str
+    cases: int = 0
+    faults: list[str] = field(default_factory=list)
+    seen: str = ''
+    seconds: float = 0.0
+
+    def add(self, other: Row) -> None:
+        """Add a later part of the same line."""
+        counts = Counter(_counts(self.seen)) + Counter(_counts(other.seen))
+        self.seen = ', '.join(f'{count} {kind}' for kind, count in sorted(counts.items())) or other.seen
+        self.cases += other.cases
+        self.faults += other.faults
+        self.seconds += other.seconds
+
+    def __str__(self) -> str:
+        said = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
+        return f'| {self.name} | {self.cases} | {len(self.faults)} | {said} | {self.seconds:.0f} |'
 
 
-def _messages(args: argparse.Namespace) -> list[Row]:
-    rows: list[Row] = []
-    for name, outcome in messages.run(args.messages, args.seed).items():
-        faults = [
-            f'{kind}: {text}'
-            for kind in ('escaped', 'caught', 'unsafe')
-            for text in getattr(outcome, kind)
-        ]  # fmt: skip
-        rows.append((f'messages: {name}', outcome.sent, faults, ''))
-    return rows
+def _counts(seen: str) -> dict[str, int]:
+    """Return the counts of a text such as `3 urdf, 2 task`."""
+    parts = [part.partition(' ') for part in seen.split(', ') if part]
+    return {kind: int(count) for count, _, kind in parts} if all(part[0].isdigit() for part in parts) else {}
 
 
-def _outcomes(found: list[processes.Outcome]) -> list[Row]:
-    return [(outcome.name, 1, outcome.faults, outcome.seen) for outcome in found]
+Step = tuple[str, Callable[[], Iterator[Row]]]
+"""Name, and what gives its lines."""
 
 
-def main() -> int:
-    """Run the parts that are asked for and write the report."""
+def _read(name: str, start: int, end: int, seed: int, module: str) -> Iterator[Row]:
+    found = files.run(end, seed, start, module)
+    kinds = ', '.join(f'{count} {kind}' for kind, count in sorted(found.cases.items()))
+    yield Row(name, sum(found.cases.values()), found.faults, kinds)
+
+
+def _batches(name: str, count: int, size: int, seed: int, module: str) -> Iterator[Step]:
+    for start in range(0, count, size):
+        end = min(start + size, count)
+        yield f'{name} {start} to {end - 1}', partial(_read, name, start, end, seed, module)
+
+
+def _message(name: str, mode: str, count: int, seed: int) -> Iterator[Row]:
+    os.environ.setdefault('ROS_DOMAIN_ID', '42')
+    found = messages.fuzz(name, mode, count, seed)
+    kinds = ('escaped', 'caught', 'unsafe')
+    faults = [f'{kind}: {text}' for kind in kinds for text in getattr(found, kind)]
+    yield Row(f'messages: {name}, {mode}', found.sent, faults)
+
+
+def _outcomes(found: Iterator[processes.Outcome]) -> Iterator[Row]:
+    began = time.monotonic()
+    for outcome in found:
+        yield Row(outcome.name, 1, outcome.faults, outcome.seen, time.monotonic() - began)
+        began = time.monotonic()
+
+
+def _nodes(mode: str, chosen: list[tuple[str, str]]) -> Iterator[Row]:
+    return _outcomes(processes.run(mode, chosen))
+
+
+def _part(part: Callable[[], Iterator[processes.Outcome]]) -> Iterator[Row]:
+    return _outcomes(part())
+
+
+def steps(args: argparse.Namespace) -> Iterator[Step]:
+    """Yield the steps that are asked for."""
+    yield from _batches('damaged files', args.files, BATCH, args.seed, 'faults.files')
+    yield from _batches('hostile bags', args.bags, BAG_BATCH, args.seed, 'faults.bags')
+    cases = [(name, mode) for name in messages.NODES for mode in messages.MODES]
+    for name, mode in cases if args.messages else ():
+        each = -(-args.messages // len(cases))
+        yield f'messages: {name}, {mode}', partial(_message, name, mode, each, args.seed)
+    for mode in processes.MODES if args.nodes else ():
+        chosen = [(name, action) for name in processes.NODES for action in processes.ACTIONS][: args.nodes]
+        yield f'nodes, {mode}', partial(_nodes, mode, chosen)
+    if not args.no_computer:
+        for part in (*computer.PARTS, *clocks.PARTS):
+            yield part.__name__.replace('_', ' '), partial(_part, part)
+
+
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog='python -m faults', description=__doc__)
     parser.add_argument('--files', type=int, default=10_000, metavar='N', help='damaged files (10000)')
+    parser.add_argument(
+        '--bags', type=int, default=300, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (300)'
+    )
     parser.add_argument('--messages', type=int, default=10_000, metavar='N', help='absurd messages (10000)')
-    parser.add_argument('--nodes', type=int, default=len(processes.cases()), metavar='N', help='failing nodes (all)')
-    parser.add_argument('--no-computer', action='store_true', help='leave out disk, home, memory and port')
+    most = len(processes.NODES) * len(processes.ACTIONS)
+    parser.add_argument('--nodes', type=int, default=most, metavar='N', help=f'failures of nodes in each mode ({most})')
+    parser.add_argument('--no-computer', action='store_true', help='leave out disk, home, memory, port and clocks')
     parser.add_argument('--seed', type=int, default=1, help='of chance (1)')
+    parser.add_argument('--resume', action='store_true', help='go on where the last campaign has stopped')
     parser.add_argument('--out', type=Path, metavar='FILE', help='write the report, such as docs/faults.md')
-    args = parser.parse_args()
-    parts: list[Callable[[], list[Row]]] = []
-    if args.files:
-        parts.append(lambda: _files(args))
-    if args.messages:
-        parts.append(lambda: _messages(args))
-    if args.nodes:
-        parts.append(lambda: _outcomes(processes.run(args.nodes)))
-    if not args.no_computer:
-        parts.append(lambda: _outcomes(computer.run()))
-    text, failed = HEAD.format(command=' '.join(['python -m faults', *sys.argv[1:]])), 0
-    for part in parts:
-        began = time.monotonic()
-        rows = part()
-        seconds = (time.monotonic() - began) / max(len(rows), 1)
-        for name, cases, faults, seen in rows:
-            failed += len(faults)
-            said = '; '.join([seen, *faults[:5]]).strip('; ').replace('|', '/')
-            line = f'| {name} | {cases} | {len(faults)} | {said} | {seconds:.0f} |\n'
-            print(line, end='', flush=True)
-            text += line
+    return parser.parse_args(words)
+
+
+def known_steps(resume: bool, settings: str) -> dict[str, list[Row]]:
+    """Return the lines of the steps that are done, by step; none where the campaign had other settings."""
+    if not resume or not PROGRESS.exists():
+        return {}
+    first, *lines = PROGRESS.read_text(encoding='utf-8').splitlines()
+    if first != settings:
+        raise SystemExit(f'{PROGRESS}: expected the settings {settings}, found {first}: start without --resume')
+    found = [json.loads(line) for line in lines if line.endswith('}')]
+    return {entry['step']: [Row(**row) for row in entry['rows']] for entry in found}
+
+
+def run(chosen: list[Step], known: dict[str, list[Row]]) -> Iterator[Row]:
+    """Run the steps that are not known; print and keep each, and yield their lines."""
+    began = time.monotonic()
+    for number, (name, make) in enumerate(chosen, 1):
+        if name not in known:
+            start = time.monotonic()
+            known[name] = []
+            for row in make():
+                row.seconds = row.seconds or time.monotonic() - start
+                known[name].append(row)
+                elapsed = time.monotonic() - began
+                print(f'[{number}/{len(chosen)}] {elapsed / 60.0:5.1f} min  {name}: {str(row)[2:-2]}', flush=True)
+            with PROGRESS.open('a', encoding='utf-8') as file:
+                file.write(json.dumps({'step': name, 'rows': [asdict(row) for row in known[name]]}) + '\n')
+        yield from known[name]
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the campaign and write the report."""
+    args = arguments(words)
+    settings = {key: value for key, value in vars(args).items() if key not in ('resume', 'out')}
+    text = json.dumps(settings, sort_keys=True)
+    known = known_steps(args.resume, text)
+    if not known:
+        PROGRESS.parent.mkdir(exist_ok=True)
+        PROGRESS.write_text(f'{text}\n', encoding='utf-8')
+    lines: dict[str, Row] = {}
+    for row in run(list(steps(args)), known):
+        if row.name in lines:
+            lines[row.name].add(row)
+        else:
+            lines[row.name] = row
+    faults = sum(len(row.faults) for row in lines.values())
     if args.out is not None:
-        args.out.write_text(text, encoding='utf-8')
-    print(f'{failed} faults')
-    return 1 if failed else 0
+        given = [word for word in (sys.argv[1:] if words is None else words) if word != '--resume']
+        head = HEAD.format(
+            command=' '.join(['python -m faults', *given]),
+            cases=sum(row.cases for row in lines.values()),
+            minutes=sum(row.seconds for row in lines.values()) / 60.0,
+            cores=os.cpu_count(),
+            faults=faults,
+        )
+        args.out.write_text(head + ''.join(f'{row}\n' for row in lines.values()), encoding='utf-8')
+    print(f'{faults} faults')
+    return 1 if faults else 0
 
 
 if __name__ == '__main__':

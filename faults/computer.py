@@ -26,13 +26,15 @@ DYNAMICS = [
 ]  # fmt: skip
 
 
-def _run(name: str, words: list[str], environment: dict[str, str], good: tuple[int, ...], **options: object) -> Outcome:
+def run_command(
+    name: str, words: list[str], variables: dict[str, str], good: tuple[int, ...], **options: object
+) -> Outcome:
     """Run a Python command; a traceback, another exit status or no end is a fault."""
     outcome = Outcome(name)
     prefix = list(options.pop('prefix', ()))  # type: ignore[call-overload]
     command = [*prefix, sys.executable, *words]
     process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
         _, errors = process.communicate(timeout=PATIENCE)
@@ -49,7 +51,8 @@ def _run(name: str, words: list[str], environment: dict[str, str], good: tuple[i
     return outcome
 
 
-def _environment(**changes: str | None) -> dict[str, str]:
+def environment(**changes: str | None) -> dict[str, str]:
+    """Return the variables of a process; None takes one away."""
     merged = {'ROS_DOMAIN_ID': '49', **os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded', **changes}
     return {key: value for key, value in merged.items() if value is not None}
 
@@ -77,9 +80,9 @@ def full_disk(size: str = '256k') -> Iterator[Path | None]:
 def no_home() -> Iterator[Outcome]:
     """Start without a home directory, and with one that can't be written."""
     changes: dict[str, str | None] = {'HOME': None, 'XDG_CACHE_HOME': None, 'DYN_NODES_CACHE': None}
-    yield _run('check without HOME', CHECK, _environment(**changes), (0,))
-    yield _run('check with HOME=/proc/none', CHECK, _environment(**{**changes, 'HOME': '/proc/none'}), (0,))
-    yield _run('a node with HOME=/proc/none', DYNAMICS, _environment(ROS_HOME=None, HOME='/proc/none'), (0,))
+    yield run_command('check without HOME', CHECK, environment(**changes), (0,))
+    yield run_command('check with HOME=/proc/none', CHECK, environment(**{**changes, 'HOME': '/proc/none'}), (0,))
+    yield run_command('a node with HOME=/proc/none', DYNAMICS, environment(ROS_HOME=None, HOME='/proc/none'), (0,))
 
 
 def no_shared_memory() -> Iterator[Outcome]:
@@ -88,7 +91,7 @@ def no_shared_memory() -> Iterator[Outcome]:
         return
     script = 'umount -l /dev/shm; mount -t tmpfs -o ro,size=4k tmpfs /dev/shm; exec "$@"'
     prefix = ['unshare', '--mount', 'sh', '-c', script, 'sh']
-    yield _run('a node without /dev/shm', DYNAMICS, _environment(), (0,), prefix=prefix)
+    yield run_command('a node without /dev/shm', DYNAMICS, environment(), (0,), prefix=prefix)
 
 
 def disk_full() -> Iterator[Outcome]:
@@ -97,10 +100,12 @@ def disk_full() -> Iterator[Outcome]:
         if directory is None:
             return
         init = ['-m', 'dyn_nodes.cli', 'init', 'urdf/log_loader.urdf', '--output', str(directory / 'first.yaml')]
-        yield _run('init on a full disk', init, _environment(), (1,))
-        yield _run('compiled code on a full disk', DYNAMICS, _environment(DYN_NODES_CACHE=str(directory / 'c')), (0, 1))
+        yield run_command('init on a full disk', init, environment(), (1,))
+        yield run_command(
+            'compiled code on a full disk', DYNAMICS, environment(DYN_NODES_CACHE=str(directory / 'c')), (0, 1)
+        )
         recorder = ['-m', 'dyn_nodes.nodes.recorder_node', '--ros-args', '-p', f'directory:={directory / "bag"}']
-        yield _run('a recorder on a full disk', recorder, _environment(), (0, 1, -signal.SIGKILL, 124), prefix=[
+        yield run_command('a recorder on a full disk', recorder, environment(), (0, 1, -signal.SIGKILL, 124), prefix=[
             'timeout', '-s', 'INT', '10'])  # fmt: skip
 
 
@@ -111,10 +116,9 @@ def port_taken() -> Iterator[Outcome]:
         taken.listen()
         port = taken.getsockname()[1]
         viewer = ['-m', 'dyn_nodes.nodes.viewer_node', '--ros-args', '-p', 'machine:=log_loader', '-p', f'port:={port}']
-        yield _run('a viewer whose port is taken', viewer, _environment(), (0, 1, 124), prefix=[
+        yield run_command('a viewer whose port is taken', viewer, environment(), (0, 1, 124), prefix=[
             'timeout', '-s', 'INT', '30'])  # fmt: skip
 
 
-def run() -> list[Outcome]:
-    """Run all cases that this computer allows."""
-    return [outcome for cases in (no_home, no_shared_memory, disk_full, port_taken) for outcome in cases()]
+PARTS = (no_home, no_shared_memory, disk_full, port_taken)
+"""Each yields the outcomes of what this computer allows."""

@@ -10,20 +10,32 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.nodes.exchange import data_qos
+from dyn_nodes.recording import BagError, bag_summary
 
 ROOT = Path(__file__).resolve().parents[1]
 MACHINE = 'log_loader'
-NODES = ('dynamics_node', 'hydraulic_actuator_node', 'controller_node')
-ACTIONS = ('kill and start again', 'stop and continue', 'terminate and start again')
+CHAIN = ('dynamics_node', 'hydraulic_actuator_node', 'tip_over_governor_node', 'controller_node')
+"""Nodes that answer one another in lockstep."""
+NODES = (*CHAIN, 'stability_monitor_node', 'recorder_node')
+MODES = ('lockstep', 'realtime')
+ACTIONS = ('stop and continue', 'kill and start again', 'terminate and start again')
+PARAMETERS = {
+    'tip_over_governor_node': ['-p', 'command_source:=lockstep'],
+    'controller_node': ['-p', 'task:=pick_and_place_recovery'],
+    'stability_monitor_node': ['-p', 'prefix:=monitor'],
+}
+WITHOUT_MODE = ('stability_monitor_node', 'recorder_node')
 FASTEST = 3.0
 """No joint of the machine is faster, rad/s, whatever fails."""
+AWAY = 2.0
+"""Wall time without the node, s."""
 PATIENCE = 180.0
 """Wall time in which a thing must happen, s: the computer may be busy, the first start compiles."""
 
@@ -54,8 +66,12 @@ class Machine:
         self.mode = mode
         self.environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
         os.environ['ROS_DOMAIN_ID'] = str(domain)
+        # a shell starts what it puts into the background with SIGINT ignored, and children would inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.errors: dict[str, IO[bytes]] = {}
+        self.directory = tempfile.TemporaryDirectory()
+        self.bags = 0
         self.context = Context()
         init(args=['watcher'], context=self.context)
         self.node = Node('watcher', context=self.context)
@@ -71,18 +87,29 @@ class Machine:
         speeds = [abs(value) for value in msg.velocity]
         self.fastest = max([self.fastest, *(value if math.isfinite(value) else math.inf for value in speeds)])
 
-    def start(self, name: str) -> None:
-        """Start a node."""
+    def start(self, name: str, chain: Sequence[str] = CHAIN) -> None:
+        """Start a node, in a `chain` of nodes that answer one another."""
         self.errors.setdefault(name, tempfile.TemporaryFile())  # noqa: SIM115
-        words = ['--ros-args', '-p', f'machine:={MACHINE}', '-p', f'mode:={self.mode}']
-        if name == 'dynamics_node':  # as the launch files do: it then notices a partner that comes back
-            words += ['-p', f'wait_for:=[{", ".join(NODES[1:])}]']
-        if name == 'controller_node':
-            words += ['-p', 'task:=pick_and_place_recovery']
+        words = ['--ros-args', *PARAMETERS.get(name, ())]
+        if name == 'dynamics_node':
+            words += ['-p', f'wait_for:=[{", ".join(chain[1:])}]']  # as the launch files do
+        if name == 'controller_node' and 'tip_over_governor_node' in chain:
+            words += ['-r', 'valve_commands:=valve_commands_in']
+        if name == 'recorder_node':
+            self.bags += 1
+            words += ['-p', f'directory:={self.directory.name}/bag_{self.bags}']
+        else:
+            words += ['-p', f'machine:={MACHINE}']
+        if name not in WITHOUT_MODE:
+            words += ['-p', f'mode:={self.mode}']
         command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words]
         self.processes[name] = subprocess.Popen(
             command, cwd=ROOT, env=self.environment, stdout=subprocess.DEVNULL, stderr=self.errors[name]
         )
+
+    def is_up(self, name: str) -> bool:
+        """Tell whether a node is in the graph."""
+        return name in self.node.get_node_names()
 
     def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> bool:
         """Spin until a condition holds; False where it does not in time."""
@@ -112,66 +139,104 @@ class Machine:
                 process.send_signal(signal.SIGINT)
         for name, process in self.processes.items():
             try:
-                process.wait(30.0)
+                process.wait(60.0)
             except subprocess.TimeoutExpired:
-                faults.append(f'{name} did not end within 30 s of SIGINT')
+                faults.append(f'{name} did not end within 60 s of SIGINT')
                 process.kill()
                 process.wait()
-        for name, file in self.errors.items():
-            file.seek(0)
-            text = file.read().decode(errors='replace')
-            if 'Traceback' in text:
-                faults.append(f'{name} printed a traceback: {text[text.index("Traceback") :][-200:]!r}')
-            file.close()
+        for name in self.errors:
+            faults += self.tracebacks(name)
+            self.errors[name].close()
+        for bag in Path(self.directory.name).glob('bag_*'):
+            try:
+                bag_summary(bag)
+            except BagError as error:
+                faults.append(f'a bag of a recorder that failed: {error}')
+        self.directory.cleanup()
         self.node.destroy_node()
         self.context.try_shutdown()
         return faults
 
-
-def fail_node(name: str, action: str, mode: str, domain: int) -> Outcome:
-    """Let one node fail while the machine works, and come back."""
-    outcome = Outcome(f'{mode}: {name}: {action}')
-    machine = Machine(mode, domain)
-    try:
-        for other in NODES:
-            machine.start(other)
-        if not machine.moves():
-            outcome.faults.append('the machine does not start')
-            return outcome
-        victim = machine.processes[name]
-        victim.send_signal(
-            {'kill': signal.SIGKILL, 'stop': signal.SIGSTOP, 'terminate': signal.SIGTERM}[action.split()[0]]
+    def tracebacks(self, name: str) -> list[str]:
+        """Return the traceback that a node has printed, if any, and forget it."""
+        file = self.errors[name]
+        file.seek(0)
+        text = file.read().decode(errors='replace')
+        file.seek(0)
+        file.truncate()
+        return (
+            [f'{name} printed a traceback: {text[text.index("Traceback") :][-300:]!r}'] if 'Traceback' in text else []
         )
-        before = machine.time
-        machine.until(lambda: False, 3.0)
-        outcome.seen = f'{machine.time - before:.2f} s of simulated time in 3 s without it'
-        if action.startswith('stop'):
-            victim.send_signal(signal.SIGCONT)
-        else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                victim.wait(30.0)
-            if victim.poll() is None:
-                outcome.faults.append(f'{name} did not end')
-                victim.kill()
-            machine.start(name)
-        if not machine.moves():
-            outcome.faults.append('simulated time does not go on after it came back')
-        for other, process in machine.processes.items():
-            if process.poll() is not None:
-                outcome.faults.append(f'{other} has ended with status {process.returncode}')
-        outcome.seen += f'; fastest joint {machine.fastest:.2f} rad/s'
-        if not machine.fastest < FASTEST:
-            outcome.faults.append(f'a joint moved with {machine.fastest:g} rad/s')
-    finally:
-        outcome.faults += machine.close()
+
+
+def fail_node(machine: Machine, name: str, action: str) -> Outcome:
+    """Let one node of a running machine fail, and come back."""
+    outcome = Outcome(f'{machine.mode}: {name}: {action}')
+    machine.fastest = 0.0
+    victim = machine.processes[name]
+    victim.send_signal({'kill': signal.SIGKILL, 'stop': signal.SIGSTOP, 'terminate': signal.SIGTERM}[action.split()[0]])
+    before = machine.time
+    machine.until(lambda: False, AWAY)
+    outcome.seen = f'{machine.time - before:.2f} s of simulated time in {AWAY:g} s without it'
+    if action.startswith('stop'):
+        victim.send_signal(signal.SIGCONT)
+    else:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            victim.wait(60.0)
+        if victim.poll() is None:
+            outcome.faults.append(f'{name} did not end')
+            victim.kill()
+            victim.wait()
+        machine.until(lambda: not machine.is_up(name), 20.0)  # of one that was killed the graph learns later
+        machine.start(name)
+        if not machine.until(lambda: machine.is_up(name)):
+            outcome.faults.append(f'{name} does not come back')
+    began = time.monotonic()
+    if not machine.moves():
+        outcome.faults.append('simulated time does not go on after it came back')
+    outcome.seen += (
+        f', goes on {time.monotonic() - began:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
+    )
+    for other, process in machine.processes.items():
+        if process.poll() is not None:
+            outcome.faults.append(f'{other} has ended with status {process.returncode}')
+        outcome.faults += machine.tracebacks(other)
+    if not machine.fastest < FASTEST:
+        outcome.faults.append(f'a joint moved with {machine.fastest:g} rad/s')
     return outcome
 
 
 def cases() -> list[tuple[str, str, str]]:
     """Return (node, action, mode) of all cases."""
-    return [(name, action, mode) for mode in ('lockstep', 'realtime') for name in NODES for action in ACTIONS]
+    return [(name, action, mode) for mode in MODES for name in NODES for action in ACTIONS]
 
 
-def run(count: int, domain: int = 40) -> list[Outcome]:
-    """Run the first `count` cases."""
-    return [fail_node(name, action, mode, domain + k % 8) for k, (name, action, mode) in enumerate(cases()[:count])]
+def run(mode: str, chosen: Sequence[tuple[str, str]], domain: int | None = None) -> Iterator[Outcome]:
+    """Yield what comes of failures (node, action), one after another on one machine; after a fault on a new one.
+
+    Args:
+        mode: `lockstep` or `realtime`.
+        chosen: failures.
+        domain: ROS_DOMAIN_ID; None: of the environment, or 40.
+    """
+    number = int(os.environ.get('ROS_DOMAIN_ID', '40')) if domain is None else domain
+    left = list(chosen)
+    while left:
+        machine = Machine(mode, number)
+        outcome = Outcome(f'{mode}: start')
+        try:
+            for name in NODES:
+                machine.start(name)
+            is_running = machine.until(lambda made=machine: made.time > 1.0 and all(map(made.is_up, NODES)))
+            while left and outcome.passed:
+                name, action = left.pop(0)
+                outcome = Outcome(f'{mode}: {name}: {action}')
+                if is_running:
+                    outcome = fail_node(machine, name, action)
+                else:
+                    outcome.faults.append('the machine does not start')
+                if left and outcome.passed:
+                    yield outcome
+        finally:
+            outcome.faults += machine.close()
+        yield outcome
