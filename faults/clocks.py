@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dyn_nodes.middleware import message, service
 from faults import computer
-from faults.processes import FASTEST, Machine, Outcome
+from faults.processes import FASTEST, MOVING, Machine, Outcome
 
 CHAIN = ('dynamics_node', 'hydraulic_actuator_node', 'controller_node')
 JUMPING = """
@@ -43,7 +43,7 @@ def _running(mode: str, outcome: Outcome) -> Iterator[Machine]:
     try:
         for name in CHAIN:
             machine.start(name, CHAIN)
-        if not machine.until(lambda: machine.time > 1.0):
+        if not machine.until(lambda: machine.fastest > MOVING):
             outcome.faults.append('the machine does not start')
         yield machine
         if not machine.moves():

@@ -23,15 +23,24 @@ ROOT = Path(__file__).resolve().parents[1]
 MACHINE = 'log_loader'
 CHAIN = ('dynamics_node', 'hydraulic_actuator_node', 'tip_over_governor_node', 'controller_node')
 """Nodes that answer one another in lockstep."""
-NODES = (*CHAIN, 'stability_monitor_node', 'recorder_node')
+NODES = (*CHAIN[1:], 'stability_monitor_node', 'recorder_node', CHAIN[0])
+"""All nodes, the one that starts time again last."""
 MODES = ('lockstep', 'realtime')
 ACTIONS = ('stop and continue', 'kill and start again', 'terminate and start again')
 PARAMETERS = {
     'tip_over_governor_node': ['-p', 'command_source:=lockstep'],
-    'controller_node': ['-p', 'task:=pick_and_place_recovery'],
     'stability_monitor_node': ['-p', 'prefix:=monitor'],
 }
 WITHOUT_MODE = ('stability_monitor_node', 'recorder_node')
+TASK = """
+name: to_and_fro
+description: boom and stick move all the time
+duration: 400.0
+segments:
+"""
+SEGMENT = '  - {{name: part_{k}, start: {start}, end: {end}, ramp: 0.2, volts: {{boom: {volts}, stick: {volts}}}}}\n'
+MOVING = 0.03
+"""A joint moves with so much while nothing fails, rad/s."""
 FASTEST = 3.0
 """No joint of the machine is faster, rad/s, whatever fails."""
 AWAY = 2.0
@@ -71,6 +80,9 @@ class Machine:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.errors: dict[str, IO[bytes]] = {}
         self.directory = tempfile.TemporaryDirectory()
+        self.task = Path(self.directory.name) / 'to_and_fro.yaml'
+        parts = (SEGMENT.format(k=k, start=0.2 + k, end=1.2 + k, volts=(-1) ** k * 4.0) for k in range(380))
+        self.task.write_text(TASK + ''.join(parts))
         self.bags = 0
         self.context = Context()
         init(args=['watcher'], context=self.context)
@@ -93,8 +105,9 @@ class Machine:
         words = ['--ros-args', *PARAMETERS.get(name, ())]
         if name == 'dynamics_node':
             words += ['-p', f'wait_for:=[{", ".join(chain[1:])}]']  # as the launch files do
-        if name == 'controller_node' and 'tip_over_governor_node' in chain:
-            words += ['-r', 'valve_commands:=valve_commands_in']
+        if name == 'controller_node':
+            words += ['-p', f'task:={self.task}']
+            words += ['-r', 'valve_commands:=valve_commands_in'] if 'tip_over_governor_node' in chain else []
         if name == 'recorder_node':
             self.bags += 1
             words += ['-p', f'directory:={self.directory.name}/bag_{self.bags}']
@@ -227,7 +240,7 @@ def run(mode: str, chosen: Sequence[tuple[str, str]], domain: int | None = None)
         try:
             for name in NODES:
                 machine.start(name)
-            is_running = machine.until(lambda made=machine: made.time > 1.0 and all(map(made.is_up, NODES)))
+            is_running = machine.until(lambda made=machine: made.fastest > MOVING and all(map(made.is_up, NODES)))
             while left and outcome.passed:
                 name, action = left.pop(0)
                 outcome = Outcome(f'{mode}: {name}: {action}')
