@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import queue
 import random
 import re
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,7 +25,11 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMIT = 60.0
-"""Wall time for one case, s; the computer may be busy."""
+"""Processor time for one case, s; compilation of code for arrays is part of the first ones."""
+PATIENCE = 600.0
+"""Wall time for one case, s: the computer may be busy."""
+LOOK = 1.0
+"""Wall time between two looks at a worker, s."""
 VALUES = (
     *('', '0', '-1', '1e308', '-1e-308', '5e-324', 'nan', '.inf', '-.inf', '1e999', '9' * 400, 'true', '~', 'x' * 3000),
     *('[]', '{}', '[1, 2]', '&a [*a]', '*nothing', '!!python/name:os.system', '"\\ud800"', 'é\u202e', '$(eval 1/0)'),
@@ -249,7 +255,7 @@ def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: s
     number, kind, ended = start, '', ''
     try:
         while True:
-            words = lines.get(timeout=TIME_LIMIT).split(' ', 3)
+            words = _next_line(worker.pid, lines).split(' ', 3)
             if words[0] == 'begin':
                 number, kind = int(words[1]), words[2]
                 outcome.cases[kind] += 1
@@ -266,6 +272,26 @@ def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: s
         return count
     outcome.faults.append(f'case {number}, {kind}: {"no end" if ended == "hang" else "the process died"}')
     return number + 1
+
+
+def _next_line(pid: int, lines: queue.Queue[str]) -> str:
+    """Wait for a worker's next line. Raises queue.Empty where it takes too long."""
+    began, used = time.monotonic(), _processor_time(pid)
+    while True:
+        try:
+            return lines.get(timeout=LOOK)
+        except queue.Empty:
+            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - began > PATIENCE:
+                raise
+
+
+def _processor_time(pid: int) -> float:
+    """Return the processor time of a process, s; 0 where it has ended."""
+    try:
+        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
 def _forward(stream: IO[str], lines: queue.Queue[str]) -> None:

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 
+from faults import __main__ as campaign
 from faults import files, processes
 from faults.computer import no_home
 from faults.soak import Soak, sample
@@ -50,10 +51,63 @@ def test_every_node_fails_in_every_way_in_both_modes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(('node', 'action', 'mode'), [processes.cases()[4], processes.cases()[9]])
-def test_a_machine_survives_the_failure_of_a_node(node, action, mode):
-    outcome = processes.fail_node(node, action, mode, 1 + (os.getpid() + 70) % 100)
-    assert outcome.passed, outcome
+@pytest.mark.parametrize('mode', processes.MODES)
+def test_a_machine_survives_the_failure_of_its_controller(mode):
+    chosen = [('controller_node', 'stop and continue'), ('controller_node', 'kill and start again')]
+    outcomes = list(processes.run(mode, chosen, 1 + (os.getpid() + 70) % 100))
+    assert [outcome.faults for outcome in outcomes] == [[], []]
+
+
+@pytest.fixture
+def steps(monkeypatch, tmp_path):
+    """Two steps that note when they run; the second fails the first time."""
+    calls = []
+
+    def first():
+        calls.append('first')
+        yield campaign.Row('files', 3, [], '2 urdf, 1 task', 1.0)
+
+    def second():
+        calls.append('second')
+        if calls.count('second') == 1:
+            raise KeyboardInterrupt
+        yield campaign.Row('files', 2, ['case 4: no end'], '2 urdf', 2.0)
+        yield campaign.Row('nodes', 1, [], 'a | b', 3.0)
+
+    monkeypatch.setattr(campaign, 'PROGRESS', tmp_path / 'faults.jsonl')
+    monkeypatch.setattr(campaign, 'steps', lambda args: iter([('a', first), ('b', second)]))
+    return calls
+
+
+def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(steps, tmp_path, capsys):
+    report = tmp_path / 'faults.md'
+    with pytest.raises(KeyboardInterrupt):
+        campaign.main(['--out', str(report)])
+    assert not report.exists()
+    assert '[1/2]' in capsys.readouterr().out
+    assert campaign.main(['--resume', '--out', str(report)]) == 1
+    assert steps == ['first', 'second', 'second']
+    lines = report.read_text().splitlines()
+    assert '| files | 5 | 1 | 1 task, 4 urdf; case 4: no end | 3 |' in lines
+    assert '| nodes | 1 | 0 | a / b | 3 |' in lines
+    assert any(line.startswith('Written by `python -m faults --out') and '6 cases' in line for line in lines)
+
+
+def test_a_campaign_is_not_mixed_with_one_of_other_settings(steps):
+    with pytest.raises(KeyboardInterrupt):
+        campaign.main([])
+    with pytest.raises(SystemExit, match='expected the settings'):
+        campaign.main(['--resume', '--seed', '2'])
+    assert campaign.main([]) == 1
+    assert steps == ['first', 'second', 'first', 'second']
+
+
+def test_the_campaign_has_all_counts_and_parts():
+    names = [name for name, _ in campaign.steps(campaign.arguments([]))]
+    assert len(names) == len(set(names))
+    assert names[0] == 'damaged files 0 to 499'
+    assert 'damaged files 9500 to 9999' in names
+    assert {'nodes, lockstep', 'nodes, realtime', 'disk full', 'simulated clock', 'damaged cache'} <= set(names)
 
 
 @pytest.mark.slow
