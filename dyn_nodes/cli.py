@@ -15,6 +15,7 @@ from types import ModuleType
 from dyn_nodes import __version__
 from dyn_nodes.commands import CommandError
 from dyn_nodes.compiling import CompilationNotice
+from dyn_nodes.textfile import printable
 
 COMMANDS = (
     'launch',
@@ -99,7 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as exit_:  # argparse: help, version, a wrong usage
         return exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
     except CommandError as error:
-        print(f'dyn-nodes: {error}', file=sys.stderr)
+        lines = [printable(line) for line in str(error).split('\n')]
+        print('dyn-nodes:', '\n'.join(lines), file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
         return 130

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dyn_nodes.textfile import printable
+
 PACKAGE = 'dyn_nodes'
 SOURCE_TREE = Path(__file__).resolve().parent.parent
 FOLDERS = ('launch', 'urdf', 'config')
@@ -73,7 +75,8 @@ def find_resource(name: str | Path) -> Path:
         return path
     siblings = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
     known = ', '.join(siblings) or 'nothing'
-    raise FileNotFoundError(f'{name} was not found in {share}; {path.parent.name}/ holds {known}')
+    shown, folder = printable(str(name)), printable(path.parent.name)
+    raise FileNotFoundError(f'{shown} was not found in {share}; {folder}/ holds {known}')
 
 
 def find_mesh(reference: str, directories: Sequence[str | Path] = ()) -> Path | None:

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from faults.processes import ROOT, Outcome
 
-PATIENCE = 120.0
+PATIENCE = 300.0
+"""Wall time for a command, s: the computer may be busy."""
 CHECK = ['-m', 'dyn_nodes.cli', 'check', 'urdf/log_loader.urdf', '--config', 'config/log_loader.yaml']
 DYNAMICS = [
     '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', '-p', 'machine:=log_loader', '-p', 'mode:=lockstep',

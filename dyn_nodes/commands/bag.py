@@ -81,7 +81,7 @@ def _compare(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.recording import BagError
     from dyn_nodes.recording.comparison import compare_bags
-    from dyn_nodes.recording.screening import printable
+    from dyn_nodes.textfile import printable
 
     try:
         found = compare_bags(args.first, args.second)
@@ -108,7 +108,7 @@ def _info(args: argparse.Namespace) -> int:
         CommandError: There is no bag, or it can't be read.
     """
     from dyn_nodes.recording import BagError, bag_summary
-    from dyn_nodes.recording.screening import printable
+    from dyn_nodes.textfile import printable
 
     try:
         summary = bag_summary(args.bag)

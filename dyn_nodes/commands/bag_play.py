@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -10,9 +11,11 @@ from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.ros_graph import absolute, cli_node, wait_until
+from dyn_nodes.textfile import printable
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 QUEUE = 1000
+TOPIC_NAME = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]*)+')
 LAST_WORDS = 10.0
 Entry = tuple[int, Any, bytes]
 """Log time in nanoseconds, publisher (None: a tick of the clock), CDR."""
@@ -139,7 +142,10 @@ def _publishers(node: Any, connections: list[Any], names: dict[str, str]) -> dic
         if len(kinds) > 1:
             raise CommandError(f"topic '{topic}' has several types in the bag: {', '.join(kinds)}")
         profiles = [profile for item in group for profile in item.ext.offered_qos_profiles]
-        result[topic] = node.create_publisher(_class(group[0]), names.get(topic, topic), recorded_qos(profiles))
+        name = names.get(topic, topic)
+        if not TOPIC_NAME.fullmatch(name):
+            raise CommandError(f'expected the name of a topic, found {printable(name)!r:.300}')
+        result[topic] = node.create_publisher(_class(group[0]), name, recorded_qos(profiles))
     return result
 
 
@@ -150,7 +156,7 @@ def _class(connection: Any) -> Any:
     try:
         return register_message(connection.msgtype, connection.msgdef.data)
     except (ValueError, LookupError) as error:
-        raise CommandError(f"topic '{connection.topic}': {error}") from None
+        raise CommandError(f'topic {printable(connection.topic)!r}: {error}') from None
 
 
 def recorded_qos(profiles: list[Any]) -> Any:

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.textfile import printable
 
 if TYPE_CHECKING:
     from dyn_nodes.model.machine import Actuator, Machine
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(fits)
         for failure in failures:
-            print(f'dyn-nodes: {failure}', file=sys.stderr)
+            print(f'dyn-nodes: {printable(failure)}', file=sys.stderr)
     return 0 if fits and not failures else 1
 
 
@@ -72,13 +73,14 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
         chosen = [actuator for actuator in chosen if is_recorded(data, actuator)]
         if not chosen:
             wanted = f'{data.namespace}/hydraulics/<actuator>/spool and pressures'
-            raise CommandError(f'{args.bag}: expected {wanted}, found {", ".join(sorted(data.counts))}')
+            known = printable(', '.join(sorted(data.counts)))
+            raise CommandError(f'{args.bag}: expected {wanted}, found {known}')
     fits, failures = [], []
     for actuator in chosen:
         try:
             fits.append(fit_actuator(machine, actuator, actuator_record(data, actuator)))
-        except FitError as error:
-            failures.append(str(error))
+        except ValueError as error:  # signals may be anything: too few, at no times
+            failures.append(str(error) if isinstance(error, FitError) else f'{actuator.name}: {error}')
     return fits, failures
 
 

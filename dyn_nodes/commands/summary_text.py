@@ -9,6 +9,7 @@ from rich.console import Console
 from dyn_nodes.measures import measure_of
 from dyn_nodes.studies.run_outcome import Outcome
 from dyn_nodes.studies.summary import verdict
+from dyn_nodes.textfile import printable
 
 
 def print_summary(console: Console, outcome: Outcome) -> None:
@@ -31,7 +32,7 @@ def _colour(summary: dict[str, Any]) -> str:
 def _print_aligned(console: Console, rows: list[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        console.print(f'{name:<{width}}   {value}', markup=False, soft_wrap=True)
+        console.print(printable(f'{name:<{width}}   {value}'), markup=False, soft_wrap=True)
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

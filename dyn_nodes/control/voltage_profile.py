@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.model.problems import MachineError, Report, did_you_mean
+from dyn_nodes.model.problems import PRINTABLE, MachineError, Report, did_you_mean, is_printable
 from dyn_nodes.model.yaml_source import Entry, read_yaml
 
 Array = NDArray[np.float64]
@@ -254,6 +254,8 @@ class _Reader:
         child = self._required(entry, key, 'a name')
         if child is not None and (child.kind not in ('text', 'quoted') or not child.text.strip()):
             self.report.add(child.line, child.path, 'a name', child.describe())
+        elif child is not None and not is_printable(child.text.strip()):
+            self.report.add(child.line, child.path, PRINTABLE, child.describe())
         return child.text.strip() if child is not None else ''
 
     def _number(self, entry: Entry, key: str, unit: str) -> float:

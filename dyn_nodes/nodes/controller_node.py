@@ -19,7 +19,15 @@ from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.controller_health import ControllerHealth
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import Every, command_qos, is_lockstep, set_stamp, states_qos, valve_order
+from dyn_nodes.nodes.exchange import (
+    Every,
+    announce_partner,
+    command_qos,
+    is_lockstep,
+    set_stamp,
+    states_qos,
+    valve_order,
+)
 from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
@@ -71,6 +79,7 @@ class ControllerNode(CommandingNode):
         self.add_on_set_parameters_callback(self._on_parameters)
         self._start_watch()
         self.get_logger().info(f'{self.machine.name}: {values["output"]}, {values["task"] or "no task"}')
+        announce_partner(self)
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 

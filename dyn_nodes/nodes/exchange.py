@@ -40,9 +40,20 @@ def command_qos(lockstep: bool) -> QoSProfile:
     return QoSProfile(depth=DEPTH_REALTIME)
 
 
+LOCKSTEP_NOTICE = (
+    'realtime with a simulation: each joint_states is answered and waited for; a real machine needs partner:=external'
+)
+
+
 def is_lockstep(values: Mapping[str, Any]) -> bool:
     """Tell whether a node exchanges in lockstep: `mode` lockstep, or real time with a partner that is waited for."""
     return bool(values['mode'] == 'lockstep' or values['partner'] != 'external')
+
+
+def announce_partner(node: Any) -> None:
+    """Tell in the log of a node in real time that it takes its joint states for those of a simulation."""
+    if node.values['mode'] == 'realtime' and is_lockstep(node.values):
+        node.get_logger().info(LOCKSTEP_NOTICE)
 
 
 def awaits_commands(values: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from dyn_nodes.nodes.exchange import (
     DEPTH_REALTIME,
     SOURCE_PATIENCE,
     Every,
+    announce_partner,
     awaits_commands,
     command_qos,
     data_qos,
@@ -92,6 +93,7 @@ class HydraulicActuatorNode(FollowerNode):
         self.add_on_set_parameters_callback(self._on_parameters)
         self._start_watch()
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.valve_names)}; {values["mode"]}')
+        announce_partner(self)
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.share import find_resource
+from dyn_nodes.textfile import printable
 
 
 def machine_of(urdf: str, config: str) -> Machine:
@@ -28,7 +29,7 @@ def machine_of(urdf: str, config: str) -> Machine:
         except FileNotFoundError as error:
             raise ValueError(f"parameter 'machine': {error}") from None
     if not Path(urdf).is_file():
-        raise ValueError(f"parameter 'machine': no such file: {urdf}")
+        raise ValueError(f"parameter 'machine': no such file: {printable(urdf)}")
     return load_machine(urdf, config or None)
 
 

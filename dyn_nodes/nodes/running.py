@@ -22,6 +22,7 @@ from dyn_nodes.middleware import (
     spin,
 )
 from dyn_nodes.nodes.ending import EndWatch, OneInterrupt
+from dyn_nodes.textfile import printable
 
 REFUSED = (
     ValueError,
@@ -87,5 +88,6 @@ def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], inter
 
 def refuse(name: str, error: Exception) -> int:
     """Print why a program cannot start; return its exit status."""
-    print(f'{name}: {error}', file=sys.stderr)
+    lines = [printable(line) for line in str(error).split('\n')]
+    print(f'{name}:', '\n'.join(lines), file=sys.stderr)
     return 1

@@ -24,7 +24,7 @@ from dyn_nodes.middleware import QoSProfile, SetParametersResult, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, set_stamp, states_qos
+from dyn_nodes.nodes.exchange import Every, announce_partner, command_qos, data_qos, is_lockstep, set_stamp, states_qos
 from dyn_nodes.nodes.follower import CommandingNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of, payload_mount
@@ -78,6 +78,7 @@ class VehicleControllerNode(CommandingNode):
         self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
         self._make_arm()
         self._warm_up()
+        announce_partner(self)
         self.twists = self.timeouts = self.trajectories = 0
         self.wanted = np.zeros(3)
         self.state = HOLDING

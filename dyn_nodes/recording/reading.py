@@ -50,7 +50,7 @@ class BagReader:
             self._expands = True  # here, with a limit, and not in the reader
             storage.metadata = storage.metadata._replace(compression_mode=None)
         self.connections = list(self._reader.connections)
-        self.start_time = int(self._reader.start_time)
+        self.start_time = self._guarded(lambda: int(self._reader.start_time))
         for item in self.connections:
             if not (isinstance(item.topic, str) and isinstance(item.msgtype, str) and type(item.msgcount) is int):
                 self._reader.close()

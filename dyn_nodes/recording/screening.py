@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from dyn_nodes.recording import records
 from dyn_nodes.recording.bag import BagError
-from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
+from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, printable, read_text
 
 LARGEST_CHUNK = 256 * 1024 * 1024
 """Bytes of a chunk or of a message, expanded."""
@@ -65,11 +65,6 @@ def unreadable(path: Path, error: BaseException) -> BagError:
     """Return the error of a bag that a reader has stumbled over, in one line."""
     text = ' '.join(str(error).split()) or type(error).__name__
     return BagError(f'{path}: the bag cannot be read: {printable(text)[:300]}')
-
-
-def printable(text: str) -> str:
-    """Return a text of a bag without what would move the cursor or change the colours of a terminal."""
-    return ''.join(c if c.isprintable() else '\N{REPLACEMENT CHARACTER}' for c in text)
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------

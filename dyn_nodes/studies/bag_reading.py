@@ -13,7 +13,8 @@ from rosbags.typesys import Stores, get_typestore
 
 from dyn_nodes.recording import BagError
 from dyn_nodes.recording.reading import BagReader
-from dyn_nodes.recording.screening import printable, unreadable
+from dyn_nodes.recording.screening import unreadable
+from dyn_nodes.textfile import printable
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
@@ -28,7 +29,10 @@ _SKIPPED = ('joint_command',)
 
 
 class BagReadingError(Exception):
-    """A bag can't be read or lacks what is needed; the message names the bag and says what."""
+    """A bag can't be read or lacks what is needed; the message names the bag and says what, in one line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable(text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +129,10 @@ def read_bag(path: Path | str, progress: Progress | None = None, namespace: str 
             return _Collector(path, reader, namespace).collect(progress)
     except BagError as error:
         raise BagReadingError(str(error)) from None
+
+
+LARGEST_NUMBER = 1e100
+"""What is larger is missing, NaN: no measurement, and no picture can show it."""
 
 
 class _Statuses(tuple[Status, ...]):
@@ -269,6 +277,7 @@ def _table(time: Array, column: _Column) -> Table:
     width = len(column.names)
     keep = [k for k, row in enumerate(column.rows) if len(row) == width]
     values = np.array([column.rows[k] for k in keep], dtype=np.float64).reshape(len(keep), width)
+    values[~(np.abs(values) < LARGEST_NUMBER)] = np.nan
     return Table(time[keep], {name: values[:, k] for k, name in enumerate(column.names)})
 
 

@@ -159,8 +159,11 @@ def plot_joints(record: RunRecord) -> Figure:
         _line(axes, time, values, color=colour)
         axes.set_title(name.replace('_', ' '), pad=4)
         axes.set_ylabel('position, m' if sliding else 'angle, °')
-        middle, span = 0.5 * float(values.max() + values.min()), max(float(np.ptp(values)), 1e-3 if sliding else 1.0)
-        axes.set_ylim(middle - 0.58 * span, middle + 0.66 * span)
+        finite = values[np.isfinite(values)]
+        if len(finite):
+            middle = 0.5 * float(finite.max() + finite.min())
+            span = max(float(np.ptp(finite)), 1e-3 if sliding else 1.0)
+            axes.set_ylim(middle - 0.58 * span, middle + 0.66 * span)
     return _finish(figure, record, panels)
 
 

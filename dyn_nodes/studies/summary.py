@@ -142,4 +142,13 @@ def verdict(summary: dict[str, Any]) -> str:
 
 def write_summary(summary: dict[str, Any], path: Path) -> None:
     """Write a summary as JSON."""
-    path.write_text(json.dumps(summary, indent=2, allow_nan=False) + '\n', encoding='utf-8')
+    path.write_text(json.dumps(_finite(summary), indent=2, allow_nan=False) + '\n', encoding='utf-8')
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with null for numbers that JSON can't write: a bag may hold anything."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,6 +9,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pytest
 import yaml
+from attacks import ATTACKS, PYTHON
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -17,18 +18,6 @@ from dyn_nodes.compile import cache_directory
 from dyn_nodes.model import load_machine
 from dyn_nodes.simulation import RigidBodyModel, System
 
-PYTHON = 'x"""+str(__import__("pathlib").Path("MARK").touch())+"""\'\'\''
-ATTACKS = {
-    'python': PYTHON,
-    'html': '</td><script>alert(1)</script><img src=x onerror=alert(1)>',
-    'tex': r'$\undefined{$ _^',
-    'rich': '[red]x[/blue][link=file:///etc/passwd]',
-    'yaml': "a: [*b, &c !!python/object/apply:os.system ['touch MARK'] # {",
-    'xml': '"/><!DOCTYPE a SYSTEM "file:///etc/passwd"><b c="&amp;&#38;',
-    'format': '{0.__class__}{name!r}%s%(name)s$(touch MARK)`touch MARK`;touch MARK',
-    'path': '../../../../tmp/x/..',
-    'jinja': "{{ 7*7 }}${__import__('os').system('touch MARK')}",
-}
 URDF = """<?xml version='1.0'?>
 <robot name={name}>
   <link name={base}><inertial><origin xyz='0 0 0.1'/><mass value='100'/>
