@@ -81,7 +81,7 @@ def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str,
         if not order:
             continue
         given = {key: settings[key] for key in ('tests', 'lower', 'plain', 'skip', 'always') if key in settings}
-        room = Room(settings.get('room', name), **given)
+        room = Room(settings.get('room', name), **{**given, **({'tests': args.tests} if args.tests else {})})
         failed = place.measure(room)
         if failed:
             print(failed[-3000:], f'{name}: the tests fail without any change', sep='\n')
@@ -118,6 +118,7 @@ def main() -> int:
     run = commands.add_parser('run', help='try changes')
     run.add_argument('--room', action='append', metavar='ROOM', help='only these (all)')
     run.add_argument('--module', default='*', metavar='PATTERN', help='only these modules (*)')
+    run.add_argument('--tests', action='append', metavar='FILE', help='judge by these, such as one just written')
     run.add_argument('--seconds', type=float, default=1200.0, help='processor time for each room (1200)')
     run.add_argument('--most', type=int, default=100_000, metavar='N', help='changes of each room')
     run.add_argument('--seed', type=int, default=1, help='of the order (1)')

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from dyn_nodes.control.tip_over_governor import LEAST_LEVER, GovernorSettings, SpeedMap, TipOverGovernor
+from dyn_nodes.control.tip_over_governor import LEAST_LEVER, GovernorSettings, SpeedMap, TipOverGovernor, Verdict
 from dyn_nodes.hydraulics import linkage
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import CylinderActuator
@@ -229,6 +229,12 @@ def test_a_lever_is_reported_as_held_where_more_than_a_thousandth_is_missing(mac
     governor = TipOverGovernor(machine, range(3), by_the_boom)
     monkeypatch.setattr(governor, '_scale', lambda *_: (scale, 0.2))
     assert once(governor, BOOM, (0.0, 0.0, -1.0)).held == held
+
+
+def test_before_the_first_command_nothing_is_held_back_and_nothing_is_known():
+    verdict = Verdict(np.zeros(3))
+    assert (verdict.scale, verdict.held) == (1.0, ())
+    assert np.isnan([verdict.degree, verdict.predicted]).all()
 
 
 def test_time_that_goes_back_changes_no_output(machine):
