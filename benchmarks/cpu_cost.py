@@ -86,6 +86,9 @@ def run(arguments: argparse.Namespace, runtime: str, compose: bool, exchange: fl
                             other.send_signal(signal.SIGINT)
         finally:
             signal.alarm(0)
+            for process in processes:
+                if process.returncode is None:
+                    process.kill()
         for process, log in zip(processes, logs):
             if process.returncode not in (0, -signal.SIGINT):
                 raise RunError(f'exit status {process.returncode}: {log.read_text()}')
@@ -114,6 +117,7 @@ def main() -> int:
     print('|---|---|---|---|---|', flush=True)
     is_good = True
     for runtime in arguments.runtimes:
+        run(arguments, runtime, True, arguments.exchange[0], SHORT)  # compiles, where that has to be done
         for compose in arguments.compose:
             for exchange in arguments.exchange:
                 setup = (arguments, runtime, compose == 'true', exchange)
