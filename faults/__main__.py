@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,7 +27,8 @@ HEAD = """# Fault campaign
 come back, and takes disk, home directory, shared memory, ports, clocks and compiled code away. Criteria: no traceback,
 no hang, no unsafe state.
 
-Written by `{command}`: {cases} cases in {minutes:.0f} minutes on {cores} cores, {faults} faults.
+Written by `{command}`: {cases} cases in {minutes:.0f} minutes, {faults} faults;
+{cores} cores, load {load:.1f}.
 
 | what | cases | faults | what was seen | seconds |
 |---|---:|---:|---|---:|
@@ -64,6 +67,7 @@ class Row:
 
     def __str__(self) -> str:
         said = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
+        said = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', said)
         return f'| {self.name} | {self.cases} | {len(self.faults)} | {said} | {self.seconds:.0f} |'
 
 
@@ -196,6 +200,7 @@ def main(words: list[str] | None = None) -> int:
             cases=sum(row.cases for row in lines.values()),
             minutes=sum(row.seconds for row in lines.values()) / 60.0,
             cores=os.cpu_count(),
+            load=os.getloadavg()[2],
             faults=faults,
         )
         args.out.write_text(head + ''.join(f'{row}\n' for row in lines.values()), encoding='utf-8')
