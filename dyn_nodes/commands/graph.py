@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.node_graph import Talk
 from dyn_nodes.commands.ros_graph import add_spin_time, cli_node, full_name, is_hidden, wait_for_discovery
 
 EVERYWHERE = ('/rosout', '/parameter_events')
@@ -33,32 +33,6 @@ def add_parser(subparsers: Subparsers) -> None:
         '--connected', action='store_true', help='only topics that somebody publishes and somebody hears'
     )
     add_spin_time(parser)
-
-
-@dataclass
-class Talk:
-    """Who publishes and who hears, by topic.
-
-    Attributes:
-        nodes: Full names.
-        types: Type by topic.
-        publishers, subscribers: Names of nodes by topic.
-    """
-
-    nodes: list[str] = field(default_factory=list)
-    types: dict[str, str] = field(default_factory=dict)
-    publishers: dict[str, list[str]] = field(default_factory=dict)
-    subscribers: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def topics(self) -> list[str]:
-        """Names, sorted."""
-        return sorted(self.types)
-
-    def edges(self) -> list[tuple[str, str, bool]]:
-        """Return (node, topic, whether the node publishes it)."""
-        spoken = [(node, topic, True) for topic in self.topics for node in self.publishers.get(topic, [])]
-        return spoken + [(node, topic, False) for topic in self.topics for node in self.subscribers.get(topic, [])]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from dyn_nodes.commands.graph import Talk
+from dyn_nodes.commands.node_graph import Talk
 
 ROW, MARGIN = 0.3, 0.6
 LETTER, PADDING = 0.06, 0.1

@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.constraints import ConstraintBlocks
 from dyn_nodes.constraints.linear import Subspaces
 
-if TYPE_CHECKING:
-    from dyn_nodes.simulation.constrained import ConstrainedSystem
-
 Array = NDArray[np.float64]
+
+
+class Monitored(Protocol):
+    """A system with constraints that gives energy, momentum and drift along a run."""
+
+    @property
+    def blocks(self) -> ConstraintBlocks:
+        """Its matrices."""
+
+    @property
+    def element_places(self) -> NDArray[np.intp]:
+        """Places of the states of the elements among the parameters of the blocks."""
+
+    def monitor(self, times: Array, q: Array, v: Array, p: Array, z: Array) -> dict[str, Array]:
+        """Return what is watched at every sample, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +47,7 @@ class ConstrainedRun:
         z: (t, nz) states of the elements, in the order of `blocks.parameters.states`.
     """
 
-    system: ConstrainedSystem
+    system: Monitored
     times: Array
     q: Array
     v: Array

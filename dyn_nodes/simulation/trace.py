@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.events import Event
-
-if TYPE_CHECKING:
-    from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 
@@ -100,6 +98,28 @@ def _limit(knots: Array, values: Array, times: Array, side: Literal['left', 'rig
     return np.asarray(np.where(knots[exact] == times, values[exact], between))
 
 
+class RunSystem(Protocol):
+    """What a run asks of the system that ran."""
+
+    machine: Machine
+    nq: int
+    nv: int
+
+    @property
+    def input_names(self) -> Sequence[str]:
+        """Names of the inputs, in their order."""
+
+    @property
+    def state_names(self) -> Sequence[str]:
+        """Names of the states, in their order."""
+
+    def index(self, kind: Literal['state', 'input', 'parameter', 'output'], name: str) -> int:
+        """Return the place of a name. Raises KeyError."""
+
+    def outputs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return the outputs at a state."""
+
+
 @dataclass(eq=False)
 class Run:
     """What a simulation gave.
@@ -112,7 +132,7 @@ class Run:
         events: what was watched for and happened, in the order of time (`Settings.watch`).
     """
 
-    system: System
+    system: RunSystem
     times: Array
     states: Array
     inputs: Inputs

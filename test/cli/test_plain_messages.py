@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dyn_nodes.commands import CommandError
-from dyn_nodes.commands.graph import Talk, dot, mermaid
+from dyn_nodes.commands.graph import dot, mermaid
 from dyn_nodes.commands.graph_picture import arranged, draw
+from dyn_nodes.commands.node_graph import Talk
 from dyn_nodes.commands.plain_messages import fill_message, message_class, parse_values, to_plain
 
 
