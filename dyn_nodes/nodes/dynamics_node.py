@@ -127,6 +127,9 @@ class DynamicsNode(OverridableNode):
             raise ParameterError(f"parameter 'contact_model': {error}") from None
         plant.drop_time = values['drop_time'] if values['drop_time'] >= 0.0 else None
         plant.drop_tilt = values['drop_tilt'] if values['drop_tilt'] > 0.0 else None
+        if plant.refined_for:
+            step = plant.period / plant.substeps
+            self.get_logger().info(f'integration steps of {step:.2g} s: {plant.refined_for} moves that fast')
         plant.warm_up()
         if not self.monolithic:
             plant.holding_efforts()  # its machine code must be there when a partner falls silent

@@ -23,6 +23,7 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import Balance, balance_observer
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.fastest_motion import STABLE, fastest_motion
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo, PresentMotion, ServoTask
@@ -32,6 +33,8 @@ Array = NDArray[np.float64]
 MOST_EVENTS_OF_A_PERIOD = 256
 STOPPED = 0.02
 """Speed of a wheel below which brakes hold it, rad/s."""
+MOST_SUBSTEPS = 1000
+"""Integration steps in an exchange period, beyond which a machine is taken to be wrong."""
 
 
 class PlantDivergedError(RuntimeError):
@@ -45,7 +48,8 @@ class Plant:
         machine: the machine.
         actuation: of the joints.
         exchange_period: time that `advance` goes on by, s.
-        integration_step: greatest step of the integrator, s.
+        integration_step: greatest step of the integrator, s; shorter ones are taken where a motion of the machine at
+            rest would make it diverge (`refined_for`).
         measures: stability measures of `balance`.
         joints: positions at the start by name, over the machine's own, rad or m.
         values: parameters by name, over the machine's own.
@@ -64,10 +68,13 @@ class Plant:
     Raises:
         KeyError: a joint, a measure or a parameter that does not exist.
         NoEquilibriumError: the machine cannot rest in its initial posture.
+        ValueError: a motion is too fast for any sensible step.
     """
 
     is_constrained = False
     """Constraints hold it together (`constrained_plant`)."""
+    refined_for = ''
+    """State with a motion so fast that the integrator takes shorter steps than asked for."""
 
     def __init__(
         self,
@@ -108,9 +115,25 @@ class Plant:
         self._events: list[Event] = []
         self.u = np.zeros(len(self.system.input_names))
         self.reset()
+        self._refine()
 
     def _make_system(self, actuation: Actuation) -> Any:
         return System(self.machine, actuation)
+
+    def _refine(self) -> None:
+        """Take more steps where the machine at rest has a motion for which those asked for are too long."""
+        if not isinstance(self.system, System):
+            return
+        found = fastest_motion(self.system, self.x, self.u, self.p)
+        if found.rate * self.period / self.substeps <= STABLE:
+            return
+        needed = int(np.ceil(found.rate * self.period / STABLE))
+        if needed > MOST_SUBSTEPS:
+            raise ValueError(
+                f'{self.machine.name}: {found.state} moves with a rate of {found.rate:.3g} 1/s, for which steps of '
+                f'{STABLE / found.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
+            )
+        self.substeps, self.refined_for = needed, found.state
 
     def reset(self) -> None:
         """Start again from the initial posture, at rest, with the present parameters; a dropped payload is back.

@@ -1,0 +1,55 @@
+"""A machine whose fastest motion is too fast for the step that was asked for is integrated with shorter ones."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from dyn_nodes.model import load_machine
+from dyn_nodes.simulation.fastest_motion import fastest_motion
+from dyn_nodes.simulation.plant import Plant
+
+ARM = """<robot name="wrist">
+  <link name="base"><inertial><mass value="10"/>{0}</inertial></link>
+  <link name="tool"><inertial><mass value="0.2"/>{1}</inertial></link>
+  <joint name="wrist" type="continuous">
+    <parent link="base"/><child link="tool"/><axis xyz="0 0 1"/>
+    <limit effort="20" velocity="3"/><dynamics damping="{2}"/>
+  </joint>
+</robot>
+"""
+INERTIA = '<inertia ixx="{0}" iyy="{0}" izz="{0}" ixy="0" ixz="0" iyz="0"/>'
+LIGHT = 1e-4
+
+
+def wrist(tmp_path, damping: float) -> Plant:
+    urdf, config = tmp_path / 'wrist.urdf', tmp_path / 'wrist.yaml'
+    urdf.write_text(ARM.format(INERTIA.format(0.1), INERTIA.format(LIGHT), damping))
+    config.write_text('name: wrist\nbase: {link: base, attachment: fixed}\n')
+    return Plant(load_machine(urdf, config), 'effort', 5e-3, 5e-4)
+
+
+def test_the_rate_of_a_damped_joint_is_damping_over_inertia(tmp_path):
+    plant = wrist(tmp_path, 0.3)
+    found = fastest_motion(plant.system, plant.x, plant.u, plant.p)
+    assert found.rate == pytest.approx(0.3 / LIGHT, rel=1e-6)
+    assert found.state == 'wrist_rate'
+    assert (plant.substeps, plant.refined_for) == (10, '')
+
+
+def test_a_stiff_joint_is_integrated_with_steps_that_hold(tmp_path):
+    plant = wrist(tmp_path, 2.0)
+    assert plant.refined_for == 'wrist_rate'
+    assert 2.0 / LIGHT * plant.period / plant.substeps <= 2.5
+    plant.set_efforts(np.array([0.5]))
+    for _ in range(20):
+        plant.advance()
+    assert plant.velocities[0] == pytest.approx(0.5 / 2.0, rel=1e-9)
+
+
+def test_a_motion_too_fast_for_any_sensible_step_is_refused_by_name(tmp_path):
+    said = re.escape('wrist: wrist_rate moves with a rate of 5e+06 1/s, for which steps of 5e-07 s would be needed')
+    with pytest.raises(ValueError, match=said):
+        wrist(tmp_path, 500.0)
