@@ -15,7 +15,7 @@ from types import ModuleType
 from dyn_nodes import __version__
 from dyn_nodes.commands import CommandError
 from dyn_nodes.compiling import CompilationNotice
-from dyn_nodes.textfile import printable
+from dyn_nodes.printing import printable
 
 COMMANDS = (
     'launch',

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dyn_nodes.textfile import printable
+from dyn_nodes.printing import printable
 
 PACKAGE = 'dyn_nodes'
 SOURCE_TREE = Path(__file__).resolve().parent.parent

@@ -28,11 +28,6 @@ class TextFileError(ValueError):
         self.line, self.expected, self.found = line, expected, found
 
 
-def printable(text: str) -> str:
-    """Return a text from outside without what would break a line, move a cursor or change a terminal's colours."""
-    return ''.join(c if c.isprintable() else '\N{REPLACEMENT CHARACTER}' for c in text)
-
-
 def read_text(path: Path | str, largest: int) -> str:
     """Return the UTF-8 text of a regular file of at most `largest` bytes.
 

@@ -79,9 +79,9 @@ def _compare(args: argparse.Namespace) -> int:
     Raises:
         CommandError: One of them can't be read.
     """
+    from dyn_nodes.printing import printable
     from dyn_nodes.recording import BagError
     from dyn_nodes.recording.comparison import compare_bags
-    from dyn_nodes.textfile import printable
 
     try:
         found = compare_bags(args.first, args.second)
@@ -107,8 +107,8 @@ def _info(args: argparse.Namespace) -> int:
     Raises:
         CommandError: There is no bag, or it can't be read.
     """
+    from dyn_nodes.printing import printable
     from dyn_nodes.recording import BagError, bag_summary
-    from dyn_nodes.textfile import printable
 
     try:
         summary = bag_summary(args.bag)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.ros_graph import absolute, cli_node, wait_until
-from dyn_nodes.textfile import printable
+from dyn_nodes.printing import printable
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 QUEUE = 1000

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
-from dyn_nodes.textfile import printable
+from dyn_nodes.printing import printable
 
 if TYPE_CHECKING:
     from dyn_nodes.model.machine import Actuator, Machine

@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from dyn_nodes.measures import measure_of
+from dyn_nodes.printing import printable
 from dyn_nodes.studies.run_outcome import Outcome
 from dyn_nodes.studies.summary import verdict
-from dyn_nodes.textfile import printable
 
 
 def print_summary(console: Console, outcome: Outcome) -> None:

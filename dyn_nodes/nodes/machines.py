@@ -7,8 +7,8 @@ from pathlib import Path
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.model.machine import Payload
 from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.printing import printable
 from dyn_nodes.share import find_resource
-from dyn_nodes.textfile import printable
 
 
 def machine_of(urdf: str, config: str) -> Machine:

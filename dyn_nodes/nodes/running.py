@@ -22,7 +22,7 @@ from dyn_nodes.middleware import (
     spin,
 )
 from dyn_nodes.nodes.ending import EndWatch, OneInterrupt
-from dyn_nodes.textfile import printable
+from dyn_nodes.printing import printable
 
 REFUSED = (
     ValueError,

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from dyn_nodes.printing import printable
 from dyn_nodes.recording import records
 from dyn_nodes.recording.bag import BagError
-from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, printable, read_text
+from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 LARGEST_CHUNK = 256 * 1024 * 1024
 """Bytes of a chunk or of a message, expanded."""

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
+from dyn_nodes.printing import printable
 from dyn_nodes.recording import BagError
 from dyn_nodes.recording.reading import BagReader
 from dyn_nodes.recording.screening import unreadable
-from dyn_nodes.textfile import printable
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
