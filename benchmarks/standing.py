@@ -81,8 +81,9 @@ def read(bag: Path) -> Recorded:
                 found.states[stamp] = np.concatenate([msg.position, msg.velocity, msg.effort])
             elif connection.topic == '/diagnostics':
                 pairs = {pair.key: pair.value for status in msg.status for pair in status.values}
-                if 'real-time factor' in pairs and msg.header.stamp.sec >= STARTED:
-                    found.factors.append(float(pairs['real-time factor']))
+                factor = float(pairs.get('real-time factor', 'nan'))
+                if np.isfinite(factor) and msg.header.stamp.sec >= STARTED:
+                    found.factors.append(factor)
             elif msg.name.endswith(BAD):
                 found.bad.append(msg.name)
     return found
