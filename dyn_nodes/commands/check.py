@@ -109,14 +109,24 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
     console.print(_link_table(facts))
     if facts['actuators']:
         console.print(_actuator_table(facts))
-        locked = ', '.join(f'{a["name"]} {a["locked_stiffness"] / 1e6:.4g}' for a in facts['actuators'])
-        console.print(f'stiffness of the locked joints, at the start: {locked} MN m/rad', soft_wrap=True)
+        console.print(f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}', soft_wrap=True)
     _print_statics(console, facts['static'])
     _print_constraints(console, facts['constraints'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
         console.print(f'warning: {warning}', style='yellow', soft_wrap=True)
     console.print('no problems', style='green')
+
+
+def _locked_stiffness(facts: dict[str, Any]) -> str:
+    sliding = {joint['name'] for joint in facts['joints'] if joint['type'] == 'prismatic'}
+    values = [
+        (f'{own["name"]} {own["locked_stiffness"] / 1e6:.4g}', 'MN/m' if own['joint'] in sliding else 'MN m/rad')
+        for own in facts['actuators']
+    ]
+    if len({unit for _, unit in values}) == 1:
+        return f'{", ".join(value for value, _ in values)} {values[0][1]}'
+    return ', '.join(f'{value} {unit}' for value, unit in values)
 
 
 def _print_overview(console: Console, facts: dict[str, Any]) -> None:

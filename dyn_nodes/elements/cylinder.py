@@ -1,4 +1,4 @@
-"""Hydraulic cylinder that moves a revolute joint through two pins."""
+"""Hydraulic cylinder that moves a revolute joint through two pins, or is itself a prismatic joint."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
         return {'head line': first, 'rod line': second}
 
     def lever(self, position: Any) -> Any:
-        """Return dX/dq, m/rad."""
+        """Return dX/dq, m/rad, or 1 or -1 on a prismatic joint."""
         return linkage(self.record.linkage, position).lever
 
     def pressures_at_rest(self, position: float, effort: float) -> tuple[float, float]:
@@ -80,10 +80,10 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
         return idle, (idle * record.head_area - force) / record.rod_area
 
     def locked_stiffness(self, position: Any, head_pressure: Any = None, rod_pressure: Any = None) -> Any:
-        """Return the joint stiffness k_theta of the locked cylinder, N m/rad (section 2.15 of the spec).
+        """Return the joint stiffness of the locked cylinder, N m/rad or N/m (section 2.15 of the spec).
 
         Args:
-            position: joint angle, rad.
+            position: of the joint, rad or m.
             head_pressure: Pa. Where both pressures are given, the geometric term -F d2X/dq2 is added, which makes the
                 result the full -d(effort)/dq at constant trapped oil.
             rod_pressure: Pa.

@@ -26,7 +26,7 @@ class CylinderTerms(NamedTuple):
     Attributes:
         head_pressure_rate, rod_pressure_rate: Pa/s.
         force: net push of the piston, oil minus viscous friction plus end stop, N; positive extends.
-        effort: force * dX/dq, N m.
+        effort: force * dX/dq, N m or N.
         piston: X, m.  piston_rate: dX/dt, m/s.
         supply_pressure: of the pump's gallery, Pa.
         head_flow, rod_flow: all oil entering each chamber (valve, make-up, minus line relief), m3/s.
@@ -94,8 +94,8 @@ def cylinder(
         head_pressure: Pa.
         rod_pressure: Pa.
         spool: displacement, m; positive extends.
-        q: joint angle, rad.
-        qd: joint speed, rad/s.
+        q: joint position, rad or m.
+        qd: joint speed, rad/s or m/s.
         ports: flows of the valve where its pump is shared (`series_flows`); None: a pump of its own.
     """
     supply = actuator.supply

@@ -1,4 +1,4 @@
-"""Cylinder between two pins: piston position and lever arm as functions of the joint angle."""
+"""Piston position and lever arm of a cylinder as functions of the joint position."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from dyn_nodes.model.machine import PinTriangle
+from dyn_nodes.model.machine import Linkage, PinTriangle, SlidingRod
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 
@@ -14,10 +14,10 @@ _SHORTEST_SQUARED = 1e-12  # m2; keeps the root differentiable where both pins c
 
 
 class LinkageTerms(NamedTuple):
-    """Geometry of a pin triangle at one joint angle.
+    """Geometry of a cylinder at one joint position.
 
     Attributes:
-        piston: X, m.  lever: dX/dq, m/rad.  lever_rate: d2X/dq2, m/rad2.
+        piston: X, m.  lever: dX/dq, m/rad, or 1 or -1 on a prismatic joint.  lever_rate: d2X/dq2, m/rad2.
     """
 
     piston: Scalar
@@ -25,14 +25,22 @@ class LinkageTerms(NamedTuple):
     lever_rate: Scalar
 
 
-def linkage(triangle: PinTriangle, q: Scalar) -> LinkageTerms:
-    """Return X(q) and its first two derivatives (abo-shanab-2003, section 2.14 of the spec, G2).
-
-    The angle sum is expanded, so that sin q and cos q are shared with the machine's kinematics.
+def linkage(geometry: Linkage, q: Scalar) -> LinkageTerms:
+    """Return X(q) and its first two derivatives.
 
     Args:
-        triangle: pin distances, angle and direction; `direction` is +1 or -1.
-        q: joint angle, rad.
+        geometry: pins about a revolute joint, or the rod on its own prismatic joint; `direction` is +1 or -1.
+        q: joint position, rad or m.
+    """
+    if isinstance(geometry, SlidingRod):
+        return LinkageTerms(geometry.direction * (q - geometry.retracted_position), geometry.direction, 0.0)
+    return _triangle(geometry, q)
+
+
+def _triangle(triangle: PinTriangle, q: Scalar) -> LinkageTerms:
+    """Return the terms of two pins about a joint (abo-shanab-2003, section 2.14 of the spec, G2).
+
+    The angle sum is expanded, so that sin q and cos q are shared with the machine's kinematics.
     """
     cos_offset, sin_offset = ca.cos(triangle.angle), ca.sin(triangle.angle)
     cos_q, sin_q = ca.cos(q), triangle.direction * ca.sin(q)
@@ -46,16 +54,16 @@ def linkage(triangle: PinTriangle, q: Scalar) -> LinkageTerms:
     return LinkageTerms(length - triangle.retracted_length, lever, (cosine - lever * lever) * inverse)
 
 
-def piston(triangle: PinTriangle, q: Scalar) -> Scalar:
-    """Return the piston position X at joint angle `q`, m."""
-    return linkage(triangle, q).piston
+def piston(geometry: Linkage, q: Scalar) -> Scalar:
+    """Return the piston position X at joint position `q`, m."""
+    return linkage(geometry, q).piston
 
 
-def lever(triangle: PinTriangle, q: Scalar) -> Scalar:
-    """Return the lever arm dX/dq at joint angle `q`, m/rad; negative where extension decreases q."""
-    return linkage(triangle, q).lever
+def lever(geometry: Linkage, q: Scalar) -> Scalar:
+    """Return the lever arm dX/dq at joint position `q`, m/rad or 1; negative where extension decreases q."""
+    return linkage(geometry, q).lever
 
 
-def lever_rate(triangle: PinTriangle, q: Scalar) -> Scalar:
-    """Return d2X/dq2 at joint angle `q`, m/rad2."""
-    return linkage(triangle, q).lever_rate
+def lever_rate(geometry: Linkage, q: Scalar) -> Scalar:
+    """Return d2X/dq2 at joint position `q`, m/rad2."""
+    return linkage(geometry, q).lever_rate

@@ -23,6 +23,7 @@ from dyn_nodes.model.machine import (
     Payload,
     PinTriangle,
     SharedPump,
+    SlidingRod,
     Supply,
     Valve,
     Wheel,
@@ -209,14 +210,30 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: dict[str, Ent
     )
     values = _over(reader, own, keys, below, shared.get(kind))
     tables = {key.name: key.table for key in keys if key.table}
-    if not _complete(values, keys) or not all(_complete(values[key], table) for key, table in tables.items()):
+    if not _complete(values, keys):
+        return None
+    tables = {key: table for key, table in tables.items() if values[key] is not None}
+    if not all(_complete(values[key], table) for key, table in tables.items()):
         return None
     arguments: dict[str, Any] = {key: value for key, value in values.items() if key != 'type'}
     arguments |= {key: _PARTS[key](**arguments[key]) for key in tables}
+    if 'rod' in arguments and not _take_rod(arguments, own, reader.report):
+        return None
     return _RECORDS[kind](**arguments, name=name)
 
 
-_PARTS: dict[str, type[Any]] = {'linkage': PinTriangle, 'valve': Valve, 'supply': Supply}
+def _take_rod(arguments: dict[str, Any], own: Entry, report: Report) -> bool:
+    """Put the rod of a cylinder in the place of its pins; return whether it has exactly one of them."""
+    rod = arguments.pop('rod')
+    if (rod is None) == (arguments['linkage'] is None):
+        found = 'nothing' if rod is None else 'both'
+        report.add(own.line, own.path, '`linkage` (on a revolute joint) or `rod` (on a prismatic joint)', found)
+        return False
+    arguments['linkage'] = arguments['linkage'] or rod
+    return True
+
+
+_PARTS: dict[str, type[Any]] = {'linkage': PinTriangle, 'rod': SlidingRod, 'valve': Valve, 'supply': Supply}
 _RECORDS: dict[str, type[Any]] = {record.kind: record for record in (CylinderActuator, MotorActuator)}
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from dyn_nodes.model.config import Config
 from dyn_nodes.model.constraint_config import check_constraints
 from dyn_nodes.model.limits import MANY_TURNS, NAME, angle_remark, length_remark
-from dyn_nodes.model.linkage_checks import check_linkage
-from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, Wheel
+from dyn_nodes.model.linkage_checks import CHECKS
+from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, SlidingRod, Wheel
 from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.rolling import check_rolling
@@ -172,15 +172,21 @@ def _check_motor(actuator: Actuator, joint: Joint, config: Config, report: Repor
 def _check_cylinder(actuator: CylinderActuator, joint: Joint, config: Config, report: Report) -> None:
     where = f'actuators.{actuator.name}'
     line = config.line(f'{where}.joint')
-    if joint.type != 'revolute':
-        report.add(line, f'{where}.joint', 'a revolute joint for a cylinder', f'a {joint.type} joint')
+    if joint.type not in ('revolute', 'prismatic'):
+        report.add(line, f'{where}.joint', 'a revolute or prismatic joint for a cylinder', f'a {joint.type} joint')
         return
     if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
-        found = f'{joint.name!r}, which turns without limits'
+        found = f'{joint.name!r}, which moves without limits'
         report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', found)
         return
     _check_oil(actuator, config, report)
-    check_linkage(actuator, joint, config.line(f'{where}.linkage'), report)
+    key = 'rod' if isinstance(actuator.linkage, SlidingRod) else 'linkage'
+    where, fitting = f'{where}.{key}', 'rod' if joint.type == 'prismatic' else 'linkage'
+    if key != fitting:
+        expected = f'`{fitting}` for a cylinder on a {joint.type} joint'
+        report.add(config.line(where), where, expected, f'`{key}`')
+        return
+    CHECKS[key](actuator, joint, where, config.line(where), report)
 
 
 def _check_valve(actuator: Actuator, config: Config, report: Report) -> None:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
-from dyn_nodes.model.machine import CylinderActuator, Joint, PinTriangle
+from dyn_nodes.model.machine import CylinderActuator, Joint, Linkage, PinTriangle, SlidingRod
 from dyn_nodes.model.problems import Report, number
 
 LEAST_SINE = 1e-6  # of the angle between the pins; less is a dead centre
 
 
-def piston_position(linkage: PinTriangle, position: float) -> float:
-    """Return the piston position X(q), m, at a joint position, rad (abo-shanab-2003; spec G2)."""
+def piston_position(linkage: Linkage, position: float) -> float:
+    """Return the piston position X(q), m, at a joint position, rad or m (abo-shanab-2003; spec G2)."""
+    if isinstance(linkage, SlidingRod):
+        return linkage.direction * (position - linkage.retracted_position)
     angle = linkage.direction * position + linkage.angle
     squared = linkage.a**2 + linkage.b**2 - 2.0 * linkage.a * linkage.b * math.cos(angle)
     return math.sqrt(max(squared, 0.0)) - linkage.retracted_length
 
 
-def check_linkage(actuator: CylinderActuator, joint: Joint, line: int, report: Report) -> None:
+def check_linkage(actuator: CylinderActuator, joint: Joint, where: str, line: int, report: Report) -> None:
     """Check that the pins allow every position of the joint.
 
     The pins and the joint axis form a triangle that the cylinder closes. Over the whole range of the joint its
     length must stay within the stroke and its lever arm dX/dq must keep the sign that `direction` gives.
     """
-    where, linkage = f'actuators.{actuator.name}.linkage', actuator.linkage
-    if linkage.direction not in (-1.0, 1.0):
-        report.add(line, f'{where}.direction', '1 or -1', number(linkage.direction))
+    linkage = actuator.linkage
+    assert isinstance(linkage, PinTriangle)
+    if not _check_direction(linkage, where, line, report):
         return
     shortest, longest = abs(linkage.a - linkage.b), linkage.a + linkage.b
     extended = linkage.retracted_length + linkage.stroke
@@ -34,8 +37,30 @@ def check_linkage(actuator: CylinderActuator, joint: Joint, line: int, report: R
         found = f'{number(linkage.retracted_length)} to {number(extended)} m'
         report.add(line, where, expected, found)
         return
-    if not _check_lever_arm(linkage, joint, where, line, report):
-        return
+    if _check_lever_arm(linkage, joint, where, line, report):
+        _check_stroke(linkage, joint, where, line, report)
+
+
+def check_rod(actuator: CylinderActuator, joint: Joint, where: str, line: int, report: Report) -> None:
+    """Check that the stroke of a rod covers the range of its joint."""
+    if _check_direction(actuator.linkage, where, line, report):
+        _check_stroke(actuator.linkage, joint, where, line, report)
+
+
+CHECKS: Mapping[str, Callable[[CylinderActuator, Joint, str, int, Report], None]] = {
+    'linkage': check_linkage,
+    'rod': check_rod,
+}
+
+
+def _check_direction(linkage: Linkage, where: str, line: int, report: Report) -> bool:
+    if linkage.direction in (-1.0, 1.0):
+        return True
+    report.add(line, f'{where}.direction', '1 or -1', number(linkage.direction))
+    return False
+
+
+def _check_stroke(linkage: Linkage, joint: Joint, where: str, line: int, report: Report) -> None:
     for position in (joint.lower, joint.upper):
         extension = piston_position(linkage, position)
         if not -1e-9 <= extension <= linkage.stroke + 1e-9:
@@ -61,4 +86,6 @@ def _check_lever_arm(linkage: PinTriangle, joint: Joint, where: str, line: int, 
 
 
 def _at(joint: Joint, position: float) -> str:
+    if joint.type == 'prismatic':
+        return f'{joint.name} = {position:.4f} m'
     return f'{joint.name} = {position:.4f} rad ({math.degrees(position):.1f} deg)'

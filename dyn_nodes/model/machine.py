@@ -172,6 +172,24 @@ class PinTriangle:
 
 
 @dataclass(frozen=True)
+class SlidingRod:
+    """Rod and barrel as the two links of a prismatic joint: X = direction (q - retracted_position).
+
+    Attributes:
+        stroke: largest X, m.
+        retracted_position: joint position at piston position X = 0, m.
+        direction: +1 where extension increases q, -1 where it decreases q.
+    """
+
+    stroke: float
+    retracted_position: float = 0.0
+    direction: float = 1.0
+
+
+Linkage = PinTriangle | SlidingRod
+
+
+@dataclass(frozen=True)
 class Valve:
     """Open-centre directional valve and its spool drive (abo-shanab-2003, eqs 2.7 to 2.17; spec G4).
 
@@ -228,6 +246,7 @@ class CylinderActuator:
     """One or more equal cylinders in parallel, moved by an open-centre valve.
 
     Attributes:
+        linkage: piston position as a function of the joint position: pins about a revolute joint, or the rod itself.
         head_area, rod_area: total piston areas, m2.
         head_volume, rod_volume: oil volumes at X = 0, hoses included, m3.
         viscous: friction of the piston, N s/m.
@@ -241,7 +260,7 @@ class CylinderActuator:
 
     name: str
     joint: str
-    linkage: PinTriangle
+    linkage: Linkage
     head_area: float
     rod_area: float
     head_volume: float

@@ -109,6 +109,11 @@ LINKAGE = (
     _number('retracted_length', 'm', 'positive', 'pin to pin, fully retracted'),
     _number('stroke', 'm', 'positive', 'greatest extension'),
 )
+ROD = (
+    _number('stroke', 'm', 'positive', 'greatest extension'),
+    _number('retracted_position', 'm', 'any', 'joint position, fully retracted', 0.0),
+    _number('direction', '', 'any', '1 where extension increases the joint position, -1 where it decreases it', 1.0),
+)
 VALVE = (
     _number('inlet_gain', 'm', 'positive', 'inlet area per opening of the spool beyond the dead zone'),
     _number('outlet_gain', 'm', 'positive', 'outlet area per opening of the spool beyond the dead zone'),
@@ -138,7 +143,8 @@ _ACTUATOR = (
 )
 CYLINDER = (
     *_ACTUATOR,
-    Key('linkage', 'table', 'where the cylinder is pinned', table=LINKAGE),
+    Key('linkage', 'table', 'where it is pinned, on a revolute joint', default=None, table=LINKAGE),
+    Key('rod', 'table', 'its own rod in its barrel, on a prismatic joint', default=None, table=ROD),
     _number('head_area', 'm2', 'positive', 'piston area, head side, all cylinders of the function'),
     _number('rod_area', 'm2', 'positive', 'piston area, rod side, all cylinders of the function'),
     _number('head_volume', 'm3', 'positive', 'oil on the head side when retracted, hoses included'),

@@ -17,6 +17,7 @@ SECTIONS = (
     ('`terrain.<name>`', schema.RISE),
     ('`actuators.<name>` of type `cylinder`', schema.CYLINDER),
     ('`actuators.<name>.linkage`', schema.LINKAGE),
+    ('`actuators.<name>.rod`', schema.ROD),
     ('`actuators.<name>` of type `motor`', schema.MOTOR),
     ('`actuators.<name>.valve`', schema.VALVE),
     ('`actuators.<name>.supply`', schema.SUPPLY),

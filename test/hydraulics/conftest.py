@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hyd_a import make_supply, make_valve
 
-from dyn_nodes.model.machine import CylinderActuator, MotorActuator, PinTriangle, Supply, Valve
+from dyn_nodes.model.machine import CylinderActuator, MotorActuator, PinTriangle, SlidingRod, Supply, Valve
 
 
 @pytest.fixture
@@ -41,6 +43,12 @@ def stick() -> CylinderActuator:
         make_valve(),
         make_supply(2.0e-3),
     )
+
+
+@pytest.fixture
+def rod(boom) -> CylinderActuator:
+    """The boom's cylinder as a body: its joint is the rod in the barrel."""
+    return replace(boom, name='rod', joint='rod_joint', linkage=SlidingRod(stroke=1.45, retracted_position=0.2))
 
 
 @pytest.fixture

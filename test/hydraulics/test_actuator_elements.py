@@ -10,20 +10,21 @@ import pytest
 
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.actuators import KINDS
+from dyn_nodes.hydraulics import linkage
 from dyn_nodes.model import load_machine
-from dyn_nodes.model.machine import SharedPump
+from dyn_nodes.model.machine import SharedPump, SlidingRod
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
 from dyn_nodes.multibody.elements import Command, ElementState
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.actuation import ActuatorSystem
 from dyn_nodes.simulation.assembly import Assembly
 
-POSITIONS = {'boom': (-0.3, 0.9), 'stick': (-2.2, -0.3), 'swing': (-1.0, 1.0)}
-BEYOND = {'boom': 2.0, 'stick': 0.45, 'swing': 0.0}
+POSITIONS = {'boom': (-0.3, 0.9), 'stick': (-2.2, -0.3), 'rod': (0.3, 1.6), 'swing': (-1.0, 1.0)}
+BEYOND = {'boom': 2.0, 'stick': 0.45, 'rod': 1.7, 'swing': 0.0}
 """A position beyond the stroke of the cylinder."""
 
 
-@pytest.fixture(params=['boom', 'stick', 'swing'])
+@pytest.fixture(params=['boom', 'stick', 'rod', 'swing'])
 def element(request):
     return actuator_element(request.getfixturevalue(request.param))
 
@@ -81,6 +82,27 @@ def test_stored_energy_is_that_of_the_pressures(element):
     one, two = (energy(q, 0.0, [0.0, pressure, pressure], 0.0)[0] for pressure in (low, high))
     assert two == pytest.approx(4.0 * one, rel=0.01)
     assert one > 100.0
+
+
+@pytest.mark.parametrize('direction', [1.0, -1.0])
+@pytest.mark.parametrize('position', [0.6, -0.5])
+def test_a_rod_on_its_own_joint_has_the_oil_of_the_pinned_cylinder(boom, position, direction):
+    """At the same piston position and rate: power, rates of spool and pressures, outputs, energy; its effort pushes."""
+    rod = SlidingRod(boom.linkage.stroke, retracted_position=0.3, direction=direction)
+    shape, rate = linkage(boom.linkage, position), 0.4
+    place, slide = 0.3 + direction * float(shape.piston), direction * float(shape.lever) * rate
+
+    def evaluate(record, q, qd):
+        traced = Traced(actuator_element(record))
+        own, outputs = traced.terms, dict(traced.terms.outputs)
+        effort, force = outputs.pop('boom/effort'), outputs['boom/force']
+        energy = (own.supplied_power, own.stored_energy, own.dissipated_power)
+        expressions = (effort, force, effort * traced.qd, *own.rates, *energy, *outputs.values())
+        return traced.function(*expressions)(q, qd, [3e-3, 1.7e7, 4e6], 5.0)
+
+    pinned, sliding = evaluate(boom, position, rate), evaluate(replace(boom, linkage=rod), place, slide)
+    assert sliding[1:] == pytest.approx(pinned[1:], rel=1e-12)
+    assert sliding[0] == direction * sliding[1]
 
 
 @pytest.mark.parametrize('effort', [-5e4, 0.0, 3e4])
