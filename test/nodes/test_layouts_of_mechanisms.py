@@ -26,7 +26,9 @@ def displays(entries):
         yield from displays(entry.get('Displays', ()))
 
 
-@pytest.mark.parametrize('machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'log_loader_linkage'])
+@pytest.mark.parametrize(
+    'machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'log_loader_linkage']
+)
 def test_rviz_shows_every_reaction(machine, monkeypatch):
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
