@@ -22,7 +22,10 @@ from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'model'))
-from linkage_design import BARS, linkage_positions
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from linkage_design import linkage_positions
+
+from benchmarks.lumping import lumped_alike
 
 POSTURES = [(0.96, -1.83), (-0.2, -0.3), (0.4, -2.1)]
 """Angles of boom and stick, rad."""
@@ -41,14 +44,6 @@ def bodies(attachment='fixed'):
     names = (f'{place}/log_loader_linkage.{kind}' for place, kind in (('urdf', 'urdf'), ('config', 'yaml')))
     machine = load_machine(*map(find_resource, names))
     return replace(machine, base=Base(machine.base.link, attachment), wheels=())
-
-
-def lumped(machine):
-    """The machine with its masses where the plain log-loader has them: none in cylinders, rocker and coupler."""
-    links = {link.name: link for link in plain().links}
-    weightless = {'mass': 0.0, 'inertia': np.zeros((3, 3))}
-    own = (replace(link, **weightless) if link.name in BARS else links[link.name] for link in machine.links)
-    return replace(machine, links=tuple(own))
 
 
 def potential_energy(machine, boom, stick):
@@ -98,7 +93,7 @@ def test_without_masses_of_its_own_the_linkage_is_the_formula(boom, stick):
     x, u = ([at.get(name, 0.0) for name in names] for names in (tree.states.names, tree.inputs.names))
     evaluate = ca.Function('rates', [tree.x, tree.u, tree.p], [tree.rhs])
     rates = dict(zip(tree.states.names, np.array(evaluate(x, u, tree.default_parameters())).ravel()))
-    blocks = constrained_machine(lumped(bodies()), actuation='hydraulic').system.blocks
+    blocks = constrained_machine(lumped_alike(bodies(), plain()), actuation='hydraulic').system.blocks
     places = {**linkage_positions(plain(), boom, stick), 'swing_joint': 0.3}
     q = np.array([places[name] for name in blocks.tree.position_names])
     v = projected_velocity(blocks, q, [RATES.get(name, 0.0) for name in blocks.tree.velocity_names], held=list(RATES))
