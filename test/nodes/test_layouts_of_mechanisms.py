@@ -27,7 +27,7 @@ def displays(entries):
 
 
 @pytest.mark.parametrize(
-    'machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'log_loader_linkage']
+    'machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'log_loader_linkage', 'excavator']
 )
 def test_rviz_shows_every_reaction(machine, monkeypatch):
     from dyn_nodes.nodes.dynamics_node import DynamicsNode

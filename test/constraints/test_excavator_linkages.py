@@ -1,0 +1,113 @@
+"""The excavator's linkages: ranges, static forces of its cylinders, and accelerations against Pinocchio."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from test_loops_against_pinocchio import Witness
+
+from dyn_nodes.constraints import assemble, constrained_dynamics, projected_velocity
+from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.machine import Base
+from dyn_nodes.model.posture import center_of_mass, link_poses
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+
+ARM = ('boom_joint', 'arm_joint', 'bucket_joint')
+CYLINDERS = ('boom', 'arm', 'bucket')
+RODS = tuple(f'{name}_rod_joint' for name in CYLINDERS)
+
+
+@cache
+def excavator(attachment='fixed'):
+    """The excavator without tracks, on a base of that kind."""
+    machine = load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
+    return replace(machine, base=Base(machine.base.link, attachment), wheels=())
+
+
+@pytest.fixture(scope='module')
+def start():
+    return constrained_machine(excavator(), actuation='hydraulic')
+
+
+def posture(start, angles, count=8):
+    """Position at angles of boom, arm and bucket, reached from the start in steps, so that no loop folds over."""
+    q, names = start.q.copy(), start.system.blocks.tree.position_names
+    places = [names.index(name) for name in ARM]
+    for share in np.linspace(0.0, 1.0, count + 1)[1:]:
+        q[places] = start.q[places] + share * (np.asarray(angles) - start.q[places])
+        q = assemble(start.system.blocks, q, held=list(ARM))
+    return q
+
+
+def test_the_masses_sum_to_the_published_ones():
+    assert excavator().total_mass == pytest.approx(7434 + 9086 + 2130 + 1010 + 660, abs=1e-9)
+
+
+@pytest.mark.parametrize('moving', range(3))
+def test_cylinders_reach_the_published_ranges_within_their_strokes(start, moving):
+    """All joints stay within their limits, and no loop comes near a position in which it folds."""
+    machine, blocks = excavator(), start.system.blocks
+    joint, angles = machine.joint(ARM[moving]), [0.5, -1.6, -1.0]
+    for angle in np.linspace(joint.lower, joint.upper, 7):
+        angles[moving] = angle
+        q = posture(start, angles)
+        at = dict(zip(blocks.tree.position_names, q))
+        for other in machine.movable_joints:
+            assert other.lower - 1e-9 <= at[other.name] <= other.upper + 1e-9, other.name
+        assert Subspaces(blocks.at(q).J).condition < 20.0
+
+
+def potential_energy(machine, at):
+    """Energy of all weights, J."""
+    mass, center = center_of_mass(machine.links, link_poses(machine.links, machine.joints, at), machine.payload)
+    return mass * machine.gravity * center[2]
+
+
+@pytest.mark.parametrize('angles', [(0.5, -1.6, -1.0), (-0.6, -0.9, 0.4), (0.9, -2.4, -2.1)])
+def test_cylinders_hold_the_weights_with_the_forces_of_virtual_work(start, angles):
+    """F = dV/dX of each piston while the others stand, a load in the bucket, all bodies included."""
+    machine = replace(excavator(), payload=replace(excavator().payload, mass=1200.0))
+    blocks, q, step = start.system.blocks, posture(start, angles), 1e-4
+    names = blocks.tree.position_names
+    slopes = []
+    for rod in RODS:
+        energies = []
+        for sign in (1, -1):
+            moved = q.copy()
+            moved[names.index(rod)] += sign * step
+            moved = assemble(blocks, moved, held=list(RODS))
+            energies.append(potential_energy(machine, dict(zip(names, moved))))
+        slopes.append((energies[0] - energies[1]) / (2 * step))
+    here = replace(start, q=q)
+    states = here.actuators_at_rest(blocks.numbers({'payload_mass': 1200.0}))
+    forces = [
+        states[f'{own.name}/head_pressure'] * own.head_area - states[f'{own.name}/rod_pressure'] * own.rod_area
+        for own in map(machine.actuator, CYLINDERS)
+    ]
+    assert forces == pytest.approx(slopes, rel=1e-6)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_accelerations_are_those_of_pinocchio(start, seed):
+    """On a free base, at random postures, velocities and efforts."""
+    rng = np.random.default_rng(seed)
+    machine = replace(excavator('free'), payload=None)
+    blocks = constrained_machine(machine).system.blocks
+    tree = blocks.tree
+    angles = [rng.uniform(machine.joint(name).lower, machine.joint(name).upper) for name in ARM]
+    q = tree.neutral
+    q[:3], q[3:7] = rng.normal(size=3), (turn := rng.normal(size=4)) / np.linalg.norm(turn)
+    q[7:] = posture(start, angles)
+    q[7:8] = rng.uniform(-3.0, 3.0)
+    held = [*tree.velocity_names[:7], *ARM]
+    v = projected_velocity(blocks, q, rng.normal(size=tree.nv), held=held)
+    tau = 1e4 * rng.normal(size=tree.nv)
+    gravity = [blocks.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz']
+    theirs = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau)
+    ours = constrained_dynamics(blocks, q, v, tau).acceleration
+    assert np.abs(ours - theirs).max() < 1e-10 * np.abs(ours).max()
