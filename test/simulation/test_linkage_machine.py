@@ -15,7 +15,7 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
-VOLTS = {'boom/voltage': -4.0, 'stick/voltage': -5.0, 'swing/voltage': 3.0}
+VOLTS = {'boom/voltage': -4.0, 'stick/voltage': -6.0, 'swing/voltage': 3.0}
 
 
 @cache
