@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time as _time
 from collections.abc import Callable
-from typing import Any
 
+from .context import Context, get_default_context
 from .time import ClockType, Duration, Time
 
 #: How often a sleeping clock looks whether it should give up.
@@ -67,7 +67,7 @@ class Clock:
         if listener in self._listeners:
             self._listeners.remove(listener)
 
-    def sleep_until(self, until: Time, context: Any = None) -> bool:
+    def sleep_until(self, until: Time, context: Context | None = None) -> bool:
         """Block until a time on this clock; False if the context was shut down first.
 
         Raises:
@@ -75,8 +75,6 @@ class Clock:
         """
         if until.clock_type != self._type:
             raise ValueError("until's clock type does not match this clock's type")
-        from .context import get_default_context
-
         context = context or get_default_context()
         while context.ok():
             left = until.nanoseconds - self.nanoseconds()
@@ -85,7 +83,7 @@ class Clock:
             _time.sleep(min(_SLEEP_SLICE, left * 1e-9) if not self.is_driven else 0.001)
         return False
 
-    def sleep_for(self, duration: Duration, context: Any = None) -> bool:
+    def sleep_for(self, duration: Duration, context: Context | None = None) -> bool:
         """Block for a duration on this clock; False if the context was shut down first."""
         return self.sleep_until(self.now() + duration, context)
 

@@ -138,12 +138,13 @@ class Codec:
         store: rosbags' type store, whose `types` build this runtime's message classes.
         name: type name, `pkg/msg/Name`.
         find: gives the codec of another type (for nested messages).
+        find_class: gives the class of a type.
     """
 
-    def __init__(self, store: Any, name: str, find: Callable[[str], Codec]) -> None:
+    def __init__(self, store: Any, name: str, find: Callable[[str], Codec], find_class: Callable[[str], type]) -> None:
         self.name = name
         self._store = store
-        self._find = find
+        self._find, self._find_class = find, find_class
         self._definition = store.get_msgdef(name)
         self.fields = [(normalize_fieldname(field), desc) for field, desc in store.fielddefs[name][1]]
 
@@ -214,7 +215,7 @@ class Codec:
     def copier(self) -> Callable[[Any], Any]:
         """Generate the function behind `copy`."""
         names: dict[str, Any] = {'ndarray': np.ndarray, 'to_array': to_array, 'check': check_scalar, 'wrong': _wrong}
-        names |= {'new': object.__new__, 'cls': self._find_class(), 'single': _single}
+        names |= {'new': object.__new__, 'cls': self._find_class(self.name), 'single': _single}
         lines = ['c = new(cls)']
         for index, (field, desc) in enumerate(self.fields):
             lines += self._copier_lines(index, field, desc, names)
@@ -222,11 +223,6 @@ class Codec:
         exec(source, names)  # the source is made of type definitions, not of data
         made: Callable[[Any], Any] = names['copied']
         return made
-
-    def _find_class(self) -> Any:
-        from .types import message
-
-        return message(self.name)
 
     def _copier_lines(self, index: int, field: str, desc: Any, names: dict[str, Any]) -> list[str]:
         kind, detail = desc

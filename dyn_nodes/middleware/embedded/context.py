@@ -16,7 +16,9 @@ from cyclonedds.qos import Policy, Qos
 from . import dds, logging
 from .arguments import Arguments, parse_arguments
 from .exceptions import NotInitializedException
+from .graph import Graph
 from .local import LocalTopics
+from .names import DISCOVERY_TOPIC, DISCOVERY_TYPE
 from .qos import DurabilityPolicy, QoSProfile, to_dds
 from .signals import (
     SignalHandlerOptions,
@@ -28,8 +30,6 @@ from .signals import (
 )
 from .types import codec, message, type_hash
 
-DISCOVERY_TOPIC = 'ros_discovery_info'
-DISCOVERY_TYPE = 'rmw_dds_common/msg/ParticipantEntitiesInfo'
 #: Domain ids beyond this have ports in the range that the system hands out to others.
 MAX_DOMAIN_ID = 232
 
@@ -45,7 +45,7 @@ class Context:
         self._nodes: list[Any] = []
         self._topics: dict[tuple[str, str], Any] = {}
         self._services = 0
-        self._graph: Any = None
+        self._graph: Graph | None = None
         self.arguments = Arguments()
         self.shutdown_by_signal: int | None = None
         self.participant: Any = None
@@ -128,10 +128,8 @@ class Context:
             return dds.gid(self.participant)[:12] + self._services.to_bytes(4, 'big')
 
     @property
-    def graph(self) -> Any:
-        """What is known of the ROS graph; starts to listen when it is first asked for."""
-        from .graph import Graph
-
+    def graph(self) -> Graph:
+        """The nodes, topics and services on the domain; discovery is read from the first call on."""
         with self._lock:
             self.check()
             if self._graph is None:

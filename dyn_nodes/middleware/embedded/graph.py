@@ -19,7 +19,7 @@ from cyclonedds.sub import DataReader
 
 from . import dds
 from .codec import DecodeError
-from .names import full_node_name, split_full_name
+from .names import DISCOVERY_TOPIC, DISCOVERY_TYPE, full_node_name, split_full_name
 from .qos import DurabilityPolicy, HistoryPolicy, QoSProfile, from_dds, to_dds
 from .types import codec, type_hash
 
@@ -71,8 +71,6 @@ class Graph:
     """Reads discovery on demand."""
 
     def __init__(self, context: Any) -> None:
-        from .context import DISCOVERY_TOPIC, DISCOVERY_TYPE
-
         participant = context.participant
         self._readers = {
             'participants': BuiltinDataReader(participant, BuiltinTopicDcpsParticipant),

@@ -13,13 +13,53 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 
-if TYPE_CHECKING:
-    from .publisher import Publisher
-    from .subscription import Subscription
+
+class LocalEndpoint(Protocol):
+    """A publisher or a subscription: its topic, type and QoS.
+
+    Attributes:
+        topic_name: fully qualified.
+        msg_type: class of its messages.
+    """
+
+    topic_name: str
+    msg_type: Any
+    qos_profile: QoSProfile
+
+    def warn_of_incompatible(self, policy: str) -> None:
+        """Warn of a partner whose QoS does not fit."""
+
+
+class LocalSubscription(LocalEndpoint, Protocol):
+    """A subscription, as publishers of its context see it.
+
+    Attributes:
+        raw: it wants bytes.
+        local_queue: of the executor that delivers its messages; None without one.
+    """
+
+    raw: bool
+    local_queue: Any
+
+    def deliver(self, content: Any, stamp: int | None) -> None:
+        """Take a message, decoded or as CDR, with its source timestamp, ns."""
+
+
+class LocalPublisher(LocalEndpoint, Protocol):
+    """A publisher, as subscriptions of its context see it.
+
+    Attributes:
+        receivers: subscriptions that get what it publishes.
+    """
+
+    receivers: tuple[LocalSubscription, ...]
+
+    def give_kept(self, subscription: LocalSubscription) -> None:
+        """Give a latched subscription that comes late what was published before."""
 
 
 def incompatible_policy(offered: QoSProfile, requested: QoSProfile) -> str:
@@ -44,12 +84,12 @@ class LocalTopics:
 
     def __init__(self) -> None:
         #: Subscriptions with messages that no executor delivers yet, once for each message.
-        self.waiting: deque[Subscription] = deque()
+        self.waiting: deque[LocalSubscription] = deque()
         self._lock = threading.RLock()
-        self._publishers: dict[tuple[str, Any], list[Publisher]] = {}
-        self._subscriptions: dict[tuple[str, Any], list[Subscription]] = {}
+        self._publishers: dict[tuple[str, Any], list[LocalPublisher]] = {}
+        self._subscriptions: dict[tuple[str, Any], list[LocalSubscription]] = {}
 
-    def add_publisher(self, publisher: Publisher) -> None:
+    def add_publisher(self, publisher: LocalPublisher) -> None:
         """Connect a publisher with the subscriptions that are there."""
         key = publisher.topic_name, publisher.msg_type
         with self._lock:
@@ -57,7 +97,7 @@ class LocalTopics:
             for subscription in self._subscriptions.get(key, ()):
                 self._connect(publisher, subscription)
 
-    def add_subscription(self, subscription: Subscription) -> None:
+    def add_subscription(self, subscription: LocalSubscription) -> None:
         """Connect a subscription with the publishers that are there; it gets what latched ones have kept."""
         key = subscription.topic_name, subscription.msg_type
         with self._lock:
@@ -67,7 +107,7 @@ class LocalTopics:
                     publisher.give_kept(subscription)
 
     @staticmethod
-    def _connect(publisher: Publisher, subscription: Subscription) -> bool:
+    def _connect(publisher: LocalPublisher, subscription: LocalSubscription) -> bool:
         policy = incompatible_policy(publisher.qos_profile, subscription.qos_profile)
         if policy:
             publisher.warn_of_incompatible(policy)
@@ -76,13 +116,13 @@ class LocalTopics:
         publisher.receivers = (*publisher.receivers, subscription)
         return True
 
-    def remove_publisher(self, publisher: Publisher) -> None:
+    def remove_publisher(self, publisher: LocalPublisher) -> None:
         """Disconnect a publisher."""
         with self._lock:
             self._publishers[publisher.topic_name, publisher.msg_type].remove(publisher)
             publisher.receivers = ()
 
-    def remove_subscription(self, subscription: Subscription) -> None:
+    def remove_subscription(self, subscription: LocalSubscription) -> None:
         """Disconnect a subscription."""
         key = subscription.topic_name, subscription.msg_type
         with self._lock:
@@ -97,7 +137,7 @@ class LocalTopics:
             queue: Any = subscription.local_queue or self.waiting
             (queue.append if queue is self.waiting else queue.add)(subscription)
 
-    def count_publishers(self, subscription: Subscription) -> int:
+    def count_publishers(self, subscription: LocalSubscription) -> int:
         """Return how many publishers of this context a subscription is connected with."""
         publishers = self._publishers.get((subscription.topic_name, subscription.msg_type), ())
         return sum(subscription in publisher.receivers for publisher in publishers)

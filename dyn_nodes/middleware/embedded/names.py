@@ -12,6 +12,10 @@ from .exceptions import (
     NameValidationException,
 )
 
+#: Where the participants of ROS 2 announce their nodes with the endpoints of each.
+DISCOVERY_TOPIC = 'ros_discovery_info'
+DISCOVERY_TYPE = 'rmw_dds_common/msg/ParticipantEntitiesInfo'
+
 _TOKEN = re.compile(r'[A-Za-z_][A-Za-z0-9_]*\Z')
 _SUBSTITUTIONS = ('node', 'ns', 'namespace')
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cyclonedds.core import DDSException, DDSStatus
 from cyclonedds.pub import DataWriter
@@ -12,12 +12,10 @@ from . import dds
 from .clock import Clock
 from .context import Context
 from .exceptions import InvalidHandle
+from .local import LocalSubscription
 from .qos import DurabilityPolicy, HistoryPolicy, QoSProfile, to_dds
 from .time import Duration
 from .types import codec, type_hash
-
-if TYPE_CHECKING:
-    from .subscription import Subscription
 
 #: DDS policy id -> name, for the report of incompatible endpoints.
 POLICY_NAMES = {2: 'DURABILITY', 4: 'DEADLINE', 5: 'LATENCY_BUDGET', 8: 'LIVELINESS', 11: 'RELIABILITY', 12: 'HISTORY'}
@@ -42,7 +40,7 @@ class Publisher:
         receivers: subscriptions of this context that get what is published.
     """
 
-    receivers: tuple[Subscription, ...] = ()
+    receivers: tuple[LocalSubscription, ...] = ()
 
     def __init__(
         self,
@@ -150,7 +148,7 @@ class Publisher:
             for data, stamp in list(self._kept)[-count:]:
                 self._send(data, stamp)
 
-    def give_kept(self, subscription: Subscription) -> None:
+    def give_kept(self, subscription: LocalSubscription) -> None:
         """Give a latched subscription that comes late what was published before."""
         if self._kept is not None and subscription.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL:
             for data, stamp in list(self._kept):

@@ -175,7 +175,7 @@ def codec(name: str) -> Codec:
     if found is None:
         with _lock:
             message(name)
-            found = _codecs.setdefault(name, Codec(_store, name, codec))
+            found = _codecs.setdefault(name, Codec(_store, name, codec, message))
     return found
 
 
