@@ -17,8 +17,7 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
-from dyn_nodes.nodes.controller_health import ControllerHealth
-from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import (
     Every,
     announce_partner,
@@ -28,7 +27,7 @@ from dyn_nodes.nodes.exchange import (
     states_qos,
     valve_order,
 )
-from dyn_nodes.nodes.follower import CommandingNode
+from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
@@ -74,8 +73,9 @@ class ControllerNode(CommandingNode):
         self.trajectories = 0
         self.phase = ''
         self._create_topics()
-        self.health = ControllerHealth(self)
-        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
+        statuses = {'joint_states': self.health.joint_states, 'commands': self._command_health}
+        self.diagnostics = DiagnosticsPublisher(self, statuses)
         self.add_on_set_parameters_callback(self._on_parameters)
         self._start_watch()
         self.get_logger().info(f'{self.machine.name}: {values["output"]}, {values["task"] or "no task"}')
@@ -234,6 +234,21 @@ class ControllerNode(CommandingNode):
     def _on_cmd_vel(self, msg: Any) -> None:
         text = f'cmd_vel: machine {self.machine.name!r} has no driven base'
         self._refuse(self.refusals, commands.RefusedError('cmd_vel', text))
+
+    def _command_health(self) -> Health:
+        """The status `commands`: the task or trajectory that runs, and rejected commands."""
+        values = {
+            'output': self.values['output'],
+            'joints': ', '.join(self.motion.joint_names),
+            'phase': self.phase,
+            'sent': str(self.sent),
+            'trajectories': str(self.trajectories),
+            **self.refusals.values(),
+        }
+        health = Health(text=self.phase or 'waiting', values=values)
+        if self.refusals.recent(self.now()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dyn_nodes.measures import MEASURES
+from dyn_nodes.nodes.commands import Refusals
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.simulation.balance import Balance
-
-if TYPE_CHECKING:
-    from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
 CONSTRAINTS_PERIOD = 0.5
 """Simulated time after which the constraints are looked at anew, s."""
@@ -22,17 +21,22 @@ LOW_SHARE = MEASURES['load_share'].warning
 
 
 class DynamicsHealth:
-    """Gathers the node's statuses.
+    """Statuses of the node.
+
+    Args:
+        pacer: moves the node's time.
+        refusals: of commands to the node.
 
     Attributes:
         fault: text of a fault that ended the run, or ''.
     """
 
-    def __init__(self, node: DynamicsNode) -> None:
-        self.node = node
+    def __init__(self, pacer: Pacer, refusals: Refusals) -> None:
+        self.pacer, self.refusals = pacer, refusals
+        self.node = pacer.node
         self.fault = ''
         self._balance: Balance | None = None
-        self._told_silent = False
+        self._was_silent = False
         self._constraints: Any = None
         self._constraints_at = -np.inf
 
@@ -45,16 +49,14 @@ class DynamicsHealth:
         own = {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
         return own | {'constraints': self.constraints} if self.node.plant.is_constrained else own
 
-    def wall_update(self) -> None:
-        """Report at once that the other side has fallen silent, or is back: simulated time can't pace this."""
-        silent = self.node.pacer.silent
-        if silent != self._told_silent:
-            self._told_silent = silent
-            self.node.update_diagnostics()
+    def silence_changed(self) -> bool:
+        """Tell whether the partner has stopped or resumed its answers since the last call."""
+        changed, self._was_silent = self.pacer.silent != self._was_silent, self.pacer.silent
+        return changed
 
     def simulation(self) -> Health:
         """Time and numerical health."""
-        node, pacer = self.node, self.node.pacer
+        node, pacer = self.node, self.pacer
         payload = node.plant.p[node.plant.system.index('parameter', 'payload_mass')]
         values = {
             'simulated time': f'{node.plant.time:.3f}',
@@ -79,15 +81,15 @@ class DynamicsHealth:
         return health
 
     def commands(self) -> Health:
-        """Commands used and refused; silence."""
-        node, pacer = self.node, self.node.pacer
-        values: dict[str, str] = {**node.refusals.values()}
-        health = Health(text='receiving commands' if node.commands else 'no command yet', values=values)
+        """Commands used and rejected; a partner that does not answer."""
+        pacer, refusals = self.pacer, self.refusals
+        values: dict[str, str] = {**refusals.values()}
+        health = Health(text='receiving commands' if self.node.commands else 'no command yet', values=values)
         if pacer.silent:
             stands = 'holding the joints' if pacer.paced or not pacer.waits else 'simulated time stands still'
             health.worse(ERROR, f'no command for {pacer.patience:g} s: {stands}')
-        if node.refusals.recent(node.plant.time):
-            health.worse(WARN, f'refused: {node.refusals.last}')
+        if refusals.recent(pacer.now()):
+            health.worse(WARN, f'refused: {refusals.last}')
         return health
 
     def constraints(self) -> Health:

@@ -80,7 +80,7 @@ class DynamicsNode(OverridableNode):
         self._create_topics()
         self._create_services()
         self.pacer = Pacer(self)
-        self.health = DynamicsHealth(self)
+        self.health = DynamicsHealth(self.pacer, self.refusals)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
@@ -192,6 +192,11 @@ class DynamicsNode(OverridableNode):
     def update_diagnostics(self) -> None:
         """Publish health if due: by the wall clock in real time, which a slow run must not make rare."""
         self.diagnostics.update(time.monotonic() if self.paced else self.plant.time, self.plant.time)
+
+    def report_silence(self) -> None:
+        """Publish health at once where the partner has stopped or resumed: simulated time cannot pace this."""
+        if self.health.silence_changed():
+            self.update_diagnostics()
 
     def repeat(self) -> None:
         """Publish the present joint states once more."""

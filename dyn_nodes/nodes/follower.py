@@ -17,15 +17,16 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 class FollowerHealth:
     """How joint states come in.
 
+    Args:
+        node: the node.
+        silence: what the node does while no joint states come, in lockstep and in real time; '' adds nothing.
+
     Attributes:
         patience: wall time without joint states that is called silence, s.
     """
 
-    silence: tuple[str, str] = ('', '')
-    """What a node does while joint states are silent, in lockstep and in real time; '': nothing is said of it."""
-
-    def __init__(self, node: Any) -> None:
-        self.node = node
+    def __init__(self, node: Any, silence: tuple[str, str] = ('', '')) -> None:
+        self.node, self.silence = node, silence
         timeout = node.values['command_timeout']
         self.patience = max(timeout, LOCKSTEP_PATIENCE) if node.lockstep else timeout
 

@@ -4,26 +4,58 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from dyn_nodes.nodes.commands import Refusals
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.follower import FollowerHealth
 
-if TYPE_CHECKING:
-    from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
+
+class ValveNode(Protocol):
+    """The parts of the hydraulic actuator node that its statuses show; see its attributes.
+
+    Attributes:
+        heard, commanded: when joint states and valve_commands came last, steady clock, s.
+    """
+
+    values: dict[str, Any]
+    lockstep: bool
+    awaits_commands: bool
+    source_lost: bool
+    waiting: tuple[int, Any, Any] | None
+    fault: str
+    stamp: int | None
+    heard: float
+    commanded: float
+    received: int
+    answered: int
+    restarts: int
+    voltages_received: int
+    valve_names: list[str]
+    state_refusals: Refusals
+    command_refusals: Refusals
+
+    @property
+    def source_patience(self) -> float:
+        """Wall time without the valve_commands of an instant after which their source is given up, s."""
+        raise NotImplementedError
+
+    def now(self) -> float:
+        """Return the time that paces health, s."""
+        raise NotImplementedError
 
 
 class HydraulicHealth(FollowerHealth):
-    """Gathers the node's statuses.
+    """Statuses of the node.
 
     In lockstep every text is a function of simulated time, but for the reports of silence.
     """
 
-    node: HydraulicActuatorNode
+    node: ValveNode
 
-    def __init__(self, node: HydraulicActuatorNode) -> None:
+    def __init__(self, node: ValveNode) -> None:
         super().__init__(node)
-        self._told = (False, False)
+        self._were_silent = (False, False)
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
@@ -46,11 +78,11 @@ class HydraulicHealth(FollowerHealth):
     def silence_changed(self) -> bool:
         """Tell whether silence began or ended since the last call."""
         now = self.states_silent(), self.commands_silent()
-        changed, self._told = now != self._told, now
+        changed, self._were_silent = now != self._were_silent, now
         return changed
 
     def valve_commands(self) -> Health:
-        """What is commanded."""
+        """Commands of the valves."""
         node = self.node
         values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
         health = Health(text='receiving valve_commands', values={**values, **node.command_refusals.values()})

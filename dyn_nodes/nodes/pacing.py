@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
 from dyn_nodes.nodes.readiness import Readiness
 from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.schedule import RealTimeFactor, WallSchedule
-
-if TYPE_CHECKING:
-    from dyn_nodes.nodes.dynamics_node import DynamicsNode
+from dyn_nodes.simulation.plant import Plant
 
 FLUSH_TIME = 0.5
 REPEAT_PERIOD = 1.0
@@ -22,6 +20,61 @@ PACE = 0.004
 """Period in which the wall clock is read, s: the exchanges of that time follow one another without a timer."""
 MOST_AT_ONCE = 0.02
 """Wall time after which a run that waits for no partner returns to the executor, s."""
+
+
+class PacedNode(Protocol):
+    """The parts of the dynamics node that the pacer uses.
+
+    Attributes:
+        values: parameters.
+        plant: the machine, with its time.
+        waits: the partner answers every instant.
+        monolithic: hydraulics run inside the node.
+        finished: the run is over.
+        commands: accepted commands.
+        commands_topic: topic of the commands, fully qualified.
+    """
+
+    values: dict[str, Any]
+    plant: Plant
+    waits: bool
+    monolithic: bool
+    finished: bool
+    commands: int
+    commands_topic: str
+
+    def announce(self) -> None:
+        """Publish the present instant."""
+
+    def repeat(self) -> None:
+        """Publish the present joint states once more."""
+
+    def advance(self) -> bool:
+        """Advance by one exchange period; False where the run has ended."""
+        raise NotImplementedError
+
+    def due(self, period: str) -> bool:
+        """Tell whether the present instant is a multiple of a period parameter."""
+        raise NotImplementedError
+
+    def hold(self) -> None:
+        """Take the safe state."""
+
+    def update_diagnostics(self) -> None:
+        """Publish health if due."""
+
+    def report_silence(self) -> None:
+        """Publish health if the partner has stopped or resumed its answers."""
+
+    def count_publishers(self, topic_name: str) -> int:
+        """Return the number of publishers of a topic."""
+        raise NotImplementedError
+
+    def get_logger(self) -> Any:
+        """Return the logger."""
+
+    def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **options: Any) -> Any:
+        """Create a timer."""
 
 
 class Pacer:
@@ -41,7 +94,7 @@ class Pacer:
         factor: simulated seconds per second of wall time.
     """
 
-    def __init__(self, node: DynamicsNode) -> None:
+    def __init__(self, node: PacedNode) -> None:
         self.node = node
         self.paced, self.waits = node.values['mode'] == 'realtime', node.waits
         self.paused = self.silent = self.started = False
@@ -177,7 +230,7 @@ class Pacer:
             self.factor.note(self.now())
             self._note_partners()
             self._look_for_silence()
-        self.node.update_diagnostics() if self.paced else self.node.health.wall_update()
+        self.node.update_diagnostics() if self.paced else self.node.report_silence()
 
     def _look_for_silence(self) -> None:
         if self.waits and self.has_command():

@@ -9,14 +9,13 @@ from __future__ import annotations
 import importlib.util
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dyn_nodes.middleware import RUNTIME, Clock, ClockType, Future, service
+from dyn_nodes.model import Machine
 from dyn_nodes.model.rotations import matrix_of_quaternion
+from dyn_nodes.nodes.pacing import PacedNode, Pacer
 from dyn_nodes.nodes.stamps import stamp_of
-
-if TYPE_CHECKING:
-    from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
 PACKAGE = 'simulation_interfaces'
 UNSUPPORTED, OK, NOT_FOUND, INCORRECT_STATE, FAILED = range(5)
@@ -35,6 +34,33 @@ def are_available() -> bool:
     return RUNTIME == 'embedded' or importlib.util.find_spec(PACKAGE) is not None
 
 
+class SimulatingNode(PacedNode, Protocol):
+    """The parts of the dynamics node that the services use.
+
+    Attributes:
+        machine: the machine.
+        pacer: moves the node's time.
+        paced: real time.
+    """
+
+    machine: Machine
+    pacer: Pacer
+    paced: bool
+
+    def finish(self) -> None:
+        """End the run."""
+
+    def put_back(self) -> str:
+        """Go back to the initial posture and time 0; return why that is not possible, or ''."""
+        raise NotImplementedError
+
+    def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
+        """Create a service."""
+
+    def destroy_timer(self, timer: Any) -> Any:
+        """Withdraw a timer."""
+
+
 class SimulationServices:
     """The services, under the node's own name (`~/step_simulation`).
 
@@ -42,7 +68,7 @@ class SimulationServices:
         node: the dynamics node.
     """
 
-    def __init__(self, node: DynamicsNode) -> None:
+    def __init__(self, node: SimulatingNode) -> None:
         self.node = node
         self._is_stopped = False
         self._is_stepping = False

@@ -9,6 +9,7 @@ states it sends nothing: who moves the joints notices the silence and holds them
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +24,9 @@ from dyn_nodes.control.wheel_servo import ServoGains
 from dyn_nodes.middleware import QoSProfile, SetParametersResult, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
-from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import Every, announce_partner, command_qos, data_qos, is_lockstep, set_stamp, states_qos
-from dyn_nodes.nodes.follower import CommandingNode
+from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of, payload_mount
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -33,7 +34,7 @@ from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.nodes.transforms import TransformPublisher
-from dyn_nodes.nodes.vehicle_health import VehicleHealth
+from dyn_nodes.nodes.vehicle_health import WheelHealth
 from dyn_nodes.nodes.vehicle_messages import fill_odometry, odometry_message, transform_of, twist_of
 
 JointState = message('sensor_msgs/msg/JointState')
@@ -64,7 +65,6 @@ class VehicleControllerNode(CommandingNode):
     """
 
     silence = 'no commands'
-    health: VehicleHealth
 
     def __init__(self, **options: Any) -> None:
         super().__init__('vehicle_controller_node', **options)
@@ -84,8 +84,9 @@ class VehicleControllerNode(CommandingNode):
         self.state = HOLDING
         self._told: float | None = None
         self._create_topics()
-        self.health = VehicleHealth(self)
-        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.health = FollowerHealth(self, ('no command is due', 'no commands, the joints are left to who moves them'))
+        self.wheel_health = WheelHealth(self.motion, values)
+        self.diagnostics = DiagnosticsPublisher(self, self._statuses())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._start_watch()
         self._introduce()
@@ -182,7 +183,7 @@ class VehicleControllerNode(CommandingNode):
         self.wanted, self._told, self.state = np.zeros(3), None, HOLDING
         if self.arm is not None:
             self.arm.restart(self._state[0][self._arm_places])
-        self.health.restart()
+        self.wheel_health.restart()
 
     def _resume(self, efforts: Any, gap: float) -> None:
         """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
@@ -198,7 +199,7 @@ class VehicleControllerNode(CommandingNode):
         if self.state != DRIVING and not self.motion.drive.twist.any():
             self.state = HOLDING
         self._publish_command(wheels)
-        self.health.note()
+        self.wheel_health.note(self.time)
         due = self._reports.at(self.stamp or 0) if self.lockstep else self._reports.passed(self.stamp or 0)
         if due:
             self._report()
@@ -279,6 +280,31 @@ class VehicleControllerNode(CommandingNode):
             return
         if self.servo is not None:
             self.servo.payload = mass
+
+    def _statuses(self) -> dict[str, Callable[[], Health]]:
+        return {
+            'joint_states': self.health.joint_states,
+            'cmd_vel': self._cmd_vel_health,
+            'wheels': lambda: self.wheel_health.wheels(self.time),
+        }
+
+    def _cmd_vel_health(self) -> Health:
+        """The status `cmd_vel`: the twist that is followed, demands that cannot be, rejected commands."""
+        vx, vy, wz = self.wanted
+        values = {
+            'wanted': f'{vx:.3f} m/s, {vy:.3f} m/s, {wz:.3f} rad/s',
+            'received': str(self.twists),
+            'timeouts': str(self.timeouts),
+            'infeasible demands': str(self.wheel_health.infeasible),
+            'trajectories': str(self.trajectories),
+            'sent': str(self.sent),
+            **self.refusals.values(),
+        }
+        health = Health(text=self.state, values=values)
+        self.wheel_health.warn_of_demand(health, self.time)
+        if self.refusals.recent(self.now()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}

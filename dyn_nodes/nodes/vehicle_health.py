@@ -1,84 +1,62 @@
-"""What the vehicle controller says of itself on /diagnostics."""
+"""Diagnostics of a vehicle's wheels: odometry, slip, demands that the wheels cannot follow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from dyn_nodes.control.wheel_motion import WheelMotion
 from dyn_nodes.nodes.diagnostics import WARN, Health
-from dyn_nodes.nodes.follower import FollowerHealth
-
-if TYPE_CHECKING:
-    from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
 
 REMEMBERED = 1.0
 """Time for which slip and demands that were not followed are reported, s."""
 
 
-class VehicleHealth(FollowerHealth):
-    """Gathers the node's statuses.
+class WheelHealth:
+    """Watches the motion of the wheels.
+
+    Args:
+        motion: of the wheels.
+        values: parameters of the node; `slip_warning` in m/s.
 
     Attributes:
         infeasible: how often a demand began that the vehicle cannot follow.
     """
 
-    silence = ('no command is due', 'no commands, the joints are left to who moves them')
-    node: VehicleControllerNode
-
-    def __init__(self, node: VehicleControllerNode) -> None:
-        super().__init__(node)
+    def __init__(self, motion: WheelMotion, values: Mapping[str, Any]) -> None:
+        self.motion, self.values = motion, values
         self.infeasible = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget slip and demands, but not the counts: time starts again."""
         self._refused: tuple[float, str] = (-np.inf, '')
         self._slip: tuple[float, str, float] = (-np.inf, '', 0.0)
 
-    def sources(self) -> dict[str, Callable[[], Health]]:
-        """Return the statuses by name."""
-        return {'joint_states': self.joint_states, 'cmd_vel': self.cmd_vel, 'wheels': self.wheels}
-
-    def restart(self) -> None:
-        """Forget what was seen, but not the counts: time starts again."""
-        self._refused, self._slip = (-np.inf, ''), (-np.inf, '', 0.0)
-
-    def note(self) -> None:
-        """Look at the present instant."""
-        node = self.node
-        refused = node.motion.refused
+    def note(self, now: float) -> None:
+        """Take slip and demands of the present instant, s."""
+        refused = self.motion.refused
         if refused:
-            if node.time - self._refused[0] > REMEMBERED:
+            if now - self._refused[0] > REMEMBERED:
                 self.infeasible += 1
-            self._refused = node.time, refused[0]
-        slip = node.motion.odometry.slip
+            self._refused = now, refused[0]
+        slip = self.motion.odometry.slip
         most = int(np.argmax(slip))
-        if slip[most] > node.values['slip_warning']:
-            self._slip = node.time, node.motion.base.names[most], float(slip[most])
+        if slip[most] > self.values['slip_warning']:
+            self._slip = now, self.motion.base.names[most], float(slip[most])
 
-    def cmd_vel(self) -> Health:
-        """What is wanted, and what of it is not followed."""
-        node = self.node
-        vx, vy, wz = node.wanted
-        values = {
-            'wanted': f'{vx:.3f} m/s, {vy:.3f} m/s, {wz:.3f} rad/s',
-            'received': str(node.twists),
-            'timeouts': str(node.timeouts),
-            'infeasible demands': str(self.infeasible),
-            'trajectories': str(node.trajectories),
-            'sent': str(node.sent),
-            **node.refusals.values(),
-        }
-        health = Health(text=node.state, values=values)
-        since, what = self._refused
-        if node.time - since < REMEMBERED:
-            health.worse(WARN, f'not followed: {what}')
-        if node.refusals.recent(node.now()):
-            health.worse(WARN, f'refused: {node.refusals.last}')
-        return health
+    def warn_of_demand(self, health: Health, now: float) -> None:
+        """Raise the level of a status where a demand has not been followed lately; `now` in s."""
+        since, text = self._refused
+        if now - since < REMEMBERED:
+            health.worse(WARN, f'not followed: {text}')
 
-    def wheels(self) -> Health:
-        """Odometry and slip."""
-        node = self.node
-        odometry = node.motion.odometry
+    def wheels(self, now: float) -> Health:
+        """Return the status `wheels` at an instant, s."""
+        motion = self.motion
+        odometry = motion.odometry
         x, y, yaw = odometry.pose
         dimensions = odometry.slip_dimensions()
         values = {
@@ -87,11 +65,11 @@ class VehicleHealth(FollowerHealth):
             'slip can be seen in': f'{dimensions} combinations of wheel speeds'
             if dimensions
             else 'none: no spare wheel',
-            'at their effort limit': ', '.join(node.motion.servo.saturated) or 'none',
-            **{f'slip of {name}': f'{slip:.4f} m/s' for name, slip in zip(node.motion.base.names, odometry.slip)},
+            'at their effort limit': ', '.join(motion.servo.saturated) or 'none',
+            **{f'slip of {name}': f'{slip:.4f} m/s' for name, slip in zip(motion.base.names, odometry.slip)},
         }
         health = Health(text='rolling' if dimensions else 'rolling; slip cannot be seen', values=values)
         since, name, slip = self._slip
-        if node.time - since < REMEMBERED:
+        if now - since < REMEMBERED:
             health.worse(WARN, f'{name} slips by {slip:.3f} m/s')
         return health

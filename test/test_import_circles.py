@@ -1,0 +1,71 @@
+"""No module imports itself over others, imports inside functions and under TYPE_CHECKING included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from test_layers import IMPORTS, PACKAGE
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix('').parts
+    return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
+
+
+def imported_modules(importer: str, names: Iterable[str], modules: Iterable[str]) -> set[str]:
+    """Modules behind the absolute names that a module imports: `a.b.f` is the module `a.b` where `f` is no module."""
+    known = set(modules)
+    found = {name if name in known else name.rpartition('.')[0] for name in names}
+    return (found & known) - {importer}
+
+
+def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Sets of modules that import each other: the strongly connected components of more than one (Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for other in graph.get(module, ()):
+            if other not in index:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in stack:
+                low[module] = min(low[module], index[other])
+        if low[module] == index[module]:
+            place = stack.index(module)
+            component = stack[place:]
+            del stack[place:]
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for module in graph:
+        if module not in index:
+            visit(module)
+    return found
+
+
+def test_no_modules_import_each_other():
+    modules = {module_of(path): path for path in IMPORTS}
+    graph = {
+        module: imported_modules(module, (name for _, name in IMPORTS[path]), modules)
+        for module, path in modules.items()
+    }
+    assert sum(len(others) for others in graph.values()) > len(modules), 'the imports are found'
+    found = [' <-> '.join(name.removeprefix('dyn_nodes.') for name in circle) for circle in circles(graph)]
+    assert found == []
+
+
+def test_circles_are_found_and_trees_are_not():
+    assert circles({'a': ['b'], 'b': ['c'], 'c': ['a', 'd'], 'd': ['e'], 'e': []}) == [['a', 'b', 'c']]
+    assert circles({'a': ['b', 'c'], 'b': ['d'], 'c': ['d'], 'd': []}) == []
+    assert circles({'a': ['b'], 'b': ['a'], 'c': ['d', 'a'], 'd': ['c']}) == [['a', 'b'], ['c', 'd']]
+
+
+def test_a_name_of_a_module_is_an_import_of_that_module():
+    names = ['p.a.f', 'p.b', 'os.path', 'p.me.x']
+    assert imported_modules('p.me', names, ['p', 'p.a', 'p.b', 'p.me']) == {'p.a', 'p.b'}
