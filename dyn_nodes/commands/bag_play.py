@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from math import inf
 from typing import Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
@@ -15,8 +16,14 @@ from dyn_nodes.printing import printable
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 QUEUE = 1000
+FASTEST_CLOCK = 1e6
+"""Hz"""
+LONGEST_SPAN = 4e9
+"""Greatest offset, duration and delay, s: log times of 64 bits can hold two of them."""
 TOPIC_NAME = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]*)+')
 LAST_WORDS = 10.0
+LONGEST_SLEEP = 3600.0
+"""Pauses between messages are slept in parts of this, s: one of years is too long for the system."""
 Entry = tuple[int, Any, bytes]
 """Log time in nanoseconds, publisher (None: a tick of the clock), CDR."""
 
@@ -77,23 +84,27 @@ def play(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    for name in ('rate', 'clock'):
+    for name, most in (('rate', inf), ('clock', FASTEST_CLOCK)):
         value = getattr(args, name)
-        if value is not None and not value > 0.0:
-            raise CommandError(f'--{name}: expected more than 0, found {value:g}', 2)
+        if value is not None and not 0.0 < value <= most:
+            limit = '' if most == inf else f' and at most {most:g}'
+            raise CommandError(f'--{name}: expected more than 0{limit}, found {value:g}', 2)
     for name in ('start_offset', 'playback_duration', 'delay'):
         value = getattr(args, name)
-        if value is not None and value < 0.0:
-            raise CommandError(f'--{name.replace("_", "-")}: expected 0 or more, found {value:g}', 2)
+        if value is not None and not 0.0 <= value <= LONGEST_SPAN:
+            text = f'expected 0 or more and at most {LONGEST_SPAN:g}, found {value:g}'
+            raise CommandError(f'--{name.replace("_", "-")}: {text}', 2)
 
 
 def _play(reader: Any, node: Any, args: argparse.Namespace) -> int:
+    from dyn_nodes.recording.screening import LATEST
+
     connections = _wanted(reader.connections, args)
     publishers = _publishers(node, connections, _renamed(args.remap))
-    clock = _Clock(node, args.clock) if args.clock is not None else None
+    clock = _Clock(node, args.clock, args.bag) if args.clock is not None else None
     _wait(list(publishers.values()), args)
-    start = reader.start_time + round(args.start_offset * 1e9)
-    stop = None if args.playback_duration is None else start + round(args.playback_duration * 1e9)
+    start = min(reader.start_time + round(args.start_offset * 1e9), LATEST)
+    stop = None if args.playback_duration is None else min(start + round(args.playback_duration * 1e9), LATEST)
     count = 0
     while True:
         messages = ((at, publishers[item.topic], data) for item, at, data in reader.messages(connections, start, stop))
@@ -176,10 +187,10 @@ def recorded_qos(profiles: list[Any]) -> Any:
 class _Clock:
     """The bag's time on /clock: between the messages, and as the time of this command's node."""
 
-    def __init__(self, node: Any, rate: float) -> None:
+    def __init__(self, node: Any, rate: float, bag: str) -> None:
         from dyn_nodes.middleware import message
 
-        self.node, self.period = node, round(1e9 / rate)
+        self.node, self.period, self.bag = node, round(1e9 / rate), bag
         self.kind = message(CLOCK_TYPE)
         self.publisher = node.create_publisher(self.kind, CLOCK, 10)
 
@@ -197,8 +208,14 @@ class _Clock:
 
     def among(self, messages: Iterable[Entry], start: int) -> Iterator[Entry]:
         """Put ticks between messages, before those of their instant."""
+        from dyn_nodes.nodes.stamps import LATEST_STAMP
+
         due = start
         for entry in messages:
+            if entry[0] > LATEST_STAMP:
+                limit, found = LATEST_STAMP // 10**9, entry[0] // 10**9
+                text = f'expected log times up to {limit} s, the latest that /clock can hold, found {found} s'
+                raise CommandError(f'{self.bag}: --clock: {text}')
             while due <= entry[0]:
                 yield due, None, b''
                 due += self.period
@@ -211,16 +228,18 @@ def _wait(publishers: list[Any], args: argparse.Namespace) -> None:
         if not wait_until(lambda: all(item.get_subscription_count() for item in publishers), seconds):
             alone = ', '.join(item.topic_name for item in publishers if not item.get_subscription_count())
             raise CommandError(f'nobody subscribed within {seconds:g} s to {alone}')
-    time.sleep(args.delay)
+    until = time.monotonic() + args.delay
+    while (left := until - time.monotonic()) > 0.0:
+        time.sleep(min(left, LONGEST_SLEEP))
 
 
 def _run(entries: Iterable[Entry], start: int, rate: float, clock: _Clock | None) -> int:
     """Publish everything at its time; return the number of messages."""
     began, count = time.monotonic(), 0
     for at, publisher, data in entries:
-        left = (at - start) * 1e-9 / rate - (time.monotonic() - began)
-        if left > 0.0:
-            time.sleep(left)
+        due = began + (at - start) * 1e-9 / rate
+        while (left := due - time.monotonic()) > 0.0:
+            time.sleep(min(left, LONGEST_SLEEP))
         if clock is not None:
             clock.set(at)
         if publisher is None and clock is not None:

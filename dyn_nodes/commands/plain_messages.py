@@ -158,8 +158,9 @@ def _field_value(present: Any, label: str, value: Any, place: str) -> Any:
 
 
 def _now() -> Any:
-    seconds, nanoseconds = divmod(time.time_ns(), 10**9)
-    return message_class('builtin_interfaces/msg/Time')(sec=seconds, nanosec=nanoseconds)
+    from dyn_nodes.nodes.stamps import stamp_at
+
+    return stamp_at(time.time_ns())
 
 
 def _scalar(label: str, value: Any, place: str) -> Any:

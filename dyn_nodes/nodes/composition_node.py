@@ -32,7 +32,7 @@ from dyn_nodes.launching.interpreter import interpret
 from dyn_nodes.launching.runner import parse_launch_arguments
 from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
 from dyn_nodes.nodes.ending import EndWatch
-from dyn_nodes.nodes.running import REFUSED, RunOver, refuse
+from dyn_nodes.nodes.running import REFUSED, RunOver, refuse, warn_of_wall_clock
 
 NAME = 'composition_node'
 SEPARATE = ('viewer_node', NAME)
@@ -135,6 +135,7 @@ def _is_over(node: Any) -> bool:
 def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
     """Make the nodes, run them and withdraw them; return the exit status."""
     nodes: list[Any] = []
+    warn_of_wall_clock(NAME)
     try:
         with CompilationNotice(get_logger(NAME).info):
             for spec in specs:

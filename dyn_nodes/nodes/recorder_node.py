@@ -56,7 +56,7 @@ from dyn_nodes.middleware import (
 from dyn_nodes.middleware.padding import zero_padding
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
-from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
 from dyn_nodes.recording import BagError, BagWriter, QosRecord, Topic
 from dyn_nodes.recording.metadata import INFINITE
 from dyn_nodes.recording.ordering import HoldBack
@@ -437,7 +437,7 @@ class RecorderNode(GuardedNode):
         pair = message('diagnostic_msgs/msg/KeyValue')
         status.values = [pair(key=key, value=str(value)) for key, value in values.items()]
         array = message('diagnostic_msgs/msg/DiagnosticArray')(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
+        array.header.stamp = stamp_at(self.get_clock().now().nanoseconds)
         self._diagnostics.publish(array)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from dyn_nodes.middleware import (
     spin,
 )
 from dyn_nodes.nodes.ending import EndWatch, OneInterrupt
+from dyn_nodes.nodes.stamps import LATEST_STAMP
 from dyn_nodes.printing import printable
 
 REFUSED = (
@@ -71,6 +73,7 @@ def run_node(
 
 
 def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], interrupt: OneInterrupt) -> int:
+    warn_of_wall_clock(name)
     try:
         with CompilationNotice(get_logger(name).info):
             node = make()
@@ -84,6 +87,15 @@ def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], inter
         interrupt.ignore()
         node.destroy_node()
     return 0
+
+
+def warn_of_wall_clock(name: str) -> None:
+    """Warn in the log of a program where the clock of the computer is beyond what stamps can hold."""
+    if time.time_ns() > LATEST_STAMP:
+        get_logger(name).warn(
+            f'the clock of this computer is beyond {LATEST_STAMP // 10**9} s (2038-01-19), the latest stamp of ROS 2: '
+            'stamps of the wall clock stay there'
+        )
 
 
 def refuse(name: str, error: Exception) -> int:

@@ -8,6 +8,8 @@ from dyn_nodes.middleware import message
 
 TimeMessage = message('builtin_interfaces/msg/Time')
 NANO = 1_000_000_000
+LATEST_STAMP = (1 << 31) * NANO - 1
+"""Latest time that a stamp can hold, ns: 2038-01-19 03:14:07 UTC and the rest of that second."""
 _TIMES = ('builtin_interfaces/Time',)
 
 
@@ -21,8 +23,13 @@ def nanoseconds_of(seconds: float) -> int:
 
 
 def stamp_of(seconds: float) -> Any:
-    """Return builtin_interfaces/Time."""
-    whole, rest = divmod(nanoseconds_of(seconds), NANO)
+    """Return seconds as builtin_interfaces/Time; see `stamp_at`."""
+    return stamp_at(nanoseconds_of(seconds))
+
+
+def stamp_at(nanoseconds: int) -> Any:
+    """Return nanoseconds as builtin_interfaces/Time; a time after `LATEST_STAMP` becomes that one."""
+    whole, rest = divmod(min(nanoseconds, LATEST_STAMP), NANO)
     return TimeMessage(sec=int(whole), nanosec=int(rest))
 
 

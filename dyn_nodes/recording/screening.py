@@ -324,6 +324,9 @@ def _screen_rows(path: Path, database: sqlite3.Connection) -> None:
     kinds = {kind for (kind,) in database.execute('SELECT DISTINCT typeof(timestamp) FROM messages')}
     if kinds - {'integer'}:
         raise BagError(f'{path}: messages.timestamp: expected integers, found {", ".join(sorted(kinds))}')
+    (earliest,) = database.execute('SELECT min(timestamp) FROM messages').fetchone()
+    if earliest is not None and earliest < 0:
+        raise BagError(f'{path}: log time: expected 0 to {LATEST} ns, found {earliest}')
     (largest,) = database.execute('SELECT max(length(data)) FROM messages').fetchone()
     if largest is not None and largest > LARGEST_CHUNK:
         raise BagError(f'{path}: a message of {largest} bytes, expected at most {LARGEST_CHUNK}')

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
 from dyn_nodes.cli import main
+from dyn_nodes.commands import bag_play
 from dyn_nodes.middleware import message_definition, type_hash
 from dyn_nodes.recording import BagWriter, QosRecord, Topic
 
@@ -85,22 +88,27 @@ def encoded(topic: str, number: int) -> bytes:
     return STORE.serialize_cdr(types[kind](header, ['boom'], values, values, values), kind)
 
 
-@pytest.fixture
-def bag(tmp_path: Path) -> Path:
-    """A bag of two seconds: 400 joint states, 40 loads, 200 clocks, one description."""
-    writer = BagWriter(tmp_path / 'bag')
+def write_bag(directory: Path, without: str = '', start: int = START, storage: str = 'mcap') -> Path:
+    """Write two seconds: 400 joint states, 40 loads, 200 clocks, one description; one topic may be left out."""
+    writer = BagWriter(directory, storage)
     numbers = {
         name: writer.add_topic(Topic(name, kind, message_definition(kind), type_hash(kind), (qos,)))
         for name, (kind, qos) in TOPICS.items()
+        if name != without
     }
-    entries = [(numbers['/robot_description'], START, START, encoded('/robot_description', 0))]
+    entries = [(numbers['/robot_description'], start, start, encoded('/robot_description', 0))]
     for k in range(400):
-        at = START + k * 5_000_000
+        at = start + k * 5_000_000
         topics = ['/joint_states', *(['/load'] if k % 10 == 0 else []), *(['/clock'] if k % 2 == 0 else [])]
-        entries += [(numbers[topic], at, at, encoded(topic, k)) for topic in topics]
+        entries += [(numbers[topic], at, at, encoded(topic, k)) for topic in topics if topic in numbers]
     writer.checkpoint(entries)
     writer.close()
     return writer.directory
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> Path:
+    return write_bag(tmp_path / 'bag')
 
 
 def content(path: Path) -> dict[str, list[bytes]]:
@@ -167,6 +175,9 @@ def test_a_loop_ends_quietly_by_ctrl_c(dyn_nodes: Callable, bag: Path) -> None:
     [
         (['play', 'no_bag'], 'no_bag: expected a bag directory or file, found nothing', 1),
         (['play', 'BAG', '--rate', '0'], '--rate: expected more than 0', 2),
+        (['play', 'BAG', '--clock', 'inf'], '--clock: expected more than 0 and at most 1e+06, found inf', 2),
+        (['play', 'BAG', '--start-offset', 'nan'], '--start-offset: expected 0 or more and at most 4e+09', 2),
+        (['play', 'BAG', '--delay', 'inf'], '--delay: expected 0 or more and at most 4e+09, found inf', 2),
         (['play', 'BAG', '--topics', '/nothing'], 'no topic to play; it holds /clock, /joint_states', 1),
         (['play', 'BAG', '--remap', 'a=b'], "--remap: expected OLD:=NEW, found 'a=b'", 2),
         (['play', 'BAG', '--wait-for-subscribers', '0.2'], 'nobody subscribed within 0.2 s to /clock', 1),
@@ -182,3 +193,67 @@ def test_a_mistake_is_told_in_a_line(
     errors = capsys.readouterr().err
     assert part in errors
     assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize('lacking', ['first', 'second'])
+def test_compare_names_a_topic_that_one_bag_lacks(bag: Path, tmp_path: Path, lacking: str, capsys: Any) -> None:
+    other = write_bag(tmp_path / 'other', without='/load')
+    bags = [bag, other] if lacking == 'second' else [other, bag]
+    assert main(['bag', 'compare', *map(str, bags)]) == 1
+    output, errors = capsys.readouterr()
+    at = f'{START * 1e-9:.9f} s'
+    counts, times = ('40 and 0', f'{at} and nothing') if lacking == 'second' else ('0 and 40', f'nothing and {at}')
+    assert output == f'/load: {counts} messages; the first that differs is number 0, at {times}\n'
+    assert errors == ''
+
+
+def test_compare_of_the_same_messages_in_other_files_says_so(bag: Path, tmp_path: Path, capsys: Any) -> None:
+    other = write_bag(tmp_path / 'other', storage='sqlite3')
+    assert main(['bag', 'compare', str(bag), str(other)]) == 1
+    assert capsys.readouterr().out == 'the same 641 messages on 4 topics, but the files differ\n'
+
+
+BEYOND = 2_210_000_000 * 10**9
+"""In the year 2040, beyond the stamps of ROS 2, ns."""
+
+
+def test_a_bag_of_after_2038_is_played_but_not_with_its_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setenv('ROS_DOMAIN_ID', DOMAIN)
+    bag = str(write_bag(tmp_path / 'later', start=BEYOND))
+    assert main(['bag', 'play', bag, '--rate', '100']) == 0
+    assert capsys.readouterr().out == '641 messages on 4 topics\n'
+    assert main(['bag', 'info', bag]) == 0
+    assert 'Start:             ' in capsys.readouterr().out
+    assert main(['bag', 'play', bag, '--rate', '100', '--clock']) == 1
+    limit = 'expected log times up to 2147483647 s, the latest that /clock can hold, found 2210000000 s'
+    assert capsys.readouterr().err == f'dyn-nodes: {bag}: --clock: {limit}\n'
+
+
+@pytest.mark.parametrize('verb', ['info', 'play'])
+def test_negative_log_times_are_refused_in_a_line(bag: Path, tmp_path: Path, verb: str, capsys: Any) -> None:
+    other = write_bag(tmp_path / 'other', storage='sqlite3')
+    database = sqlite3.connect(next(other.glob('*.db3')))
+    database.execute('UPDATE messages SET timestamp = -5 WHERE id = 1')
+    database.commit()
+    database.close()
+    assert main(['bag', verb, str(other)]) == 1
+    assert capsys.readouterr().err.endswith('log time: expected 0 to 9223372036854775807 ns, found -5\n')
+
+
+def test_a_pause_of_centuries_is_slept_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system sleeps no longer than 292 years at once; a slow rate makes that of a bag of seconds."""
+    now, slept, published = [0.0], [], []
+
+    def sleep(seconds: float) -> None:
+        assert seconds <= 86400.0
+        slept.append(seconds)
+        now[0] += 1e11  # so that the test ends
+
+    monkeypatch.setattr(bag_play.time, 'sleep', sleep)
+    monkeypatch.setattr(bag_play.time, 'monotonic', lambda: now[0])
+    publisher = SimpleNamespace(publish=published.append)
+    assert bag_play._run([(0, publisher, b'a'), (10**9, publisher, b'b')], 0, 1e-12, None) == 2
+    assert published == [b'a', b'b']
+    assert len(slept) == 10

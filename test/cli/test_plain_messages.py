@@ -59,6 +59,12 @@ def test_values_become_what_the_fields_take() -> None:
     assert (array.status[0].level, array.status[0].values[0].key) == (2, 'p')
 
 
+def test_now_is_the_latest_stamp_once_the_clock_is_beyond_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, 'time_ns', lambda: 2_210_000_000 * 10**9)
+    stamp = fill_message(message_class('std_msgs/msg/Header')(), {'stamp': 'now'}, 'header').stamp
+    assert (stamp.sec, stamp.nanosec) == (2**31 - 1, 999_999_999)
+
+
 def test_text_that_is_no_yaml_is_refused() -> None:
     with pytest.raises(CommandError, match='VALUES: expected YAML'):
         parse_values('[1')

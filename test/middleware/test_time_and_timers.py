@@ -14,9 +14,12 @@ from dyn_nodes.middleware.embedded.api import (
     Parameter,
     ROSClock,
     Time,
+    deserialize_message,
     drive_clock,
     message,
+    serialize_message,
 )
+from dyn_nodes.middleware.embedded.time import LATEST_STAMP
 from dyn_nodes.middleware.embedded.timer import Timer
 
 Clock_ = message('rosgraph_msgs/msg/Clock')
@@ -29,9 +32,30 @@ def tick(publisher, nanoseconds):
     publisher.publish(msg)
 
 
-@given(st.integers(0, 2**62))
+@given(st.integers(0, LATEST_STAMP))
 def test_a_time_survives_its_message(nanoseconds):
     assert Time.from_msg(Time(nanoseconds=nanoseconds).to_msg(), ClockType.SYSTEM_TIME).nanoseconds == nanoseconds
+
+
+@given(st.integers(LATEST_STAMP, 2**63 - 1))
+def test_a_time_beyond_2038_has_the_latest_stamp(nanoseconds):
+    stamp = Time(nanoseconds=nanoseconds).to_msg()
+    assert (stamp.sec, stamp.nanosec) == (2**31 - 1, 999_999_999)
+    assert deserialize_message(serialize_message(stamp), type(stamp)) == stamp
+
+
+def test_a_node_logs_and_takes_parameters_when_the_wall_clock_is_beyond_2038(make_context, spinner_of, monkeypatch):
+    monkeypatch.setattr(time, 'time_ns', lambda: 2_210_000_000 * 10**9)
+    context = make_context('--ros-args', '--disable-stdout-logs')
+    node, logs, events = Node('later', context=context), [], []
+    node.create_subscription(message('rcl_interfaces/msg/Log'), '/rosout', logs.append, 10)
+    node.create_subscription(message('rcl_interfaces/msg/ParameterEvent'), '/parameter_events', events.append, 10)
+    node.get_logger().info('still here')
+    node.declare_parameter('answer', 42)
+    spinner_of(context, node).until(lambda: logs and events)
+    assert logs[0].msg == 'still here'
+    assert {logs[0].stamp.sec, events[0].stamp.sec} == {2**31 - 1}
+    assert node.get_clock().now().nanoseconds == 2_210_000_000 * 10**9
 
 
 @given(st.integers(-(2**62), 2**62))

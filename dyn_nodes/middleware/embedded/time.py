@@ -9,6 +9,8 @@ from .types import message
 
 _NANO = 1_000_000_000
 _LIMIT = 1 << 63
+LATEST_STAMP = (1 << 31) * _NANO - 1
+"""Latest time that a builtin_interfaces/Time can hold, ns: 2038-01-19 03:14:07 UTC and the rest of that second."""
 
 
 class ClockType(IntEnum):
@@ -148,8 +150,8 @@ class Time:
         return self.nanoseconds >= self._same_clock(other).nanoseconds
 
     def to_msg(self) -> Any:
-        """Return a builtin_interfaces/Time."""
-        seconds, nanoseconds = self.seconds_nanoseconds()
+        """Return a builtin_interfaces/Time; a time after `LATEST_STAMP` becomes that one."""
+        seconds, nanoseconds = divmod(min(self.nanoseconds, LATEST_STAMP), _NANO)
         return message('builtin_interfaces/msg/Time')(sec=seconds, nanosec=nanoseconds)
 
     @classmethod
