@@ -125,7 +125,7 @@ _LONGEST_WAIT = 30.0
 
 
 class Node(_AnyNode):
-    """rclpy's node, whose publishers serialize only what somebody gets, and wait for subscriptions that lag.
+    """rclpy's node, whose publishers serialize only what a subscription gets, and wait for subscriptions that lag.
 
     Those that keep everything (KEEP_ALL) wait: Fast DDS gives a full queue a tenth of a second and then lets `publish`
     fail. Between two nodes of one process it does not go on by itself once the queue of the subscription (5,000) was

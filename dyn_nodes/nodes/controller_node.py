@@ -147,7 +147,7 @@ class ControllerNode(CommandingNode):
 
     # -- joint states ------------------------------------------------------------------------------------------------
 
-    def _bear_silence(self) -> None:
+    def _on_timeout_tick(self) -> None:
         self._publish_neutral()
 
     def _read_further(self, msg: Any, stamp: int) -> tuple[bool, Any]:
@@ -187,7 +187,7 @@ class ControllerNode(CommandingNode):
             self._publish_voltages(self.motion.voltages(now, self._state[0], efforts))
         else:
             self._publish_positions(*self.motion.reference(now))
-        self._tell_phase(self.motion.phase(now))
+        self._publish_phase(self.motion.phase(now))
         if self.lockstep and self._due.at(self.stamp or 0):
             self.update_diagnostics()
 
@@ -209,7 +209,7 @@ class ControllerNode(CommandingNode):
         elif self._state is not None:
             self._publish_positions(self._state[0], np.zeros(len(self.motion.joint_names)))
 
-    def _tell_phase(self, phase: str) -> None:
+    def _publish_phase(self, phase: str) -> None:
         if phase != self.phase:
             self.phase = phase
             self.phase_out.publish(String(data=phase))
@@ -229,7 +229,7 @@ class ControllerNode(CommandingNode):
             return
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
-        self._tell_phase(self.motion.phase(self.time))
+        self._publish_phase(self.motion.phase(self.time))
 
     def _on_cmd_vel(self, msg: Any) -> None:
         text = f'cmd_vel: machine {self.machine.name!r} has no driven base'
@@ -259,7 +259,7 @@ class ControllerNode(CommandingNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node until SIGINT or SIGTERM."""
     return run_node('controller_node', ControllerNode, args)
 
 

@@ -1,4 +1,4 @@
-"""What the viewer asks of the dynamics node: pause, step, reset, and its parameters. Never waits for an answer."""
+"""Requests of the viewer to the dynamics node: pause, step, reset, parameters. Never waits for an answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DynamicsClient:
         say: called with a text when something was refused.
 
     Attributes:
-        parameters: as last heard.
+        parameters: as last received.
     """
 
     def __init__(self, node: Node, target: str, say: Callable[[str], None]) -> None:

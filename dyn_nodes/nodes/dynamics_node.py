@@ -233,7 +233,7 @@ class DynamicsNode(OverridableNode):
         return True
 
     def finish(self) -> None:
-        """Stop time for good; `main` ends the process."""
+        """End the run; `main` ends the process."""
         self.finished = True
         self.update_diagnostics()
 
@@ -374,7 +374,7 @@ class DynamicsNode(OverridableNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop or its run is over; exit status 1 where the simulation failed."""
+    """Run the node until a signal comes or its run is over; exit status 1 where the simulation failed."""
     made: list[DynamicsNode] = []
 
     def make() -> DynamicsNode:

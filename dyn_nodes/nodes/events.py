@@ -1,4 +1,4 @@
-"""What happens to a machine, as messages on `events` and in the log."""
+"""Events of a machine as messages on `events` and in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the nodes agree on when they exchange joint states and commands: periods, queues, the order of valves."""
+"""The exchange of joint states and commands between nodes: periods, queues, the order of valves."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class FollowerHealth:
         return self.node.received > 0 and time.monotonic() - self.node.heard > self.patience
 
     def joint_states(self) -> Health:
-        """What is measured."""
+        """The status `joint_states`."""
         node = self.node
         values = {'received': str(node.received), **node.state_refusals.values()}
         health = Health(text='receiving joint_states', values=values)
@@ -96,7 +96,7 @@ class CommandingNode(FollowerNode):
     Attributes:
         received, sent: joint states taken, commands given.
         silent: joint states have stopped.
-        heard: when the newest came, steady clock, s.
+        heard: time at which the newest came, steady clock, s.
         refusals, state_refusals: of commands to it, of joint states.
         reader, health: set by the node before time begins.
     """
@@ -104,7 +104,7 @@ class CommandingNode(FollowerNode):
     reader: JointStateReader
     health: FollowerHealth
     silence = ''
-    """What it does while joint states are silent (realtime); for messages."""
+    """Behaviour while no joint states come (realtime); for messages."""
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
@@ -121,7 +121,7 @@ class CommandingNode(FollowerNode):
             self.get_logger().error(f'no joint_states for {self.health.patience:g} s: {self.silence}')
         changed, self.silent = silent != self.silent, silent
         if silent and not self.lockstep:
-            self._bear_silence()
+            self._on_timeout_tick()
         if changed or not self.lockstep:
             self.update_diagnostics()
 
@@ -146,7 +146,7 @@ class CommandingNode(FollowerNode):
                 self._resume(further, since)
                 since = 0.0
         self.heard = time.monotonic()
-        self.silent = self.silent and self.lockstep  # in lockstep the watch tells it
+        self.silent = self.silent and self.lockstep  # in lockstep the watch reports it
         if stamp == before:
             self._repeat()
         else:
@@ -154,8 +154,8 @@ class CommandingNode(FollowerNode):
 
     # -- what each node does in its own way --------------------------------------------------------------------------
 
-    def _bear_silence(self) -> None:
-        """Do what has to be done at every look while joint states are silent (realtime)."""
+    def _on_timeout_tick(self) -> None:
+        """Called at every look while no joint states come (realtime)."""
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
         """Return what else of a message is needed. Raises RefusedError."""

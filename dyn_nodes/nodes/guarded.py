@@ -72,7 +72,7 @@ class GuardedNode(Node):
 
     @property
     def guard(self) -> Guard:
-        """What callbacks could not use. Made when first asked for: a node makes topics while it is made."""
+        """Counts of messages that callbacks could not use; made on first use."""
         if '_guard' not in self.__dict__:
             self._guard = Guard()
         return self._guard

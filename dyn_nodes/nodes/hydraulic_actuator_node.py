@@ -382,7 +382,7 @@ class HydraulicActuatorNode(FollowerNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node until SIGINT or SIGTERM."""
     return run_node('hydraulic_actuator_node', HydraulicActuatorNode, args)
 
 

@@ -44,7 +44,7 @@ class ParameterError(ValueError):
 
 
 class ParameterFileError(ValueError):
-    """A file of parameters that says something impossible; the message names file, parameter and key."""
+    """A parameter file with an impossible entry; the message names file, parameter and key."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the dynamics node tells the world about one instant: odometry, transforms, reactions, margins."""
+"""Reports of the dynamics node on one instant: odometry, transforms, reactions, margins."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Reporter:
         qos: of the topics.
         world_frame: frame of the ground plane.
         publish_tf: also the transforms of the links (where no robot_state_publisher runs). Those of the base and of
-            the contact frames nobody else knows: they are always published.
+            the contact frames are known to this node alone: they are always published.
     """
 
     def __init__(self, node: Any, plant: Plant, qos: Any, world_frame: str, publish_tf: bool) -> None:
@@ -75,7 +75,7 @@ class Reporter:
             self.balance.publish(balance, stamp, with_markers)
 
     def fixed_transforms(self) -> list[Any]:
-        """Return what is for /tf_static: links on fixed joints, and frames of constraints, which nobody else knows."""
+        """Return the transforms for /tf_static: links on fixed joints, and frames of constraints."""
         links = self.frames.fixed(stamp_of(self.plant.time)) if self.publish_links else []
         return links + (self.constraints.fixed() if self.constraints is not None else [])
 

@@ -42,13 +42,13 @@ class RunOver(Exception):  # noqa: N818
 def run_node(
     name: str, make: Callable[[], Any], args: list[str] | None = None, loop: Callable[[Any], None] = spin
 ) -> int:
-    """Make a node and spin it until it is told to stop.
+    """Make a node and spin it until SIGINT or SIGTERM.
 
     Args:
         name: of the program, for messages.
         make: makes the node.
         args: command line; None takes `sys.argv`.
-        loop: what the node does until it is told to stop.
+        loop: spins the node.
 
     Returns:
         Exit status: 0 after a stop by a signal, 1 where a parameter or the command line is wrong.

@@ -1,4 +1,4 @@
-"""What is measured on a machine, as messages: joint states, IMU, payload; checked, counted, given to a monitor."""
+"""Measurements of a machine as messages: joint states, IMU, payload; checked, counted, given to a monitor."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Imu = message('sensor_msgs/msg/Imu')
 Float64 = message('std_msgs/msg/Float64')
 
 NO_ORIENTATION = -1.0
-"""First element of a covariance that says: this message does not hold the quantity (REP-145)."""
+"""First element of a covariance whose quantity the message does not hold (REP-145)."""
 LEAST_STEP = 1e-9
 UNSEEN_BASE = (
     'the motion of the base is not measured but predicted on the given slope; margins are 5 % of their full scale '
     'lower while the machine moves, and 0 at most for 2 s after a wheel may have lifted'
 )
-"""What is said where nothing measures the motion of the base."""
+"""Text of the status where nothing measures the motion of the base."""
 SAME = 2e-4
 """Stamps that are less than this apart, s, are of one instant."""
 LARGEST_MEASURED = 1e4
@@ -269,12 +269,12 @@ class Sensing:
 
     @property
     def trustworthy(self) -> bool:
-        """Tell whether what the monitor says may be acted upon."""
+        """Tell whether the results of the monitor may be acted upon."""
         lost = self.values['imu'] == 'required' and not self.monitor.has_imu
         return self.monitor.settled and not lost and (self.lockstep or not self.stale)
 
     def joint_health(self) -> Health:
-        """What the joints say."""
+        """The status `joint_states`."""
         values = {'received': str(self.received), 'restarts': str(self.restarts), **self.refusals.values()}
         health = Health(text='receiving joint_states', values=values)
         if not self.received:
@@ -290,7 +290,7 @@ class Sensing:
         return health
 
     def imu_health(self) -> Health:
-        """What the IMU says."""
+        """The status `imu`."""
         bias = self.monitor.ground.bias
         values = {
             'received': str(self.imu_received),

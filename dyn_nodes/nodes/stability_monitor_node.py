@@ -187,7 +187,7 @@ class StabilityMonitorNode(OverridableNode):
         return health
 
     def _allowance_health(self) -> Health:
-        """What more is safe."""
+        """The status `allowance`: what more payload, reach and speed is safe."""
         if self.allowance is None:
             return Health(text='nothing known yet')
         values, lacking = {}, []
@@ -203,7 +203,7 @@ class StabilityMonitorNode(OverridableNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node until SIGINT or SIGTERM."""
     return run_node('stability_monitor_node', StabilityMonitorNode, args)
 
 

@@ -93,7 +93,7 @@ class TeleopNode(OverridableNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node until SIGINT or SIGTERM."""
     return run_node('teleop_node', TeleopNode, args)
 
 

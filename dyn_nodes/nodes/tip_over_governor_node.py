@@ -201,7 +201,7 @@ class TipOverGovernorNode(OverridableNode):
         self.diagnostics.update(now, stamp)
 
     def _governor_health(self) -> Health:
-        """What is held back, and why."""
+        """The status of the governor: commands that are held back, and why."""
         verdict = self.verdict
         values = {
             'received': str(self.received),
@@ -236,7 +236,7 @@ class TipOverGovernorNode(OverridableNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node until SIGINT or SIGTERM."""
     return run_node('tip_over_governor_node', TipOverGovernorNode, args)
 
 

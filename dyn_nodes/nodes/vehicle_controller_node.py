@@ -82,7 +82,7 @@ class VehicleControllerNode(CommandingNode):
         self.twists = self.timeouts = self.trajectories = 0
         self.wanted = np.zeros(3)
         self.state = HOLDING
-        self._told: float | None = None
+        self._twist_at: float | None = None
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'no commands, the joints are left to who moves them'))
         self.wheel_health = WheelHealth(self.motion, values)
@@ -180,7 +180,7 @@ class VehicleControllerNode(CommandingNode):
         initial = self.machine.initial
         x, y, _ = initial.base_position
         self.motion.restart(self._wheel_state(efforts), (x, y, initial.base_yaw))
-        self.wanted, self._told, self.state = np.zeros(3), None, HOLDING
+        self.wanted, self._twist_at, self.state = np.zeros(3), None, HOLDING
         if self.arm is not None:
             self.arm.restart(self._state[0][self._arm_places])
         self.wheel_health.restart()
@@ -189,7 +189,7 @@ class VehicleControllerNode(CommandingNode):
         """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
         assert self._state is not None
         self.motion.resume(self._wheel_state(efforts), gap)
-        self.wanted, self._told, self.state = np.zeros(3), None, HOLDING
+        self.wanted, self._twist_at, self.state = np.zeros(3), None, HOLDING
         if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
 
@@ -205,12 +205,12 @@ class VehicleControllerNode(CommandingNode):
             self._report()
 
     def _check_timeout(self) -> None:
-        """Come to rest where nobody has told a twist for too long."""
-        if self._told is not None and self.time - self._told > self.values['cmd_vel_timeout']:
+        """Come to rest where no cmd_vel has come for too long."""
+        if self._twist_at is not None and self.time - self._twist_at > self.values['cmd_vel_timeout']:
             if self.wanted.any():
                 self.timeouts += 1
                 self.get_logger().warn(f'no cmd_vel for {self.values["cmd_vel_timeout"]:g} s: stopping')
-            self.wanted, self._told, self.state = np.zeros(3), None, STOPPING
+            self.wanted, self._twist_at, self.state = np.zeros(3), None, STOPPING
 
     def _publish_command(self, wheels: JointValues) -> None:
         out = self._out
@@ -253,7 +253,7 @@ class VehicleControllerNode(CommandingNode):
             self._refuse(self.refusals, refused)
             return
         self.twists += 1
-        self._told, self.state = self.time, DRIVING
+        self._twist_at, self.state = self.time, DRIVING
 
     def _on_trajectory(self, msg: Any) -> None:
         try:
@@ -316,7 +316,7 @@ class VehicleControllerNode(CommandingNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node until SIGINT or SIGTERM."""
     return run_node('vehicle_controller_node', VehicleControllerNode, args)
 
 

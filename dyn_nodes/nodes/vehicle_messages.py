@@ -81,7 +81,7 @@ def _covariance(planar: Array) -> Array:
 
 
 def transform_of(msg: Any) -> Any:
-    """Return the transform that an Odometry tells."""
+    """Return the transform that an Odometry holds."""
     result = TransformStamped()
     result.header, result.child_frame_id = msg.header, msg.child_frame_id
     position, moved = msg.pose.pose.position, result.transform.translation

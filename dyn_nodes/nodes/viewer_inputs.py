@@ -1,4 +1,4 @@
-"""What the viewer hears: topics into a snapshot. Keeps the newest of each, so that a slow viewer is never behind."""
+"""Subscriptions of the viewer: topics into a snapshot of the newest of each, so that a slow viewer is never behind."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ViewerInputs:
 
     @property
     def count(self) -> int:
-        """How many topics are heard."""
+        """Number of topics that messages come from."""
         return len(self._known)
 
     def _subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any = NEWEST) -> None:

@@ -284,7 +284,7 @@ class ViewerNode(GuardedNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop."""
+    """Run the node until SIGINT or SIGTERM."""
     if importlib.util.find_spec('viser') is None:
         print("viewer_node: the package 'viser' is missing: pip install viser", file=sys.stderr)
         return 1

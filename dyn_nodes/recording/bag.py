@@ -25,7 +25,7 @@ Entry = tuple[int, int, int, bytes]
 
 
 class BagError(Exception):
-    """A bag can't be created or read; the message names it and says why."""
+    """A bag can't be created or read; the message names it and the reason."""
 
 
 @dataclass(frozen=True)

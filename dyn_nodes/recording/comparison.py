@@ -35,7 +35,7 @@ class Difference:
 
 @dataclass
 class Comparison:
-    """What two bags have in common.
+    """Result of a comparison of two bags.
 
     Attributes:
         identical: file names and the bytes of all files.

@@ -1,4 +1,4 @@
-"""What a bag holds: topics, counts and times, from MCAP or SQLite, finished or not.
+"""Summary of a bag: topics, counts and times, from MCAP or SQLite, finished or not.
 
 Only the storage file is believed: `metadata.yaml` may be missing (another recorder was killed) or behind. An MCAP file
 without its summary is read from its start as far as it goes.
@@ -41,7 +41,7 @@ class TopicSummary:
 
 @dataclass
 class BagSummary:
-    """What a bag holds.
+    """Summary of a bag.
 
     Attributes:
         path: The bag as it was given.

@@ -16,7 +16,7 @@ from rosbags.typesys.store import Typestore
 
 
 class CdrDefinition:
-    """What rosbags calls a `Msgdef`, made piece by piece."""
+    """A `Msgdef` of rosbags, made piece by piece."""
 
     def __init__(self, name: str, store: CdrStore) -> None:
         self.name, self._store = name, store

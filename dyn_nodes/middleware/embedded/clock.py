@@ -14,7 +14,7 @@ _SLEEP_SLICE = 0.05
 
 
 class TimeJump:
-    """What a jump callback is told: how far, and whether ROS time was switched on or off."""
+    """Argument of a jump callback: how far, and whether ROS time was switched on or off."""
 
     def __init__(self, delta: Duration, clock_changed: bool) -> None:
         self.delta = delta

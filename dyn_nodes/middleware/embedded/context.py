@@ -256,7 +256,7 @@ on_stop(_stop_all)
 
 
 class InitContextManager:
-    """What `init` returns: a context manager that shuts down at its end."""
+    """The result of `init`: a context manager that shuts down at its end."""
 
     def __init__(self, context: Context, handlers: bool) -> None:
         self.context = context

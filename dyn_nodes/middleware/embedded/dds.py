@@ -288,7 +288,7 @@ def take_discovered(reader: Any, condition: Any) -> None:
 
 
 def matched_subscription(writer: DataWriter, handle: int) -> Any:
-    """Return a reader that hears a writer, as discovered; None if it has gone."""
+    """Return a reader that is matched with a writer, as discovered; None if it has gone."""
     try:
         return shielded(writer.get_matched_subscription_data, handle)
     except DDSException:
@@ -296,7 +296,7 @@ def matched_subscription(writer: DataWriter, handle: int) -> Any:
 
 
 def matched_publication(reader: DataReader, handle: int) -> Any:
-    """Return a writer that a reader hears, as discovered; None if it has gone."""
+    """Return a writer that is matched with a reader, as discovered; None if it has gone."""
     try:
         return shielded(reader.get_matched_publication_data, handle)
     except DDSException:
@@ -322,7 +322,7 @@ _assert_liveliness = _function('dds_assert_liveliness', ctypes.c_int32, ctypes.c
 
 
 class WaitSet:
-    """A set of DDS entities to wait for, which tells those that triggered.
+    """A set of DDS entities to wait for, which returns those that triggered.
 
     Args:
         participant: any participant of the domain.

@@ -1,4 +1,4 @@
-"""What is known of the ROS graph: nodes, topics, services and their endpoints."""
+"""The ROS graph as discovered: nodes, topics, services and their endpoints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
 
 
 class TopicEndpointTypeEnum(IntEnum):
-    """What an endpoint is."""
+    """Kind of an endpoint."""
 
     INVALID = 0
     PUBLISHER = 1

@@ -346,7 +346,7 @@ class Node(ParameterNode, GraphNode):
         return self._destroy(self._clients, client)
 
     def destroy_timer(self, timer: Timer) -> bool:
-        """Stop a timer for good."""
+        """Withdraw a timer."""
         return self._destroy(self.timers, timer)
 
     def destroy_node(self) -> None:

@@ -250,7 +250,7 @@ class Client(_Endpoint):
         self._pending: dict[int, Future] = {}
 
     def service_is_ready(self) -> bool:
-        """Tell whether a server hears requests and its responses come back."""
+        """Tell whether a server is matched in both directions."""
         servers = {
             _user_data_value(dds.matched_subscription(self._writer, handle), 'serviceid')
             for handle in _subscriptions(self._writer)

@@ -226,7 +226,7 @@ class Subscription:
         )
 
     def get_publisher_count(self) -> int:
-        """Return the number of publishers that are heard."""
+        """Return the number of matched publishers."""
         within = 0 if self._local is None else self._local.count_publishers(self)
         return int(self._reader.get_subscription_matched_status().current_count) + within
 

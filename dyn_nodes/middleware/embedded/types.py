@@ -39,7 +39,7 @@ _lock = threading.RLock()
 
 
 class Message:
-    """What all message classes share."""
+    """Base class of all messages."""
 
     __slots__ = ()
     __msgtype__ = ''
