@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
+from dyn_nodes.model.actuator import ActuatorRecord
+from dyn_nodes.model.bodies import Joint, Link
 from dyn_nodes.model.config import Config
 from dyn_nodes.model.constraint_config import check_constraints
+from dyn_nodes.model.hydraulic import check_pumps
 from dyn_nodes.model.limits import MANY_TURNS, NAME, angle_remark, length_remark
-from dyn_nodes.model.linkage_checks import CHECKS
-from dyn_nodes.model.machine import Actuator, CylinderActuator, Joint, Link, SlidingRod, Wheel
 from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.rolling import check_rolling
 from dyn_nodes.model.urdf import Urdf
+from dyn_nodes.model.wheel import Wheel
 
 OUTSIDE = 1e-9  # rad or m
 
@@ -36,7 +37,7 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
     movers: dict[str, str] = {}
     for actuator in config.actuators:
         _check_actuator(actuator, joints, movers, config, report)
-    _check_pumps(config, report)
+    check_pumps(config.pumps, config.actuators, config.places, report)
     _check_reactions(config, joints, report)
     _check_terrain(config, report)
     held = (config.constraints, config.loads, config.joint_classes)
@@ -47,11 +48,9 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
 
 def _check_base(config: Config, urdf: Urdf, report: Report) -> None:
     root = urdf.links[0].name
-    if config.base is not None and config.base.link != root:
+    if config.base.link not in ('', root):
         expected = f'the root link of the URDF, {root}'
         report.add(config.line('base.link'), 'base.link', expected, repr(config.base.link))
-    if config.name is not None and not config.name.strip():
-        report.add(config.line('name'), 'name', 'a name', repr(config.name))
     for axis, value in zip(('roll', 'pitch'), config.slope):
         if abs(value) >= math.pi / 2:
             report.add(config.line(f'slope.{axis}'), f'slope.{axis}', 'a slope below pi/2 rad', number(value))
@@ -65,23 +64,6 @@ def _check_terrain(config: Config, report: Report) -> None:
     if config.terrain and (braked or not config.wheels):
         found = f'{braked[0]!r}, which has none' if braked else 'no wheels'
         report.add(config.line('terrain'), 'terrain', 'wheels with `rolling`: braked ones stand on a plane', found)
-
-
-def _check_pumps(config: Config, report: Report) -> None:
-    known = [actuator.name for actuator in config.actuators]
-    fed: dict[str, str] = {}
-    for pump in config.pumps:
-        where = f'pumps.{pump.name}.actuators'
-        line = config.line(where)
-        if not pump.actuators:
-            report.add(line, where, 'at least one actuator', 'an empty list')
-        for name in pump.actuators:
-            if name not in known:
-                report.add(line, where, 'actuators of this machine', did_you_mean(name, known))
-            elif name in fed:
-                found = f'{name!r} twice' if fed[name] == pump.name else f'{name!r}, which pump {fed[name]!r} feeds'
-                report.add(line, where, 'every actuator at one pump', found)
-            fed[name] = pump.name
 
 
 def _check_reactions(config: Config, joints: Mapping[str, Joint], report: Report) -> None:
@@ -143,7 +125,7 @@ def _check_wheel(wheel: Wheel, links: Mapping[str, Link], config: Config, report
 
 
 def _check_actuator(
-    actuator: Actuator, joints: Mapping[str, Joint], movers: dict[str, str], config: Config, report: Report
+    actuator: ActuatorRecord, joints: Mapping[str, Joint], movers: dict[str, str], config: Config, report: Report
 ) -> None:
     where = f'actuators.{actuator.name}'
     joint = joints.get(actuator.joint)
@@ -159,70 +141,11 @@ def _check_actuator(
         expected = f'one actuator on joint {joint.name} (actuators.{movers[joint.name]} is one)'
         report.add(line, f'{where}.joint', expected, 'a second one')
     movers.setdefault(joint.name, actuator.name)
-    _check_valve(actuator, config, report)
-    ACTUATOR_CHECKS[actuator.kind](actuator, joint, config, report)
-
-
-def _check_motor(actuator: Actuator, joint: Joint, config: Config, report: Report) -> None:
-    if joint.type == 'prismatic':
-        where = f'actuators.{actuator.name}.joint'
-        report.add(config.line(where), where, 'a revolute or continuous joint for a motor', f'a {joint.type} joint')
-
-
-def _check_cylinder(actuator: CylinderActuator, joint: Joint, config: Config, report: Report) -> None:
-    where = f'actuators.{actuator.name}'
-    line = config.line(f'{where}.joint')
-    if joint.type not in ('revolute', 'prismatic'):
-        report.add(line, f'{where}.joint', 'a revolute or prismatic joint for a cylinder', f'a {joint.type} joint')
-        return
-    if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
-        found = f'{joint.name!r}, which moves without limits'
-        report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', found)
-        return
-    _check_oil(actuator, config, report)
-    key = 'rod' if isinstance(actuator.linkage, SlidingRod) else 'linkage'
-    where, fitting = f'{where}.{key}', 'rod' if joint.type == 'prismatic' else 'linkage'
-    if key != fitting:
-        expected = f'`{fitting}` for a cylinder on a {joint.type} joint'
-        report.add(config.line(where), where, expected, f'`{key}`')
-        return
-    CHECKS[key](actuator, joint, where, config.line(where), report)
-
-
-def _check_valve(actuator: Actuator, config: Config, report: Report) -> None:
-    valve, where = actuator.valve, f'actuators.{actuator.name}.valve.dead_zone'
-    travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
-    if travel <= valve.dead_zone:
-        expected = f'a dead zone below the travel of the spool, {number(travel)} m'
-        report.add(config.line(where), config.written(where), expected, number(valve.dead_zone))
-    supply = actuator.supply
-    for key in ('relief_pressure', 'line_relief_pressure'):
-        pressure, where = getattr(supply, key), f'actuators.{actuator.name}.supply.{key}'
-        if pressure <= supply.tank_pressure:
-            expected = f'more than the tank pressure, {number(supply.tank_pressure)} Pa'
-            report.add(config.line(where), config.written(where), expected, number(pressure))
-
-
-def _check_oil(actuator: CylinderActuator, config: Config, report: Report) -> None:
-    where = f'actuators.{actuator.name}'
-    if actuator.rod_area > actuator.head_area:
-        expected = f'at most the head area, {number(actuator.head_area)} m2'
-        report.add(config.line(f'{where}.rod_area'), f'{where}.rod_area', expected, number(actuator.rod_area))
-    displaced = actuator.rod_area * actuator.linkage.stroke
-    if actuator.rod_volume <= displaced:
-        expected = f'more than rod area times stroke, {number(displaced)} m3'
-        report.add(config.line(f'{where}.rod_volume'), f'{where}.rod_volume', expected, number(actuator.rod_volume))
-
-
-ACTUATOR_CHECKS: Mapping[str, Callable[[Any, Joint, Config, Report], None]] = {
-    'cylinder': _check_cylinder,
-    'motor': _check_motor,
-}
+    actuator.check(joint, config.places, report)
 
 
 def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
-    attachment = config.base.attachment if config.base is not None else 'fixed'
-    wheels, line = config.wheels, config.line('wheels')
+    attachment, wheels, line = config.base.attachment, config.wheels, config.line('wheels')
     if attachment == 'fixed':
         if wheels:
             report.warn(line, 'wheels', 'no wheels on a fixed base', f'{len(wheels)}, which carry nothing')

@@ -3,111 +3,62 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from dyn_nodes.model import schema
-from dyn_nodes.model.constraint import WORLD, End, JointClass, Load, MachineConstraint, Profile
+from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.constraint import WORLD, JointClass, Load, MachineConstraint, Profile
 from dyn_nodes.model.limits import NAME
-from dyn_nodes.model.machine import Joint, frozen_array
 from dyn_nodes.model.problems import Report, did_you_mean, number
-from dyn_nodes.model.rotations import matrix_of_rpy
-from dyn_nodes.model.schema import Key
-from dyn_nodes.model.schema_reader import SchemaReader, Values
+from dyn_nodes.model.schema import build, keys_of
+from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
 
-NEEDED = {
-    'frame': ('first', 'second'),
-    'point': ('first', 'second'),
-    'hinge': ('first', 'second'),
-    'slider': ('first', 'second'),
-    'planar': ('first', 'second'),
-    'line': ('first', 'second'),
-    'plane': ('first', 'second'),
-    'distance': ('first', 'second', 'length'),
-    'lock': ('joint',),
-    'coupling': ('coefficients',),
-    'prescribed': ('joint', 'profile'),
-    'wheel': ('first', 'radius'),
-}
-ALLOWED = {
-    'hinge': ('axis',),
-    'slider': ('axis',),
-    'line': ('axis',),
-    'plane': ('axis', 'profile'),
-    'wheel': ('axis', 'ground'),
-    'lock': ('position',),
-    'coupling': ('offset',),
-}
-PROFILE_NEEDED = {
-    'sine': ('amplitude', 'frequency'),
-    'polynomial': ('coefficients',),
-    'points': ('times', 'values'),
-    'bump': ('height', 'duration'),
-}
-PROFILE_ALLOWED = {'sine': ('offset', 'phase'), 'bump': ('start',)}
+
+def read_constraint(reader: SchemaReader, name: str, own: Entry) -> MachineConstraint | None:
+    """Return a sound constraint; None where it has faults, which are reported."""
+    values = reader.table(own, keys_of(MachineConstraint))
+    result = build(MachineConstraint, values, name=name, line=own.line)
+    if result is None or not _fits_kind(MachineConstraint, result.kind, own, reader.report):
+        return None
+    profiles = {'profile': result.profile, 'ground': result.ground}
+    if not all(_sound_profile(own.mapping.get(key), profile, reader.report) for key, profile in profiles.items()):
+        return None
+    if not any(result.axis):
+        reader.report.add(own.mapping['axis'].line, f'{own.path}.axis', 'a direction', 'a vector of length zero')
+        return None
+    return result
 
 
-def read_constraints(reader: SchemaReader, entry: object) -> tuple[MachineConstraint, ...]:
-    """Return the sound constraints of a `constraints` mapping."""
-    result = []
-    for name, own in reader.named(entry if isinstance(entry, Entry) else None).items():
-        values: dict[str, Any] = dict(reader.table(own, schema.CONSTRAINT))
-        if set(values) != {key.name for key in schema.CONSTRAINT}:
-            continue
-        kind = values.pop('kind')
-        if not _fits_kind(kind, own, schema.CONSTRAINT, NEEDED[kind], ALLOWED.get(kind, ()), reader.report):
-            continue
-        if not all(_sound_profile(own.mapping.get(key), values[key], reader.report) for key in ('profile', 'ground')):
-            continue
-        values |= {key: None if values[key] is None else Profile(**values[key]) for key in ('profile', 'ground')}
-        first, second = _end(values.pop('first')), _end(values.pop('second'))
-        if ('first' in own.mapping and first is None) or ('second' in own.mapping and second is None):
-            continue
-        axis = np.asarray(values['axis'])
-        if not np.linalg.norm(axis) > 0:
-            reader.report.add(own.mapping['axis'].line, f'{own.path}.axis', 'a direction', 'a vector of length zero')
-            continue
-        values['axis'] = tuple(float(part) for part in axis / np.linalg.norm(axis))
-        values['coefficients'] = tuple(dict(values['coefficients']).items())
-        result.append(MachineConstraint(name=name, kind=kind, first=first, second=second, line=own.line, **values))
-    return tuple(result)
-
-
-def _fits_kind(
-    kind: str, own: Entry, keys: Sequence[Key], needed: Sequence[str], allowed: Sequence[str], report: Report
-) -> bool:
-    sound = True
-    for key in needed:
-        if key not in own.mapping:
-            report.add(own.line, f'{own.path}.{key}', f'a value, which kind {kind} needs', 'nothing')
+def _fits_kind(record: type, kind: str, own: Entry, report: Report) -> bool:
+    """Report keys that this kind of a mapping needs, and those that it may not have."""
+    keys, sound = [key for key in keys_of(record) if key.needed or key.allowed], True
+    fitting = {'kind', *(key.name for key in keys if kind in (*key.needed, *key.allowed))}
+    for key in keys:
+        if kind in key.needed and key.name not in own.mapping:
+            report.add(own.line, f'{own.path}.{key.name}', f'a value, which kind {kind} needs', 'nothing')
             sound = False
-    fitting = {'kind', *needed, *allowed}
-    for key, child in own.mapping.items():
-        if key not in fitting and key in {entry.name for entry in keys}:
-            report.add(child.line, child.path, f'keys of kind {kind}: {", ".join(sorted(fitting))}', repr(key))
+    for key in keys:
+        if key.name in own.mapping and key.name not in fitting:
+            child = own.mapping[key.name]
+            report.add(child.line, child.path, f'keys of kind {kind}: {", ".join(sorted(fitting))}', repr(key.name))
             sound = False
     return sound
 
 
-def _sound_profile(entry: Entry | None, values: object, report: Report) -> bool:
-    """Report what makes no motion of the values of a profile; True where there is none."""
-    if entry is None or values is None:
+def _sound_profile(entry: Entry | None, profile: Profile | None, report: Report) -> bool:
+    """Report what makes no motion of a profile; True where there is none."""
+    if entry is None or profile is None:
         return True
-    if not isinstance(values, dict) or set(values) != {key.name for key in schema.PROFILE}:
+    if not _fits_kind(Profile, profile.kind, entry, report):
         return False
-    kind = values['kind']
-    needed, allowed = PROFILE_NEEDED[kind], PROFILE_ALLOWED.get(kind, ())
-    if not _fits_kind(kind, entry, schema.PROFILE, needed, allowed, report):
-        return False
-    if kind == 'polynomial':
-        return bool(values['coefficients'])
-    if kind != 'points':
+    if profile.kind == 'polynomial':
+        return bool(profile.coefficients)
+    if profile.kind != 'points':
         return True
-    times, heights = values['times'], values['values']
+    times, heights = profile.times, profile.values
     if not times or not heights:
         return False
     if len(times) < 2 or any(after <= before for before, after in pairwise(times)):
@@ -121,69 +72,31 @@ def _sound_profile(entry: Entry | None, values: object, report: Report) -> bool:
     return True
 
 
-def _end(values: object) -> End | None:
-    if not isinstance(values, dict) or {'link', 'position', 'rotation'} - set(values):
+def read_load(reader: SchemaReader, name: str, own: Entry) -> Load | None:
+    """Return a sound load; None where it has faults, which are reported."""
+    result = build(Load, reader.table(own, keys_of(Load)), name=name, line=own.line)
+    if result is None:
         return None
-    return End(values['link'], frozen_array(values['position'], (3,)), _turn(values['rotation']))
+    moments = np.linalg.eigvalsh(result.inertia)
+    if moments[0] > 0 and moments[2] <= (moments[0] + moments[1]) * (1 + 1e-9):
+        return result
+    found = f'principal moments {", ".join(f"{moment:.4g}" for moment in moments)} kg m2'
+    expected = 'an inertia of a body: all moments above zero, none above the sum of the others'
+    reader.report.add(own.mapping['inertia'].line, f'{own.path}.inertia', expected, found)
+    return None
 
 
-def _turn(angles: Any) -> np.ndarray:
-    """Rotation of roll, pitch, yaw, as in a URDF."""
-    return frozen_array(matrix_of_rpy(angles), (3, 3))
-
-
-def read_loads(reader: SchemaReader, entry: object) -> tuple[Load, ...]:
-    """Return the sound loads of a `loads` mapping."""
-    result = []
-    for name, own in reader.named(entry if isinstance(entry, Entry) else None).items():
-        values: Values = reader.table(own, schema.LOAD)
-        inertia = values.get('inertia')
-        complete = set(values) == {key.name for key in schema.LOAD}
-        if not complete or not isinstance(inertia, dict) or set(inertia) != {key.name for key in schema.INERTIA}:
-            continue
-        matrix = np.array(
-            [
-                [inertia['ixx'], inertia['ixy'], inertia['ixz']],
-                [inertia['ixy'], inertia['iyy'], inertia['iyz']],
-                [inertia['ixz'], inertia['iyz'], inertia['izz']],
-            ]
-        )
-        moments = np.linalg.eigvalsh(matrix)
-        if moments[0] <= 0 or moments[2] > (moments[0] + moments[1]) * (1 + 1e-9):
-            found = f'principal moments {", ".join(f"{moment:.4g}" for moment in moments)} kg m2'
-            expected = 'an inertia of a body: all moments above zero, none above the sum of the others'
-            reader.report.add(own.mapping['inertia'].line, f'{own.path}.inertia', expected, found)
-            continue
-        result.append(
-            Load(
-                name,
-                values['mass'],  # type: ignore[arg-type]
-                frozen_array(values['com'], (3,)),
-                frozen_array(matrix, (3, 3)),
-                frozen_array(values['position'], (3,)),
-                _turn(values['rotation']),
-                values['motion'],  # type: ignore[arg-type]
-                own.line,
-            )
-        )
-    return tuple(result)
-
-
-def read_joint_classes(reader: SchemaReader, entry: object) -> tuple[JointClass, ...]:
-    """Return the sound entries of a `joints` mapping."""
-    result = []
-    for name, own in reader.named(entry if isinstance(entry, Entry) else None).items():
-        values: dict[str, Any] = dict(reader.table(own, schema.JOINT_CLASS))
-        if set(values) != {key.name for key in schema.JOINT_CLASS}:
-            continue
-        kind = values.pop('class')
-        spring = values['stiffness'] > 0 or values['damping'] > 0
-        if spring != (kind == 'flexible'):
-            found = 'neither' if not spring else f'class {kind} with a spring or damper'
-            reader.report.add(own.line, own.path, 'stiffness or damping with class flexible, and with no other', found)
-            continue
-        result.append(JointClass(name, kind, line=own.line, **values))
-    return tuple(result)
+def read_joint_class(reader: SchemaReader, name: str, own: Entry) -> JointClass | None:
+    """Return a sound entry of `joints`; None where it has faults, which are reported."""
+    result = build(JointClass, reader.table(own, keys_of(JointClass)), joint=name, line=own.line)
+    if result is None:
+        return None
+    spring = result.stiffness > 0 or result.damping > 0
+    if spring == (result.kind == 'flexible'):
+        return result
+    found = 'neither' if not spring else f'class {result.kind} with a spring or damper'
+    reader.report.add(own.line, own.path, 'stiffness or damping with class flexible, and with no other', found)
+    return None
 
 
 def check_constraints(

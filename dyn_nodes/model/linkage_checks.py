@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 
-from dyn_nodes.model.machine import CylinderActuator, Joint, Linkage, PinTriangle, SlidingRod
+from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod, piston_position
 from dyn_nodes.model.problems import Report, number
 
 LEAST_SINE = 1e-6  # of the angle between the pins; less is a dead centre
 
 
-def piston_position(linkage: Linkage, position: float) -> float:
-    """Return the piston position X(q), m, at a joint position, rad or m (abo-shanab-2003; spec G2)."""
-    if isinstance(linkage, SlidingRod):
-        return linkage.direction * (position - linkage.retracted_position)
-    angle = linkage.direction * position + linkage.angle
-    squared = linkage.a**2 + linkage.b**2 - 2.0 * linkage.a * linkage.b * math.cos(angle)
-    return math.sqrt(max(squared, 0.0)) - linkage.retracted_length
-
-
-def check_linkage(actuator: CylinderActuator, joint: Joint, where: str, line: int, report: Report) -> None:
+def check_linkage(linkage: PinTriangle, joint: Joint, where: str, line: int, report: Report) -> None:
     """Check that the pins allow every position of the joint.
 
     The pins and the joint axis form a triangle that the cylinder closes. Over the whole range of the joint its
     length must stay within the stroke and its lever arm dX/dq must keep the sign that `direction` gives.
     """
-    linkage = actuator.linkage
-    assert isinstance(linkage, PinTriangle)
     if not _check_direction(linkage, where, line, report):
         return
     shortest, longest = abs(linkage.a - linkage.b), linkage.a + linkage.b
@@ -41,16 +30,10 @@ def check_linkage(actuator: CylinderActuator, joint: Joint, where: str, line: in
         _check_stroke(linkage, joint, where, line, report)
 
 
-def check_rod(actuator: CylinderActuator, joint: Joint, where: str, line: int, report: Report) -> None:
+def check_rod(rod: SlidingRod, joint: Joint, where: str, line: int, report: Report) -> None:
     """Check that the stroke of a rod covers the range of its joint."""
-    if _check_direction(actuator.linkage, where, line, report):
-        _check_stroke(actuator.linkage, joint, where, line, report)
-
-
-CHECKS: Mapping[str, Callable[[CylinderActuator, Joint, str, int, Report], None]] = {
-    'linkage': check_linkage,
-    'rod': check_rod,
-}
+    if _check_direction(rod, where, line, report):
+        _check_stroke(rod, joint, where, line, report)
 
 
 def _check_direction(linkage: Linkage, where: str, line: int, report: Report) -> bool:

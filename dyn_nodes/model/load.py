@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from dyn_nodes.model.config import Config, read_config
+from dyn_nodes.model.config import Config, on_root, read_config
 from dyn_nodes.model.config_checks import check_config
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.inertia_checks import check_moved_inertia
-from dyn_nodes.model.locking import check_locked, lock_in_text, lock_joints, locked_positions, warn_of_idle_friction
-from dyn_nodes.model.machine import Base, Machine
+from dyn_nodes.model.locking import (
+    check_locked,
+    lock_in_text,
+    lock_joints,
+    locked_positions,
+    warn_of_idle_friction,
+)
+from dyn_nodes.model.machine import Machine, MachineFile
 from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.urdf import Urdf, read_urdf
 from dyn_nodes.model.xml_source import read_urdf_text
@@ -101,25 +107,12 @@ def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
 
 def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...]) -> Machine:
     positions = {name: value for name, value in config.initial.joint_positions.items() if name not in config.locked}
+    settings = {field.name: getattr(config, field.name) for field in fields(MachineFile)}
+    settings |= {
+        'name': config.name or parsed.name,
+        'base': on_root(config.base, parsed.links[0].name),
+        'initial': replace(config.initial, joint_positions=positions),
+    }
     return Machine(
-        name=config.name or parsed.name,
-        links=parsed.links,
-        joints=parsed.joints,
-        base=config.base or Base(parsed.links[0].name, 'fixed'),
-        wheels=config.wheels,
-        actuators=config.actuators,
-        payload=config.payload,
-        initial=replace(config.initial, joint_positions=positions),
-        gravity=config.gravity,
-        slope=config.slope,
-        overturn_angle=config.overturn_angle,
-        urdf=text,
-        sources=sources,
-        assumed=config.assumed,
-        reactions=config.reactions,
-        pumps=config.pumps,
-        constraints=config.constraints,
-        loads=config.loads,
-        joint_classes=config.joint_classes,
-        terrain=config.terrain,
+        **settings, links=parsed.links, joints=parsed.joints, urdf=text, sources=sources, assumed=config.assumed
     )

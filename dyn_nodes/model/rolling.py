@@ -1,14 +1,13 @@
 """How a wheel rolls: about its axle, on a tyre or on rollers. Data only, and its checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from dyn_nodes.model.problems import Report
+from dyn_nodes.model.schema import number, unit_tuple, vector
 
 PARALLEL = 1e-6
 """Sine of the angle between an axle and the axis of its joint that is still round-off of the files."""
@@ -16,20 +15,23 @@ PARALLEL = 1e-6
 
 @dataclass(frozen=True)
 class Rolling:
-    """A wheel that turns with its link.
+    """A wheel that turns with its link; forward, along axle x up, when it turns by the right hand about the axle."""
 
-    Attributes:
-        axis: (3,) unit axle in the frame of the wheel's link. The wheel rolls forward, along axle x up, when it turns
-            by the right hand about the axle.
-        roller_angle: of an omnidirectional wheel, from the rolling direction to the axis of the roller on the ground,
-            about the upward normal, rad: 0 for rollers across the wheel (free sideways), pi/4 or -pi/4 for a Mecanum
-            wheel; None: a tyre, which grips in both directions.
-        relaxation_length: of a tyre, distance rolled in which the deflection that it does not renew fades to 1/e, m.
-    """
-
-    axis: tuple[float, float, float]
-    roller_angle: float | None = None
-    relaxation_length: float = 0.1
+    axis: Annotated[
+        tuple[float, float, float],
+        vector('axle in the frame of the link; forward: axle x up', default=(0.0, 1.0, 0.0), read=unit_tuple),
+    ]
+    roller_angle: Annotated[
+        float | None,
+        number(
+            'omnidirectional wheel: from the rolling direction to the axis of the roller on the ground, about the '
+            'upward normal; 0: free sideways, +-pi/4: Mecanum; absent: a tyre',
+            'rad',
+        ),
+    ] = None
+    relaxation_length: Annotated[
+        float, number('of a tyre: distance rolled in which a deflection fades to 1/e', 'm', 'positive')
+    ] = 0.1
 
 
 def check_rolling(name: str, wheel: Any, joints: Mapping[str, Any], config: Any, report: Report) -> None:

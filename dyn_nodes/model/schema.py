@@ -1,17 +1,35 @@
-"""The keys of a machine YAML: what each means, its unit, what it may be. docs/machine_yaml.md is made from this."""
+"""Keys of a machine YAML, each declared once: at the field of the record that holds its value.
+
+    @dataclass(frozen=True)
+    class Payload:
+        mass: Annotated[float, number('at the start', 'kg', 'non-negative')]
+
+`keys_of(Payload)` are its keys. The reader with its errors, the record and docs/machine_yaml.md follow from them. The
+default of a field is that of its key; a field without a declaration is no key.
+
+Modules with such records evaluate their annotations: they do without `from __future__ import annotations`.
+"""
 
 from __future__ import annotations
 
-import math
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import cache
+from typing import Any, Literal
 
-from dyn_nodes.model.constraint import ConstraintKind, JointKind, LoadMotion, ProfileKind
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.limits import unit_remark
 
 Kind = Literal[
     'number', 'numbers', 'vector', 'pair', 'text', 'choice', 'flag', 'table', 'partial', 'named', 'positions', 'names'
 ]
 Sign = Literal['any', 'positive', 'non-negative']
+Remark = Callable[[float, str], 'str | None']
+MOST_KINDS_SHOWN = 4
+"""Kinds that a key is listed for in its meaning."""
 
 
 class _Required:
@@ -22,6 +40,8 @@ class _Required:
 
 
 REQUIRED = _Required()
+_OF_THE_FIELD = _Required()
+"""The default of a key is that of its field."""
 
 
 @dataclass(frozen=True)
@@ -35,271 +55,193 @@ class Key:
             `positions` a mapping from joint names to numbers; `names` a list of texts; `numbers` a list of numbers.
         unit: SI unit; the sizes that look like another unit are refused by it.
         default: value where the key is absent, `REQUIRED` where it must be present.
+        records: of the value of a `table` or `named` key; with several, the key `chooser` of the mapping names one.
+        field: of the record, where the value goes.
+        read: turns the value into that of the field.
+        remark: returns what a number of this unit looks like where it can't be in it, else None.
+        needed, allowed: kinds of the mapping that must, and that may have the key; both empty: all may.
+        shared: an entry of `defaults` with the name of the key lies under the value.
     """
 
     name: str
     kind: Kind
     meaning: str
     unit: str = ''
-    default: object = REQUIRED
+    default: Any = REQUIRED
     sign: Sign = 'any'
     choices: tuple[str, ...] = ()
     table: tuple[Key, ...] = ()
+    records: tuple[tuple[str, type], ...] = ()
+    chooser: str = ''
+    field: str = ''
+    read: Callable[[Any], Any] | None = None
+    remark: Remark = unit_remark
+    needed: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    shared: bool = False
+
+    @property
+    def record(self) -> type | None:
+        """The one record of the value; None where it has none or several."""
+        return self.records[0][1] if len(self.records) == 1 else None
 
 
-def _number(name: str, unit: str, sign: Sign, meaning: str, default: object = REQUIRED) -> Key:
-    return Key(name, 'number', meaning, unit, default, sign)
+def number(
+    meaning: str, unit: str = '', sign: Sign = 'any', default: Any = _OF_THE_FIELD, remark: Remark = unit_remark,
+    **limits: Any
+) -> Key:  # fmt: skip
+    """Declare a number; `limits` are further attributes of the key."""
+    return Key('', 'number', meaning, unit, default, sign, remark=remark, **limits)
 
 
-FRICTION = (
-    Key('model', 'choice', 'friction model', default='lugre', choices=('lugre', 'karnopp')),
-    _number('static', '', 'positive', 'friction coefficient at rest, mu_s', 0.9),
-    _number('kinetic', '', 'positive', 'friction coefficient while sliding fast, mu_c <= mu_s', 0.5),
-    _number('bristle_stiffness', '1/m', 'positive', 'sigma_0; of lugre only', 40.0),
-    _number('bristle_damping', 's/m', 'non-negative', 'sigma_1; of lugre only', 4.9487),
-    _number('viscous', 's/m', 'non-negative', 'sigma_2; of lugre only', 0.0018),
-    _number('stribeck_speed', 'm/s', 'positive', 'v_s; of lugre only', 12.5),
-    _number('stribeck_exponent', '', 'positive', 'alpha; of lugre only', 0.5),
-    _number('stiffness', 'N/m', 'positive', 'k_h, horizontal; of karnopp only; absent: that of the wheel', None),
-    _number('damping', 'N s/m', 'positive', 'c_h, horizontal; of karnopp only; absent: that of the wheel', None),
-    _number('stick_speed', 'm/s', 'positive', 'D_v, below which the wheel sticks; of karnopp only', 1e-3),
-)
-ROLLING = (
-    Key('axis', 'vector', 'axle in the frame of the link; forward: axle x up', default=(0.0, 1.0, 0.0)),
-    _number(
-        'roller_angle',
-        'rad',
-        'any',
-        'omnidirectional wheel: from the rolling direction to the axis of the roller on the ground, about the upward '
-        'normal; 0: free sideways, +-pi/4: Mecanum; absent: a tyre',
-        None,
-    ),
-    _number('relaxation_length', 'm', 'positive', 'of a tyre: distance rolled in which a deflection fades to 1/e', 0.1),
-)
-RISE = (
-    Key('shape', 'choice', '`bump`: up and down again; `ramp`: up to stay', default='bump', choices=('bump', 'ramp')),
-    _number('x', 'm', 'any', 'where it starts, in the world', 0.0),
-    _number('y', 'm', 'any', 'middle of its start, in the world', 0.0),
-    _number('heading', 'rad', 'any', 'direction in which it rises first', 0.0),
-    _number('length', 'm', 'positive', 'along that direction'),
-    _number('height', 'm', 'any', 'greatest; negative: a hollow'),
-    _number('width', 'm', 'positive', 'across, with sides that fall off over half its length; absent: no end', None),
-)
-WHEEL = (
-    Key('link', 'text', 'the link that carries it', default=None),
-    Key('position', 'vector', 'where the strut is attached, in the frame of the link', 'm'),
-    _number('stiffness', 'N/m', 'positive', 'of suspension and tyre together'),
-    _number('damping', 'N s/m', 'non-negative', 'of suspension and tyre together'),
-    _number('free_length', 'm', 'positive', 'height of the attachment above the ground at which contact is lost'),
-    Key('friction', 'table', 'LuGre or Karnopp friction; absent or `null`: frictionless', default=None, table=FRICTION),
-    Key(
-        'friction_point',
-        'choice',
-        'where friction acts and sees the speed: `ground`, the point below the wheel, or `attachment`',
-        default='ground',
-        choices=('ground', 'attachment'),
-    ),
-    Key('rolling', 'table', 'how it rolls; absent: its link is braked', default=None, table=ROLLING),
-)
-LINKAGE = (
-    _number('a', 'm', 'positive', 'distance of one pin from the joint axis'),
-    _number('b', 'm', 'positive', 'distance of the other pin from the joint axis'),
-    _number('angle', 'rad', 'any', 'angle between the pins, seen from the axis, at joint position 0'),
-    _number('direction', '', 'any', '1 where extension increases the joint position, -1 where it decreases it'),
-    _number('retracted_length', 'm', 'positive', 'pin to pin, fully retracted'),
-    _number('stroke', 'm', 'positive', 'greatest extension'),
-)
-ROD = (
-    _number('stroke', 'm', 'positive', 'greatest extension'),
-    _number('retracted_position', 'm', 'any', 'joint position, fully retracted', 0.0),
-    _number('direction', '', 'any', '1 where extension increases the joint position, -1 where it decreases it', 1.0),
-)
-VALVE = (
-    _number('inlet_gain', 'm', 'positive', 'inlet area per opening of the spool beyond the dead zone'),
-    _number('outlet_gain', 'm', 'positive', 'outlet area per opening of the spool beyond the dead zone'),
-    _number('bypass_area', 'm2', 'positive', 'area of the open centre at neutral'),
-    _number('bypass_stroke', 'm', 'positive', 'spool displacement that shuts the open centre'),
-    _number('dead_zone', 'm', 'non-negative', 'spool displacement before a port opens'),
-    _number('time_constant', 's', 'positive', 'of the spool'),
-    _number('gain', 'm/V', 'positive', 'spool displacement per volt'),
-    _number('voltage_limit', 'V', 'positive', 'greater commands are clipped'),
-    _number('spool_limit', 'm', 'positive', 'mechanical stop of the spool'),
-    _number('dead_time', 's', 'non-negative', 'from a voltage to the moment the spool begins to follow it', 0.0),
-)
-SUPPLY = (
-    _number('flow', 'm3/s', 'positive', 'constant flow of the pump'),
-    _number('relief_pressure', 'Pa', 'positive', 'of the pump'),
-    _number('line_relief_pressure', 'Pa', 'positive', 'of each port (cylinder), cross-over (motor)'),
-    _number('line_relief_area', 'm2', 'non-negative', 'of the line relief'),
-    _number('makeup_area', 'm2', 'non-negative', 'of the anti-cavitation check'),
-    _number('tank_pressure', 'Pa', 'non-negative', 'of the return line'),
-    _number('bulk_modulus', 'Pa', 'positive', 'effective, of oil and hoses'),
-    _number('orifice_coefficient', 'm^(3/2)/kg^(1/2)', 'positive', 'C_d sqrt(2 / density)'),
-    _number('smoothing', 'Pa', 'positive', 'regularizes the root of the pressure drop', 1e3),
-)
-_ACTUATOR = (
-    Key('type', 'choice', 'what kind of actuator', choices=('cylinder', 'motor')),
-    Key('joint', 'text', 'the joint that it moves'),
-)
-CYLINDER = (
-    *_ACTUATOR,
-    Key('linkage', 'table', 'where it is pinned, on a revolute joint', default=None, table=LINKAGE),
-    Key('rod', 'table', 'its own rod in its barrel, on a prismatic joint', default=None, table=ROD),
-    _number('head_area', 'm2', 'positive', 'piston area, head side, all cylinders of the function'),
-    _number('rod_area', 'm2', 'positive', 'piston area, rod side, all cylinders of the function'),
-    _number('head_volume', 'm3', 'positive', 'oil on the head side when retracted, hoses included'),
-    _number('rod_volume', 'm3', 'positive', 'oil on the rod side when retracted, hoses included'),
-    _number('viscous', 'N s/m', 'non-negative', 'friction of the piston'),
-    Key('valve', 'table', 'the directional valve', table=VALVE),
-    Key('supply', 'table', 'pump, oil and protection', table=SUPPLY),
-    _number('idle_pressure', 'Pa', 'positive', 'unloaded side at the start', 1.0e6),
-    _number('initial_head_pressure', 'Pa', 'non-negative', 'at the start; absent: static equilibrium', None),
-    _number('initial_rod_pressure', 'Pa', 'non-negative', 'at the start; absent: static equilibrium', None),
-)
-MOTOR = (
-    *_ACTUATOR,
-    _number('displacement', 'm3/rad', 'positive', 'geared displacement at the joint'),
-    _number('line_volume', 'm3', 'positive', 'oil in each line'),
-    _number('viscous', 'N m s/rad', 'non-negative', 'friction at the joint'),
-    Key('valve', 'table', 'the directional valve', table=VALVE),
-    Key('supply', 'table', 'pump, oil and protection', table=SUPPLY),
-    _number('idle_pressure', 'Pa', 'positive', 'both lines at the start', 5.0e6),
-)
-ACTUATORS = {'cylinder': CYLINDER, 'motor': MOTOR}
-PUMP = (
-    Key('actuators', 'names', 'that it feeds, the one nearest to the pump first'),
-    _number('flow', 'm3/s', 'positive', "constant flow; takes the place of the members' own"),
-    _number('relief_pressure', 'Pa', 'positive', "takes the place of the members' own"),
-)
-BASE = (
-    Key('link', 'text', 'root link of the URDF', default=None),
-    Key(
-        'attachment',
-        'choice',
-        '`fixed` to the world, `planar` (x, z and pitch) or `free`',
-        default='fixed',
-        choices=('fixed', 'planar', 'free'),
-    ),
-)
-INITIAL = (
-    Key('joint_positions', 'positions', 'by joint name; joints not named start at 0', 'rad or m', default={}),
-    Key('base_position', 'vector', 'of the base link; z is replaced where `settle` is true', 'm', (0.0, 0.0, 0.0)),
-    _number('base_yaw', 'rad', 'any', 'heading', 0.0),
-    Key('settle', 'flag', 'start in static equilibrium on the wheels', default=True),
-)
-PAYLOAD = (
-    Key('link', 'text', 'the link that carries it'),
-    Key('position', 'vector', 'of the point mass, in the frame of the link', 'm', (0.0, 0.0, 0.0)),
-    _number('mass', 'kg', 'non-negative', 'at the start'),
-    _number('limit', 'kg', 'non-negative', 'greatest mass accepted while running'),
-)
-SLOPE = (
-    _number('roll', 'rad', 'any', 'of the ground about x', 0.0),
-    _number('pitch', 'rad', 'any', 'of the ground about y; positive: the front is downhill', 0.0),
-)
-END = (
-    Key('link', 'text', 'of the URDF, a load, or `world`'),
-    Key('position', 'vector', 'in the frame of the link', 'm', (0.0, 0.0, 0.0)),
-    Key('rotation', 'vector', 'roll, pitch, yaw of the axes in the frame of the link', 'rad', (0.0, 0.0, 0.0)),
-)
-PROFILE = (
-    Key(
-        'kind',
-        'choice',
-        'form of the motion over the time; see below',
-        choices=get_args(ProfileKind),
-    ),
-    _number('offset', '', 'any', 'mean; kind sine', 0.0),
-    _number('amplitude', '', 'any', 'kind sine', 0.0),
-    _number('frequency', 'Hz', 'positive', 'kind sine', 0.0),
-    _number('phase', 'rad', 'any', 'at time 0; kind sine', 0.0),
-    Key('coefficients', 'numbers', 'of the powers 0, 1, 2, ... of the time in s; kind polynomial', default=()),
-    Key('times', 'numbers', 'rising, at least two; kind points', 's', default=()),
-    Key('values', 'numbers', 'at these times, at rest before and after; kind points', default=()),
-    _number('height', '', 'any', 'kind bump', 0.0),
-    _number('start', 's', 'any', 'kind bump', 0.0),
-    _number('duration', 's', 'positive', 'kind bump', 0.0),
-)
-CONSTRAINT = (
-    Key(
-        'kind',
-        'choice',
-        'what is held; see below',
-        choices=get_args(ConstraintKind),
-    ),
-    Key('first', 'table', 'end that is held; of a wheel its centre', default=None, table=END),
-    Key('second', 'table', 'end that holds it', default=None, table=END),
-    Key(
-        'axis',
-        'vector',
-        'in both ends: of a hinge or slider; of a line; normal of a plane; axle of a wheel (forward: axle x up)',
-        default=(0.0, 0.0, 1.0),
-    ),
-    _number('length', 'm', 'positive', 'of a rod; kind distance', 0.0),
-    _number('radius', 'm', 'positive', 'kind wheel', 0.0),
-    Key('joint', 'text', 'kinds lock and prescribed', default=''),
-    _number('position', '', 'any', 'where the joint is held, rad or m; kind lock', 0.0),
-    Key('coefficients', 'positions', 'by joint name; kind coupling', default={}),
-    _number('offset', '', 'any', 'sum of coefficient times joint position; kind coupling', 0.0),
-    Key(
-        'profile',
-        'table',
-        'position over the time, rad or m; kind prescribed; of kind plane: height of the plane along its normal',
-        default=None,
-        table=PROFILE,
-    ),
-    Key('ground', 'table', 'height of the ground under it over the time, m; kind wheel', default=None, table=PROFILE),
-)
-INERTIA = (
-    *(_number(f'i{axis}{axis}', 'kg m2', 'positive', f'about {axis} through the centre of mass') for axis in 'xyz'),
-    *(_number(f'i{pair}', 'kg m2', 'any', 'product, as in a URDF', 0.0) for pair in ('xy', 'xz', 'yz')),
-)
-LOAD = (
-    _number('mass', 'kg', 'positive', 'of the body'),
-    Key('com', 'vector', 'centre of mass in the axes of the load', 'm', (0.0, 0.0, 0.0)),
-    Key('inertia', 'table', 'about the centre of mass', table=INERTIA),
-    Key('position', 'vector', 'at the start; rough where constraints hold the load', 'm', (0.0, 0.0, 0.0)),
-    Key('rotation', 'vector', 'roll, pitch, yaw at the start', 'rad', (0.0, 0.0, 0.0)),
-    Key(
-        'motion', 'choice', '`free` in space, or `planar`: x, z and pitch', default='free', choices=get_args(LoadMotion)
-    ),
-)
-JOINT_CLASS = (
-    Key(
-        'class',
-        'choice',
-        'what moves the joint; joints not named are actuated',
-        choices=get_args(JointKind),
-    ),
-    _number('stiffness', 'N m/rad or N/m', 'non-negative', 'class flexible', 0.0),
-    _number('damping', 'N m s/rad or N s/m', 'non-negative', 'class flexible', 0.0),
-    _number('rest', '', 'any', 'unstressed or held position, rad or m; absent: the initial one', None),
-)
-DEFAULTS = (
-    Key('wheel', 'table', 'under every wheel', default=None, table=WHEEL),
-    Key('valve', 'table', 'under the valve of every actuator', default=None, table=VALVE),
-    Key('supply', 'table', 'under the supply of every actuator', default=None, table=SUPPLY),
-    Key('cylinder', 'table', 'under every actuator of type cylinder', default=None, table=CYLINDER),
-    Key('motor', 'table', 'under every actuator of type motor', default=None, table=MOTOR),
-)
-MACHINE = (
-    Key('name', 'text', 'of the machine; absent: the name of the URDF', default=None),
-    _number('gravity', 'm/s2', 'non-negative', 'along -z of the level world', 9.81),
-    Key('slope', 'table', 'of the ground at the start', default=None, table=SLOPE),
-    _number('overturn_angle', 'rad', 'positive', 'tilt of the base that counts as overturned', math.radians(75)),
-    Key('base', 'table', 'how the machine is attached to the world', default=None, table=BASE),
-    Key('initial', 'table', 'where a run begins', default=None, table=INITIAL),
-    Key('payload', 'table', 'a point mass in the implement', default=None, table=PAYLOAD),
-    Key('defaults', 'partial', 'what wheels and actuators share', default=None, table=DEFAULTS),
-    Key('wheels', 'named', 'wheels and feet, by name', default=None, table=WHEEL),
-    Key('actuators', 'named', 'hydraulic actuators, by name', default=None),
-    Key('pumps', 'named', 'pumps that feed several actuators in series, by name', default=None, table=PUMP),
-    Key('constraints', 'named', 'what holds links beside the joints, by name', default=None, table=CONSTRAINT),
-    Key(
-        'loads', 'named', 'rigid bodies without a joint, such as a load held by several arms', default=None, table=LOAD
-    ),
-    Key('joints', 'named', 'classes of joints, by joint name', default=None, table=JOINT_CLASS),
-    Key('locked', 'names', 'joints held for good where they start: they cost no time and need no inertia', default=()),
-    Key('terrain', 'named', 'what rises from the ground plane under rolling wheels, by name', default=None, table=RISE),
-    Key('reactions', 'names', 'joints whose reaction is published, on `joint_reactions/<joint>`', default=()),
-)
+def vector(meaning: str, unit: str = '', default: Any = _OF_THE_FIELD, **limits: Any) -> Key:
+    """Declare [x, y, z] as a tuple, or as what `read` makes of it."""
+    return Key('', 'vector', meaning, unit, default, **limits)
+
+
+def text(meaning: str, default: Any = _OF_THE_FIELD, **limits: Any) -> Key:
+    """Declare a text."""
+    return Key('', 'text', meaning, '', default, **limits)
+
+
+def choice(meaning: str, choices: tuple[str, ...], default: Any = _OF_THE_FIELD, name: str = '') -> Key:
+    """Declare one of several words."""
+    return Key(name, 'choice', meaning, '', default, choices=choices)
+
+
+def flag(meaning: str) -> Key:
+    """Declare a truth value."""
+    return Key('', 'flag', meaning, '', _OF_THE_FIELD)
+
+
+def table(meaning: str, record: type, name: str = '', default: Any = _OF_THE_FIELD, **limits: Any) -> Key:
+    """Declare a mapping with the keys of a record."""
+    return Key(name, 'table', meaning, '', default, records=(('', record),), **limits)
+
+
+def one_table_of(meaning: str, chooser: Key, records: Mapping[str, type]) -> Key:
+    """Declare a mapping with the keys of several records, one of which it is for: the key `chooser` names it."""
+    return Key(
+        '', 'table', meaning, '', _OF_THE_FIELD, records=tuple(records.items()), chooser=chooser.name,
+        table=(dataclasses.replace(chooser, choices=tuple(records)),),
+    )  # fmt: skip
+
+
+def named(meaning: str, record: type | None = None, name: str = '') -> Key:
+    """Declare a mapping from names to mappings with the keys of a record."""
+    records = () if record is None else (('', record),)
+    return Key(name, 'named', meaning, '', _OF_THE_FIELD, records=records)
+
+
+def collection(kind: Kind, meaning: str, unit: str = '', **limits: Any) -> Key:
+    """Declare `names`, `numbers` or `positions`."""
+    return Key('', kind, meaning, unit, _OF_THE_FIELD, **limits)
+
+
+def frozen_array(values: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return a read-only float array of the wanted shape. Raises ValueError on another shape."""
+    array = np.array(values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f'expected an array of shape {shape}, found {array.shape}')
+    array.setflags(write=False)
+    return array
+
+
+def frozen_vector(values: object) -> NDArray[np.float64]:
+    """Return a read-only (3,) array."""
+    return frozen_array(values, (3,))
+
+
+def unit_tuple(vector: Any) -> tuple[float, float, float]:
+    """Return a vector of norm one; one of length zero as it is."""
+    length = float(np.linalg.norm(vector))
+    x, y, z = (float(part) / length if length > 0.0 else float(part) for part in vector)
+    return x, y, z
+
+
+@cache
+def keys_of(record: type) -> tuple[Key, ...]:
+    """Return the keys that a dataclass or NamedTuple declares, in the order of its fields.
+
+    Raises TypeError where the module of the record does not evaluate its annotations.
+    """
+    defaults = _defaults(record)
+    found: list[Key] = []
+    for field, annotation in _annotations(record).items():
+        if isinstance(annotation, str) and 'Annotated[' in annotation:
+            raise TypeError(f'{record.__name__}.{field}: expected an evaluated annotation, found {annotation}')
+        own = (entry for entry in getattr(annotation, '__metadata__', ()) if isinstance(entry, Key))
+        found += [_completed(key, field, defaults.get(field, REQUIRED)) for key in own]
+    return tuple(found)
+
+
+def _annotations(record: type) -> dict[str, Any]:
+    if dataclasses.is_dataclass(record):
+        return {field.name: field.type for field in dataclasses.fields(record)}
+    return dict(record.__annotations__)
+
+
+def _defaults(record: type) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(record):
+        return dict(record._field_defaults)  # type: ignore[attr-defined]
+    found = {field.name: field.default for field in dataclasses.fields(record)}
+    made = {f.name: f.default_factory for f in dataclasses.fields(record)}
+    found = {name: value for name, value in found.items() if value is not dataclasses.MISSING}
+    return found | {name: make() for name, make in made.items() if make is not dataclasses.MISSING}  # type: ignore[misc]
+
+
+def _completed(key: Key, field: str, default: Any) -> Key:
+    """Return a declared key with what its field and the records of its value say."""
+    kinds, meaning = (*key.needed, *key.allowed), key.meaning
+    if 0 < len(kinds) <= MOST_KINDS_SHOWN:
+        meaning += f'; {"kind" if len(kinds) == 1 else "kinds"} {", ".join(kinds)}'
+    return dataclasses.replace(
+        key, name=key.name or field, field=field, meaning=meaning, table=(*key.table, *_keys_of_records(key)),
+        default=default if key.default is _OF_THE_FIELD else key.default,
+    )  # fmt: skip
+
+
+def _keys_of_records(key: Key) -> list[Key]:
+    """Return the keys of a mapping; what belongs to some of several records says so."""
+    having: dict[str, list[str]] = {}
+    for name, record in key.records:
+        for own in keys_of(record):
+            having.setdefault(own.name, []).append(name)
+    result: dict[str, Key] = {}
+    for name, record in key.records:
+        for own in keys_of(record):
+            shared = len(having[own.name]) == len(key.records)
+            meaning = own.meaning if shared else f'{own.meaning}; of {name} only'
+            result.setdefault(own.name, dataclasses.replace(own, meaning=meaning))
+    return list(result.values())
+
+
+def build(record: type, values: Mapping[str, Any], tolerant: bool = False, **others: Any) -> Any:
+    """Return the record of a mapping's values; None where one is missing, because it has a fault.
+
+    Args:
+        record: to make.
+        values: by key; mappings of values where the key has a record.
+        tolerant: the default takes the place of a value with a fault, where there is one.
+        **others: fields that are no keys.
+    """
+    arguments = dict(others)
+    for key in keys_of(record):
+        value = values.get(key.name, REQUIRED)
+        if key.records and isinstance(value, dict):
+            value = _build_table(key, value, tolerant)
+        if value is REQUIRED:
+            if not tolerant or key.default is REQUIRED:
+                return None
+            value = key.default
+        if arguments.get(key.field) is None:  # of several keys for one field, the one that is given
+            arguments[key.field] = value if key.read is None or value is None else key.read(value)
+    return record(**arguments)
+
+
+def _build_table(key: Key, values: Mapping[str, Any], tolerant: bool) -> Any:
+    if not tolerant and any(own.name not in values for own in key.table):
+        return REQUIRED
+    record = key.record or dict(key.records)[values[key.chooser]]
+    made = build(record, values, tolerant)
+    return REQUIRED if made is None else made

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from dyn_nodes.model import schema
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dyn_nodes.model.actuators import KINDS as ACTUATORS
+from dyn_nodes.model.actuators import actuator_keys
+from dyn_nodes.model.config import machine_keys
 from dyn_nodes.model.schema import REQUIRED, Key
 
-SECTIONS = (
-    ('The file', schema.MACHINE),
-    ('`slope`', schema.SLOPE),
-    ('`base`', schema.BASE),
-    ('`initial`', schema.INITIAL),
-    ('`payload`', schema.PAYLOAD),
-    ('`wheels.<name>`', schema.WHEEL),
-    ('`wheels.<name>.friction`', schema.FRICTION),
-    ('`wheels.<name>.rolling`', schema.ROLLING),
-    ('`terrain.<name>`', schema.RISE),
-    ('`actuators.<name>` of type `cylinder`', schema.CYLINDER),
-    ('`actuators.<name>.linkage`', schema.LINKAGE),
-    ('`actuators.<name>.rod`', schema.ROD),
-    ('`actuators.<name>` of type `motor`', schema.MOTOR),
-    ('`actuators.<name>.valve`', schema.VALVE),
-    ('`actuators.<name>.supply`', schema.SUPPLY),
-    ('`pumps.<name>`', schema.PUMP),
-    ('`constraints.<name>`', schema.CONSTRAINT),
-    ('`constraints.<name>.first` and `.second`', schema.END),
-    ('`constraints.<name>.profile` and `.ground`', schema.PROFILE),
-    ('`loads.<name>`', schema.LOAD),
-    ('`loads.<name>.inertia`', schema.INERTIA),
-    ('`joints.<name>`', schema.JOINT_CLASS),
-    ('`defaults`', schema.DEFAULTS),
-)
 KINDS = {
     'vector': '[x, y, z]',
     'flag': 'true or false',
@@ -42,9 +22,44 @@ KINDS = {
 }
 
 
+@dataclass
+class Section:
+    """A table of the document: places in the file that have the same keys."""
+
+    places: list[str]
+    keys: tuple[Key, ...]
+
+
+def sections() -> list[Section]:
+    """Return the tables of the document: the file, then every mapping in it, those with the same keys as one."""
+    found: list[Section] = []
+    for place, keys in (('The file', machine_keys()), *_below('', machine_keys())):
+        same = next((section for section in found if section.keys == keys), None)
+        if same is None:
+            found.append(Section([place], keys))
+        elif place not in same.places:
+            same.places.append(place)
+    return found
+
+
+def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, ...]]]:
+    """Yield the mappings below keys: their place, as written in the document, and their keys."""
+    for key in keys:
+        at = f'{path}{key.name}'
+        if key.name == 'actuators' and not path:
+            for kind in ACTUATORS:
+                yield f'`{at}.<name>` of type `{kind}`', actuator_keys(kind)
+                yield from _below(f'{at}.<name>.', actuator_keys(kind))
+        elif key.table:
+            at += '.<name>' if key.kind == 'named' else ''
+            yield f'`{at}`', key.table
+            if key.kind != 'partial':
+                yield from _below(f'{at}.', key.table)
+
+
 def key_tables() -> str:
     """Return every key of a machine YAML as Markdown tables."""
-    return '\n'.join(_table(title, keys) for title, keys in SECTIONS)
+    return '\n'.join(_table(' and '.join(section.places), section.keys) for section in sections())
 
 
 def _table(title: str, keys: tuple[Key, ...]) -> str:
@@ -61,9 +76,9 @@ def _value(key: Key) -> str:
 
 
 def _default(key: Key) -> str:
-    if key.default is REQUIRED:
+    if key.default is REQUIRED or key.needed:
         return 'required'
-    if key.default in (None, {}, ()):
+    if key.kind in ('table', 'named', 'partial') or key.default in (None, {}, (), ''):
         return ''
     if isinstance(key.default, tuple):
         return f'[{", ".join(f"{value:g}" for value in key.default)}]'

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
+from dyn_nodes.model.limits import unit_remark
 from dyn_nodes.model.problems import PRINTABLE, Report, did_you_mean, is_printable
-from dyn_nodes.model.schema import REQUIRED, Key
+from dyn_nodes.model.schema import REQUIRED, Key, Remark
 from dyn_nodes.model.yaml_source import Entry
 
-Values = dict[str, object]
+Values = dict[str, Any]
 SPECIAL = {'.inf': 'inf', '+.inf': 'inf', '-.inf': '-inf', '.nan': 'nan'}  # YAML's spelling
 DEGREES = re.compile(r'deg\((.+)\)')
 MOST_SHOWN = 50
@@ -137,7 +138,7 @@ class SchemaReader:
 
     def _value(self, key: Key, entry: Entry) -> object | None:
         if key.kind == 'number':
-            return self.number(entry, key.unit, key.sign)
+            return self.number(entry, key.unit, key.sign, key.remark)
         if key.kind in ('vector', 'pair'):
             return self._vector(entry, key.unit, 'xyz' if key.kind == 'vector' else 'xy')
         if key.kind == 'flag':
@@ -157,7 +158,7 @@ class SchemaReader:
             return None
         return entry.text
 
-    def number(self, entry: Entry, unit: str = '', sign: str = 'any') -> float | None:
+    def number(self, entry: Entry, unit: str = '', sign: str = 'any', remark_on: Remark = unit_remark) -> float | None:
         """Return a finite number of the wanted sign and of a size that fits its unit, None after a fault.
 
         An angle may be written in degrees, as in parameter files of ROS: `deg(45)`.
@@ -180,10 +181,7 @@ class SchemaReader:
             wanted = '> 0' if sign == 'positive' else '>= 0'
             self.report.add(entry.line, entry.path, f'a number {wanted}{f" {unit}" if unit else ""}', f'{value:.6g}')
             return None
-        is_modulus = entry.path.endswith('bulk_modulus')
-        remark = None if entry.path.endswith('smoothing') else unit_remark(value, unit)
-        if is_modulus and value < LEAST_BULK_MODULUS:
-            remark = f'{value:.6g} Pa, which looks like MPa or bar (oil has about 1e9 Pa)'
+        remark = remark_on(value, unit)
         if remark:
             self.report.add(entry.line, entry.path, expected, remark)
             return None

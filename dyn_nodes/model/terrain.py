@@ -1,9 +1,9 @@
 """What rises from the plane of the ground under rolling wheels. Data only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal, get_args
+
+from dyn_nodes.model.schema import choice, number
 
 Shape = Literal['bump', 'ramp']
 
@@ -15,18 +15,16 @@ class Rise:
     Along the way, from its start (0) to its end (`length`), the ground is `height` times half of 1 - cos(2 pi s) high
     for a `bump`, of 1 - cos(pi s) for a `ramp`, after which it stays up. Across, it is `width` wide and falls off to
     both sides over half its length; without a width it has no end.
-
-    Attributes:
-        x, y: where it starts, world, m.  heading: direction of the way, rad.
-        length, height: m; a negative height is a hollow.
-        width: m, or None.
     """
 
     name: str
-    shape: Shape
-    x: float
-    y: float
-    heading: float
-    length: float
-    height: float
-    width: float | None = None
+    shape: Annotated[Shape, choice('`bump`: up and down again; `ramp`: up to stay', get_args(Shape), default='bump')]
+    x: Annotated[float, number('where it starts, in the world', 'm', default=0.0)]
+    y: Annotated[float, number('middle of its start, in the world', 'm', default=0.0)]
+    heading: Annotated[float, number('direction in which it rises first', 'rad', default=0.0)]
+    length: Annotated[float, number('along that direction', 'm', 'positive')]
+    height: Annotated[float, number('greatest; negative: a hollow', 'm')]
+    width: Annotated[
+        float | None,
+        number('across, with sides that fall off over half its length; absent: no end', 'm', 'positive'),
+    ] = None

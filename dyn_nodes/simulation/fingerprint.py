@@ -11,7 +11,7 @@ import numpy as np
 
 from dyn_nodes.model.machine import Machine
 
-TEXT_ONLY = {'urdf', 'sources', 'assumed', 'reactions'}
+TEXT_ONLY = {'urdf', 'sources', 'assumed', 'reactions', 'locked'}
 """Fields that no compiled code depends on."""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.equilibrium import static_stance
-from dyn_nodes.model.linkage_checks import piston_position
+from dyn_nodes.model.linkage import piston_position
 from dyn_nodes.model.posture import link_poses
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ import pytest
 from log_loader_tasks import CONFIG, URDF
 
 from dyn_nodes.model import load_machine
-from dyn_nodes.model.machine import Base, InitialState, Joint, Link, Machine, frozen_array
+from dyn_nodes.model.machine import Base, Joint, Link, Machine, frozen_array
 from dyn_nodes.multibody.virtual_link_examples import ThreeLinkChain
 from dyn_nodes.multibody.virtual_links import force_along, torque_about
 from dyn_nodes.simulation import (
@@ -42,19 +42,13 @@ def three_links():
             Joint(f'joint_{k + 1}', 'continuous', links[k].name, links[k + 1].name, frozen_array(origin, (4, 4)), axis)
         )
     return Machine(
-        'three_links',
-        tuple(links),
-        tuple(joints),
-        Base('ground', 'fixed'),
-        (),
-        (),
-        None,
-        InitialState(),
-        9.81,
-        (0.0, 0.0),
-        1.3,
-        '',
-        (),
+        name='three_links',
+        links=tuple(links),
+        joints=tuple(joints),
+        base=Base('ground', 'fixed'),
+        overturn_angle=1.3,
+        urdf='',
+        sources=(),
     )
 
 

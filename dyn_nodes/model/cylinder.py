@@ -1,0 +1,98 @@
+"""Hydraulic cylinder: its numbers, keys and checks."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.hydraulic import HydraulicRecord, Supply, Valve
+from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
+from dyn_nodes.model.linkage_checks import check_linkage, check_rod
+from dyn_nodes.model.places import Places
+from dyn_nodes.model.problems import Report
+from dyn_nodes.model.problems import number as shown
+from dyn_nodes.model.schema import number, table
+
+
+@dataclass(frozen=True)
+class CylinderActuator(HydraulicRecord):
+    """One or more equal cylinders in parallel, moved by an open-centre valve.
+
+    The areas are totals, the volumes those at X = 0. Without initial pressures the cylinder starts in static
+    equilibrium, the unloaded side at `idle_pressure` (spec G5).
+
+    Attributes:
+        lines: names of the pressures of its two lines.
+    """
+
+    kind: ClassVar[str] = 'cylinder'
+    lines: ClassVar[tuple[str, str]] = ('head_pressure', 'rod_pressure')
+
+    linkage: Annotated[
+        Linkage,
+        table('where it is pinned, on a revolute joint', PinTriangle, default=None),
+        table('its own rod in its barrel, on a prismatic joint', SlidingRod, name='rod', default=None),
+    ]
+    head_area: Annotated[float, number('piston area, head side, all cylinders of the function', 'm2', 'positive')]
+    rod_area: Annotated[float, number('piston area, rod side, all cylinders of the function', 'm2', 'positive')]
+    head_volume: Annotated[float, number('oil on the head side when retracted, hoses included', 'm3', 'positive')]
+    rod_volume: Annotated[float, number('oil on the rod side when retracted, hoses included', 'm3', 'positive')]
+    viscous: Annotated[float, number('friction of the piston', 'N s/m', 'non-negative')]
+    valve: Annotated[Valve, table('the directional valve', Valve, shared=True)]
+    supply: Annotated[Supply, table('pump, oil and protection', Supply, shared=True)]
+    idle_pressure: Annotated[float, number('unloaded side at the start', 'Pa', 'positive')] = 1.0e6
+    initial_head_pressure: Annotated[
+        float | None, number('at the start; absent: static equilibrium', 'Pa', 'non-negative')
+    ] = None
+    initial_rod_pressure: Annotated[
+        float | None, number('at the start; absent: static equilibrium', 'Pa', 'non-negative')
+    ] = None
+
+    @property
+    def areas(self) -> tuple[float, float]:
+        """Oil that each line takes up per travel of the piston, m2."""
+        return self.head_area, self.rod_area
+
+    @classmethod
+    def contradiction(cls, values: Mapping[str, Any]) -> tuple[str, str] | None:
+        """A cylinder has either pins or its own prismatic joint."""
+        given = [key for key in ('linkage', 'rod') if values.get(key) is not None]
+        if len(given) == 1:
+            return None
+        return '`linkage` (on a revolute joint) or `rod` (on a prismatic joint)', 'both' if given else 'nothing'
+
+    def check(self, joint: Joint, places: Places, report: Report) -> None:
+        """Report a joint without limits, areas and volumes that contradict each other, a stroke that is too short."""
+        super().check(joint, places, report)
+        where = f'actuators.{self.name}'
+        line = places.line(f'{where}.joint')
+        if joint.type not in ('revolute', 'prismatic'):
+            report.add(line, f'{where}.joint', 'a revolute or prismatic joint for a cylinder', f'a {joint.type} joint')
+            return
+        if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
+            found = f'{joint.name!r}, which moves without limits'
+            report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', found)
+            return
+        self._check_oil(places, report)
+        key, fitting = ('rod' if slides else 'linkage' for slides in (
+            isinstance(self.linkage, SlidingRod), joint.type == 'prismatic'
+        ))  # fmt: skip
+        where = f'{where}.{key}'
+        if key != fitting:
+            expected = f'`{fitting}` for a cylinder on a {joint.type} joint'
+            report.add(places.line(where), where, expected, f'`{key}`')
+        elif isinstance(self.linkage, SlidingRod):
+            check_rod(self.linkage, joint, where, places.line(where), report)
+        else:
+            check_linkage(self.linkage, joint, where, places.line(where), report)
+
+    def _check_oil(self, places: Places, report: Report) -> None:
+        where = f'actuators.{self.name}'
+        if self.rod_area > self.head_area:
+            expected = f'at most the head area, {shown(self.head_area)} m2'
+            report.add(places.line(f'{where}.rod_area'), f'{where}.rod_area', expected, shown(self.rod_area))
+        displaced = self.rod_area * self.linkage.stroke
+        if self.rod_volume <= displaced:
+            expected = f'more than rod area times stroke, {shown(displaced)} m3'
+            report.add(places.line(f'{where}.rod_volume'), f'{where}.rod_volume', expected, shown(self.rod_volume))

@@ -1,0 +1,132 @@
+"""Valves, pumps and oil. Data only, and their checks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from dyn_nodes.model.actuator import ActuatorRecord
+from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
+from dyn_nodes.model.places import Places
+from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.problems import number as shown
+from dyn_nodes.model.schema import collection, number
+
+
+def modulus_remark(value: float, unit: str) -> str | None:
+    """Return what a bulk modulus looks like where it can't be in Pa, else None."""
+    if value < LEAST_BULK_MODULUS:
+        return f'{value:.6g} Pa, which looks like MPa or bar (oil has about 1e9 Pa)'
+    return unit_remark(value, unit)
+
+
+def no_remark(value: float, unit: str) -> None:
+    """A number that may have any size."""
+
+
+@dataclass(frozen=True)
+class Valve:
+    """Open-centre directional valve and its spool drive (abo-shanab-2003, eqs 2.7 to 2.17; spec G4).
+
+    Opening xi = max(0, |x| - dead_zone); inlet area = inlet_gain xi; outlet area = outlet_gain xi;
+    bypass area = bypass_area max(0, 1 - |x| / bypass_stroke). Areas m2, gains m, spool x in m.
+    """
+
+    inlet_gain: Annotated[float, number('inlet area per opening of the spool beyond the dead zone', 'm', 'positive')]
+    outlet_gain: Annotated[float, number('outlet area per opening of the spool beyond the dead zone', 'm', 'positive')]
+    bypass_area: Annotated[float, number('area of the open centre at neutral', 'm2', 'positive')]
+    bypass_stroke: Annotated[float, number('spool displacement that shuts the open centre', 'm', 'positive')]
+    dead_zone: Annotated[float, number('spool displacement before a port opens', 'm', 'non-negative')]
+    time_constant: Annotated[float, number('of the spool', 's', 'positive')]
+    gain: Annotated[float, number('spool displacement per volt', 'm/V', 'positive')]
+    voltage_limit: Annotated[float, number('greater commands are clipped', 'V', 'positive')]
+    spool_limit: Annotated[float, number('mechanical stop of the spool', 'm', 'positive')]
+    dead_time: Annotated[
+        float, number('from a voltage to the moment the spool begins to follow it', 's', 'non-negative')
+    ] = 0.0
+
+
+@dataclass(frozen=True)
+class Supply:
+    """Pump, oil and protection of one function. The signed root is d / sqrt(|d| + smoothing)."""
+
+    flow: Annotated[float, number('constant flow of the pump', 'm3/s', 'positive')]
+    relief_pressure: Annotated[float, number('of the pump', 'Pa', 'positive')]
+    line_relief_pressure: Annotated[float, number('of each port (cylinder), cross-over (motor)', 'Pa', 'positive')]
+    line_relief_area: Annotated[float, number('of the line relief', 'm2', 'non-negative')]
+    makeup_area: Annotated[float, number('of the anti-cavitation check', 'm2', 'non-negative')]
+    tank_pressure: Annotated[float, number('of the return line', 'Pa', 'non-negative')]
+    bulk_modulus: Annotated[float, number('effective, of oil and hoses', 'Pa', 'positive', remark=modulus_remark)]
+    orifice_coefficient: Annotated[float, number('C_d sqrt(2 / density)', 'm^(3/2)/kg^(1/2)', 'positive')]
+    smoothing: Annotated[
+        float, number('regularizes the root of the pressure drop', 'Pa', 'positive', remark=no_remark)
+    ] = 1e3
+
+
+@dataclass(frozen=True)
+class SharedPump:
+    """One pump for several functions: the open centre of each valve feeds the next valve, the last one's goes to tank.
+
+    A function that works takes oil from those behind it, which therefore have to wait; all outlets go to tank. The
+    members' own `supply.flow` and `supply.relief_pressure` play no part.
+    """
+
+    name: str
+    actuators: Annotated[tuple[str, ...], collection('names', 'that it feeds, the one nearest to the pump first')]
+    flow: Annotated[float, number("constant flow; takes the place of the members' own", 'm3/s', 'positive')]
+    relief_pressure: Annotated[float, number("takes the place of the members' own", 'Pa', 'positive')]
+
+
+class HydraulicRecord(ActuatorRecord):
+    """An actuator behind a valve. A subclass declares the keys `valve` and `supply`."""
+
+    takes_oil: ClassVar[bool] = True
+
+    valve: Valve
+    supply: Supply
+
+    @property
+    def command_limit(self) -> float:
+        """Greatest voltage of the valve, V."""
+        return self.valve.voltage_limit
+
+    @property
+    def source_limit(self) -> float:
+        """Relief pressure of a pump that feeds no other, Pa."""
+        return self.supply.relief_pressure
+
+    def check(self, joint: Joint, places: Places, report: Report) -> None:
+        """Report a spool that opens nothing, and reliefs below the tank pressure."""
+        valve, supply, where = self.valve, self.supply, f'actuators.{self.name}.valve.dead_zone'
+        travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
+        if travel <= valve.dead_zone:
+            expected = f'a dead zone below the travel of the spool, {shown(travel)} m'
+            report.add(places.line(where), places.written(where), expected, shown(valve.dead_zone))
+        reliefs = {'relief_pressure': supply.relief_pressure, 'line_relief_pressure': supply.line_relief_pressure}
+        for key, pressure in reliefs.items():
+            where = f'actuators.{self.name}.supply.{key}'
+            if pressure <= supply.tank_pressure:
+                expected = f'more than the tank pressure, {shown(supply.tank_pressure)} Pa'
+                report.add(places.line(where), places.written(where), expected, shown(pressure))
+
+
+def check_pumps(
+    pumps: Sequence[SharedPump], actuators: Sequence[ActuatorRecord], places: Places, report: Report
+) -> None:
+    """Report pumps that feed nothing, what takes no oil, or what another one feeds."""
+    takes_oil = {actuator.name: actuator.takes_oil for actuator in actuators}
+    fed: dict[str, str] = {}
+    for pump in pumps:
+        where = f'pumps.{pump.name}.actuators'
+        line = places.line(where)
+        if not pump.actuators:
+            report.add(line, where, 'at least one actuator', 'an empty list')
+        for name in pump.actuators:
+            if name not in takes_oil:
+                report.add(line, where, 'actuators of this machine', did_you_mean(name, takes_oil))
+            elif not takes_oil[name]:
+                report.add(line, where, 'hydraulic actuators', f'{name!r}, which takes no oil')
+            elif name in fed:
+                found = f'{name!r} twice' if fed[name] == pump.name else f'{name!r}, which pump {fed[name]!r} feeds'
+                report.add(line, where, 'every actuator at one pump', found)
+            fed[name] = pump.name

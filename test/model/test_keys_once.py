@@ -1,0 +1,182 @@
+"""Every key of the machine YAML is declared once, at the field of its record; nothing else states or copies it.
+
+`python test/model/test_keys_once.py [FOLDER]` prints the count for the modules of a folder.
+"""
+
+import ast
+import dataclasses
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import pytest
+
+from dyn_nodes.model.config import read_config
+from dyn_nodes.model.machine import Base, MachineFile
+from dyn_nodes.model.problems import Report
+from dyn_nodes.model.schema import Key, build, keys_of, number, one_table_of, table
+from dyn_nodes.model.schema_doc import sections
+from dyn_nodes.model.schema_reader import SchemaReader
+from dyn_nodes.model.yaml_source import read_yaml
+
+MODEL = Path(__file__).resolve().parents[2] / 'dyn_nodes' / 'model'
+DECLARING = {'Key', '_number'}
+READING = {'get', '_get', 'pop'}
+URDF = {'urdf.py', 'urdf_checks.py', 'shapes.py', 'mass_checks.py', 'locking.py', 'load.py', 'xml_source.py'}
+"""Modules that read the URDF, some of whose attributes have the same names."""
+OTHERS = {
+    'config.py': {'wheel', 'wheels', 'actuators', 'pumps', 'terrain', 'constraints', 'loads', 'joints', 'type', 'base'}
+    | {'link', 'friction', 'name', 'initial', 'defaults'},
+    'constraint_config.py': {'axis', 'times', 'values', 'inertia', 'profile', 'ground'},
+    'wheel.py': {'model'},
+}
+"""Keys that a module treats by name: named mappings with readers of their own, the root link, the places of messages,
+and the key that chooses the friction."""
+
+
+class Statement(NamedTuple):
+    """A place where a key is declared, read or copied by name."""
+
+    module: str
+    line: int
+    key: str
+    how: str
+
+
+def statements(folder: Path, keys: set[str]) -> Iterator[Statement]:
+    """Yield where modules name keys: a field of a record, a declaration by name, a lookup or a copy by keyword."""
+    for path in sorted(path for path in folder.glob('*.py') if path.name not in URDF):
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            for key, how in _named_by(node):
+                if key in keys:
+                    yield Statement(path.name, node.lineno, key, how)
+
+
+def _named_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.ClassDef):
+        for entry in node.body:
+            if isinstance(entry, ast.AnnAssign) and isinstance(entry.target, ast.Name):
+                yield entry.target.id, 'field'
+    elif isinstance(node, ast.Call):
+        called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, 'attr', '')
+        first = node.args[0] if node.args else None
+        second = node.args[1] if len(node.args) > 1 else None
+        for argument in (first, second if called == '_get' else None):
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                if called in DECLARING:
+                    yield argument.value, 'declaration'
+                elif called in READING:
+                    yield argument.value, 'lookup'
+        for keyword in node.keywords:
+            if keyword.arg is not None and isinstance(keyword.value, (ast.Attribute, ast.Subscript, ast.Call)):
+                yield keyword.arg, 'copy'
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        yield node.slice.value, 'lookup'
+
+
+def all_keys() -> dict[str, set[str]]:
+    """Return the name of every key, and the places of the mappings that have it."""
+    found: dict[str, set[str]] = {}
+    for section in sections():
+        for key in section.keys:
+            found.setdefault(key.name, set()).add(section.places[0])
+    return found
+
+
+def test_a_key_is_named_nowhere_but_at_its_declaration():
+    found = [own for own in statements(MODEL, set(all_keys())) if own.how != 'field']
+    other = [own for own in found if own.key not in OTHERS.get(own.module, set())]
+    assert other == []
+
+
+def test_every_key_is_the_field_of_a_record_with_its_meaning():
+    written = {'defaults', 'wheel', 'valve', 'supply', 'cylinder', 'motor', 'type', 'model', 'class', 'joints', 'rod'}
+    fields = {own.key for own in statements(MODEL, set(all_keys())) if own.how == 'field'}
+    assert set(all_keys()) - fields - written == set()
+    assert all(key.meaning for section in sections() for key in section.keys)
+
+
+@dataclass(frozen=True)
+class Spring:
+    stiffness: Annotated[float, number('of the spring', 'N/m', 'positive')]
+    rest: Annotated[float, number('unstressed length', 'm')] = 0.25
+    note: str = ''
+
+
+@dataclass(frozen=True)
+class Rubber:
+    stiffness: Annotated[float, number('of the spring', 'N/m', 'positive')]
+    loss: Annotated[float, number('share that is lost')] = 0.1
+
+
+@dataclass(frozen=True)
+class Buffer:
+    spring: Annotated[Spring, table('that carries', Spring)]
+    pad: Annotated[
+        Spring | Rubber | None,
+        one_table_of('below it', Key('model', 'choice', 'which', default='steel'), {'steel': Spring, 'rubber': Rubber}),
+    ] = None
+
+
+def read(folder: Path, text: str, tolerant: bool = False):
+    path = folder / 'buffer.yaml'
+    path.write_text(text, encoding='utf-8')
+    report = Report(path.name)
+    values = SchemaReader(report).table(read_yaml(path, report), keys_of(Buffer))
+    return build(Buffer, values, tolerant), [str(problem) for problem in report.problems]
+
+
+def test_reader_errors_and_defaults_follow_from_the_fields_of_a_record(tmp_path):
+    buffer, problems = read(tmp_path, 'spring: {stiffness: 2.0}\npad: {model: rubber, stiffness: 3}\n')
+    assert problems == []
+    assert buffer == Buffer(Spring(2.0), Rubber(3.0))
+    assert read(tmp_path, 'spring: {stiffness: 2.0}\n')[0] == Buffer(Spring(2.0))
+    buffer, problems = read(tmp_path, 'spring: {rest: 2500}\n')
+    assert buffer is None
+    assert problems == [
+        'buffer.yaml:1: spring.stiffness: expected a value (N/m): of the spring, found nothing',
+        'buffer.yaml:1: spring.rest: expected a number in m, found 2500 m, which looks like millimetres '
+        '(2500 mm = 2.5 m)',
+    ]
+
+
+def test_a_tolerant_reader_puts_defaults_in_the_place_of_faults_where_there_are_some(tmp_path):
+    strict, tolerant = (read(tmp_path, 'spring: {stiffness: 2, rest: x}\n', own)[0] for own in (False, True))
+    assert strict is None
+    assert tolerant == Buffer(Spring(2.0))
+    assert read(tmp_path, 'spring: {stiffness: x}\n', tolerant=True)[0] is None
+
+
+def test_a_record_whose_annotations_are_not_evaluated_is_refused():
+    @dataclass(frozen=True)
+    class Unread:
+        mass: "Annotated[float, number('of it', 'kg')]"
+
+    with pytest.raises(TypeError, match=r'Unread\.mass: expected an evaluated annotation'):
+        keys_of(Unread)
+
+
+def test_keys_of_one_of_several_records_say_so():
+    (pad,) = (key for key in keys_of(Buffer) if key.name == 'pad')
+    assert [key.name for key in pad.table] == ['model', 'stiffness', 'rest', 'loss']
+    assert pad.table[3].meaning == 'share that is lost; of rubber only'
+    assert pad.table[0].choices == ('steel', 'rubber')
+
+
+def test_a_file_that_says_nothing_is_read_as_the_defaults_of_the_record(tmp_path):
+    path = tmp_path / 'empty.yaml'
+    path.write_text('name: crane\n', encoding='utf-8')
+    report = Report(path.name)
+    config, plain = read_config(read_yaml(path, report), 'base_link', report), MachineFile(name='crane')
+    assert report.problems == []
+    assert config.base == Base('base_link', 'fixed')
+    same = [field.name for field in dataclasses.fields(MachineFile) if field.name != 'base']
+    assert [getattr(config, name) for name in same] == [getattr(plain, name) for name in same]
+
+
+if __name__ == '__main__':
+    counted = list(statements(Path(sys.argv[1]) if len(sys.argv) > 1 else MODEL, set(all_keys())))
+    for kind in ('field', 'declaration', 'lookup', 'copy'):
+        print(f'{kind:12} {sum(own.how == kind for own in counted):4}')
