@@ -68,7 +68,7 @@ def _initial(machine: Machine, guess: Guess) -> str:
 def _locked(guess: Guess) -> str:
     if not guess.locked:
         return ''
-    lines = ['# Joints held for good where they start; the fewer joints move, the faster the machine runs.', 'locked:']
+    lines = ['# Joints fixed at their initial position; the fewer joints move, the faster the machine runs.', 'locked:']
     before = ''
     for name, reason in guess.locked.items():
         if reason != before:

@@ -130,8 +130,11 @@ def check_constraints(
             report.add(constraint.line, where, 'two different links', f'{ends[0].link!r} twice')
         if constraint.kind == 'wheel' and constraint.first is not None and constraint.first.link == WORLD:
             report.add(constraint.line, f'{where}.first.link', 'a link that moves', 'world')
-        for name in [constraint.joint] if constraint.joint else [joint for joint, _ in constraint.coefficients]:
-            _check_joint(name, movable, joints, constraint.line, where, report)
+        if constraint.joint:
+            _check_joint(constraint.joint, movable, joints, constraint.line, where, report)
+        for name, _ in constraint.coefficients:
+            if name not in joints or name not in locked:  # locked joints shift the offset of a coupling
+                _check_joint(name, movable, joints, constraint.line, where, report)
         if constraint.kind == 'coupling' and not any(factor for _, factor in constraint.coefficients):
             report.add(constraint.line, f'{where}.coefficients', 'a coefficient other than zero', 'none')
     _check_locks(constraints, classes, report)

@@ -12,6 +12,7 @@ from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.inertia_checks import check_moved_inertia
 from dyn_nodes.model.locking import (
     check_locked,
+    gather_locks,
     lock_in_text,
     lock_joints,
     locked_positions,
@@ -86,7 +87,7 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> C
         check_config(settings, parsed, yaml_report)
         check_locked(settings, parsed, yaml_report)
         warn_of_idle_friction(settings, parsed, yaml_report)
-    return settings
+    return settings if report.failed else gather_locks(settings, yaml_report)
 
 
 def _check_stance(machine: Machine, settings: Config, report: Report) -> None:

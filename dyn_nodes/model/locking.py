@@ -1,20 +1,62 @@
-"""Joints that the machine YAML holds for good: fixed joints from then on, at their initial position."""
+"""Locked joints: fixed joints from loading on, at their initial position.
+
+`locked` in the machine YAML is the one list of them. `class: locked` in `joints` and constraints of kind `lock` are put
+into it, with a remark. Only a joint whose reaction is published, on a machine with constraints, is held by a row.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from lxml import etree
 
+from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.config import Config
-from dyn_nodes.model.machine import Joint, frozen_array
+from dyn_nodes.model.constraint import JointClass, MachineConstraint
 from dyn_nodes.model.posture import joint_transform
-from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.problems import Report, did_you_mean, number
+from dyn_nodes.model.schema import frozen_array
 from dyn_nodes.model.urdf import Urdf
 
 HELD = ('locked', 'pseudo')
 """Classes of joints that do not move."""
+MET = 1e-9
+"""Greatest gap of a coupling between locked joints, rad or m."""
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A locked joint.
+
+    Attributes:
+        joint: name.
+        where: dotted key that locks it.
+        line: of it.
+        position: where it is held, rad or m; None: where it starts.
+    """
+
+    joint: str
+    where: str
+    line: int
+    position: float | None = None
+
+
+def locks_of(config: Config) -> tuple[Lock, ...]:
+    """Return the locked joints, however the YAML locks them."""
+    listed = (Lock(name, 'locked', config.line(f'locked.{name}')) for name in config.locked)
+    classes = (
+        Lock(entry.joint, f'joints.{entry.joint}', entry.line, entry.rest)
+        for entry in config.joint_classes
+        if entry.kind == 'locked'
+    )
+    constraints = (
+        Lock(entry.joint, f'constraints.{entry.name}', entry.line, entry.position)
+        for entry in config.constraints
+        if entry.kind == 'lock'
+    )
+    return (*listed, *classes, *constraints)
 
 
 def check_locked(config: Config, urdf: Urdf, report: Report) -> None:
@@ -28,8 +70,65 @@ def check_locked(config: Config, urdf: Urdf, report: Report) -> None:
             report.add(line, 'locked', 'movable joints of the URDF', found)
         elif name in config.locked[:k]:
             report.add(line, 'locked', 'every joint once', f'{name!r} twice')
-        elif name in driven:
-            report.add(line, 'locked', 'joints without actuator', f'{name!r}, which actuator {driven[name]!r} moves')
+    for lock in locks_of(config):
+        if lock.joint in driven and lock.joint in movable:
+            found = f'{lock.joint!r}, which actuator {driven[lock.joint]!r} moves'
+            report.add(lock.line, lock.where, 'joints without actuator', found)
+
+
+def gather_locks(config: Config, report: Report) -> Config:
+    """Return a sound configuration whose locked joints are in `locked` alone, at their initial positions.
+
+    The other ways to lock a joint become remarks. Couplings with locked joints keep the joints that move.
+
+    Args:
+        config: that was checked without faults.
+        report: of the YAML; gets couplings that locked joints do not meet.
+    """
+    locks = locks_of(config)
+    if not locks:
+        return config
+    held = {lock.joint for lock in locks}
+    for lock in locks:
+        if lock.where != 'locked':
+            found = f'{lock.joint!r} locked in another way, which does the same'
+            report.warn(lock.line, lock.where, 'locked joints in the list `locked`', found)
+    positions = {lock.joint: lock.position for lock in locks if lock.position is not None}
+    initial = replace(config.initial, joint_positions={**config.initial.joint_positions, **positions})
+    constraints = _without_locked(config, held, initial.joint_positions, report)
+    classes = tuple(entry for entry in config.joint_classes if entry.joint not in held)
+    rows: tuple[str, ...] = ()
+    if constraints or config.loads or any(entry.kind in HELD for entry in classes):
+        rows = tuple(lock.joint for lock in locks if lock.joint in config.reactions)
+    lines = {lock.joint: lock.line for lock in locks}
+    return replace(
+        config,
+        initial=initial,
+        constraints=constraints,
+        joint_classes=(*classes, *(JointClass(name, 'locked', line=lines[name]) for name in rows)),
+        locked=tuple(lock.joint for lock in locks if lock.joint not in rows),
+    )
+
+
+def _without_locked(
+    config: Config, held: set[str], positions: Mapping[str, float], report: Report
+) -> tuple[MachineConstraint, ...]:
+    """Return the constraints without locks, and couplings without the joints that are held."""
+    kept = []
+    for entry in config.constraints:
+        if entry.kind == 'lock':
+            continue
+        if entry.kind != 'coupling' or not held & {joint for joint, _ in entry.coefficients}:
+            kept.append(entry)
+            continue
+        moving = tuple((joint, factor) for joint, factor in entry.coefficients if joint not in held and factor)
+        fixed = sum(factor * positions.get(joint, 0.0) for joint, factor in entry.coefficients if joint in held)
+        if moving:
+            kept.append(replace(entry, coefficients=moving, offset=entry.offset - fixed))
+        elif abs(entry.offset - fixed) > MET:
+            expected = f'locked joints that meet it, with a sum of {number(entry.offset)}'
+            report.add(entry.line, f'constraints.{entry.name}', expected, number(fixed))
+    return tuple(kept)
 
 
 def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
@@ -40,12 +139,14 @@ def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
         urdf: before :func:`lock_joints`.
         report: of the YAML.
     """
-    held = {name: f'locked.{name}' for name in config.locked}
-    held |= {entry.joint: f'joints.{entry.joint}' for entry in config.joint_classes if entry.kind in HELD}
+    held = {lock.joint: (lock.where, lock.line) for lock in locks_of(config)}
+    held |= {entry.joint: (f'joints.{entry.joint}', entry.line) for entry in config.joint_classes if entry.kind in HELD}
     for joint in urdf.joints:
         if joint.friction > 0.0 and joint.name in held:
+            where, line = held[joint.name]
+            where = f'locked.{joint.name}' if where == 'locked' else where
             found = f'friction of {joint.friction:g} in the URDF, which has no effect in a joint that is held'
-            report.warn(config.line(held[joint.name]), f'{held[joint.name]}', 'a joint without friction', found)
+            report.warn(line, where, 'a joint without friction', found)
 
 
 def locked_positions(config: Config, urdf: Urdf) -> dict[str, float]:

@@ -10,6 +10,7 @@ import pytest
 
 from dyn_nodes.model import load_machine, load_machine_report
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 CORPUS = Path(__file__).resolve().parents[1] / 'corpus'
 CRANE = CORPUS / 'crane.urdf'
@@ -100,6 +101,76 @@ def test_a_joint_with_an_actuator_can_not_be_locked(tmp_path):
     machine, problems, _ = load_machine_report(CRANE, path)
     assert machine is None
     assert any('joints without actuator' in str(problem) for problem in problems)
+
+
+OTHER_WAYS = {
+    'class': ('joints:\n  luff: {class: locked, rest: 0.5}\n', 2, 'joints.luff'),
+    'class at the start': (
+        'initial: {joint_positions: {luff: 0.5}}\njoints: {luff: {class: locked}}\n',
+        2,
+        'joints.luff',
+    ),
+    'constraint': ('constraints:\n  hold: {kind: lock, joint: luff, position: 0.5}\n', 2, 'constraints.hold'),
+}
+
+
+@pytest.mark.parametrize('way', OTHER_WAYS)
+def test_other_ways_to_lock_a_joint_are_the_list_with_a_remark(tmp_path, way):
+    text, line, where = OTHER_WAYS[way]
+    path = tmp_path / 'crane.yaml'
+    path.write_text('initial: {joint_positions: {luff: 0.5}}\nlocked: [luff]\n')
+    listed = load_machine(CRANE, path)
+    path.write_text(text)
+    machine, problems, warnings = load_machine_report(CRANE, path)
+    assert problems == ()
+    assert (machine.locked, machine.constraints, machine.joint_classes) == (('luff',), (), ())
+    assert machine_fingerprint(machine) == machine_fingerprint(listed)
+    assert machine.urdf == listed.urdf
+    remark = "expected locked joints in the list `locked`, found 'luff' locked in another way, which does the same"
+    assert f'{path}:{line}: {where}: {remark}' in [str(warning) for warning in warnings]
+
+
+def test_a_coupling_keeps_the_joints_that_move(tmp_path):
+    """slew + 2 luff - extend = 0.4 with luff at 0.5 is slew - extend = -0.6."""
+    path = tmp_path / 'crane.yaml'
+    gear = 'gear: {kind: coupling, coefficients: {slew: 1, luff: 2, extend: -1}, offset: 0.4}'
+    path.write_text(f'initial: {{joint_positions: {{luff: 0.5}}}}\nlocked: [luff]\nconstraints:\n  {gear}\n')
+    (gear,) = load_machine(CRANE, path).constraints
+    assert gear.coefficients == (('slew', 1.0), ('extend', -1.0))
+    assert gear.offset == pytest.approx(-0.6)
+
+
+@pytest.mark.parametrize(('offset', 'sound'), [(0.5, True), (0.6, False)])
+def test_a_coupling_of_locked_joints_alone_must_be_met(tmp_path, offset, sound):
+    path = tmp_path / 'crane.yaml'
+    gear = f'gear: {{kind: coupling, coefficients: {{luff: 1, slew: 3}}, offset: {offset}}}'
+    path.write_text(f'initial: {{joint_positions: {{luff: 0.5}}}}\nlocked: [luff, slew]\nconstraints:\n  {gear}\n')
+    machine, problems, _ = load_machine_report(CRANE, path)
+    if sound:
+        assert machine.constraints == ()
+        return
+    message = 'constraints.gear: expected locked joints that meet it, with a sum of 0.6, found 0.5'
+    assert [str(problem) for problem in problems] == [f'{path}:4: {message}']
+
+
+def test_a_locked_joint_whose_reaction_is_wanted_is_held_by_a_row_beside_constraints(tmp_path):
+    path = tmp_path / 'crane.yaml'
+    keys = 'initial: {joint_positions: {luff: 0.5}}\nlocked: [luff]\nreactions: [luff]\n'
+    path.write_text(keys)
+    assert not load_machine(CRANE, path).joint('luff').movable
+    path.write_text(f'{keys}constraints:\n  gear: {{kind: coupling, coefficients: {{slew: 1, extend: -1}}}}\n')
+    machine = load_machine(CRANE, path)
+    assert machine.joint('luff').movable
+    assert [(entry.joint, entry.kind, entry.rest) for entry in machine.joint_classes] == [('luff', 'locked', None)]
+    assert machine.initial.joint_positions == {'luff': 0.5}
+
+
+def test_a_joint_of_class_locked_has_no_actuator(tmp_path):
+    path = tmp_path / 'crane.yaml'
+    path.write_text(CONFIG.read_text() + '\njoints: {luff: {class: locked}}\n')
+    machine, problems, _ = load_machine_report(CRANE, path)
+    assert machine is None
+    assert any("joints.luff: expected joints without actuator, found 'luff', which" in str(own) for own in problems)
 
 
 @pytest.mark.parametrize('kind', ['floating', 'planar'])

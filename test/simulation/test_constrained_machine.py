@@ -14,6 +14,8 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.simulation import Inputs, System
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.plants import plant_for
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,8 +126,8 @@ BROKEN = {
     ),
     'locks that the loop contradicts': (
         [('rocker_joint: {class: free}', 'rocker_joint: {class: locked, rest: 0.3}\n  crank_joint: {class: locked}')],
-        'joints.crank_joint: expected a joint position that the other constraints allow',
-        11,
+        'constraints.pin: expected a loop that closes, found ends that stay',
+        7,
     ),
     'unknown link': (
         [('link: rocker,', 'link: roker,')],
@@ -277,11 +279,12 @@ def test_what_does_not_take_constraints_says_so():
         System(machine, 'effort')
 
 
-def test_check_refuses_a_locked_joint_beside_wheels_on_springs(capsys, tmp_path):
-    """What makes a machine one with constraints is asked in one place, so that `check` assembles what a plant would."""
+def test_a_joint_of_class_locked_beside_wheels_on_springs_is_a_fixed_one(capsys, tmp_path):
+    """The machine is a tree with a joint less, and its plant can be built."""
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{LOCKED_ELBOW}wheels:'))
     status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
-    assert status == 1
-    assert (
-        'wheels on springs (front_left, front_right, rear_left, rear_right) beside constraints' in said.err + said.out
-    )
+    assert status == 0
+    assert "expected locked joints in the list `locked`, found 'arm_elbow' locked in another way" in said.out
+    machine = load_machine(ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    assert plant_for(machine, 'compliant') is Plant
+    assert not machine.joint('arm_elbow').movable

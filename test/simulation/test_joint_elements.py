@@ -15,9 +15,9 @@ from dyn_nodes.simulation.constrained_machine import constrained_machine
 ABOUT_PIN = MASS * LENGTH**2 + INERTIA
 GRAVITY = 9.81
 NO_WEIGHT = 'gravity: 0\n'
-LOCKED_FLAP = 'joints:\n  flap: {class: locked}\n'
+LOCKED_FLAP = 'joints:\n  flap: {class: pseudo}\n'
 FLAP = Part('flap', axis='0 0 1', com='0.1 0 0')
-"""A body on the fixed base: a lock of its joint makes a machine one with constraints and changes nothing else."""
+"""A body on the fixed base: a row that holds its joint makes constraints of a machine and changes nothing else."""
 
 
 def constrained_accelerations(machine, q, v, numbers=None):
