@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.cylinder import CylinderActuator
 from dyn_nodes.model.motor import MotorActuator
@@ -15,15 +13,15 @@ Actuator = CylinderActuator | MotorActuator
 
 def actuator_keys(kind: str) -> tuple[Key, ...]:
     """Return the keys of a kind of actuator."""
-    return (choice('what kind of actuator', tuple(KINDS), default=REQUIRED, name='type'), *keys_of(KINDS[kind]))
+    return (choice('what kind of actuator', tuple(KINDS), default=REQUIRED, name='type'), *keys_of(KINDS[kind]))  # type: ignore[arg-type]
 
 
 def shared_keys() -> tuple[Key, ...]:
     """Return the keys of `defaults` for actuators: tables that kinds share, then the kinds."""
     tables = {own.name: own for kind in KINDS for own in actuator_keys(kind) if own.shared}
-    below = [replace(own, meaning=f'under the {name} of every actuator') for name, own in tables.items()]
+    below = [own._replace(default=None, meaning=f'under the {name} of every actuator') for name, own in tables.items()]
     kinds = [
         Key(kind, 'table', f'under every actuator of type {kind}', default=None, table=actuator_keys(kind))
         for kind in KINDS
     ]
-    return (*(replace(own, default=None) for own in below), *kinds)
+    return (*below, *kinds)

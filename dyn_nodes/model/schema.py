@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +43,7 @@ _OF_THE_FIELD = _Required()
 """The default of a key is that of its field."""
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """One key of a mapping.
 
     Attributes:
@@ -123,7 +121,7 @@ def one_table_of(meaning: str, chooser: Key, records: Mapping[str, type]) -> Key
     """Declare a mapping with the keys of several records, one of which it is for: the key `chooser` names it."""
     return Key(
         '', 'table', meaning, '', _OF_THE_FIELD, records=tuple(records.items()), chooser=chooser.name,
-        table=(dataclasses.replace(chooser, choices=tuple(records)),),
+        table=(chooser._replace(choices=tuple(records)),),
     )  # fmt: skip
 
 
@@ -195,10 +193,9 @@ def _completed(key: Key, field: str, default: Any) -> Key:
     kinds, meaning = (*key.needed, *key.allowed), key.meaning
     if 0 < len(kinds) <= MOST_KINDS_SHOWN:
         meaning += f'; {"kind" if len(kinds) == 1 else "kinds"} {", ".join(kinds)}'
-    return dataclasses.replace(
-        key, name=key.name or field, field=field, meaning=meaning, table=(*key.table, *_keys_of_records(key)),
-        default=default if key.default is _OF_THE_FIELD else key.default,
-    )  # fmt: skip
+    default = default if key.default is _OF_THE_FIELD else key.default
+    keys = (*key.table, *_keys_of_records(key))
+    return key._replace(name=key.name or field, field=field, meaning=meaning, table=keys, default=default)
 
 
 def _keys_of_records(key: Key) -> list[Key]:
@@ -212,7 +209,7 @@ def _keys_of_records(key: Key) -> list[Key]:
         for own in keys_of(record):
             shared = len(having[own.name]) == len(key.records)
             meaning = own.meaning if shared else f'{own.meaning}; of {name} only'
-            result.setdefault(own.name, dataclasses.replace(own, meaning=meaning))
+            result.setdefault(own.name, own._replace(meaning=meaning))
     return list(result.values())
 
 
