@@ -145,7 +145,9 @@ def fixed_rate(code, numbers, state, rate):
         # k x v and its length (eq. B.11, B.12)
         a, b = -Q[1, 2], Q[0, 2]
         c = np.sqrt(a * a + b * b)
-        sp, cp, tangent = -(a * Q[0, 1] + b * Q[1, 1]) / c, (a * Q[0, 0] + b * Q[1, 0]) / c, Q[2, 2] / c
+        sp, cp = -(a * Q[0, 1] + b * Q[1, 1]) / c, (a * Q[0, 0] + b * Q[1, 0]) / c
+        # k . (v x (k x v)) over its length is c over that of v, which is not 1 within a step
+        tangent = Q[2, 2] * np.sqrt(c * c + Q[2, 2] * Q[2, 2]) / c
     else:
         sp, cp, tangent = np.sin(state[place + 1]), np.cos(state[place + 1]), np.tan(state[place])
     f2 = np.array([sp, cp, 0.0])

@@ -181,7 +181,7 @@ def test_without_the_row_against_pitching_the_axle_is_free_to_pitch():
         formulation.at(own.rest, np.zeros(8))
 
 
-@pytest.mark.pins('saha-1991/6.3/matrices')
+@pytest.mark.pins('saha-1991/6.3/forward')
 def test_the_caster_vehicle_has_the_matrices_of_the_source():
     plane, own = CasterVehicle(), caster_vehicle()
     formulation = natural_orthogonal_complement(own.blocks, ('left', 'right'))
@@ -239,7 +239,7 @@ def test_the_disk_accelerates_as_its_euler_equations_say():
 # --- wrenches ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.pins('saha-1991/6.2/energy')
+@pytest.mark.pins('saha-1991/6.2/lateral_force')
 def test_only_the_sum_of_the_axles_lateral_forces_is_determined():
     """On the circle of 5 m at 30 s: the wheels are pulled towards the centre with 0.771063 N together."""
     own, plane = axle_vehicle(), DrivenAxle()

@@ -27,7 +27,6 @@ def along_lines() -> AxleMotion:
     return AxleMotion(TIMES, twist[:, 0], twist[:, 2], rate[:, 0], rate[:, 2])
 
 
-@pytest.mark.pins('saha-1991/6.2/circle', 'saha-1991/6.2/energy')
 def test_two_wheels_on_the_circle_have_the_rates_and_torques_of_the_table():
     motion = on_circle(5.0)
     rates, torques = AXLE.rates(motion.yaw_rate, motion.speed), AXLE.torques(motion)
@@ -50,7 +49,6 @@ def test_rates_and_twist_are_inverse():
     assert AXLE.twist(AXLE.rates(0.3, -0.7)) == pytest.approx([0.3, -0.7], abs=1e-15)
 
 
-@pytest.mark.pins('saha-1991/6.3/matrices')
 def test_the_caster_vehicle_has_the_matrices_of_the_table():
     assert CASTER.inertia(0.0) == pytest.approx(
         np.array([[0.03435059, 0.00189941], [0.00189941, 0.03435059]]), abs=1e-8
@@ -76,7 +74,6 @@ def test_the_loops_of_the_caster_vehicle_are_controllable_at_every_fork_angle(fo
     assert CASTER.dependent(fork) == pytest.approx(-np.linalg.solve(J_D, J_I), abs=1e-13)
 
 
-@pytest.mark.pins('saha-1991/6.3/circle')
 def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table():
     fork = CASTER.steady_fork(5.0)
     assert fork == pytest.approx(0.0555464236, abs=1e-10)
@@ -99,7 +96,6 @@ def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table():
     assert TIMES[np.argmax(angles > 0.99 * fork)] == pytest.approx(4.46, abs=0.02)
 
 
-@pytest.mark.pins('saha-1991/6.3/lines')
 def test_the_caster_vehicle_on_lines_and_curve_has_the_torques_of_the_table():
     motion = along_lines()
     fork = CASTER.fork_angles(motion)

@@ -82,6 +82,23 @@ def test_wheels_too_near_have_no_isotropic_angle():
     assert condition_number(scaled(OmniVehicle(best).L, 1.0)) == pytest.approx(np.sqrt(2), abs=1e-9)
 
 
+@pytest.mark.pins('saha-1991/6.4/too_near')
+def test_three_wheels_too_near_have_two_singular_values_of_isotropic_ones():
+    wheels = symmetric_layout(3, np.pi / 2, 0.0, 0.0, 0.5, 0.1, 0.01)
+    values = np.linalg.svd(scaled(OmniVehicle(wheels).L, 1.0), compute_uv=False)
+    assert values == pytest.approx([12.247449, 12.247449, 8.660254], abs=6e-7)
+
+
+@pytest.mark.pins('saha-1991/6.4/short_length')
+def test_parallel_axles_are_isotropic_for_a_short_length():
+    ratio = D / 0.1
+    assert ratio == pytest.approx(3.61, abs=5e-3)
+    assert np.degrees(isotropic_angle(ratio)) == pytest.approx(11.31, abs=5e-3)
+    for roller, hub, direction in ((45, 0, ANGLE), (135, 180, 180 - ANGLE)):
+        turned = roller + hub - direction
+        assert abs(np.sin(np.deg2rad(turned))) == pytest.approx(np.sin(isotropic_angle(ratio)), abs=1e-12)
+
+
 @pytest.mark.parametrize(('degrees', 'two', 'frobenius'), [(90.0, 10.0, 5.05), (45.0, 14.2132, 7.14178)])
 def test_one_wheel_alone_is_never_isotropic(degrees, two, frobenius):
     roller = np.deg2rad(degrees)

@@ -14,7 +14,6 @@ TABLE = {3: ((27, 150, 150), (2.53215, 39.5, 39.5), 38), 4: ((3.9807823, 400, 40
 TABLE[6] = ((54, 300, 300), (3.3576, 47, 47), 44)
 
 
-@pytest.mark.pins('saha-1991/6.4/matrices')
 @pytest.mark.parametrize('count', [3, 4, 6])
 def test_matrices_are_those_of_the_table(count):
     gram, inertia, mass = TABLE[count]
@@ -24,7 +23,6 @@ def test_matrices_are_those_of_the_table(count):
     assert v.total_mass == mass
 
 
-@pytest.mark.pins('saha-1991/6.4/joint_space')
 def test_joint_space_inertia_is_that_of_the_table():
     three = vehicle(3)
     T = np.linalg.inv(three.L)
@@ -32,7 +30,6 @@ def test_joint_space_inertia_is_that_of_the_table():
     assert T.T @ three.inertia @ T == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.pins('saha-1991/6.4/multiplier_model')
 def test_forward_dynamics_equals_the_multiplier_model():
     twist = np.array([0.3, 0.4, -0.25])
     v = vehicle(4)

@@ -1,0 +1,378 @@
+"""Omnidirectional vehicles of saha-1991 as machines of the engine: the numbers of 6.4 to 6.6, path 3 there and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+from traced_vehicle import Plan, TracedVehicle, driven, plan
+
+from dyn_nodes.constraints.wheeled_vehicles import omni_vehicle
+from dyn_nodes.control.platform_path import LinesAndCurve, straight_path
+from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
+from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
+from dyn_nodes.studies.saha_1991.machines import vehicle
+
+TIMES = np.linspace(0.0, 60.0, 3001)
+S = 5 * np.sqrt(3.0)
+EXACT = np.array([[0.2, 0.3], [-0.2, 0.3], [-0.2, -0.3], [0.2, -0.3]])
+"""Hub centres of the four wheels before table 4.2 rounded them, m."""
+
+
+def exact_four() -> OmniVehicle:
+    """Table 4.2 with the geometry from which it was rounded."""
+    own = vehicle(4)
+    wheels = [
+        OmniWheel(w.roller, w.hub, np.arctan2(y, x), np.hypot(x, y), w.radius, w.roller_radius, w.mass,
+                  w.axial_inertia, w.diametral_inertia)
+        for w, (x, y) in zip(own.wheels, EXACT)
+    ]  # fmt: skip
+    return OmniVehicle(wheels, own.mass, own.yaw_inertia)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A vehicle of the engine, with what it does in the axes of its platform, order [yaw, x, y]."""
+
+    traced: TracedVehicle
+    wheels: list[int]
+
+    @property
+    def L(self):
+        """(wheels, 3) hub rates per twist."""
+        return self.traced.complement(self.traced.own.rest)[self.wheels][:, [2, 0, 1]]
+
+    @property
+    def inertia(self):
+        """(3, 3) of the twist."""
+        order = [2, 0, 1]
+        return self.traced.inertia(self.traced.own.rest)[np.ix_(order, order)]
+
+
+@cache
+def machine(count) -> Machine:
+    plane = exact_four() if count == 'exact 4' else vehicle(count)
+    traced = TracedVehicle(omni_vehicle(plane), ('x', 'y', 'yaw'))
+    return Machine(traced, [traced.names.index(f'wheel_{k}') for k in range(1, len(plane.wheels) + 1)])
+
+
+@cache
+def on_path_3(count) -> Plan:
+    return plan(machine(count).traced, LinesAndCurve()(TIMES))
+
+
+def in_platform(own: Plan, vectors):
+    """Of x, y and yaw in the fixed frame: [yaw, x, y] in the axes of the platform."""
+    yaw = own.q[:, 3]
+    x, y, turn = vectors.T
+    c, s = np.cos(yaw), np.sin(yaw)
+    return np.column_stack([turn, x * c + y * s, y * c - x * s])
+
+
+def torques(count, own: Plan, driven_wheels=None, limited=None):
+    """Torques (k, driven) of the wheels with these numbers, with limits by number, from the engine's efforts."""
+    numbers = list(driven_wheels or range(1, len(machine(count).wheels) + 1))
+    limit = np.array([(limited or {}).get(k, np.inf) for k in numbers])
+    share = TorqueDistribution(machine(count).L[[k - 1 for k in numbers]], -limit, limit)
+    return np.array([share(wrench) for wrench in in_platform(own, own.efforts)])
+
+
+# --- 6.4 ---------------------------------------------------------------------------------------------------------
+
+
+THREE = [(-3, 10, 0), (-3, -5, S), (-3, -5, -S)]
+LEVER = 0.9975949
+ROWS = {
+    3: THREE,
+    4: [(LEVER, -10, -10), (LEVER, -10, 10), (LEVER, 10, 10), (LEVER, 10, -10)],
+    'exact 4': [(1, -10, -10), (1, -10, 10), (1, 10, 10), (1, 10, -10)],
+    6: [*THREE, (-3, 5, -S), (-3, 5, S), (-3, -10, 0)],
+}
+MATRICES = {
+    3: ((27, 150, 150), (2.53215, 39.5, 39.5), 38),
+    4: ((3.9807823, 400, 400), (2.7005078, 49, 49), 45),
+    'exact 4': ((4, 400, 400), (2.7039, 49, 49), 45),
+    6: ((54, 300, 300), (3.3576, 47, 47), 44),
+}
+
+
+@pytest.mark.pins('saha-1991/6.4/rows', 'saha-1991/6.4/gram')
+@pytest.mark.parametrize('count', [3, 4, 'exact 4', 6])
+def test_hub_rates_per_twist_are_those_of_the_table(count):
+    L = machine(count).L
+    assert pytest.approx(np.array(ROWS[count]), abs=5e-8) == L
+    assert pytest.approx(np.diag(MATRICES[count][0]), abs=6e-8) == L.T @ L
+
+
+@pytest.mark.pins('saha-1991/6.4/inertia', 'saha-1991/6.4/mass')
+@pytest.mark.parametrize('count', [3, 4, 'exact 4', 6])
+def test_inertia_and_mass_are_those_of_the_table(count):
+    assert machine(count).inertia == pytest.approx(np.diag(MATRICES[count][1]), abs=6e-8)
+    assert sum(body.mass for body in machine(count).traced.own.blocks.tree.bodies) == MATRICES[count][2]
+
+
+@pytest.mark.pins('saha-1991/6.4/joint_space')
+def test_joint_space_inertia_is_that_of_the_table():
+    expected = np.full((3, 3), -0.05651667) + np.eye(3) * (0.20681667 + 0.05651667)
+    four = [[0.8008862, -0.1225, 0.6783862], [-0.1225, 0.245, -0.1225], [0.6783862, -0.1225, 0.8008862]]
+    for count, matrix, digits in ((3, expected, 6e-9), (4, four, 6e-8)):
+        own = TracedVehicle(omni_vehicle(vehicle(count)), ('wheel_1', 'wheel_2', 'wheel_3'))
+        assert own.inertia(own.own.position({'yaw': 0.6})) == pytest.approx(np.array(matrix), abs=digits)
+
+
+@pytest.mark.pins('saha-1991/6.4/multiplier_model')
+def test_four_wheels_accelerate_as_the_multiplier_model():
+    own = machine(4).traced
+    twist = np.array([0.4, -0.25, 0.3])
+    _, a = own.rate(own.own.rest, twist, own.own.motors([0.03, -0.02, 0.05, 0.01]))
+    assert a[[2, 0, 1]] == pytest.approx([0.02585871, 0.01632653, 0.0077551], abs=6e-9)
+
+
+# --- 6.5 ---------------------------------------------------------------------------------------------------------
+
+
+STRAIGHT = [
+    (3, None, 0, (1.666667, -0.833333, -0.833333), (0, -14.433757, 14.433757), (0.0229802, -0.0114901, -0.0114901)),
+    (3, None, 90, (0, 1.443376, -1.443376), (16.666667, -8.333333, -8.333333), (0, 0.0199014, -0.0199014)),
+    (4, None, 0, (-1.666667, -1.666667, 1.666667, 1.666667), (23.570226, -23.570226, -23.570226, 23.570226),
+     (-0.0106901, -0.0106901, 0.0106901, 0.0106901)),
+    (4, None, 90, (-1.666667, 1.666667, 1.666667, -1.666667), (0, 0, 0, 0),
+     (-0.0106901, 0.0106901, 0.0106901, -0.0106901)),
+    (4, (1, 2, 3), 0, (-1.666667, -1.666667, 1.666667, 1.666667), (23.570226, -23.570226, -23.570226, 23.570226),
+     (0, -0.0213803, 0.0213803)),
+    (4, (1, 2, 3), 90, (-1.666667, 1.666667, 1.666667, -1.666667), (0, 0, 0, 0), (-0.0213803, 0.0213803, 0)),
+]  # fmt: skip
+
+
+def roller_rates(count, own: Plan):
+    """Rates (k, wheels) of the rollers on the floor: the hub's lowest point moves as they roll, at right angles."""
+    traced, plane = machine(count).traced, vehicle(count)
+    found = []
+    for wheel, place in zip(plane.wheels, machine(count).wheels):
+        yaw = own.q[:, 3]
+        arm = wheel.distance * np.array([np.cos(yaw + wheel.direction), np.sin(yaw + wheel.direction)])
+        centre = own.v[:, :2].T + own.v[:, 3] * np.array([-arm[1], arm[0]])
+        ahead = np.array([-np.sin(yaw + wheel.hub), np.cos(yaw + wheel.hub)])
+        across = np.array([-np.sin(yaw + wheel.hub + wheel.roller), np.cos(yaw + wheel.hub + wheel.roller)])
+        floor = centre + wheel.radius * own.v[:, place] * ahead
+        found.append(-(floor * across).sum(axis=0) / wheel.roller_radius)
+    assert traced.names[:2] == ('x', 'y')
+    return np.array(found).T
+
+
+@pytest.mark.pins('saha-1991/6.5/rates', 'saha-1991/6.5/rollers', 'saha-1991/6.5/torques', 'saha-1991/6.5/path')
+@pytest.mark.parametrize(('count', 'numbers', 'direction', 'rates', 'rollers', 'expected'), STRAIGHT)
+def test_straight_paths_have_the_rates_and_torques_of_the_table(count, numbers, direction, rates, rollers, expected):
+    own = plan(machine(count).traced, straight_path(np.deg2rad(direction))(np.linspace(0.0, 60.0, 61)))
+    assert np.hypot(*own.v[:, :2].T).max() == pytest.approx(1 / 6, abs=1e-12)
+    assert np.hypot(*own.a[:, :2].T)[15] == pytest.approx(0.00872665, abs=5e-9)
+    assert own.v[30, machine(count).wheels] == pytest.approx(rates, abs=6e-7)
+    assert roller_rates(count, own)[30] == pytest.approx(rollers, abs=6e-7)
+    assert torques(count, own, numbers)[15] == pytest.approx(expected, abs=6e-8)
+
+
+# --- 6.6 ---------------------------------------------------------------------------------------------------------
+
+
+PLAN = {
+    7.5: ((0, 0, 0.06), (0, 0, 0.0125663706)),
+    20.0: ((0.0261799388, -0.0525204582, 0.1225036319), (0.0094970313, -0.0278178069, 0.0012608152)),
+    25.0: ((0.0785398163, -0.1902309116, 0.1862164446), (0.0094970313, -0.0339758274, 0.0107745693)),
+    30.0: ((0.1047197551, -0.1543849806, 0.3240906080), (0, 0, 0)),
+    40.0: ((0.0261799388, 0.1172502351, 0.0633870707), (-0.0094970313, 0.0012608152, -0.0278178069)),
+    52.5: ((0, 0.06, 0), (0, -0.0125663706, 0)),
+}
+
+
+@pytest.mark.pins('saha-1991/6.6/plan')
+def test_planned_twists_and_accelerations_are_those_of_the_table():
+    own = on_path_3(3)
+    twist, acceleration = in_platform(own, own.rates), in_platform(own, own.accelerations)
+    for time, (speeds, growths) in PLAN.items():
+        k = round(50 * time)
+        assert twist[k] == pytest.approx(speeds, abs=6e-11)
+        assert acceleration[k] == pytest.approx(growths, abs=6e-11)
+
+
+@pytest.mark.pins('saha-1991/6.6/wheels', 'saha-1991/6.6/wrench')
+def test_three_wheels_have_the_rates_and_the_wrench_of_the_specification_at_25_s():
+    own, k, wheels = on_path_3(3), 1250, machine(3).wheels
+    assert own.v[k, wheels] == pytest.approx([-2.1379285648, 2.3282168250, -0.8971466073], abs=6e-11)
+    assert own.a[k, wheels] == pytest.approx([-0.2219953140, 0.2909617882, -0.1544397555], abs=6e-11)
+    assert roller_rates(3, own)[k] == pytest.approx([18.6216445, 7.1636580, -25.7853024], abs=6e-8)
+    wrench = in_platform(own, own.efforts)[k]
+    assert wrench == pytest.approx([0.0240479077, -1.3201070736, 0.4480065368], abs=6e-11)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the table of torques; `by` its time, N m; what it prints with less digits has less."""
+
+    count: int
+    driven: tuple[int, ...] | None
+    limited: dict[int, float]
+    by: dict[float, tuple[float, ...]]
+    digits: float
+    peaks: tuple[float, ...]
+    effort: float
+    unlimited_at: tuple[float, ...] = ()
+
+
+CASES = {
+    '3 / 1-3': Case(3, None, {}, {
+        7.5: (0, 0.02865803, -0.02865803), 25: (-0.09067913, 0.06719725, 0.01546591),
+        30: (0.00339387, -0.00029682, -0.00309705), 40: (0.00615808, -0.06277634, 0.06463422),
+        52.5: (-0.03309144, 0.01654572, 0.01654572)}, 6e-9, (0.102523, 0.094822, 0.081911), 0.236366),
+    '4 / 1-4': Case(4, None, {}, {
+        7.5: (-0.01539380, 0.01539380, 0.01539380, -0.01539380), 25: (0.03189209, 0.06127793, -0.01903777, -0.04842361),
+        30: (-0.00501058, -0.00177715, 0.00501058, 0.00177715), 40: (0.02624617, -0.04252138, -0.03910049, 0.02966706),
+        52.5: (0.01539380, 0.01539380, -0.01539380, -0.01539380)}, 6e-9,
+        (0.045886, 0.065416, 0.046888, 0.051481), 0.139820),
+    '4 / 1-3': Case(4, (1, 2, 3), {}, {
+        7.5: (-0.030788, 0.030788, 0), 25: (-0.016532, 0.109702, -0.067461), 30: (-0.003233, -0.003554, 0.006788),
+        35: (0.071055, -0.114435, 0.017671), 52.5: (0, 0.030788, -0.030788)}, 6e-7,
+        (0.079676, 0.116811, 0.076877), 0.286555),
+    '4 / 1-4, 4 limited': Case(4, None, {4: 0.01}, {
+        7.5: (-0.020788, 0.020788, 0.01, -0.01), 25: (-0.006532, 0.099702, -0.057461, -0.01),
+        35: (0.061055, -0.104435, 0.007671, 0.01), 52.5: (0.01, 0.020788, -0.020788, -0.01)}, 6e-7,
+        (0.069676, 0.106811, 0.066877, 0.01), 0.215899, (30,)),
+    '6 / 1-3': Case(6, (1, 2, 3), {}, {
+        7.5: (0, 0.034099, -0.034099), 25: (-0.107076, 0.080048, 0.016398), 30: (0.006788, -0.000594, -0.006194),
+        35: (0.041431, -0.108175, 0.077373), 52.5: (-0.039375, 0.019687, 0.019687)}, 6e-7,
+        (0.121717, 0.113340, 0.097909), 0.335241),
+    '6 / 2-5': Case(6, (2, 3, 4, 5), {}, {
+        7.5: (0.017050, -0.017050, -0.017050, 0.017050), 25: (0.090905, 0.059080, -0.096219, -0.064394),
+        30: (-0.003691, -0.006491, 0.003691, 0.006491), 35: (-0.072146, 0.020628, 0.077460, -0.015314),
+        52.5: (0.029531, 0.029531, -0.029531, -0.029531)}, 6e-7, (0.096018, 0.076478, 0.101978, 0.082614), 0.331852),
+    '6 / 2-5, 2 limited': Case(6, (2, 3, 4, 5), {2: 0.01}, {
+        7.5: (0.01, -0.01, -0.024099, 0.024099), 25: (0.01, 0.139984, -0.177124, 0.016511),
+        35: (-0.01, -0.041518, 0.139606, -0.077459), 52.5: (0.01, 0.049062, -0.049062, -0.01)}, 6e-7,
+        (0.01, 0.160378, 0.187992, 0.088200), 0.617840, (30,)),
+    '6 / all': Case(6, None, {}, {
+        7.5: (0, 0.01704971, -0.01704971, -0.01704971, 0.01704971, 0),
+        25: (-0.05353777, 0.04002416, 0.00819907, -0.04356719, -0.01174209, 0.04999474),
+        30: (0.00339387, -0.00029682, -0.00309705, 0.00029682, 0.00309705, -0.00339387),
+        40: (0.00391274, -0.03730739, 0.03870919, 0.04085041, -0.03516616, -0.00036971),
+        52.5: (-0.01968731, 0.00984366, 0.00984366, -0.00984366, -0.00984366, 0.01968731)}, 6e-9,
+        (0.060858, 0.056670, 0.048955, 0.060626, 0.044863, 0.056793), 0.167621),
+    '6 / all, 2 and 6 limited': Case(6, None, {2: 0.01, 6: 0.025}, {
+        7.5: (0, 0.01, -0.01705, -0.0194, 0.02175, 0.0047),
+        25: (-0.080544, 0.01, 0.062212, -0.07158, 0.044283, 0.025),
+        35: (0.033654, -0.01, 0.012809, 0.080952, -0.081786, -0.025)}, 6e-7,
+        (0.090907, 0.01, 0.077514, 0.083785, 0.088247, 0.025), 0.256112, (30, 52.5)),
+}  # fmt: skip
+
+
+@cache
+def case_torques(name):
+    case = CASES[name]
+    return torques(case.count, on_path_3(case.count), case.driven, case.limited)
+
+
+@pytest.mark.pins(
+    'saha-1991/6.6/torques_3', 'saha-1991/6.6/torques_4', 'saha-1991/6.6/torques_6', 'saha-1991/6.6/peaks',
+    'saha-1991/6.6/effort',
+)  # fmt: skip
+@pytest.mark.parametrize('name', CASES)
+def test_torques_on_path_3_are_those_of_the_tables(name):
+    case, found = CASES[name], case_torques(name)
+    for time, expected in case.by.items():
+        assert found[round(50 * time)] == pytest.approx(expected, abs=case.digits), time
+    free = torques(case.count, on_path_3(case.count), case.driven) if case.unlimited_at else found
+    for time in case.unlimited_at:
+        assert found[round(50 * time)] == pytest.approx(free[round(50 * time)], abs=1e-15), time
+    assert np.abs(found).max(axis=0) == pytest.approx(case.peaks, abs=1e-6)
+    assert np.trapezoid((found**2).sum(axis=1), TIMES) == pytest.approx(case.effort, abs=1e-6)
+
+
+@pytest.mark.pins('saha-1991/6.6/kinetic_energy', 'saha-1991/6.6/work', 'saha-1991/6.6/power')
+@pytest.mark.parametrize(
+    ('name', 'energy'), [('3 / 1-3', 2.559056), ('4 / 1-4, 4 limited', 3.172109), ('6 / 2-5', 3.046842)]
+)
+def test_the_torques_give_the_power_and_the_work_of_the_motion(name, energy):
+    case = CASES[name]
+    own = on_path_3(case.count)
+    wheels = [machine(case.count).wheels[k - 1] for k in case.driven or range(1, case.count + 1)]
+    power = (case_torques(name) * own.v[:, wheels]).sum(axis=1)
+    assert power == pytest.approx((own.efforts * own.rates).sum(axis=1), abs=1e-15)
+    assert own.energy.max() == pytest.approx(energy, abs=6e-7)
+    top = int(own.energy.argmax())
+    work = CubicSpline(TIMES, power).antiderivative()
+    assert work(TIMES[top]) == pytest.approx(own.energy[top], abs=5e-6)
+    assert work(60.0) == pytest.approx(0.0, abs=5e-6)
+
+
+@pytest.mark.pins('saha-1991/6.6/orderings')
+def test_more_drives_need_less_and_more_wheels_more():
+    """E17, E19, E21."""
+    peaks = {name: np.abs(case_torques(name)).max(axis=0)[:3] for name in CASES}
+    assert (peaks['4 / 1-4'] < peaks['4 / 1-3']).all()
+    assert (peaks['6 / 1-3'] > peaks['3 / 1-3']).all()
+    assert (peaks['6 / all'] < peaks['3 / 1-3']).all()
+
+
+@pytest.mark.pins('saha-1991/6.6/saturation', 'saha-1991/6.6/limited_pairs')
+def test_the_limited_wheel_is_at_its_limit_on_two_samples_of_three():
+    """E18: on the lines the other wheels share in pairs; on the curve wheel 4 alone is limited."""
+    found = np.abs(case_torques('4 / 1-4, 4 limited'))
+    assert 100 * (found[:, 3] >= 0.01 - 1e-12).mean() == pytest.approx(66.5, abs=0.05)
+    first, last = found[TIMES <= 15.0], found[TIMES >= 45.0]
+    assert first[:, [2, 0]] == pytest.approx(first[:, [3, 1]], abs=1e-14)
+    assert last[:, [0, 1]] == pytest.approx(last[:, [3, 2]], abs=1e-14)
+    assert (found[:, :3].max(axis=0) > 0.01).all()
+
+
+@pytest.mark.pins('saha-1991/6.6/feathered')
+def test_a_motor_with_a_limit_of_zero_is_as_none():
+    few = slice(None, None, 50)
+    own = on_path_3(4)
+    part = Plan(own.free, TIMES[few], own.q[few], own.v[few], own.a[few], own.efforts[few], own.energy[few], own.missed)
+    feathered = torques(4, part, None, {4: 0.0})
+    assert feathered[:, :3] == pytest.approx(case_torques('4 / 1-3')[few], abs=1e-15)
+    assert np.abs(feathered[:, 3]).max() < 1e-15
+
+
+@pytest.mark.pins('saha-1991/6.6/infeasible')
+def test_low_limits_on_all_four_wheels_have_no_solution_at_211_of_301_instants():
+    own = on_path_3(4)
+    share = TorqueDistribution(machine(4).L, -0.01, 0.01)
+    missed = 0
+    for wrench in in_platform(own, own.efforts)[::10]:
+        try:
+            share(wrench)
+        except InfeasibleDemandError:
+            missed += 1
+    assert missed == 211
+
+
+@pytest.mark.pins('saha-1991/6.6/peak_rates', 'saha-1991/6.6/angles')
+def test_wheels_reach_the_rates_and_angles_of_the_specification():
+    rows = {
+        3: ((2.38204, 3.268172, 2.904624), (-4.54176, 47.08312, -56.67853)),
+        4: ((2.984132, 4.975687, 3.148734, 4.768987), (-58.51043, 61.30321, 61.64447, -58.16917)),
+    }
+    for count, (rates, angles) in rows.items():
+        own, wheels = on_path_3(count), machine(count).wheels
+        assert np.abs(own.v[:, wheels]).max(axis=0) == pytest.approx(rates, abs=1e-6)
+        names = own.q.shape[1] - len(wheels)
+        assert own.q[-1, names:] == pytest.approx(angles, abs=6e-6)
+    assert on_path_3(3).q[-1, 6:].sum() == pytest.approx(-4.5 * np.pi, abs=1e-8)
+
+
+@pytest.mark.pins('saha-1991/6.6/simulation')
+@pytest.mark.parametrize(
+    ('tolerance', 'yaw', 'x', 'y', 'rate'), [(1e-3, 4.6e-5, 2.3e-5, 1.5e-4, 9e-5), (1e-8, 1.4e-5, 3.2e-5, 3.2e-5, 2e-5)]
+)
+def test_six_wheels_with_limits_drive_the_vehicle_along_path_3(tolerance, yaw, x, y, rate):
+    """Round trip (E23): torques with limits on wheels 2 and 6, then simulation in steps of 0.3 s or less."""
+    own, few = on_path_3(6), slice(None, None, 15)
+    by_time = case_torques('6 / all, 2 and 6 limited')
+    q, rates = driven(machine(6).traced, own, by_time, ('yaw', 'x', 'y'), TIMES[few], tolerance, 0.3)
+    missed = np.abs(q - own.q[few][:, [3, 0, 1]]).max(axis=0)
+    assert (missed <= [yaw, x, y]).all(), missed
+    # rates of the hubs: rows of L, in the axes of the platform of each
+    hubs = np.array([machine(6).traced.complement(at)[machine(6).wheels] @ v for at, v in zip(own.q[few], rates)])
+    assert np.abs(hubs - own.v[few][:, machine(6).wheels]).max() <= rate
