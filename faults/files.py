@@ -127,11 +127,11 @@ def _read(kind: str, original: Path | None, path: Path) -> None:
 
 
 def _machine(urdf: Path, config: Path | None) -> None:
-    from dyn_nodes.commands.check import with_constraints
+    from dyn_nodes.commands.check import with_plant
     from dyn_nodes.commands.machine_summary import machine_summary
     from dyn_nodes.model import load_machine_report
 
-    report = with_constraints(load_machine_report(urdf, config))
+    report = with_plant(load_machine_report(urdf, config))
     for problem in (*report.problems, *report.warnings):
         if not str(problem).isprintable():
             raise AssertionError(f'a message is no line: {problem!r}')

@@ -23,7 +23,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         'check',
         help='validate a machine and print what it is',
         description='Validate a URDF and a machine YAML. Prints every fault with file and line, or a table of the '
-        'machine: joints, masses, actuators, and how it stands. Exit status 0 where the machine is sound, else 1.',
+        'machine: joints, masses, actuators, and how it stands. Exit status 0 where the machine is sound and its plant '
+        'can be built, else 1.',
     )
     parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file')
     parser.add_argument('--config', metavar='YAML', help='machine YAML: wheels, actuators, payload, ...')
@@ -35,7 +36,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
-    report = with_masses(with_constraints(load_machine_report(args.urdf, args.config)))
+    report = with_masses(with_plant(load_machine_report(args.urdf, args.config)))
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
     elif report.machine is None:
@@ -45,18 +46,14 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.machine is not None else 1
 
 
-def with_constraints(report: LoadReport) -> LoadReport:
-    """Return the report with what only assembling the machine's constraints can tell."""
-    from dyn_nodes.model import MachineError
-    from dyn_nodes.simulation.constrained_machine import constrained_machine
+def with_plant(report: LoadReport) -> LoadReport:
+    """Return the report with what only building the machine's plant can tell."""
+    from dyn_nodes.simulation.build_check import build_problems
 
-    if report.machine is None or not report.machine.needs_constraints:
+    if report.machine is None:
         return report
-    try:
-        constrained_machine(report.machine)
-    except MachineError as error:
-        return LoadReport(None, error.problems, report.warnings)
-    return report
+    problems = build_problems(report.machine)
+    return LoadReport(None, problems, report.warnings) if problems else report
 
 
 def with_masses(report: LoadReport) -> LoadReport:

@@ -16,6 +16,10 @@ INCREMENT = 1e-7
 """Of a state, over its scale: small against the states and large against round-off."""
 
 
+MOST_SUBSTEPS = 1000
+"""Integration steps in an exchange period, beyond which a machine is taken to be wrong."""
+
+
 class FastestMotion(NamedTuple):
     """The eigenvalue of greatest magnitude of the linearized system.
 
@@ -44,3 +48,18 @@ def fastest_motion(system: System, x: Array, u: Array, p: Array) -> FastestMotio
     greatest = int(np.argmax(np.abs(values)))
     part = int(np.argmax(np.abs(vectors[:, greatest])))
     return FastestMotion(float(abs(values[greatest])), system.state_names[part])
+
+
+def substeps_for(machine: str, found: FastestMotion, period: float) -> int:
+    """Return the integration steps in an exchange period, s, that follow the fastest motion of a machine.
+
+    Raises:
+        ValueError: no sensible number of steps does.
+    """
+    needed = int(np.ceil(found.rate * period / STABLE))
+    if needed > MOST_SUBSTEPS:
+        raise ValueError(
+            f'{machine}: {found.state} moves with a rate of {found.rate:.3g} 1/s, for which steps of '
+            f'{STABLE / found.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
+        )
+    return needed

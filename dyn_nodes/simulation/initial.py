@@ -120,7 +120,13 @@ class Rest(NamedTuple):
     holding: Array
 
 
-def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, pose: Array | None = None) -> Rest:
+def settle(
+    system: System,
+    p: Array,
+    joints: Mapping[str, float] | None = None,
+    pose: Array | None = None,
+    statics: Any = None,
+) -> Rest:
     """Find the resting pose of the base on its wheels with the driven joints held.
 
     Height, roll and pitch, what flexible joints give way, where passive joints hang, and the friction that holds the
@@ -131,12 +137,13 @@ def settle(system: System, p: Array, joints: Mapping[str, float] | None = None, 
         p: parameters.
         joints: positions by name; the machine's initial ones where not named.
         pose: (6,) first guess x, y, z, roll, pitch, yaw; x, y and yaw are kept.
+        statics: kernel of `statics_functions` with its facts, not compiled; None: it is compiled.
 
     Raises:
         NoEquilibriumError: no rest was found: it tips, slides or hangs.
     """
     machine = system.machine
-    module = _statics_module(machine)
+    module = _statics_module(machine) if statics is None else statics
     balanced, bent = (np.array(module.meta[key], dtype=np.intp) for key in ('balanced', 'bent'))
     q_joints = joint_vector(machine, joints)
     pose = np.array(pose if pose is not None else initial_pose(machine), dtype=np.float64)

@@ -23,7 +23,7 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import Balance, balance_observer
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.fastest_motion import STABLE, fastest_motion
+from dyn_nodes.simulation.fastest_motion import STABLE, fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo, PresentMotion, ServoTask
@@ -33,8 +33,6 @@ Array = NDArray[np.float64]
 MOST_EVENTS_OF_A_PERIOD = 256
 STOPPED = 0.02
 """Speed of a wheel below which brakes hold it, rad/s."""
-MOST_SUBSTEPS = 1000
-"""Integration steps in an exchange period, beyond which a machine is taken to be wrong."""
 
 
 class PlantDivergedError(RuntimeError):
@@ -127,13 +125,8 @@ class Plant:
         found = fastest_motion(self.system, self.x, self.u, self.p)
         if found.rate * self.period / self.substeps <= STABLE:
             return
-        needed = int(np.ceil(found.rate * self.period / STABLE))
-        if needed > MOST_SUBSTEPS:
-            raise ValueError(
-                f'{self.machine.name}: {found.state} moves with a rate of {found.rate:.3g} 1/s, for which steps of '
-                f'{STABLE / found.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
-            )
-        self.substeps, self.refined_for = needed, found.state
+        self.substeps = substeps_for(self.machine.name, found, self.period)
+        self.refined_for = found.state
 
     def reset(self) -> None:
         """Start again from the initial posture, at rest, with the present parameters; a dropped payload is back.

@@ -110,10 +110,15 @@ def test_a_urdf_alone_is_a_fixed_machine_without_wheels(capsys):
     assert 'at rest' not in text
 
 
-def test_a_machine_that_tips_is_sound_but_says_so(tmp_path, capsys):
+def test_a_machine_that_tips_is_refused_unless_it_need_not_rest(tmp_path, capsys):
     text = Path(LOG_LOADER[2]).read_text(encoding='utf-8').replace('value: 0.9599310885968813', 'value: 0.0')
     config = tmp_path / 'm.yaml'
     config.write_text(text.replace('value: -1.8325957145940461', 'value: 0.0'), encoding='utf-8')
+    assert run_check(LOG_LOADER[0], '--config', str(config)) == 1
+    assert f'{config}: initial: expected a posture in which the machine rests, found no resting pose on the wheels' in (
+        capsys.readouterr().err
+    )
+    config.write_text(config.read_text(encoding='utf-8').replace('settle: true', 'settle: false'), encoding='utf-8')
     assert run_check(LOG_LOADER[0], '--config', str(config)) == 0
     shown = capsys.readouterr().out
     assert 'does not stand on its wheels' in shown

@@ -1,0 +1,109 @@
+"""Can the plant of a machine be built? It is traced and put at rest as a node does it, without machine code.
+
+CasADi evaluates the expressions itself, so that nothing is compiled: `dyn-nodes check` does this for every machine.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.elements import states_at_rest
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.problems import MachineError, Problem
+from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
+from dyn_nodes.simulation.initial import NoEquilibriumError, settle, state_of_rest, statics_functions
+
+Array = NDArray[np.float64]
+EXCHANGE_PERIOD = 1e-3
+"""Of the dynamics node where nothing else is asked for, s."""
+
+
+class TracedSystem:
+    """A machine without constraints, its efforts as inputs: names, rates and rest of a `System`, evaluated by CasADi.
+
+    Attributes:
+        statics: kernel and facts that `settle` takes in the place of the compiled ones.
+    """
+
+    base, actuation = 'quaternion', 'effort'
+
+    def __init__(self, machine: Machine) -> None:
+        plant = Assembly(machine, 'effort')
+        self.machine = machine
+        self.state_names, self.parameter_names = plant.states.names, plant.parameters.names
+        self.inputs = len(plant.inputs.names)
+        self.parameters = np.array(plant.default_parameters(), dtype=np.float64)
+        self.module = SimpleNamespace(meta={'scales': {own.name: own.scale for own in plant.element_states}})
+        functions, meta = statics_functions(machine)
+        self.statics = SimpleNamespace(meta=meta, statics=_in_place(functions['statics']))
+        self._rates = ca.Function('rates', [plant.x, plant.u, plant.p], [ca.densify(plant.rhs)])
+
+    def index(self, kind: str, name: str) -> int:
+        """Return the place of a `state` or `parameter`."""
+        return list(getattr(self, f'{kind}_names')).index(name)
+
+    def rhs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return the rates (n,) of the states."""
+        return np.array(self._rates(x, u, p), dtype=np.float64).ravel()
+
+
+def _in_place(function: ca.Function) -> Any:
+    """Return a function of arrays that writes its results into further arrays, as compiled kernels do."""
+    count = function.n_in()
+
+    def call(*arrays: Array) -> None:
+        found = function.call([ca.DM(array) for array in arrays[:count]])
+        for array, values in zip(arrays[count:], found):
+            array[:] = np.array(values).ravel()
+
+    return call
+
+
+def build_problems(machine: Machine) -> tuple[Problem, ...]:
+    """Return what keeps the plant of a machine from being built and starting at rest; empty where nothing does."""
+    try:
+        with np.errstate(all='ignore'):  # absurd numbers end in one of the errors, without noise
+            if machine.needs_constraints:
+                _check_reactions(machine)
+                constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
+            else:
+                _check_rest(machine)
+    except MachineError as error:
+        return error.problems
+    except NoEquilibriumError as error:
+        return (_problem(machine, 'initial', 'a posture in which the machine rests', error),)
+    except (ValueError, np.linalg.LinAlgError) as error:
+        return (_problem(machine, 'machine', 'one whose plant can be built', error),)
+    return ()
+
+
+def _check_rest(machine: Machine) -> None:
+    """Raise what a plant without constraints does: no rest, a dead centre, a motion too fast to be integrated."""
+    system: Any = TracedSystem(machine)
+    rest = settle(system, system.parameters, statics=system.statics)
+    names = [joint.name for joint in machine.movable_joints]
+    efforts = rest.holding[len(rest.holding) - len(names) :]
+    states_at_rest(machine, dict(zip(names, rest.joints)), dict(zip(names, efforts)))
+    x, u = state_of_rest(system, rest), np.zeros(system.inputs)
+    if not np.isfinite(system.rhs(x, u, system.parameters)).all():
+        raise ValueError('accelerations that are not finite at the start')
+    substeps_for(machine.name, fastest_motion(system, x, u, system.parameters), EXCHANGE_PERIOD)
+
+
+def _check_reactions(machine: Machine) -> None:
+    """Beside constraints the observer of reactions knows the joints that move."""
+    fixed = [name for name in machine.reactions if not machine.joint(name).movable]
+    if fixed:
+        raise MachineError([_problem(machine, 'reactions', 'joints that move', f'{fixed[0]!r}, which is fixed')])
+
+
+def _problem(machine: Machine, where: str, expected: str, found: object) -> Problem:
+    text = str(found).removeprefix(f'{machine.name}: ')
+    return Problem(machine.sources[-1] if machine.sources else machine.name, 0, where, expected, text)
