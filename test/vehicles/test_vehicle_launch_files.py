@@ -19,7 +19,7 @@ def arguments(child) -> dict[str, str]:
 @pytest.mark.parametrize('name', VEHICLES)
 def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
     path = ROOT / 'launch' / f'{name}.launch.xml'
-    children = {child.name: child for child in interpret(path).children}
+    children = {child.name: child for child in interpret(path, {'compose': 'false'}).children}
     assert set(children) == {'dynamics_node', 'vehicle_controller_node'}
     for child in children.values():
         assert arguments(child)['machine'].strip("'") == name
@@ -27,9 +27,15 @@ def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
     assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= known
 
 
+@pytest.mark.parametrize('name', VEHICLES)
+def test_a_vehicle_runs_in_one_process_unless_asked_otherwise(name):
+    children = interpret(ROOT / 'launch' / f'{name}.launch.xml', {'viewer': 'true'}).children
+    assert {child.name for child in children} == {'composition_node', 'viewer_node'}
+
+
 def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
     path = ROOT / 'launch' / 'agv_mecanum_arm.launch.xml'
-    given = {'payload': '8.0', 'linear_acceleration': '6.0', 'mode': 'lockstep', 'record': 'true', 'bag': 'x'}
+    given = {'payload': '8.0', 'linear_acceleration': '6.0', 'mode': 'lockstep', 'record': 'true', 'bag': 'x', 'compose': 'false'}
     children = {child.name: arguments(child) for child in interpret(path, given).children}
     assert float(children['dynamics_node']['payload']) == 8.0
     assert float(children['vehicle_controller_node']['payload']) == 8.0
@@ -40,7 +46,8 @@ def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
 
 
 def arguments_of(name: str) -> dict[str, str]:
-    children = {child.name: child for child in interpret(ROOT / 'launch' / f'{name}.launch.xml').children}
+    path = ROOT / 'launch' / f'{name}.launch.xml'
+    children = {child.name: child for child in interpret(path, {'compose': 'false'}).children}
     return arguments(children['vehicle_controller_node'])
 
 
