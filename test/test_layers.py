@@ -29,6 +29,7 @@ BESIDE = {
     'sealing': 0,
     'measures': LEVEL['stability'],
     'compile': LEVEL['simulation'],
+    'integrators': LEVEL['simulation'],
     'recording': LEVEL['studies'],
     'launching': LEVEL['nodes'],
     'viewer': LEVEL['nodes'],

@@ -16,7 +16,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from dyn_nodes.compile.tape import SELECT, Tape
 
@@ -55,20 +54,6 @@ _INTRINSIC = {
     ca.OP_FABS: 'llvm.fabs',
     ca.OP_COPYSIGN: 'llvm.copysign',
 }
-
-
-POINTER = types.CPointer(types.float64)
-
-
-@intrinsic
-def data_pointer(typingctx: Any, array: Any) -> Any:
-    """Pointer to the first element of a contiguous float64 array, inside a Numba function."""
-    signature = POINTER(array)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return make_array(sig.args[0])(context, builder, args[0]).data
-
-    return signature, codegen
 
 
 def tape_intrinsic(path: Path) -> Any:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
 from dyn_nodes.elements import actuator_elements, actuator_terms, states_at_rest
+from dyn_nodes.integrators import DONE, codes_of, run_rk4_watched
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.command_delay import CommandDelay, History, input_delays
 from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
@@ -57,15 +57,8 @@ class ActuatorSystem:
             f'{machine.name}: actuators',
             [machine_fingerprint(machine)],
             self._functions,
-            drivers=[
-                drivers.CONSTANTS,
-                drivers.NO_SWITCHES,
-                *drivers.COMMON,
-                drivers.single_step,
-                drivers.watch_step,
-                drivers.run_rk4_watched,
-            ],
         )
+        self._codes = codes_of(self.module)
         self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])
         self.parameters = np.concatenate([list(self._own.values()), np.zeros(len(self.names) ** 2)])
         self.oil = np.zeros(len(self.state_names))
@@ -144,8 +137,8 @@ class ActuatorSystem:
         steps = max(1, int(np.ceil(interval / self.step - 1e-9)))
         watcher = self._watcher
         arguments = (x, 0.0, interval / steps, steps, knots, table, self.parameters, -1.0, 0, self._trace)
-        status, _, found = self.module.run_rk4_watched(*arguments, watcher.positive, watcher.found)
-        if status != drivers.DONE:
+        status, _, found = run_rk4_watched(self._codes, *arguments, watcher.positive, watcher.found)
+        if status != DONE:
             self.restore(before)
             raise DivergedError(f'{self.machine.name}: the hydraulics diverged at joint positions {positions}')
         self.oil = x[: len(self.oil)].copy()

@@ -103,8 +103,8 @@ class Watcher:
         capacity: events kept of one stretch.
 
     Attributes:
-        positive: (n,) whether each value was positive at the end of the last stretch; the drivers change it.
-        found: (capacity, 4) table that the drivers fill.
+        positive: (n,) whether each value was positive at the end of the last stretch; the integrators change it.
+        found: (capacity, 4) table that the integrators fill.
         lost: events beyond the capacity, since the start.
     """
 

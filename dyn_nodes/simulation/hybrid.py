@@ -19,10 +19,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.compile import CompiledModule, identifier
+from dyn_nodes.compile import CompiledModule
+from dyn_nodes.integrators import modes as loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation import drivers, hybrid_drivers
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector
 from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.events import Event, Watcher
@@ -122,7 +122,8 @@ class HybridModel(ABC):
         machine: the machine.
         actuation: of the joints.
         modes: names; their places are the numbers in a run.
-        module: compiled kernels and drivers.
+        module: compiled kernels.
+        codes: their addresses, for `integrators.modes`.
         surface_names: of the values of `surfaces_<mode>`, by mode; a surface is reached at zero from above.
         watches: of the values of `watch_<mode>`.
         state_names, input_names, parameter_names, output_names: the order of x, u, p, y.
@@ -161,10 +162,11 @@ class HybridModel(ABC):
     def assembly(self, mode: str) -> Assembly:
         """Return the traced plant of a mode, in the state's own coordinates."""
 
-    def take(self, module: CompiledModule, modes: Sequence[str]) -> None:
-        """Adopt a compiled module and the names stored beside it."""
+    def take(self, module: CompiledModule, names: Sequence[str]) -> None:
+        """Adopt a compiled module with the kernels of these modes, and the names stored beside it."""
         meta = module.meta
-        self.module, self.modes = module, tuple(modes)
+        self.module, self.modes = module, tuple(names)
+        self.codes = np.array([[module.code(f'{kind}_{mode}') for mode in names] for kind in loops.KINDS])
         self.surface_names, self.watches = meta['surfaces'], meta['watches']
         self.state_names, self.input_names = tuple(meta['states']), tuple(meta['inputs'])
         self.parameter_names, self.output_names = tuple(meta['parameters']), tuple(meta['outputs'])
@@ -314,7 +316,8 @@ class Stepper:
         trace = trace or self._nothing
         self.time = start
         while tick < steps:
-            code, self.time, tick, flags, count = model.module.run_stretch(
+            code, self.time, tick, flags, count = loops.run_stretch(
+                model.codes,
                 model.modes.index(self.mode),
                 self.x,
                 self.time,
@@ -336,13 +339,13 @@ class Stepper:
                 self.watcher.found,
             )
             self.observed += self.watcher.events(count, self.mode, self.mode)
-            if code == hybrid_drivers.DIVERGED:
+            if code == loops.DIVERGED:
                 self.status = 'diverged'
                 break
-            if code != hybrid_drivers.DONE:
+            if code != loops.DONE:
                 names = model.surface_names[self.mode]
                 reached = [name for k, name in enumerate(names) if flags >> k & 1]
-                self._cross(reached if code == hybrid_drivers.REACHED else ['drop'], inputs_at(self.time, knots, table))
+                self._cross(reached if code == loops.REACHED else ['drop'], inputs_at(self.time, knots, table))
                 if self.mode == END:
                     self.status = self.events[-1].kind
                     break
@@ -379,28 +382,6 @@ def _stride(times: Array, step: float) -> int:
             f'{spacing.min():g} to {spacing.max():g} s'
         )
     return stride
-
-
-def dispatchers(modes: Sequence[str]) -> list[Any]:
-    """Return the texts of the drivers of a hybrid module, for `build_module`."""
-
-    def choose(kind: str, arguments: str) -> str:
-        lines = [f'\n\n@njit(cache=True)\ndef {kind}_of(mode, {arguments}):']
-        for k, mode in enumerate(map(identifier, modes)):
-            lines.append(f'    {"if" if k == 0 else "elif"} mode == {k}:\n        {kind}_{mode}_at({arguments})')
-        lines.append("    else:\n        raise ValueError('run_stretch: no such mode')")
-        return '\n'.join(lines) + '\n'
-
-    return [
-        *drivers.COMMON,
-        choose('rhs', 'x, u, p, y'),
-        choose('surfaces', 'x, u, p, y'),
-        choose('watch', 'x, u, p, y'),
-        hybrid_drivers.rk4_step,
-        hybrid_drivers.lowest,
-        hybrid_drivers.watch_part,
-        hybrid_drivers.run_stretch,
-    ]
 
 
 def kernels(

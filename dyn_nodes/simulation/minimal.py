@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -23,7 +22,7 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.elimination import Elimination, choose, traced_acceleration
-from dyn_nodes.simulation import drivers
+from dyn_nodes.integrators import STATUS, codes_of, run_rk4
 from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
@@ -86,8 +85,7 @@ class MinimalSystem:
             'guard': ca.Function('guard', [x], [ca.densify(ca.substitute(sound, p, defaults))]),
         }
         key = [Tape.from_function(function).digest for function in functions.values()]
-        texts: list[Any] = [drivers.CONSTANTS, *drivers.COMMON, drivers.NO_SWITCHES, drivers.run_rk4]
-        return build_module(f'{self.name}: minimal', key, lambda: (functions, {}), drivers=texts)
+        return build_module(f'{self.name}: minimal', key, lambda: (functions, {}))
 
     def state(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Array:
         """Return the state (nq + nv + 1,) of the compiled functions. Raises ValueError for other lengths."""
@@ -136,10 +134,10 @@ class MinimalSystem:
         trace = np.full((steps // stride + 1, len(x)), np.nan)
         trace[0] = x
         knots, table = (inputs or Inputs.constant()).aligned(self.actuated)
-        status, taken = self.module.run_rk4(
-            x, 0.0, step, steps, knots, table, self.blocks.numbers(p), 0.0, stride, trace
+        status, taken = run_rk4(
+            codes_of(self.module), x, 0.0, step, steps, knots, table, self.blocks.numbers(p), 0.0, stride, trace
         )
         kept = taken // stride + 1
         nq = self.blocks.tree.nq
-        said = UNSOUND if drivers.STATUS[status] == 'guarded' else drivers.STATUS[status]
+        said = UNSOUND if STATUS[status] == 'guarded' else STATUS[status]
         return MinimalRun(trace[:kept, -1], trace[:kept, :nq], trace[:kept, nq:-1], said, taken * step)

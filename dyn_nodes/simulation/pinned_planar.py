@@ -32,7 +32,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event, Watched, watch_surfaces, watch_wheels
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
-from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, dispatchers, kernels
+from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, kernels
 from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
@@ -69,7 +69,6 @@ class PinnedPlanarModel(HybridModel):
                 f'{machine.name}: pinned_planar_{actuation}',
                 [machine_fingerprint(machine), actuation, reference],
                 lambda: self._functions(modes),
-                drivers=dispatchers(modes),
             ),
             modes,
         )

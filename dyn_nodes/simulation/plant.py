@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes import integrators
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
+from dyn_nodes.integrators import run_rk4_watched
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross, matrix_of_quaternion
-from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import Balance, balance_observer
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
@@ -304,7 +305,8 @@ class Plant:
     def _integrate(self, x: Array, start: float, end: float, knots: Array, table: Array) -> list[Event]:
         """Advance x in place; return what happened."""
         watcher = self._watcher
-        status, _, count = self.system.module.run_rk4_watched(
+        status, _, count = run_rk4_watched(
+            self.system.codes,
             x,
             start,
             (end - start) / self.substeps,
@@ -318,9 +320,9 @@ class Plant:
             watcher.positive,
             watcher.found,
         )
-        if status == drivers.DIVERGED:
+        if status == integrators.DIVERGED:
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {self.time:.4f} s')
-        self.overturned = self.overturned or status == drivers.GUARDED
+        self.overturned = self.overturned or status == integrators.GUARDED
         return watcher.events(count)
 
     def _drop_within(self, start: float, end: float, knots: Array, table: Array) -> float | None:
@@ -343,7 +345,7 @@ class Plant:
         """Return the state at another time; nothing else changes."""
         x, step = self.x.copy(), (end - start) / self.substeps
         arguments = (start, step, self.substeps, knots, table, self.p, -2.0, 0, self._trace)
-        self.system.module.run_rk4_watched(x, *arguments, self._watcher.positive.copy(), self._watcher.found)
+        run_rk4_watched(self.system.codes, x, *arguments, self._watcher.positive.copy(), self._watcher.found)
         return x
 
     def _tilt(self, x: Array) -> float:

@@ -36,7 +36,6 @@ from dyn_nodes.simulation.hybrid import (
     HybridError,
     HybridModel,
     Step,
-    dispatchers,
     kernels,
 )
 from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
@@ -96,7 +95,6 @@ class RigidPlanarModel(HybridModel):
                 f'{machine.name}: rigid_planar_{actuation}',
                 [machine_fingerprint(machine), actuation],
                 self._functions,
-                drivers=dispatchers(MODES),
             ),
             MODES,
         )

@@ -11,10 +11,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes import integrators
 from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.integrators import codes_of, run_dopri5, run_rk4, run_rk4_watched, run_rodas3
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation import drivers
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
 from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces, watch_tilt, watch_wheels
@@ -24,7 +25,6 @@ from dyn_nodes.simulation.trace import Inputs, Run
 
 Array = NDArray[np.float64]
 Method = Literal['rk4', 'dopri5', 'rodas3']
-_SHARED = (drivers.CONSTANTS, *drivers.COMMON, drivers.error_norm)
 _NO_GUARD = -2.0
 MOST_EVENTS = 10_000
 """Kept of one run."""
@@ -76,6 +76,7 @@ class System:
 
     Attributes:
         state_names, input_names, parameter_names, output_names: the order of the vectors x, u, p, y.
+        codes: addresses of its kernels, for the integrators.
         switches: there are discrete states (stick flags of Karnopp friction), replaced after every step of rk4, which
             is the only method that takes them.
     """
@@ -95,11 +96,8 @@ class System:
         self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
         self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
         self.switches = bool(stick_flags(machine))
-        switching = drivers.after_step if self.switches else drivers.NO_SWITCHES
-        watching = (drivers.single_step, drivers.watch_step, drivers.run_rk4_watched)
-        self.module = self._build(
-            'plant', self._functions, [*_SHARED, switching, drivers.run_rk4, *watching, drivers.run_dopri5]
-        )
+        self.module = self._build('plant', self._functions)
+        self.codes = codes_of(self.module)
         meta = self.module.meta
         self.state_names: tuple[str, ...] = tuple(meta['states'])
         self.input_names: tuple[str, ...] = tuple(meta['inputs'])
@@ -116,8 +114,8 @@ class System:
             'output': {name: k for k, name in enumerate(self.output_names)},
         }
 
-    def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
-        return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make, drivers=texts)
+    def _build(self, kind: str, make: Any) -> CompiledModule:
+        return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make)
 
     def _assembly(self) -> Assembly:
         return Assembly(self.machine, self.actuation, self.base, self.audit)
@@ -155,7 +153,7 @@ class System:
 
     @cached_property
     def implicit(self) -> CompiledModule:
-        """Kernels with the exact Jacobian, and the implicit integrator."""
+        """Kernels of the exact Jacobians."""
 
         def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
             plant = self._assembly()
@@ -163,14 +161,12 @@ class System:
             jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(plant.rhs, plant.x))))
             inputs = ca.densify(ca.vec(ca.densify(ca.jacobian(plant.rhs, plant.u))))
             functions = {
-                'rhs': ca.Function('rhs', variables, [plant.rhs]),
-                'guard': ca.Function('guard', [plant.x], [ca.densify(plant.upright)]),
                 'jacobian': ca.Function('jacobian', variables, [jacobian]),
                 'input_jacobian': ca.Function('input_jacobian', variables, [inputs]),
             }
             return functions, {}
 
-        return self._build('implicit', make, [*_SHARED, drivers.factorize, drivers.substitute, drivers.run_rodas3])
+        return self._build('implicit', make)
 
     def index(self, kind: Literal['state', 'input', 'parameter', 'output'], name: str) -> int:
         """Return the place of a name. Raises UnknownNameError."""
@@ -271,8 +267,10 @@ class System:
         elif settings.watch:
             raise ValueError(f'{self.machine.name}: expected method rk4 to watch for events, found {settings.method}')
         else:
-            driver = self.module.run_dopri5 if settings.method == 'dopri5' else self.implicit.run_rodas3
-            status, reached, accepted, rejected = driver(
+            explicit = settings.method == 'dopri5'
+            run = run_dopri5 if explicit else run_rodas3
+            status, reached, accepted, rejected = run(
+                self.codes if explicit else codes_of(self.module, self.implicit),
                 x,
                 times,
                 knots,
@@ -287,7 +285,9 @@ class System:
             )
             counts = {'accepted': accepted, 'rejected': rejected}
             end = float(times[min(reached, len(times) - 1)])
-        return Run(self, times[:reached], trace[:reached], inputs, p, drivers.STATUS[status], x, end, counts, events)
+        return Run(
+            self, times[:reached], trace[:reached], inputs, p, integrators.STATUS[status], x, end, counts, events
+        )
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
         """Return what keeps the events of runs that begin at a state."""
@@ -318,12 +318,12 @@ class System:
                 f'{spacing.min():g} to {spacing.max():g} s'
             )
         steps = stride * (len(times) - 1)
-        arguments = (x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
+        arguments = (self.codes, x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
         if watcher is None:
-            status, taken = self.module.run_rk4(*arguments)
+            status, taken = run_rk4(*arguments)
         else:
-            status, taken, count = self.module.run_rk4_watched(*arguments, watcher.positive, watcher.found)
+            status, taken, count = run_rk4_watched(*arguments, watcher.positive, watcher.found)
             events += watcher.events(count)
         # the state after a step that diverged is not kept
-        kept = taken - 1 if status == drivers.DIVERGED else taken
+        kept = taken - 1 if status == integrators.DIVERGED else taken
         return status, kept // stride + 1, float(times[0] + taken * step)

@@ -71,9 +71,9 @@ class ReadingSystem(System):
         plant.reading = self.reading
         return plant
 
-    def _build(self, kind, make, texts):
+    def _build(self, kind, make):
         key = [*self._key, *self.reading, inspect.getsource(ReadingAssembly)]
-        return build_module(f'{self.machine.name}_{kind}_foot_reading', key, make, drivers=texts)
+        return build_module(f'{self.machine.name}_{kind}_foot_reading', key, make)
 
 
 @cache

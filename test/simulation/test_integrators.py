@@ -8,10 +8,12 @@ import pytest
 from log_loader_tasks import P3D, STILL, run
 from scipy.integrate import solve_ivp
 
+from dyn_nodes import integrators
 from dyn_nodes.compile import build_module
-from dyn_nodes.simulation import Inputs, Settings, drivers, initial_state
+from dyn_nodes.integrators import codes_of, run_dopri5, run_rk4, run_rodas3
+from dyn_nodes.integrators.codes import table_input
+from dyn_nodes.simulation import Inputs, Settings, initial_state
 
-SHARED = [drivers.CONSTANTS, drivers.NO_SWITCHES, *drivers.COMMON, drivers.error_norm]
 INFINITE = 1e300  # a tolerance that accepts every step
 RAMP = (np.array([0.0, 4.0]), np.array([[0.3], [2.0]]))  # knots and table of the one input
 
@@ -41,9 +43,7 @@ def stiff_plant():
 
 
 def build(name, make):
-    linear = [drivers.factorize, drivers.substitute]
-    functions = [*linear, drivers.run_rk4, drivers.run_dopri5, drivers.run_rodas3]
-    return build_module(name, [name], make, drivers=[*SHARED, *functions])
+    return build_module(name, [name], make)
 
 
 @pytest.fixture(scope='module')
@@ -75,15 +75,15 @@ def fixed_steps(module, method, count, end=4.0, start=START, parameter=PARAMETER
     """The end state after `count` equal steps of any of the integrators."""
     x, trace = start.copy(), np.empty((count + 1, 3))
     if method == 'rk4':
-        status, taken = module.run_rk4(x, 0.0, end / count, count, *RAMP, parameter, -2.0, 1, trace)
-        assert (status, taken) == (drivers.DONE, count)
+        status, taken = run_rk4(codes_of(module), x, 0.0, end / count, count, *RAMP, parameter, -2.0, 1, trace)
+        assert (status, taken) == (integrators.DONE, count)
         return x
     times = np.linspace(0.0, end, count + 1)
-    run_it = module.run_dopri5 if method == 'dopri5' else module.run_rodas3
+    run_it = run_dopri5 if method == 'dopri5' else run_rodas3
     status, _, accepted, rejected = run_it(
-        x, times, *RAMP, parameter, -2.0, 0.0, np.full(3, INFINITE), end / count, 1e-12, trace
+        codes_of(module), x, times, *RAMP, parameter, -2.0, 0.0, np.full(3, INFINITE), end / count, 1e-12, trace
     )
-    assert (status, accepted, rejected) == (drivers.DONE, count, 0)
+    assert (status, accepted, rejected) == (integrators.DONE, count, 0)
     return x
 
 
@@ -99,14 +99,24 @@ def test_order_of_convergence(plant, exact, method, order, counts):
 
 @pytest.mark.parametrize('method', ['dopri5', 'rodas3'])
 def test_error_follows_the_tolerance(plant, exact, method):
-    module = plant.run_dopri5 if method == 'dopri5' else plant.run_rodas3
+    run_it = run_dopri5 if method == 'dopri5' else run_rodas3
     errors, steps = [], []
     for tolerance in (1e-3, 1e-5, 1e-7):
         x, trace = START.copy(), np.empty((2, 3))
-        status, _, accepted, _ = module(
-            x, np.array([0.0, 4.0]), *RAMP, PARAMETER, -2.0, tolerance, np.full(3, tolerance), 1e-2, 1e-12, trace
+        status, _, accepted, _ = run_it(
+            codes_of(plant),
+            x,
+            np.array([0.0, 4.0]),
+            *RAMP,
+            PARAMETER,
+            -2.0,
+            tolerance,
+            np.full(3, tolerance),
+            1e-2,
+            1e-12,
+            trace,
         )
-        assert status == drivers.DONE
+        assert status == integrators.DONE
         np.testing.assert_array_equal(trace[1], x)
         errors.append(np.abs(x - exact).max())
         steps.append(accepted)
@@ -122,8 +132,8 @@ def test_implicit_method_takes_large_steps_where_the_explicit_ones_cannot(stiff)
     np.testing.assert_allclose(x[:2], exact, atol=1e-5)
     assert x[2] == pytest.approx(np.cos(4.0), abs=1e-4)
     explicit, trace = start.copy(), np.empty((401, 3))
-    status, taken = stiff.run_rk4(explicit, 0.0, 0.01, 400, *RAMP, fast, -2.0, 1, trace)
-    assert status == drivers.DIVERGED
+    status, taken = run_rk4(codes_of(stiff), explicit, 0.0, 0.01, 400, *RAMP, fast, -2.0, 1, trace)
+    assert status == integrators.DIVERGED
     assert taken < 10
 
 
@@ -131,14 +141,14 @@ def test_table_of_inputs_is_piecewise_linear_with_held_ends(plant):
     knots, table, u = np.array([1.0, 2.0, 2.0, 4.0]), np.array([[1.0], [3.0], [-1.0], [1.0]]), np.empty(1)
     cursor = 0
     for t, expected in [(0, 1), (1, 1), (1.5, 2), (1.999, 2.998), (2, -1), (3, 0), (4, 1), (9, 1), (1.25, 1.5), (0, 1)]:
-        cursor = plant.table_input(float(t), knots, table, cursor, u)
+        cursor = table_input(float(t), knots, table, cursor, u)
         assert u[0] == pytest.approx(expected), t
 
 
 def test_guard_stops_the_run_where_it_falls(plant):
     x, trace = np.array([0.0, 1.0, 0.0]), np.empty((401, 3))
-    status, taken = plant.run_rk4(x, 0.0, 0.01, 400, *RAMP, np.array([0.1]), np.cos(0.5), 1, trace)
-    assert status == drivers.GUARDED
+    status, taken = run_rk4(codes_of(plant), x, 0.0, 0.01, 400, *RAMP, np.array([0.1]), np.cos(0.5), 1, trace)
+    assert status == integrators.GUARDED
     assert 0.5 < x[0] < 0.52
     np.testing.assert_array_equal(trace[taken], x)
 

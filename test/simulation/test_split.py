@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from log_loader_tasks import P3D, STILL, run
 
-from dyn_nodes.simulation import Settings, drivers, initial_state
+from dyn_nodes import integrators
+from dyn_nodes.integrators import run_rk4
+from dyn_nodes.simulation import Settings, initial_state
 from dyn_nodes.simulation.actuation import ActuatorSystem
 from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
 from dyn_nodes.simulation.joint_mobility import JointMobility
@@ -41,10 +43,10 @@ def split_run(system, effort_system, inputs, period, values=None, end=END, assum
     positions = [x[q]]
     for k in range(count):
         u[0, efforts_in] = exchange.predict(x[q], x[v], volts[k // every], mobility.at(x[posture]))
-        status, _ = effort_system.module.run_rk4(
-            x, k * period, period / substeps, substeps, knots, u, p, -2.0, 0, trace
+        status, _ = run_rk4(
+            effort_system.codes, x, k * period, period / substeps, substeps, knots, u, p, -2.0, 0, trace
         )
-        assert status == drivers.DONE
+        assert status == integrators.DONE
         positions.append(x[q])
     return np.array(positions), x
 

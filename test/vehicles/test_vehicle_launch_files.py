@@ -35,7 +35,14 @@ def test_a_vehicle_runs_in_one_process_unless_asked_otherwise(name):
 
 def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
     path = ROOT / 'launch' / 'agv_mecanum_arm.launch.xml'
-    given = {'payload': '8.0', 'linear_acceleration': '6.0', 'mode': 'lockstep', 'record': 'true', 'bag': 'x', 'compose': 'false'}
+    given = {
+        'payload': '8.0',
+        'linear_acceleration': '6.0',
+        'mode': 'lockstep',
+        'record': 'true',
+        'bag': 'x',
+        'compose': 'false',
+    }
     children = {child.name: arguments(child) for child in interpret(path, given).children}
     assert float(children['dynamics_node']['payload']) == 8.0
     assert float(children['vehicle_controller_node']['payload']) == 8.0

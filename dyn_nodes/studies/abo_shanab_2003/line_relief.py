@@ -66,6 +66,6 @@ class LineReliefSystem(System):
     def _assembly(self) -> Assembly:
         return LineReliefAssembly(self.machine, self.actuation, self.base, self.audit)
 
-    def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
+    def _build(self, kind: str, make: Any) -> CompiledModule:
         key = [*self._key, inspect.getsource(line_relief_flow), inspect.getsource(LineReliefMotor)]
-        return build_module(f'{self.machine.name}: {kind}_line_relief', key, make, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_line_relief', key, make)

@@ -44,6 +44,6 @@ class PrintedArmSystem(System):
     def _assembly(self) -> Assembly:
         return PrintedArmAssembly(self.machine, self.actuation, self.base, self.audit)
 
-    def _build(self, kind: str, make: Any, texts: list[Any]) -> CompiledModule:
+    def _build(self, kind: str, make: Any) -> CompiledModule:
         key = [*self._key, inspect.getsource(PrintedArmAssembly)]
-        return build_module(f'{self.machine.name}: {kind}_printed_arm', key, make, drivers=texts)
+        return build_module(f'{self.machine.name}: {kind}_printed_arm', key, make)

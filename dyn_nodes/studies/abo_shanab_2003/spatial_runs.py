@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes import integrators as status_codes
 from dyn_nodes.control import ValvePositionLaw, trapezoid
+from dyn_nodes.integrators import run_rk4
 from dyn_nodes.model import Actuator, Machine, load_machine
 from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.simulation import drivers as status_codes
 from dyn_nodes.studies.abo_shanab_2003.line_relief import LineReliefSystem
 
 Array = NDArray[np.float64]
@@ -183,7 +184,7 @@ def led_run(
     for step in range(steps):
         for item, place, port, reference in zip(led, places, ports, references):
             u[0, port] = item.law.voltage(reference[step], x[place])
-        status, _ = plant.module.run_rk4(x, 0.0, STEP, 1, knots, u, p, limit, 0, nothing)
+        status, _ = run_rk4(plant.codes, x, 0.0, STEP, 1, knots, u, p, limit, 0, nothing)
         if (step + 1) % stride == 0 or status != status_codes.DONE:
             states.append(x.copy())
             inputs.append(u[0].copy())

@@ -1,16 +1,22 @@
-"""Loops of hybrid runs, compiled together with the modes' kernels; text as in `drivers`, not to be called from Python.
+"""Runs of a hybrid model in one mode, until a surface is reached.
 
-`rhs_of`, `surfaces_of` and `watch_of` choose the kernel of a mode.
+`codes` (3, modes): addresses of the kernels RHS, SURFACES and WATCH of every mode.
 """
-# ruff: noqa: F821
 # mypy: ignore-errors
 
 from __future__ import annotations
 
+import numpy as np
+
+from dyn_nodes.integrators.codes import check_run, copy, evaluate, keep, kernel, sound, table_input
+
 DONE, DIVERGED, REACHED, APPOINTED = 0, 1, 2, 3
+RHS, SURFACES, WATCH = 0, 1, 2
+KINDS = ('rhs', 'surfaces', 'watch')
 
 
-def rk4_step(mode, x, t, h, knots, table, p, u, k, y, out):
+@kernel
+def rk4_step(codes, mode, x, t, h, knots, table, p, u, k, y, out):
     """Write the state after one classical Runge-Kutta step from x at t to out; u holds the inputs at t + h."""
     n = x.shape[0]
     cursor = np.int64(0)
@@ -21,7 +27,7 @@ def rk4_step(mode, x, t, h, knots, table, p, u, k, y, out):
     for stage in range(4):
         fraction = 0.5 * ((stage + 1) // 2)
         cursor = table_input(t + fraction * h, knots, table, cursor, u)
-        rhs_of(mode, y, u, p, k)
+        evaluate(codes[RHS, mode], y, u, p, k)
         weight = h / 3.0 if stage == 1 or stage == 2 else h / 6.0
         reach = 0.5 * h if stage < 2 else h
         for i in range(n):
@@ -29,6 +35,7 @@ def rk4_step(mode, x, t, h, knots, table, p, u, k, y, out):
             y[i] = x[i] + reach * k[i]
 
 
+@kernel
 def lowest(values, armed, count):
     """Return the bits of the surfaces that are reached, armed ones only."""
     flags = 0
@@ -38,7 +45,8 @@ def lowest(values, armed, count):
     return flags
 
 
-def watch_part(mode, x, t, h, knots, table, p, u, k, y, trial, values, positive, found, count):
+@kernel
+def watch_part(codes, mode, x, t, h, knots, table, p, u, k, y, trial, values, positive, found, count):
     """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
     watches = positive.shape[0]
     for j in range(watches):
@@ -49,8 +57,8 @@ def watch_part(mode, x, t, h, knots, table, p, u, k, y, trial, values, positive,
         low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
         for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
             middle = 0.5 * (low + high)
-            rk4_step(mode, x, t, middle * h, knots, table, p, u, k, y, trial)
-            watch_of(mode, trial, u, p, inside)
+            rk4_step(codes, mode, x, t, middle * h, knots, table, p, u, k, y, trial)
+            evaluate(codes[WATCH, mode], trial, u, p, inside)
             if (inside[j] > 0.0) == now:
                 high, after = middle, inside[watches + j]
             else:
@@ -66,7 +74,9 @@ def watch_part(mode, x, t, h, knots, table, p, u, k, y, trial, values, positive,
     return count
 
 
+@kernel
 def run_stretch(
+    codes,
     mode,
     x,
     t,
@@ -99,6 +109,8 @@ def run_stretch(
         raise ValueError('trace: expected a stride above zero, a mode and a set of parameters a row')
     if found.shape[1] != 4:
         raise ValueError('found: expected four columns')
+    if mode < 0 or mode >= codes.shape[1]:
+        raise ValueError('run_stretch: no such mode')
     check_run(x, knots, table, last // stride + 1, trace)
     n = x.shape[0]
     rate, y, new, trial = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
@@ -106,7 +118,7 @@ def run_stretch(
     armed, every = np.zeros(surfaces, np.bool_), np.ones(surfaces, np.bool_)
     found_now = np.int64(0)
     table_input(t, knots, table, np.int64(0), u)
-    surfaces_of(mode, x, u, p, values)
+    evaluate(codes[SURFACES, mode], x, u, p, values)
     for k in range(surfaces):
         armed[k] = values[k] > 0.0
     while tick < last:
@@ -117,10 +129,10 @@ def run_stretch(
         if not whole:
             target = appointed
         step = target - t
-        rk4_step(mode, x, t, step, knots, table, p, u, rate, y, new)
+        rk4_step(codes, mode, x, t, step, knots, table, p, u, rate, y, new)
         if not sound(new):
             return 1, t, tick, 0, found_now
-        surfaces_of(mode, new, u, p, values)
+        evaluate(codes[SURFACES, mode], new, u, p, values)
         flags = lowest(values, armed, surfaces)
         if flags:
             low, high = 0.0, 1.0
@@ -129,8 +141,8 @@ def run_stretch(
                 middle = 0.5 * (low + high)
                 if middle <= low or middle >= high:
                     break
-                rk4_step(mode, x, t, middle * step, knots, table, p, u, rate, y, new)
-                surfaces_of(mode, new, u, p, values)
+                rk4_step(codes, mode, x, t, middle * step, knots, table, p, u, rate, y, new)
+                evaluate(codes[SURFACES, mode], new, u, p, values)
                 now = lowest(values, armed, surfaces)
                 if now:
                     high, flags = middle, now
@@ -138,14 +150,16 @@ def run_stretch(
                 else:
                     low = middle
             table_input(t + high * step, knots, table, np.int64(0), u)
-            watch_of(mode, trial, u, p, seen)
+            evaluate(codes[WATCH, mode], trial, u, p, seen)
             found_now = watch_part(
-                mode, x, t, high * step, knots, table, p, u, rate, y, new, seen, positive, found, found_now
+                codes, mode, x, t, high * step, knots, table, p, u, rate, y, new, seen, positive, found, found_now
             )
             copy(trial, x)
             return 2, t + high * step, tick, flags, found_now
-        watch_of(mode, new, u, p, seen)
-        found_now = watch_part(mode, x, t, step, knots, table, p, u, rate, y, trial, seen, positive, found, found_now)
+        evaluate(codes[WATCH, mode], new, u, p, seen)
+        found_now = watch_part(
+            codes, mode, x, t, step, knots, table, p, u, rate, y, trial, seen, positive, found, found_now
+        )
         copy(new, x)
         t = target
         if not whole:

@@ -1,0 +1,114 @@
+"""Parts of every integrator: kernels by address, tables of inputs, traces.
+
+An integrator gets the addresses of a system's kernels, `codes` (5,), in the order of RHS, GUARD, WATCH, SWITCH and
+JACOBIAN; 0 where a system has none. `codes_of` makes them. A kernel looks at the lengths of its arguments at every
+call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and traces, which no kernel
+sees, are checked where a run begins; a wrong one raises ValueError.
+
+A first start compiles these functions, so they avoid what is slow to compile. A slice that is assigned brings along the
+text of its error about shapes: `copy` and `keep` are loops. A literal that is handed to a function compiles that
+function once for the literal and once for the variable: counters begin with `np.int64(0)`. Together a third of the
+time.
+"""
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.compile import CompiledModule
+from dyn_nodes.compile.code import call_code
+from dyn_nodes.compile.guard import ELEMENTS, GuardError, LengthError
+from dyn_nodes.loops import kernels_of
+
+kernel = kernels_of(__file__)
+RHS, GUARD, WATCH, SWITCH, JACOBIAN = 0, 1, 2, 3, 4
+KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian')
+
+
+def codes_of(*modules: CompiledModule) -> np.ndarray:
+    """Return the addresses (5,) of a system's kernels, which are called as KINDS; those of later modules are added.
+
+    The modules must outlive every run with them.
+    """
+    return np.array([next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS])
+
+
+@kernel
+def refuse(status: int, x: int, u: int, p: int, out: int) -> None:
+    """Raise what the status of a kernel means; x, u, p and out are the lengths of its arguments."""
+    if status < 0:
+        raise GuardError('of a run', (-1 - status) // 4, (-1 - status) % 4)
+    argument = (status & 255) - 1
+    found = x if argument == 0 else u if argument == 1 else p if argument == 2 else out
+    raise LengthError('of a run', argument, ELEMENTS, status >> 8, found)
+
+
+@kernel
+def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> None:
+    """Run the kernel at an address: fill `out` from state, inputs and parameters."""
+    status = call_code(code, x, u, p, out)
+    if status != 0:
+        refuse(status, x.shape[0], u.shape[0], p.shape[0], out.shape[0])
+
+
+@kernel
+def level(code: int, x: Any, out: Any) -> None:
+    """Run the kernel at an address that depends on the state alone."""
+    status = call_code(code, x, out)
+    if status != 0:
+        refuse(status, x.shape[0], out.shape[0], np.int64(0), np.int64(0))
+
+
+@kernel
+def table_input(t, knots, table, cursor, u):
+    """Write the inputs at time t to u; return the knot interval found, to start from next time."""
+    last = knots.shape[0] - 1
+    while cursor < last and t >= knots[cursor + 1]:
+        cursor += 1
+    while cursor > 0 and t < knots[cursor]:
+        cursor -= 1
+    if cursor >= last or t <= knots[cursor]:
+        for k in range(u.shape[0]):
+            u[k] = table[cursor, k]
+    else:
+        s = (t - knots[cursor]) / (knots[cursor + 1] - knots[cursor])
+        for k in range(u.shape[0]):
+            u[k] = table[cursor, k] + s * (table[cursor + 1, k] - table[cursor, k])
+    return cursor
+
+
+@kernel
+def check_run(x, knots, table, rows, trace):
+    """Demand a row of inputs a knot, and room for `rows` states: nothing else looks at these lengths."""
+    if knots.shape[0] < 1 or table.shape[0] != knots.shape[0]:
+        raise ValueError('inputs: expected as many rows of the table as knots, and one at least')
+    if rows > 0 and (trace.shape[0] < rows or trace.shape[1] != x.shape[0]):
+        raise ValueError('trace: expected a row a sample and a column a state')
+
+
+@kernel
+def sound(x):
+    """Tell whether every state is a finite number of sensible size."""
+    total = 0.0
+    for k in range(x.shape[0]):
+        total += x[k] * 0.0
+        if abs(x[k]) > 1e15:
+            return False
+    return total == 0.0
+
+
+@kernel
+def copy(x, y):
+    """Write x to y."""
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+
+
+@kernel
+def keep(x, trace, row):
+    """Write x to a row of the trace."""
+    for i in range(x.shape[0]):
+        trace[row, i] = x[i]
