@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.simulation.balance import value_names
-from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.stability import Support, margins, support_order
 
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
@@ -23,8 +24,11 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     """Return the facts of a machine, SI units; None stands for "no limit".
 
     `static` holds centre of mass, support polygon, wheel loads and stability margins in the initial posture; it is
-    None for a fixed base, and without `wheels` where the machine does not stand.
+    None for a fixed base and for a machine with loads, and without `wheels` where the machine does not stand.
     """
+    start = constrained_machine(machine) if machine.needs_constraints else None
+    if start is not None and machine.wheels:
+        machine = _assembled(machine, start)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     mass, center = center_of_mass(machine.links, poses, machine.payload)
     base_freedoms = BASE_FREEDOMS[machine.base.attachment]
@@ -48,16 +52,21 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
         'joints': [_joint(machine, index) for index in range(len(machine.joints))],
         'actuators': [_actuator(machine, actuator) for actuator in machine.actuators],
         'static': static_summary(machine),
-        'constraints': constraint_summary(machine),
+        'constraints': None if start is None else constraint_summary(start),
         'assumed': dict(machine.assumed),
     }
 
 
-def constraint_summary(machine: Machine) -> dict[str, Any] | None:
-    """Return the counts of a machine with constraints at its start; None for one without."""
-    if not machine.needs_constraints:
-        return None
-    found = constrained_machine(machine).analysis
+def _assembled(machine: Machine, start: ConstrainedMachine) -> Machine:
+    """Return the machine with its joints where the constraints let them be."""
+    places = dict(zip(start.system.blocks.tree.position_names, (float(value) for value in start.q)))
+    positions = {joint.name: places[joint.name] for joint in machine.movable_joints}
+    return replace(machine, initial=replace(machine.initial, joint_positions=positions))
+
+
+def constraint_summary(start: ConstrainedMachine) -> dict[str, Any]:
+    """Return the counts of a machine with constraints at its start."""
+    found = start.analysis
     return {
         'topology': found.topology,
         'velocities': found.velocities,
@@ -72,14 +81,14 @@ def constraint_summary(machine: Machine) -> dict[str, Any] | None:
 
 
 def static_summary(machine: Machine) -> dict[str, Any] | None:
-    """Return how a machine stands in its initial posture; None for a fixed base or without wheels.
+    """Return how a machine stands in its initial posture; None for a fixed base, without wheels, or with loads.
 
     Keys: `stands`, and where it does `base_height`, `pitch`, `roll`, `center_of_mass`, `zmp`, `wheels`
     (name -> load in N, share, compression in m, contact in m), `support_polygon` (corners in m), `edges` (names) and
     `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
     the base link above the origin.
     """
-    if machine.base.attachment == 'fixed' or not machine.wheels:
+    if machine.base.attachment == 'fixed' or not machine.wheels or machine.loads:
         return None
     stance = static_stance(machine)
     if stance is None:

@@ -2,8 +2,9 @@
 
 A state is [q, v, z, work, heat]: positions, velocities, states of elements, the work of actuators and moving
 constraints, and the heat of dampers and friction, J. The kernel `entry(x, p, out)` writes [dq/dt, M, h, J by rows,
-gamma, sigma, residual, heat rate, supplied power, dz/dt] of a state to `out`. One text serves every system, compiled
-once. An input acts on the velocity at its place; one whose place is below zero, -1 - k, is parameter k of the kernel.
+gamma, sigma, residual, heat rate, supplied power, dz/dt] of a state to `out`; discrete states of elements have their
+next value in place of a rate. One text serves every system, compiled once. An input acts on the velocity at its place;
+one whose place is below zero, -1 - k, is parameter k of the kernel.
 """
 
 from __future__ import annotations
@@ -22,6 +23,29 @@ STATUS = ('done', 'diverged', 'rank changed', 'motion without mass', 'contradict
 
 
 @kernel
+def evaluate(entry: Any, t: float, x: Any, u: Any, p: Any, out: Any, places: Any) -> None:
+    """Write what the system's kernel gives at a time, a state and inputs to `out`."""
+    p[0] = t
+    for k in range(places.shape[0]):
+        if places[k] < 0:
+            p[-1 - places[k]] = u[k]
+    refused = entry(x.ctypes, x.shape[0], p.ctypes, p.shape[0], out.ctypes, out.shape[0])
+    if refused == 1:
+        raise ValueError('constrained step: expected the states, parameters and outputs of this system')
+    if refused:
+        raise RuntimeError('constrained step: the kernel touched a guard zone')
+
+
+@kernel
+def switch(x: Any, discrete: Any, out: Any) -> None:
+    """Replace the discrete states of the elements in x by their next values, as `evaluate` has written them."""
+    first, last = x.shape[0] - 2 - discrete.shape[0], out.shape[0] - discrete.shape[0]
+    for i in range(discrete.shape[0]):
+        if discrete[i]:
+            x[first + i] = out[last + i]
+
+
+@kernel
 def slope(
     entry: Any,
     t: float,
@@ -31,7 +55,7 @@ def slope(
     out: Any,
     places: Any,
     held: Any,
-    own: int,
+    discrete: Any,
     moving: bool,
     want: bool,
     how: Any,
@@ -42,20 +66,12 @@ def slope(
 ) -> int:
     """Write dx/dt, accelerations and, where wanted, multipliers at a state; return the rank or an error's number.
 
-    `how` is [tolerance of the rank, zeta, omega]; `held` marks the holonomic rows; `own` is the number
-    of element states; `moving`: some sigma is not zero.
+    `how` is [tolerance of the rank, zeta, omega]; `held` marks the holonomic rows; `discrete` marks those states of the
+    elements that have no rate; `moving`: some sigma is not zero.
     """
-    nv, m = a.shape[0], multipliers.shape[0]
+    nv, m, own = a.shape[0], multipliers.shape[0], discrete.shape[0]
     nq = x.shape[0] - nv - own - 2
-    p[0] = t
-    for k in range(places.shape[0]):
-        if places[k] < 0:
-            p[-1 - places[k]] = u[k]
-    refused = entry(x.ctypes, x.shape[0], p.ctypes, p.shape[0], out.ctypes, out.shape[0])
-    if refused == 1:
-        raise ValueError('constrained step: expected the states, parameters and outputs of this system')
-    if refused:
-        raise RuntimeError('constrained step: the kernel touched a guard zone')
+    evaluate(entry, t, x, u, p, out, places)
     at = nq
     M = out[at : at + nv * nv].reshape((nv, nv))
     at += nv * nv
@@ -91,7 +107,7 @@ def slope(
         rate[nq + i] = a[i]
     at += 3 * m
     for i in range(own):
-        rate[nq + nv + i] = out[at + 2 + i]
+        rate[nq + nv + i] = 0.0 if discrete[i] else out[at + 2 + i]
     rate[nq + nv + own] = power + out[at + 1]
     rate[nq + nv + own + 1] = out[at]
     return rank
@@ -170,7 +186,7 @@ def run(
     ends: Any,
     places: Any,
     held: Any,
-    own: int,
+    discrete: Any,
     moving: bool,
     unilateral: Any,
     how: Any,
@@ -211,7 +227,7 @@ def run(
     k = np.empty((4, n))
     y, a, multipliers = np.empty(n), np.empty(nv), np.zeros(m)
     u, out = np.empty(starts.shape[1]), np.empty(size)
-    segment, kept, watch = 0, 0, unilateral.shape[0] > 0
+    segment, kept, watch, switches = 0, 0, unilateral.shape[0] > 0, discrete.any()
     final = stops.shape[0] - 1
     for stop in range(final + 1):
         t0 = stops[stop]
@@ -238,7 +254,7 @@ def run(
                     out,
                     places,
                     held,
-                    own,
+                    discrete,
                     moving,
                     want,
                     how,
@@ -272,4 +288,8 @@ def run(
                 sound += x[i] * 0.0
             if sound != 0.0:
                 return DIVERGED, kept, t, 0
+            if switches:
+                segment_input(t + h, segment, edges, starts, ends, u)
+                evaluate(entry, t + h, x, u, p, out, places)
+                switch(x, discrete, out)
     return DONE, kept, stops[final], rank

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.rows import Constraint, Rows
 from dyn_nodes.multibody import Parameters, Tree, TreeState, bias_force, forward_dynamics, mass_matrix
-from dyn_nodes.multibody.elements import ForceElement, Surface
+from dyn_nodes.multibody.elements import (
+    ContactElement,
+    ForceElement,
+    GroundPoint,
+    Surface,
+    external_forces,
+    total_force,
+)
 from dyn_nodes.multibody.spatial import Expression
 
 Array = NDArray[np.float64]
@@ -45,8 +52,8 @@ class ConstraintBlocks:
     Args:
         tree: bodies.
         constraints: with names of their own each.
-        forces: elements: springs, dampers, friction, tyres, actuators; their states are `parameters.states`, their
-            inputs have places among the parameters, too.
+        forces: elements: springs, dampers, friction, wheels on springs, actuators; their states are
+            `parameters.states`, their inputs have places among the parameters, too.
         gravity: (3,) in the world, m/s2; parameters `gravity_x`, `gravity_y`, `gravity_z`.
         payload: mass at the tree's payload point, kg; parameter `payload_mass`.
 
@@ -54,6 +61,7 @@ class ConstraintBlocks:
         row_names, holonomic: of all rows.
         slices: rows of a constraint by its name.
         inputs: names of the inputs of the elements.
+        element_states: states of the elements, in the order of `parameters.states`.
     """
 
     def __init__(
@@ -79,10 +87,8 @@ class ConstraintBlocks:
         self.row_names, self.holonomic = self.rows.names, np.array(self.rows.holonomic, dtype=bool)
         ends = np.cumsum([0, *(len(part.names) for part in parts)])
         self.slices = {name: slice(int(a), int(b)) for name, a, b in zip(names, ends[:-1], ends[1:])}
+        self.element_states = tuple(own for force in self.forces for own in force.states)
         self._declare_elements()
-        self.applied = ca.densify(
-            sum((force.generalized_force(self.state, self.parameters) for force in forces), ca.SX(tree.nv, 1))
-        )
 
     def _declare_elements(self) -> None:
         self.inputs = tuple(command.name for force in self.forces for command in force.inputs)
@@ -95,10 +101,35 @@ class ConstraintBlocks:
                 self.parameters.add_state(state.name, state.start)
 
     @cached_property
-    def element_rates(self) -> Expression:
-        """(nz,) rates of the elements' states, in the order of `parameters.states`."""
+    def applied(self) -> Expression:
+        """(nv,) efforts of the elements along the velocities, their point forces included."""
+        return self._summed(total_force)
+
+    def _summed(self, effort: Callable[[ForceElement, TreeState, Parameters], Expression]) -> Expression:
+        none = ca.SX(self.tree.nv, 1)
+        return ca.densify(sum((effort(force, self.state, self.parameters) for force in self.forces), none))
+
+    @property
+    def discrete(self) -> NDArray[np.bool_]:
+        """(nz,) which states of the elements are discrete."""
+        return np.array([own.discrete for own in self.element_states], dtype=bool)
+
+    @cached_property
+    def element_changes(self) -> Expression:
+        """(nz,) rates of the elements' states, in the order of `parameters.states`; of discrete ones the next value."""
         rates = [rate for force in self.forces for rate in force.rates(self.state, self.parameters)]
-        return ca.densify(ca.vertcat(*rates, ca.SX(0, 1)))
+        changes = ca.densify(ca.vertcat(*rates, ca.SX(0, 1)))
+        names = list(self.parameters.states)
+        for force in self.forces:
+            for name, value in force.after_step(self.state, self.parameters).items():
+                changes[names.index(name)] = value
+        return changes
+
+    @cached_property
+    def ground_points(self) -> tuple[GroundPoint, ...]:
+        """Points where elements stand on the ground."""
+        contacts = (force for force in self.forces if isinstance(force, ContactElement))
+        return tuple(point for own in contacts for point in own.ground_points(self.state, self.parameters))
 
     @cached_property
     def surfaces(self) -> tuple[Surface, ...]:
@@ -118,7 +149,9 @@ class ConstraintBlocks:
     @cached_property
     def bias(self) -> Expression:
         """(nv,) h: velocity terms and gravity less the forces of the elements."""
-        return ca.densify(bias_force(self.state, self.parameters.gravity) - self.applied)
+        at_points = external_forces(self.forces, self.state, self.parameters)
+        efforts = self._summed(lambda force, state, symbols: force.generalized_force(state, symbols))
+        return ca.densify(bias_force(self.state, self.parameters.gravity, at_points) - efforts)
 
     @cached_property
     def potential_energy(self) -> Expression:

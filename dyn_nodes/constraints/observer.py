@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.rows import Rows
 from dyn_nodes.multibody.dynamics import body_accelerations
+from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.multibody.kinematics import ExplodedState, unit_motion
 from dyn_nodes.multibody.spatial import Expression, Force, cross
 
@@ -106,7 +107,7 @@ class ForceObserver:
         parts = [constraint.rows(state, system.parameters) for constraint in system.constraints]
         pull = ca.mtimes(Rows.stacked(parts, state.width).jacobian.T, multipliers)
         for force in system.forces:
-            pull = pull + force.generalized_force(state, system.parameters)
+            pull = pull + total_force(force, state, system.parameters)
         efforts, contact = tau + pull[:nv], ca.reshape(pull[nv:], 6, -1)
         joint, own = self._transmitted(a, contact)
         outputs = [

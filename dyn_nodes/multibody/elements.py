@@ -12,14 +12,14 @@ Energy: along every motion, the power of the force on the bodies is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 
 from dyn_nodes.multibody.kinematics import TreeState
-from dyn_nodes.multibody.spatial import Expression
+from dyn_nodes.multibody.spatial import Expression, Force, cross
 
 
 class ElementState(NamedTuple):
@@ -30,12 +30,14 @@ class ElementState(NamedTuple):
         scale: usual size, in SI units; tolerances of adaptive integrators are relative to it.
         start: value at rest without load.
         balances: at rest, its value follows from the balance of forces.
+        discrete: it has no rate: it changes between the steps of an integrator alone, to the value of `after_step`.
     """
 
     name: str
     scale: float = 1.0
     start: float = 0.0
     balances: bool = False
+    discrete: bool = False
 
 
 class Command(NamedTuple):
@@ -71,6 +73,41 @@ class Surface(NamedTuple):
     watch: Watch
     value: Expression
     quantity: Expression
+
+
+class PointForce(NamedTuple):
+    """A force on a body.
+
+    Attributes:
+        body: index of the body.
+        point: (3,) where it acts, world frame, m.
+        force: (3,) world frame, N.
+    """
+
+    body: int
+    point: Expression
+    force: Expression
+
+
+class GroundPoint(NamedTuple):
+    """A point where the machine stands on the ground, world frame.
+
+    Attributes:
+        name: of the wheel or foot.
+        body: index of the body that the ground pushes.
+        point: (3,) of the ground, m.
+        application_point: (3,) where the force acts, m: `point`, or the attachment above it.
+        force: (3,) of the ground on the machine, N.
+        longitudinal, normal: (3,) unit axes of the contact frame.
+    """
+
+    name: str
+    body: int
+    point: Expression
+    application_point: Expression
+    force: Expression
+    longitudinal: Expression
+    normal: Expression
 
 
 class Symbols(Protocol):
@@ -111,6 +148,8 @@ class Element(ABC):
 class ForceElement(Element):
     """A spring, damper, friction, tyre or drag: forces that follow from the state.
 
+    Its force on the bodies is the sum of `generalized_force` and `point_forces`; most elements have one of both.
+
     Attributes:
         drives: its force counts as effort of the joint (`effort` of joint_states): springs do, losses and stops do not.
         rests: its force may hold a machine at rest, without motion of the bodies.
@@ -119,13 +158,21 @@ class ForceElement(Element):
     drives = False
     rests = False
 
-    @abstractmethod
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return (state.width,) its effort along every generalized velocity, such as state.jacobian(frame)^T wrench."""
+        return ca.SX(state.width, 1)
+
+    def point_forces(self, state: TreeState, symbols: Symbols) -> Sequence[PointForce]:
+        """Return its forces at points of bodies: recursive dynamics take these without a Jacobian."""
+        return ()
 
     def rates(self, state: TreeState, symbols: Symbols) -> Sequence[Expression]:
-        """Return the rates of its states."""
+        """Return the rates of its states; 0 for discrete ones."""
         return ()
+
+    def after_step(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
+        """Return the values of its discrete states after this instant, by name."""
+        return {}
 
     def potential_energy(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the energy stored in it, J."""
@@ -139,6 +186,14 @@ class ForceElement(Element):
         """Return the power that flows into it from its source, W."""
         return ca.SX(0)
 
+    def work_accounts(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
+        """Return the power of its point forces on the bodies by account (`suspension`, `friction`), W."""
+        return {}
+
+    def friction_use(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
+        """Return the share of the greatest static friction in use, by state with `balances`; above 1 nothing holds."""
+        return {}
+
     def outputs(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
         """Return outputs by name, `<element>/<quantity>`."""
         return {}
@@ -146,3 +201,49 @@ class ForceElement(Element):
     def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
         """Return the values whose signs are watched for events."""
         return ()
+
+
+class ContactElement(ForceElement):
+    """A force element through which a machine stands on the ground."""
+
+    @abstractmethod
+    def ground_points(self, state: TreeState, symbols: Symbols) -> Sequence[GroundPoint]:
+        """Return the points where it stands, one or more."""
+
+    def point_forces(self, state: TreeState, symbols: Symbols) -> Sequence[PointForce]:
+        """Return the forces of the ground."""
+        points = self.ground_points(state, symbols)
+        return [PointForce(own.body, own.application_point, own.force) for own in points]
+
+
+def external_forces(elements: Iterable[ForceElement], state: TreeState, symbols: Symbols) -> dict[int, Force]:
+    """Return the spatial force on each body of the point forces of elements, for the recursive dynamics.
+
+    Moments about the origin of a body are summed in the world first.
+    """
+    totals: dict[int, tuple[Expression, Expression]] = {}
+    for element in elements:
+        for body, point, force in element.point_forces(state, symbols):
+            arm = point - state.poses[body].p
+            moment, total = totals.get(body, (ca.SX(3, 1), ca.SX(3, 1)))
+            totals[body] = (moment + cross(arm, force), total + force)
+    result = {}
+    for body, (moment, force) in totals.items():
+        R = state.poses[body].R
+        result[body] = Force(ca.mtimes(R.T, moment), ca.mtimes(R.T, force))
+    return result
+
+
+def total_force(element: ForceElement, state: TreeState, symbols: Symbols) -> Expression:
+    """Return (state.width,) the effort of an element along every generalized velocity, its point forces included."""
+    efforts = (state.effort_of(own.body, own.point, own.force) for own in element.point_forces(state, symbols))
+    return sum(efforts, element.generalized_force(state, symbols))
+
+
+def ground_wrench(points: Iterable[GroundPoint], about: Expression) -> tuple[Expression, Expression]:
+    """Return the force of the ground on a machine (3,), N, and its moment about a point (3,), N m."""
+    force, moment = ca.SX(3, 1), ca.SX(3, 1)
+    for own in points:
+        force = force + own.force
+        moment = moment + cross(own.application_point - about, own.force)
+    return force, moment

@@ -149,6 +149,22 @@ class TreeState:
             columns[body.v] = ca.vertcat(axis, cross(axis, arm)) if revolute else ca.vertcat(ca.SX(3, 1), axis)
         return ca.densify(ca.horzcat(*columns))
 
+    def effort_of(self, body: int, point: Expression, force: Expression) -> Expression:
+        """Return (width,) J^T force: the effort of a force (3,) at a point (3,) of a body, world frame."""
+        result = ca.SX(self.tree.nv, 1)
+        for index in self.supports(body):
+            own, pose = self.tree.bodies[index], self.poses[index]
+            local = pose.unrotate(force)
+            if own.kind == 'prismatic':
+                result[own.v] = dot(ca.SX(own.axis), local)
+                continue
+            moment = pose.unrotate(cross(point - pose.p, force))
+            if own.kind == 'revolute':
+                result[own.v] = dot(ca.SX(own.axis), moment)
+            else:
+                result[own.v : own.v + 3], result[own.v + 3 : own.v + 6] = moment, local
+        return result
+
     def jacobian_rate_times_velocity(self, frame: Frame) -> Expression:
         """Return dJ/dt v (6,): acceleration [angular; linear] of a frame's origin at zero generalized acceleration."""
         if frame.body < 0:
@@ -227,3 +243,11 @@ class ExplodedState(TreeState):
             result[3:6, start : start + 3] = -skew(arm)
             result[3:6, start + 3 : start + 6] = ca.SX.eye(3)
         return ca.densify(result)
+
+    def effort_of(self, body: int, point: Expression, force: Expression) -> Expression:
+        """Return (nv + 6 nb,) the wrench of a force (3,) at a point (3,) of a body, world frame, on this body alone."""
+        result = ca.SX(self.width, 1)
+        start = self.tree.nv + 6 * body
+        result[start : start + 3] = cross(point - self.poses[body].p, force)
+        result[start + 3 : start + 6] = force
+        return result

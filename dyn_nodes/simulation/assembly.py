@@ -8,38 +8,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import casadi as ca
 import numpy as np
 
 from dyn_nodes.elements.actuators import KINDS, ActuatorForces, Kinds, actuator_elements
-from dyn_nodes.forces import WheelContact, friction_power, rolling_contact, suspension_energy, wheel_contact
+from dyn_nodes.elements.overturning import Overturning
+from dyn_nodes.elements.wheel import DAMPING_SCALE, FRICTION_SCALE, STIFFNESS_SCALE, SprungWheel, sprung_wheels
+from dyn_nodes.forces import WheelContact
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
-from dyn_nodes.forces.terrain import ground_at
-from dyn_nodes.model.machine import Karnopp, Machine, Wheel
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
-from dyn_nodes.multibody.elements import ForceElement, Surface, symbolic
-from dyn_nodes.multibody.spatial import Expression, Force, cross
+from dyn_nodes.multibody.elements import ElementState, ForceElement, GroundPoint, Surface, external_forces
+from dyn_nodes.multibody.elements import ground_wrench as wrench_of_ground
+from dyn_nodes.multibody.spatial import Expression, Force
 from dyn_nodes.multibody.tree import BaseForm
 
 Actuation = Literal['hydraulic', 'effort']
-NORMAL = (0.0, 0.0, 1.0)
 COMMON_PARAMETERS = (
     'gravity_x',
     'gravity_y',
     'gravity_z',
     'payload_mass',
-    'wheel_stiffness_scale',
-    'wheel_damping_scale',
-    'friction_scale',
+    STIFFNESS_SCALE,
+    DAMPING_SCALE,
+    FRICTION_SCALE,
     'bulk_modulus_scale',
     'joint_stop_scale',
 )
-DIRECTIONS = ('longitudinal', 'lateral')
-ROLLER = ('roller',)
-AUDIT_STATES = ('work_actuators', 'work_suspension', 'work_friction')
+AUDITED = ('suspension', 'friction')
+"""Accounts of the work that elements do at points of bodies."""
+AUDIT_STATES = ('work_actuators', *(f'work_{account}' for account in AUDITED))
 
 
 def gravity_vector(gravity: float, slope: tuple[float, float]) -> tuple[float, float, float]:
@@ -73,9 +74,10 @@ class Assembly:
     Attributes:
         states, inputs, parameters: names in order.
         x, u, p: the symbols.
+        wheels: on springs.
         joint_elements: springs, damping, friction and stops of the joints.
         actuators: those that are part of this plant.
-        elements: joint elements and actuators.
+        elements: wheels, joint elements, actuators, and what watches the tilt of a machine on wheels.
         element_states: theirs, in order.
         actuator_kinds: element of every kind of actuator.
     """
@@ -87,22 +89,24 @@ class Assembly:
     ) -> None:
         self.machine, self.actuation, self.audit = machine, actuation, audit
         self.tree: Tree = build_tree(machine, base)
+        self.wheels = self._sprung_wheels()
         self.joint_elements = joint_elements(machine)
         inside = actuator_elements(machine, self.actuator_kinds) if actuation == 'hydraulic' else ()
         self.actuators = ActuatorForces(machine, inside)
-        self.elements: tuple[ForceElement, ...] = (*self.joint_elements, self.actuators)
+        standing = (Overturning(machine.base.link, machine.overturn_angle),) if machine.wheels else ()
+        self.elements: tuple[ForceElement, ...] = (*self.wheels, *self.joint_elements, self.actuators, *standing)
         self._name_everything()
         self.x = ca.SX.sym('x', len(self.states.names))
         self.u = ca.SX.sym('u', len(self.inputs.names))
         self.p = ca.SX.sym('p', len(self.parameters.names))
 
+    def _sprung_wheels(self) -> tuple[SprungWheel, ...]:
+        return sprung_wheels(self.machine)
+
     def _name_everything(self) -> None:
         self.states, self.inputs, self.parameters = Names(), Names(), Names()
         self.q_place = self.states.add(*self.tree.position_names)
         self.v_place = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
-        names = friction_states(self.machine)
-        self.bristles = {wheel: self.states.add(*own) for wheel, own in names.items()}
-        self.sticks = {wheel: self.states.add(*own) for wheel, own in stick_flags(self.machine).items()}
         self.element_states = tuple(own for element in self.elements for own in element.states)
         self.element_place = self.states.add(*(own.name for own in self.element_states))
         self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
@@ -114,7 +118,6 @@ class Assembly:
             if joint.name not in moved
         }
         self.parameters.add(*COMMON_PARAMETERS)
-        self.heights = {w.name: self.parameters.add(f'{w.name}/ground_height') for w in self.machine.wheels}
         own = {name: value for element in self.elements for name, value in element.parameters.items()}
         self.element_parameters = {name: value for name, value in own.items() if name not in COMMON_PARAMETERS}
         self.parameters.add(*self.element_parameters)
@@ -124,7 +127,7 @@ class Assembly:
         machine = self.machine
         payload = machine.payload.mass if machine.payload else 0.0
         common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0, 0.0]
-        return np.array([*common, *(0.0 for _ in self.heights), *self.element_parameters.values()])
+        return np.array([*common, *self.element_parameters.values()])
 
     def parameter(self, name: str) -> Expression:
         """Return a parameter's symbol."""
@@ -140,80 +143,25 @@ class Assembly:
         """Kinematics of the tree."""
         return TreeState(self.tree, self.x[self.q_place], self.x[self.v_place], self.parameter('payload_mass'))
 
-    @cached_property
-    def contacts(self) -> dict[str, WheelContact]:
-        """What the ground does to each wheel."""
-        result = {}
-        heading = self.state.frame_pose(self.tree.frame(self.machine.base.link)).R[:, 0]
-        for wheel in self.machine.wheels:
-            frame = self.tree.frame(wheel.link)
-            point = ca.SX(frame.p + frame.R @ wheel.position)
-            center = self.state.poses[frame.body].point(point)
-            motion = (
-                center,
-                self.state.point_velocity(frame.body, point),
-                self.state.angular_velocity(frame.body),
-                self._by_direction(self.bristles.get(wheel.name), 0.0),
-            )
-            scaled, height = self._scaled_wheel(wheel), self.p[self.heights[wheel.name]]
-            if wheel.rolling is None:
-                flags = self._by_direction(self.sticks.get(wheel.name), 1.0)
-                result[wheel.name] = wheel_contact(scaled, NORMAL, heading, *motion, height, flags)
-            else:
-                axle = ca.mtimes(self.state.poses[frame.body].R, frame.R @ np.array(wheel.rolling.axis))
-                normal: Any = NORMAL
-                if self.machine.terrain:
-                    ground = ground_at(self.machine.terrain, center[0], center[1])
-                    normal, height = ground.normal, height + ground.plane_offset(center[0], center[1])
-                result[wheel.name] = rolling_contact(scaled, normal, axle, *motion, height)
-        return result
-
-    def _by_direction(self, place: slice | None, absent: float) -> Expression:
-        """Return states of both directions of a wheel (2,); a planar machine has the longitudinal one alone."""
-        own = ca.SX(0, 1) if place is None else self.x[place]
-        return ca.vertcat(own, absent * ca.SX.ones(2 - own.shape[0]))
-
     @property
-    def scaled_wheels(self) -> tuple[Wheel, ...]:
-        """The wheels with the scales of the parameters in their numbers."""
-        return tuple(self._scaled_wheel(wheel) for wheel in self.machine.wheels)
-
-    def _scaled_wheel(self, wheel: Wheel) -> Wheel:
-        friction = wheel.friction
-        if friction is not None:
-            scale = self.parameter('friction_scale')
-            friction = symbolic(friction, static=friction.static * scale, kinetic=friction.kinetic * scale)
-        return symbolic(
-            wheel,
-            stiffness=wheel.stiffness * self.parameter('wheel_stiffness_scale'),
-            damping=wheel.damping * self.parameter('wheel_damping_scale'),
-            friction=friction,
-        )
+    def contacts(self) -> dict[str, WheelContact]:
+        """Force of the ground on each wheel, by name."""
+        return {wheel.name: wheel.contact(self.state, self.symbols) for wheel in self.wheels}
 
     @cached_property
-    def contact_forces(self) -> dict[int, Force]:
-        """Spatial force of the ground on each body that carries wheels: moments summed in the world first."""
-        totals: dict[int, tuple[Expression, Expression]] = {}
-        for wheel in self.machine.wheels:
-            body = self.tree.frame(wheel.link).body
-            contact = self.contacts[wheel.name]
-            arm = contact.application_point - self.state.poses[body].p
-            moment, force = totals.get(body, (ca.SX(3, 1), ca.SX(3, 1)))
-            totals[body] = (moment + cross(arm, contact.force), force + contact.force)
-        result = {}
-        for body, (moment, force) in totals.items():
-            R = self.state.poses[body].R
-            result[body] = Force(ca.mtimes(R.T, moment), ca.mtimes(R.T, force))
-        return result
+    def external_forces(self) -> dict[int, Force]:
+        """Spatial force on each body of the elements that act at points of bodies."""
+        return external_forces(self.elements, self.state, self.symbols)
+
+    @cached_property
+    def ground_points(self) -> tuple[GroundPoint, ...]:
+        """Points where the machine stands on the ground."""
+        return tuple(point for wheel in self.wheels for point in wheel.ground_points(self.state, self.symbols))
 
     @cached_property
     def ground_wrench(self) -> tuple[Expression, Expression]:
         """Force of the ground on the machine (3,), N, and its moment about the centre of mass (3,), N m."""
-        force, moment = ca.SX(3, 1), ca.SX(3, 1)
-        for contact in self.contacts.values():
-            force = force + contact.force
-            moment = moment + cross(contact.application_point - self.state.center_of_mass, contact.force)
-        return force, moment
+        return wrench_of_ground(self.ground_points, self.state.center_of_mass)
 
     @cached_property
     def drive_forces(self) -> Expression:
@@ -272,14 +220,12 @@ class Assembly:
     @cached_property
     def accelerations(self) -> Expression:
         """(nv,) generalized accelerations."""
-        return forward_dynamics(self.state, self.generalized_forces, self.gravity, self.contact_forces)
+        return forward_dynamics(self.state, self.generalized_forces, self.gravity, self.external_forces)
 
     @cached_property
     def rhs(self) -> Expression:
         """dx/dt."""
         rates: list[Expression] = [self.state.position_rate, self.accelerations]
-        rates += [self.contacts[name].bristle_rate[: self._count(place)] for name, place in self.bristles.items()]
-        rates += [ca.SX(self._count(place), 1) for place in self.sticks.values()]
         rates += [rate for element in self.elements for rate in element.rates(self.state, self.symbols)]
         if self.audit:
             rates += list(self.powers)
@@ -289,38 +235,25 @@ class Assembly:
     def switched(self) -> Expression:
         """The state x with its discrete states as after this instant: the stick flags of Karnopp friction."""
         after = ca.SX(self.x)
-        for name, place in self.sticks.items():
-            after[place] = self.contacts[name].stick[: self._count(place)]
+        for element in self.elements:
+            for name, value in element.after_step(self.state, self.symbols).items():
+                after[self.states.names.index(name)] = value
         return ca.densify(after)
 
-    @staticmethod
-    def _count(place: slice) -> int:
-        return int(place.stop - place.start)
+    @cached_property
+    def friction_use(self) -> dict[str, Expression]:
+        """Friction over the greatest static friction, by deflection, for a machine at rest."""
+        own = (element.friction_use(self.state, self.symbols) for element in self.elements)
+        return {name: share for shares in own for name, share in shares.items()}
 
     @cached_property
-    def friction_use(self) -> Expression:
-        """Friction over the greatest static friction, of every wheel's deflection states, for a machine at rest."""
-        used: list[Expression] = []
-        for wheel in self.machine.wheels:
-            if wheel.name in self.bristles:
-                contact, place = self.contacts[wheel.name], self.bristles[wheel.name]
-                assert wheel.friction is not None
-                greatest = wheel.friction.static * self.parameter('friction_scale') * contact.normal_force
-                friction = ca.fabs(contact.friction[: self._count(place)])
-                if wheel.rolling is not None:
-                    friction = ca.norm_2(contact.friction) * ca.SX.ones(self._count(place))
-                used.append(friction / ca.fmax(greatest, 1e-9))
-        return ca.densify(ca.vertcat(*used, ca.SX(0, 1)))
-
-    @cached_property
-    def powers(self) -> tuple[Expression, Expression, Expression]:
+    def powers(self) -> tuple[Expression, ...]:
         """Power of the actuators (less joint damping), of the suspension and of friction on the machine, W."""
-        contacts = self.contacts.values()
-        return (
-            ca.dot(self.generalized_forces, self.state.v),
-            sum((c.normal_force * c.height_rate for c in contacts), ca.SX(0)),
-            sum((friction_power(c) for c in contacts), ca.SX(0)),
-        )
+        totals = dict.fromkeys(AUDITED, ca.SX(0))
+        for element in self.elements:
+            for account, power in element.work_accounts(self.state, self.symbols).items():
+                totals[account] = totals[account] + power
+        return ca.dot(self.generalized_forces, self.state.v), *totals.values()
 
     @cached_property
     def base_rotation(self) -> Expression:
@@ -338,7 +271,7 @@ class Assembly:
 
         Zero on a base and on passive joints at rest.
         """
-        needed = inverse_dynamics(self.state, ca.SX(self.tree.nv, 1), self.gravity, self.contact_forces)
+        needed = inverse_dynamics(self.state, ca.SX(self.tree.nv, 1), self.gravity, self.external_forces)
         for element in self.elements:
             if element.rests:
                 needed = needed - element.generalized_force(self.state, self.symbols)
@@ -347,43 +280,27 @@ class Assembly:
     @cached_property
     def stored_energies(self) -> tuple[Expression, Expression, Expression]:
         """Kinetic energy, potential energy of weight, and energy in the springs of wheels and joints, J."""
-        springs = sum(
-            (suspension_energy(self._scaled_wheel(w), self.contacts[w.name]) for w in self.machine.wheels), ca.SX(0)
-        )
-        for element in self.joint_elements:
+        springs = ca.SX(0)
+        for element in (*self.wheels, *self.joint_elements):
             springs += element.potential_energy(self.state, self.symbols)
         return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
 
 
-def friction_states(machine: Machine) -> dict[str, tuple[str, ...]]:
-    """Return the names of the deflections of every wheel with friction: in the plane the longitudinal one alone."""
-    directions = DIRECTIONS[:1] if machine.base.attachment == 'planar' else DIRECTIONS
-    return {
-        wheel.name: tuple(
-            f'{wheel.name}/{"deflection" if isinstance(wheel.friction, Karnopp) else "bristle"}_{direction}'
-            for direction in (ROLLER if is_omnidirectional(wheel) else directions)
-        )
-        for wheel in machine.wheels
-        if wheel.friction is not None
-    }
+def resting_elements(machine: Machine) -> tuple[ForceElement, ...]:
+    """Return the elements whose states follow from the balance of a machine at rest: wheels, and those of joints."""
+    return (*sprung_wheels(machine), *joint_elements(machine))
+
+
+def resting_states(machine: Machine) -> tuple[ElementState, ...]:
+    """Return the states of these elements, in order."""
+    return tuple(state for element in resting_elements(machine) for state in element.states)
 
 
 def rest_deflections(machine: Machine) -> list[str]:
     """Return the names of the deflections that balance a machine at rest: of wheels, then of passive rough joints."""
-    wheels = [name for own in friction_states(machine).values() for name in own]
-    return wheels + [own.name for element in joint_elements(machine) for own in element.states if own.balances]
+    return [state.name for state in resting_states(machine) if state.balances]
 
 
-def is_omnidirectional(wheel: Wheel) -> bool:
-    """Tell whether a wheel rolls on rollers."""
-    return wheel.rolling is not None and wheel.rolling.roller_angle is not None
-
-
-def stick_flags(machine: Machine) -> dict[str, tuple[str, ...]]:
-    """Return the names of the discrete states of every wheel with Karnopp friction: 1 where it sticks."""
-    karnopp = {wheel.name for wheel in machine.wheels if isinstance(wheel.friction, Karnopp)}
-    return {
-        wheel: tuple(name.replace('/deflection', '/stick') for name in names)
-        for wheel, names in friction_states(machine).items()
-        if wheel in karnopp
-    }
+def has_discrete_states(machine: Machine) -> bool:
+    """Return whether some states of a machine change between steps alone."""
+    return any(state.discrete for wheel in sprung_wheels(machine) for state in wheel.states)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES, Measure, measure
 from dyn_nodes.model.rotations import cross
-from dyn_nodes.simulation.outputs import axis_names
 from dyn_nodes.stability import Margin, Support, margins, support_order
 
 Array = NDArray[np.float64]

@@ -130,7 +130,7 @@ class ConstrainedSystem:
             rows.residual,
             ca.SX(blocks.dissipated_power),
             ca.SX(blocks.supplied_power),
-            blocks.element_rates,
+            blocks.element_changes,
         )
         parts = ca.Function('parts', [blocks.q, blocks.v, blocks.parameters.vector], [ca.densify(output)])
         nq, nv = blocks.tree.nq, blocks.tree.nv
@@ -318,7 +318,7 @@ class ConstrainedSystem:
             ends,
             self._places,
             self.blocks.holonomic,
-            len(self.element_places),
+            self.blocks.discrete,
             self._moving,
             self._watched,
             how,
@@ -328,6 +328,30 @@ class ConstrainedSystem:
             trace,
             accelerations,
             forces,
+        )
+
+    def slope(self, x: Array, time: float, u: Array, p: Array, how: Array, method: int, rate: Array) -> int:
+        """Write dx/dt of a state to `rate`; return the rank or an error's number, as `call` finds it in a step."""
+        a, multipliers = np.empty(self.blocks.tree.nv), np.zeros(self.blocks.m)
+        return int(
+            _run_loops.slope(
+                self.module.blocks_entry.ctypes,
+                time,
+                x,
+                u,
+                p,
+                np.empty(self._numbers),
+                self._places,
+                self.blocks.holonomic,
+                self.blocks.discrete,
+                self._moving,
+                False,
+                how,
+                method,
+                rate,
+                a,
+                multipliers,
+            )
         )
 
     @property

@@ -1,4 +1,4 @@
-"""A machine with constraints becomes a system that runs: rows, springs, and an initial state that meets them.
+"""A machine with constraints becomes a system that runs: rows, elements, and an initial state that meets them.
 
 What can't be met is refused with the place in the machine YAML: a loop that does not close, a wheel in the air, locks
 that contradict each other, a motion that moves no mass.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ from dyn_nodes.constraints import (
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements, states_at_rest
+from dyn_nodes.elements.overturning import Overturning
+from dyn_nodes.elements.wheel import sprung_wheels
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import rest_position
 from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
@@ -39,11 +42,27 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.multibody import Frame, Tree, build_tree
+from dyn_nodes.multibody.elements import ForceElement
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.constrained_rest import ConstrainedRest
 from dyn_nodes.simulation.profiles import motion_of
 
 Array = NDArray[np.float64]
+
+
+class AtRest(NamedTuple):
+    """A machine with constraints at rest.
+
+    Attributes:
+        q: (nq,) position.
+        states: of its elements, by name.
+        efforts: that hold the driven joints, by name, N m or N.
+    """
+
+    q: Array
+    states: dict[str, float]
+    efforts: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +75,7 @@ class ConstrainedMachine:
         q: (nq,) initial position; v: (nv,) at rest, but for what a prescribed motion moves at time 0.
         analysis: rank, mobility, underactuation, redundancy at the start.
         actuators: inside.
+        rest: finds its rest on springs; None where it stands on none, or starts where the file puts it.
     """
 
     machine: Machine
@@ -65,29 +85,37 @@ class ConstrainedMachine:
     analysis: Analysis
     actuators: ActuatorForces
 
-    def actuators_at_rest(self, p: Array | None = None) -> dict[str, float]:
-        """Return the states of the actuators inside that hold the initial position, by name.
+    rest: ConstrainedRest | None
+
+    def at_rest(self, p: Array | None = None) -> AtRest:
+        """Return how it rests: on its springs, where it has any; its actuators hold the joints.
 
         The efforts are those of least norm. Where no efforts hold it, the forces left over are the least.
 
         Args:
-            p: (n,) parameters; None: the defaults.
+            p: (n,) parameters of the blocks; None: the defaults.
 
         Raises:
+            NoEquilibriumError: a machine on springs tips or slides.
             ValueError: a cylinder at its dead centre.
         """
-        if not self.actuators.actuators:
-            return {}
         blocks, driven = self.system.blocks, [joint.name for joint in self.machine.actuated_joints]
-        numbers = blocks.numbers(p).copy()
-        for state in self.actuators.states:
-            numbers[blocks.parameters.names.index(state.name)] = state.start
-        at = blocks.at(self.q, None, numbers)
+        numbers, q = blocks.numbers(p).copy(), self.q
+        places = {name: k for k, name in enumerate(blocks.parameters.names)}
+        states = {own.name: own.start for own in blocks.element_states}
+        numbers[[places[name] for name in states]] = list(states.values())
+        if self.rest is not None:
+            q, deflections = self.rest.settle(self.q, numbers)
+            states |= deflections
+            numbers[[places[name] for name in deflections]] = list(deflections.values())
+        at = blocks.at(q, None, numbers)
         motions = Subspaces(at.J).motions
-        places = [blocks.tree.velocity_index(name) for name in driven]
-        efforts = np.linalg.lstsq(motions[places].T, motions.T @ at.h, rcond=1e-9)[0]
-        positions = dict(zip(blocks.tree.position_names, self.q))
-        return states_at_rest(self.machine, positions, dict(zip(driven, efforts)))
+        own = [blocks.tree.velocity_index(name) for name in driven]
+        found = np.linalg.lstsq(motions[own].T, motions.T @ at.h, rcond=1e-9)[0]
+        efforts = dict(zip(driven, (float(effort) for effort in found)))
+        if self.actuators.actuators:
+            states |= states_at_rest(self.machine, dict(zip(blocks.tree.position_names, q)), efforts)
+        return AtRest(q, states, efforts)
 
 
 def constrained_machine(
@@ -104,9 +132,9 @@ def constrained_machine(
 
     Raises:
         MachineError: the constraints can't be met; says which, where, and by how much.
+        NoEquilibriumError: a machine on springs tips or slides.
         ValueError: a cylinder at its dead centre.
     """
-    _refuse_contacts(machine)
     if joints:
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
@@ -120,27 +148,37 @@ def constrained_machine(
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
     inside = ActuatorForces(machine, actuator_elements(machine) if actuation == 'hydraulic' else ())
-    blocks = ConstraintBlocks(tree, constraints, (*joint_elements(machine), inside), gravity, payload)
+    elements = (*sprung_wheels(machine), *joint_elements(machine), inside, *_watched(machine))
+    blocks = ConstraintBlocks(tree, constraints, elements, gravity, payload)
     driven = tuple(joint.name for joint in machine.actuated_joints)
     moved = {own.joint for own in inside.actuators}
     actuated = tuple(name for name in driven if name not in moved)
     q = _assembled(machine, blocks, list(joints or ()))
-    try:
-        v = projected_velocity(blocks, q, np.zeros(tree.nv))
-        constrained_dynamics(blocks, q, v, np.zeros(tree.nv), method='saddle')
-    except ConstraintError as error:
-        raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
     watched = [f'{entry.name}/normal' for entry in machine.constraints if entry.kind == 'wheel']
     system = ConstrainedSystem(machine.name, blocks, actuated, watched)
-    start = ConstrainedMachine(machine, system, q, v, analyse(blocks, q, actuated=driven), inside)
-    blocks.parameters.start(start.actuators_at_rest())
-    return start
+    settles = machine.wheels and machine.initial.settle and machine.base.attachment != 'fixed'
+    rest = ConstrainedRest(machine, blocks, driven) if settles else None
+    try:
+        constrained_dynamics(blocks, q, _starting_velocity(blocks, q), np.zeros(tree.nv), method='saddle')
+        counts = analyse(blocks, q, actuated=driven)
+        start = ConstrainedMachine(machine, system, q, np.zeros(tree.nv), counts, inside, rest)
+        found = start.at_rest()
+        v = _starting_velocity(blocks, found.q)
+    except ConstraintError as error:
+        raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
+    blocks.parameters.start(found.states)
+    return replace(start, q=found.q, v=v, analysis=analyse(blocks, found.q, actuated=driven) if rest else counts)
 
 
-def _refuse_contacts(machine: Machine) -> None:
-    if machine.wheels:
-        found = f'wheels on springs ({", ".join(wheel.name for wheel in machine.wheels)}) beside constraints'
-        raise MachineError([_problem(machine, '', 'wheels that are constraints of kind wheel', found)])
+def _starting_velocity(blocks: ConstraintBlocks, q: Array) -> Array:
+    """Return (nv,) zero, but for what a prescribed motion moves."""
+    return projected_velocity(blocks, q, np.zeros(blocks.tree.nv))
+
+
+def _watched(machine: Machine) -> tuple[ForceElement, ...]:
+    """Return what watches the tilt of a machine on wheels."""
+    stands = machine.wheels or any(entry.kind == 'wheel' for entry in machine.constraints)
+    return (Overturning(machine.base.link, machine.overturn_angle),) if stands else ()
 
 
 def initial_guess(machine: Machine, tree: Tree) -> Array:

@@ -18,13 +18,14 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import ConstraintBlocks, Prescribed, RollingWheel
 from dyn_nodes.constraints.rows import Rows
+from dyn_nodes.elements.wheel import XYZ, axis_names
 from dyn_nodes.forces.contact import ground_axes
 from dyn_nodes.model.constraint import MachineConstraint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame, TreeState
+from dyn_nodes.multibody.elements import ground_wrench
 from dyn_nodes.multibody.kinematics import ExplodedState
 from dyn_nodes.multibody.spatial import Expression, cross, dot
-from dyn_nodes.simulation.outputs import XYZ, axis_names
 
 Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
@@ -205,7 +206,8 @@ class ConstrainedOutputs:
     def _add_balance(self) -> None:
         blocks = self.blocks
         state, momentum = blocks.state, blocks.state.momentum
-        com, force, moment = state.center_of_mass, ca.SX(3, 1), ca.SX(3, 1)
+        com = state.center_of_mass
+        force, moment = ground_wrench(blocks.ground_points, com)
         for point, push, _, _ in self._wheels.values():
             force = force + push
             moment = moment + cross(point - com, push)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.constraints import ForceObserver
+from dyn_nodes.constraints import ForceObserver, projected_velocity
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.model.machine import Base, Machine
@@ -30,6 +30,7 @@ from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_o
 from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
 from dyn_nodes.simulation.event_search import EventSearch
 from dyn_nodes.simulation.events import Event, Watcher
+from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_of
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.system import UnknownNameError
 
@@ -60,7 +61,7 @@ class _Wheel:
 
 @dataclass(frozen=True)
 class _Stance:
-    """What a balance has to know of a machine: its base, and the wheels that are constraints."""
+    """The part of a machine that a balance reads: its base, and its wheels, on springs or by constraint."""
 
     name: str
     base: Base
@@ -107,7 +108,7 @@ class ConstrainedPlantSystem:
         self.blocks = blocks = self.system.blocks
         tree = blocks.tree
         self.nq, self.nv = tree.nq, tree.nv
-        stance = tuple(_Wheel(name) for name in wheels_of(machine))
+        stance = tuple(_Wheel(name) for name in (*(wheel.name for wheel in machine.wheels), *wheels_of(machine)))
         self.machine = _Stance(machine.name, machine.base, stance)
         rates = (f'{name}_rate' for name in tree.velocity_names)
         self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, 'work', 'heat')
@@ -201,23 +202,33 @@ class ConstrainedPlant(Plant):
         start = self.system.start
         if self.start:
             start = constrained_machine(self.machine, self.start, self.system.inside)
-        x = start.system.state(start.q, start.v, start.system.blocks.parameters.values())
-        for name, value in start.actuators_at_rest(self.system.numbers(self.p, 0.0, x)).items():
+        found = start.at_rest(self.system.numbers(self.p, 0.0, self._unloaded(start)))
+        self._held_at_rest = np.array([found.efforts.get(name, 0.0) for name in self.joints])
+        v = (
+            start.v
+            if found.q is start.q
+            else projected_velocity(start.system.blocks, found.q, np.zeros(self.system.nv))
+        )
+        x = start.system.state(found.q, v, start.system.blocks.parameters.values())
+        for name, value in found.states.items():
             x[self.system.index('state', name)] = value
         return x
+
+    @staticmethod
+    def _unloaded(start: ConstrainedMachine) -> Array:
+        return start.system.state(start.q, start.v, start.system.blocks.parameters.values())
 
     def _begin(self) -> None:
         system: ConstrainedPlantSystem = self.system
         q, v = self._tree_state()
         numbers = system.numbers(self.p, 0.0, self.x)
-        step = self.period / self.substeps
         condition = Subspaces(system.blocks.at(q, v, numbers).J).condition
         self.stepper = ConstrainedStepper(
             system.system,
             q,
             v,
             numbers,
-            step=step * (1 + 1e-9),
+            step=self.period / self.substeps * (1 + 1e-9),
             stabilization=STABILIZATION,
             tolerance=min(NEARNESS, 0.1 / condition),
         )
@@ -225,7 +236,17 @@ class ConstrainedPlant(Plant):
         self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
         super()._begin()
         if self.system.inside == 'effort':
-            self.set_efforts(self.holding_efforts())
+            self.set_efforts(self._held_at_rest if self.machine.wheels else self.holding_efforts())
+
+    def _refine(self) -> None:
+        super()._refine()
+        self.stepper.step = self.period / self.substeps * (1 + 1e-9)
+
+    def _fastest_motion(self) -> FastestMotion:
+        system: ConstrainedPlantSystem = self.system
+        self.stepper.put(self.x, self.time, system.numbers(self.p, self.time, self.x))
+        scales = {own.name: own.scale for own in system.blocks.element_states}
+        return fastest_of(system.state_names, scales, lambda x: self.stepper.rates(x, self.u), self.x)
 
     @property
     def reaction(self) -> Any:  # type: ignore[override]
@@ -320,7 +341,8 @@ class ConstrainedPlant(Plant):
         """Return efforts (n,) that drive the actuated joints to a target, as stiff position servos would.
 
         Computed torque on the constrained machine: wanted accelerations of the actuated joints, the passive ones move
-        as they must. Where driven joints fight each other, the efforts of least norm.
+        as they must. Where driven joints fight each other, the efforts of least norm. Joints of rolling wheels on
+        springs do not work against the ground: that would be a brake that locks them.
         """
         system: ConstrainedPlantSystem = self.system
         q, v = self._tree_state()
@@ -334,8 +356,13 @@ class ConstrainedPlant(Plant):
         error = (target - self.positions)[self._driven]
         rate_error = (target_velocity - self.velocities)[self._driven]
         wanted = SERVO_BANDWIDTH**2 * error + 2 * SERVO_DAMPING * SERVO_BANDWIDTH * rate_error
+        stiff, loose = self._stiff, ~self._stiff
+        push = np.zeros(len(stiff))
+        push[loose] = np.linalg.pinv(response[np.ix_(loose, loose)], SERVO_CUTOFF, hermitian=True) @ wanted[loose]
+        rest = (wanted - still)[stiff] - response[np.ix_(stiff, loose)] @ push[loose]
+        push[stiff] = np.linalg.pinv(response[np.ix_(stiff, stiff)], SERVO_CUTOFF, hermitian=True) @ rest
         efforts = np.zeros(len(self.joints))
-        efforts[self._driven] = np.linalg.pinv(response, SERVO_CUTOFF, hermitian=True) @ (wanted - still)
+        efforts[self._driven] = push
         return efforts
 
     def load_poses(self) -> dict[str, tuple[Array, Array]]:

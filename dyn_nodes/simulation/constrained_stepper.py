@@ -136,6 +136,14 @@ class ConstrainedStepper:
         held = self._efforts(efforts)
         return self._call(np.array([self.time]), self._sample[1:], held, held)
 
+    def rates(self, state: Array, efforts: ArrayLike = ()) -> Array:
+        """Return the rates (n,) of another state at the present time under efforts (n,); NaN where there are none."""
+        result = np.empty(len(self._x))
+        done = self.system.slope(
+            np.ascontiguousarray(state), self.time, self._efforts(efforts)[0], self._p, self._how, self._method, result
+        )
+        return result if done == self._rank else np.full(len(result), np.nan)
+
     def _call(self, stops: Array, sample: NDArray[np.int64], start: Array, end: Array) -> str:
         x = self._x.copy()
         edges = np.array([stops[0], stops[0] + 1.0]) if len(stops) == 1 else stops

@@ -67,30 +67,8 @@ class Watched:
         return ca.densify(ca.vertcat(*self._surfaces, *self._quantities, ca.SX(0, 1)))
 
 
-def watch_wheels(into: Watched, plant: Any, names: Sequence[str]) -> None:
-    """Watch the wheels of a traced plant (`Assembly`) for lift-off and touch-down.
-
-    The value is positive exactly where the ground pushes (kelvin_voigt) and has no jump, unlike the push itself: a
-    damper that touches with some speed pushes at once.
-    """
-    for name in names:
-        contact = plant.contacts[name]
-        wheel = next(wheel for wheel in plant.scaled_wheels if wheel.name == name)
-        spring = wheel.stiffness * (wheel.free_length - contact.height)
-        push = spring - wheel.damping * contact.height_rate
-        subject = {'wheel': name}
-        into.add(Watch('touch_down', 'lift_off', 'height_rate', subject), ca.fmin(spring, push), contact.height_rate)
-
-
-def watch_tilt(into: Watched, plant: Any) -> None:
-    """Watch the base of a traced plant for the angle at which a run counts as overturned."""
-    limit = float(np.cos(plant.machine.overturn_angle))
-    tilt = ca.acos(ca.fmin(ca.fmax(plant.upright, -1.0), 1.0))
-    into.add(Watch('', 'overturned', 'tilt', {'base': plant.machine.base.link}), plant.upright - limit, tilt)
-
-
 def watch_surfaces(into: Watched, surfaces: Iterable[Surface]) -> None:
-    """Watch the surfaces of elements and actuators: joints at their limits, that stick or slip; reliefs."""
+    """Watch the surfaces of elements: wheels that lift off, joints at their limits, that stick or slip; reliefs."""
     for surface in surfaces:
         into.add(*surface)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,21 +34,34 @@ class FastestMotion(NamedTuple):
 
 
 def fastest_motion(system: System, x: Array, u: Array, p: Array) -> FastestMotion:
-    """Return the fastest motion about a state, by central differences of the rates: no Jacobian is compiled for it."""
-    known = system.module.meta['scales']
-    scales = np.array([max(float(known.get(name, 1.0)), abs(value)) for name, value in zip(system.state_names, x)])
+    """Return the fastest motion of a system about a state."""
+    return fastest_of(system.state_names, system.module.meta['scales'], lambda at: system.rhs(at, u, p), x)
+
+
+def fastest_of(
+    names: Sequence[str], scales: Mapping[str, float], rates: Callable[[Array], Array], x: Array
+) -> FastestMotion:
+    """Return the fastest motion about a state, by central differences of the rates: no Jacobian is compiled for it.
+
+    Args:
+        names: of the states.
+        scales: usual sizes of states by name, where they are not 1.
+        rates: dx/dt of a state.
+        x: (n,) state.
+    """
+    sizes = np.array([max(float(scales.get(name, 1.0)), abs(value)) for name, value in zip(names, x)])
     columns = []
-    for k, scale in enumerate(scales):
+    for k, size in enumerate(sizes):
         step = np.zeros(x.shape[0])
-        step[k] = INCREMENT * scale
-        columns.append((system.rhs(x + step, u, p) - system.rhs(x - step, u, p)) / (2.0 * INCREMENT))
-    scaled = np.column_stack(columns) / scales[:, None] if columns else np.zeros((0, 0))
+        step[k] = INCREMENT * size
+        columns.append((rates(x + step) - rates(x - step)) / (2.0 * INCREMENT))
+    scaled = np.column_stack(columns) / sizes[:, None] if columns else np.zeros((0, 0))
     if not columns or not np.isfinite(scaled).all():
         return FastestMotion(0.0, '')
     values, vectors = np.linalg.eig(scaled)
     greatest = int(np.argmax(np.abs(values)))
     part = int(np.argmax(np.abs(vectors[:, greatest])))
-    return FastestMotion(float(abs(values[greatest])), system.state_names[part])
+    return FastestMotion(float(abs(values[greatest])), names[part])
 
 
 def substeps_for(machine: str, found: FastestMotion, period: float) -> int:

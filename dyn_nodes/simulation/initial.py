@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import states_at_rest
+from dyn_nodes.elements.wheel import STIFFNESS_SCALE
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.assembly import Assembly, friction_states, rest_deflections, stick_flags
+from dyn_nodes.simulation.assembly import Assembly, rest_deflections, resting_states
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.system import System
 
@@ -59,15 +60,14 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     pose, joints = ca.SX.sym('pose', 6), ca.SX.sym('joints', len(machine.movable_joints))
     deflections = rest_deflections(machine)
     bristles = ca.SX.sym('bristles', len(deflections))
-    on_wheels = entries(bristles, slice(0, sum(len(names) for names in friction_states(machine).values())))
-    of_elements = ca.SX(len(plant.states.names[plant.element_place]), 1)
-    for k, name in enumerate(plant.states.names[plant.element_place]):
-        if name in deflections:
-            of_elements[k] = bristles[deflections.index(name)]
-    sticking = ca.SX.ones(sum(len(names) for names in stick_flags(machine).values()))
+    of_elements = ca.SX([own.start for own in plant.element_states])
+    for k, own in enumerate(plant.element_states):
+        if own.balances:
+            of_elements[k] = bristles[deflections.index(own.name)]
     q = base_coordinates(plant, pose)
-    state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), on_wheels, sticking, of_elements))
-    holding, used = ca.substitute([plant.static_forces, plant.friction_use], [plant.x], [state])
+    state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), of_elements))
+    shares = ca.densify(ca.vertcat(*plant.friction_use.values(), ca.SX(0, 1)))
+    holding, used = ca.substitute([plant.static_forces, shares], [plant.x], [state])
     base, nv = plant.tree.base_dofs, plant.tree.nv
     names = [joint.name for joint in machine.movable_joints]
     balanced = [*range(base), *(nv - len(names) + names.index(name) for name in plant.passive)]
@@ -77,6 +77,7 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     inputs = [pose, joints, bristles, plant.p]
     outputs = [ca.densify(holding), jacobian, ca.densify(used)]
     meta = {'nv': nv, 'balanced': balanced, 'bent': bent, 'passive': list(plant.passive)}
+    meta |= {'deflections': deflections, 'used': list(plant.friction_use)}
     return {'statics': ca.Function('statics', inputs, outputs)}, meta
 
 
@@ -147,9 +148,8 @@ def settle(
     balanced, bent = (np.array(module.meta[key], dtype=np.intp) for key in ('balanced', 'bent'))
     q_joints = joint_vector(machine, joints)
     pose = np.array(pose if pose is not None else initial_pose(machine), dtype=np.float64)
-    names = rest_deflections(machine)
-    of_wheels = sum(len(own) for own in friction_states(machine).values())
-    bristles, used = np.zeros(len(names)), np.empty(of_wheels)
+    names = module.meta['used']
+    bristles, used = np.zeros(len(module.meta['deflections'])), np.empty(len(names))
     unknowns = 6 + len(bristles) + len(bent)
     holding, flat = np.empty(int(module.meta['nv'])), np.empty(len(balanced) * unknowns)
     if machine.base.attachment == 'fixed' or not machine.initial.settle or not machine.wheels:
@@ -160,13 +160,15 @@ def settle(
     # the least change: friction only where height, tilt and flexible joints can't give the balance
     ease = np.where((free >= 6) & (free < 6 + len(bristles)), FRICTION_EASE, 1.0)
     residual, unbent = np.inf, q_joints.copy()
-    for guess in _standing_guesses(machine, p, system, q_joints):
+    positions = {joint.name: float(q) for joint, q in zip(machine.movable_joints, q_joints)}
+    scale = float(p[system.index('parameter', STIFFNESS_SCALE)])
+    for guess in standing_guesses(machine, positions, float(p[2]), scale):
         pose[2:5], bristles[:], q_joints[:] = guess, 0.0, unbent
         for _ in range(ITERATIONS):
             module.statics(pose, q_joints, bristles, p, holding, flat, used)
             residual = float(np.abs(holding[balanced]).max() / weight)
             if residual < CONVERGED:
-                _check_friction(machine, names, used)
+                check_friction(machine.name, names, used)
                 return Rest(pose, bristles, q_joints, holding)
             jacobian = flat.reshape(len(balanced), -1, order='F')[:, free] * ease
             step = -np.linalg.lstsq(jacobian, holding[balanced], rcond=1e-12)[0] * ease
@@ -185,19 +187,30 @@ def settle(
     )
 
 
-def _check_friction(machine: Machine, names: list[str], used: Array) -> None:
-    """More than the static friction mu_s N cannot hold: the wheel slides."""
+def check_friction(machine: str, names: Iterable[str], used: Array) -> None:
+    """Demand no more friction at rest than there is. Raises NoEquilibriumError that names a wheel that slides.
+
+    Args:
+        machine: name.
+        names: of the deflections.
+        used: friction of each over the greatest static friction.
+    """
     for name, share in zip(names, used):
         if share > 1.0:
-            raise NoEquilibriumError(f'{machine.name}: wheel {name.split("/")[0]!r} slides on this slope')
+            raise NoEquilibriumError(f'{machine}: wheel {name.split("/")[0]!r} slides on this slope')
 
 
-def _standing_guesses(machine: Machine, p: Array, system: System, q_joints: Array) -> Iterator[Array]:
-    """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values."""
-    scale = p[system.index('parameter', 'wheel_stiffness_scale')]
-    weight = machine.total_mass * abs(p[2])
+def standing_guesses(machine: Machine, positions: Mapping[str, float], gravity: float, scale: float) -> Iterator[Array]:
+    """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values.
+
+    Args:
+        machine: with wheels.
+        positions: of the joints by name, rad or m.
+        gravity: along the normal of the ground, m/s2.
+        scale: factor of the stiffness of the wheels.
+    """
+    weight = machine.total_mass * abs(gravity)
     stiffness = sum(wheel.stiffness for wheel in machine.wheels) * scale
-    positions = {joint.name: float(q) for joint, q in zip(machine.movable_joints, q_joints)}
     poses = link_poses(machine.links, machine.joints, positions)
     places = [poses[wheel.link][2, :3] @ wheel.position + poses[wheel.link][2, 3] for wheel in machine.wheels]
     heights = [wheel.free_length - place for wheel, place in zip(machine.wheels, places)]
@@ -241,10 +254,9 @@ def state_of_rest(system: System, rest: Rest) -> Array:
     q_joints = rest.joints
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
-    for name, value in zip(rest_deflections(machine), rest.bristles):
-        x[system.index('state', name)] = value
-    for own in stick_flags(machine).values():
-        x[[system.index('state', name) for name in own]] = 1.0
+    bristles = iter(rest.bristles)
+    for own in resting_states(machine):
+        x[system.index('state', own.name)] = next(bristles) if own.balances else own.start
     hold_joints(system, x, q_joints, rest.holding)
     return x
 

@@ -61,12 +61,15 @@ class LoadModel:
         machine: with a base that is not fixed (`free` or `planar`: the base is a free body here).
 
     Raises:
-        ValueError: the base is fixed to the world.
+        ValueError: the base is fixed to the world; loads, whose poses no joint states hold.
     """
 
     def __init__(self, machine: Machine) -> None:
         if machine.base.attachment != 'free':
             raise ValueError(f'{machine.name}: expected a free base, found {machine.base.attachment}')
+        if machine.loads:
+            names = ', '.join(load.name for load in machine.loads)
+            raise ValueError(f'{machine.name}: expected bodies on joints alone, found the loads {names}')
         self.machine = machine
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self._wheels = len(machine.wheels)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import casadi as ca
 
+from dyn_nodes.elements.wheel import XYZ
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import Assembly
-
-XYZ = ('x', 'y', 'z')
 
 
 def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
@@ -28,27 +27,12 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
     for joint, effort in plant.joint_efforts.items():
         add([f'{joint}/drive_effort'], effort)
     add([f'{name}_acceleration' for name in plant.tree.velocity_names], plant.accelerations)
-    _add_wheels(plant, add)
-    _add_balance(plant, add)
-    _add_attitude(plant, add)
     for element in plant.elements:
         own = element.outputs(plant.state, plant.symbols)
         add(list(own), *own.values())
+    _add_balance(plant, add)
+    _add_attitude(plant, add)
     return names, ca.densify(ca.vertcat(*values))
-
-
-def _add_wheels(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
-    for wheel, contact in plant.contacts.items():
-        add([f'{wheel}/height', f'{wheel}/normal_force'], contact.height, contact.normal_force)
-        add([f'{wheel}/friction_longitudinal', f'{wheel}/friction_lateral'], contact.friction)
-        add([f'{wheel}/slip_longitudinal', f'{wheel}/slip_lateral'], contact.slip)
-        add([f'{wheel}/point_{axis}' for axis in XYZ], contact.ground_point)
-        add(axis_names(wheel), ca.vertcat(*contact.axes.longitudinal, *contact.axes.normal))
-
-
-def axis_names(wheel: str) -> list[str]:
-    """Return the names of the outputs with the longitudinal axis and the normal of a wheel's contact."""
-    return [f'{wheel}/{axis}_{part}' for axis in ('longitudinal', 'normal') for part in XYZ]
 
 
 def _add_balance(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]

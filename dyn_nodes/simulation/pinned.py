@@ -96,7 +96,7 @@ class PinnedAssembly(Assembly):
     def accelerations(self) -> Expression:
         """(nv,) with zeros for the locked coordinates: the rows and columns of the others are struck out."""
         free = self.free
-        right = self.generalized_forces - bias_force(self.state, self.gravity, self.contact_forces)
+        right = self.generalized_forces - bias_force(self.state, self.gravity, self.external_forces)
         solved = solve_symmetric(self.inertia[free, free], right[free])
         result = ca.SX(self.tree.nv, 1)
         result[free] = solved

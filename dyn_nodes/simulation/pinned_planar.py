@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.elements import Surface
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.events import Event, Watched, watch_surfaces, watch_wheels
+from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, kernels
 from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
@@ -104,7 +105,7 @@ class PinnedPlanarModel(HybridModel):
             rhs[mode], outputs[mode] = here(plant.rhs), here(own)
             surfaces[mode] = ca.vertcat(here(self._surfaces(plant, mode)), drop[0] - ca.fabs(first.x[2]))
             watched = Watched()
-            watch_wheels(watched, plant, [self.front.name] if mode != MIDDLE else [self.rear.name, self.front.name])
+            watch_surfaces(watched, self._wheel_surfaces(plant, mode))
             watch_surfaces(watched, plant.actuator_surfaces)
             watches[mode] = here(watched.expression)
         functions = kernels(rhs, surfaces, outputs, watches, variables)
@@ -120,6 +121,12 @@ class PinnedPlanarModel(HybridModel):
             'nv': first.tree.nv,
         }
         return functions, meta
+
+    def _wheel_surfaces(self, plant: PinnedAssembly, mode: str) -> list[Surface]:
+        """Surfaces of the front wheel; about the middle of the base those of the rear wheel, too."""
+        names = (self.front.name,) if mode != MIDDLE else (self.rear.name, self.front.name)
+        wheels = {wheel.name: wheel for wheel in plant.wheels}
+        return [own for name in names for own in wheels[name].surfaces(plant.state, plant.symbols)]
 
     def _surfaces(self, plant: PinnedAssembly, mode: str) -> ca.SX:
         upright = plant.upright - np.cos(self.machine.overturn_angle)

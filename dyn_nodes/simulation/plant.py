@@ -24,7 +24,7 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.balance import Balance, balance_observer
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.fastest_motion import STABLE, fastest_motion, substeps_for
+from dyn_nodes.simulation.fastest_motion import STABLE, FastestMotion, fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo, PresentMotion, ServoTask
@@ -121,13 +121,16 @@ class Plant:
 
     def _refine(self) -> None:
         """Take more steps where the machine at rest has a motion for which those asked for are too long."""
-        if not isinstance(self.system, System):
-            return
-        found = fastest_motion(self.system, self.x, self.u, self.p)
+        found = self._fastest_motion()
         if found.rate * self.period / self.substeps <= STABLE:
             return
         self.substeps = substeps_for(self.machine.name, found, self.period)
         self.refined_for = found.state
+
+    def _fastest_motion(self) -> FastestMotion:
+        if not isinstance(self.system, System):
+            return FastestMotion(0.0, '')
+        return fastest_motion(self.system, self.x, self.u, self.p)
 
     def reset(self) -> None:
         """Start again from the initial posture, at rest, with the present parameters; a dropped payload is back.

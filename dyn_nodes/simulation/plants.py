@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.pinned import ContactModelError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.rigid_plant import plant_type
 
@@ -11,9 +12,13 @@ def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
     """Return the plant of a machine: one for its constraints, or that of the contact model.
 
     Raises:
-        ContactModelError: no such contact model.
+        ContactModelError: no such contact model, or one that wheels beside constraints do not have.
     """
     if machine.needs_constraints:
+        if machine.wheels and contact_model != 'compliant':
+            raise ContactModelError(
+                f'{machine.name}: expected compliant for wheels beside constraints, found {contact_model!r}'
+            )
         from dyn_nodes.simulation.constrained_plant import ConstrainedPlant  # much to import for the few that need it
 
         return ConstrainedPlant

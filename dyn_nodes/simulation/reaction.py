@@ -228,7 +228,7 @@ def traced_reaction(
     extended.p = plant.p
     full = _with_zeros(extended.tree.velocity_names, plant.tree.velocity_names, a)
     names = virtual_names(joint, len(directions))
-    return virtual_joint_forces(extended.state, full, extended.gravity, names, extended.contact_forces)
+    return virtual_joint_forces(extended.state, full, extended.gravity, names, extended.external_forces)
 
 
 def _with_zeros(names: Sequence[str], known: Sequence[str], values: Expression) -> Expression:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.model.machine import Machine, Wheel
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
@@ -39,7 +40,7 @@ from dyn_nodes.simulation.hybrid import (
     kernels,
 )
 from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
-from dyn_nodes.simulation.outputs import axis_names, traced_outputs
+from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.pinned import ContactModelError, PinnedAssembly, edges_of, relocated
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.integrators import codes_of, run_dopri5, run_rk4, run_rk4_watched, run_rodas3
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, stick_flags
+from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, has_discrete_states
 from dyn_nodes.simulation.command_delay import input_delays
-from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces, watch_tilt, watch_wheels
+from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
@@ -28,11 +28,8 @@ Method = Literal['rk4', 'dopri5', 'rodas3']
 _NO_GUARD = -2.0
 MOST_EVENTS = 10_000
 """Kept of one run."""
-_TOLERANCE_SCALES = (
-    ('bristle', 1e-2),
-    ('deflection', 1e-2),
-    ('work', 1e5),
-)
+_WORK_SCALE = 1e5
+"""Usual size of the audited work, J."""
 
 
 class UnknownNameError(KeyError):
@@ -95,7 +92,7 @@ class System:
             )
         self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
         self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
-        self.switches = bool(stick_flags(machine))
+        self.switches = has_discrete_states(machine)
         self.module = self._build('plant', self._functions)
         self.codes = codes_of(self.module)
         meta = self.module.meta
@@ -132,9 +129,6 @@ class System:
         if self.switches:
             functions['switch'] = ca.Function('switch', variables, [plant.switched])
         watched = Watched()
-        watch_wheels(watched, plant, [wheel.name for wheel in self.machine.wheels])
-        if self.machine.wheels:
-            watch_tilt(watched, plant)
         watch_surfaces(watched, plant.surfaces)
         functions['watch'] = ca.Function('watch', variables, [watched.expression])
         meta = {
@@ -147,7 +141,8 @@ class System:
             'nv': plant.tree.nv,
             'free': plant.tree.free,
             'defaults': plant.default_parameters().tolist(),
-            'scales': {own.name: own.scale for own in plant.element_states},
+            'scales': {own.name: own.scale for own in plant.element_states}
+            | dict.fromkeys(plant.states.names[plant.audit_place], _WORK_SCALE),
         }
         return functions, meta
 
@@ -221,12 +216,8 @@ class System:
 
     def settings_tolerance(self, settings: Settings) -> Array:
         """Return the absolute tolerance of each state."""
-        scales, known = np.ones(len(self.state_names)), self.module.meta['scales']
-        for k, name in enumerate(self.state_names):
-            for part, scale in _TOLERANCE_SCALES:
-                if part in name.rsplit('/', 1)[-1]:
-                    scales[k] = scale
-            scales[k] = known.get(name, scales[k])
+        known = self.module.meta['scales']
+        scales = np.array([known.get(name, 1.0) for name in self.state_names])
         return scales * settings.atol
 
     def run(

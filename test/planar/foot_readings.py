@@ -7,12 +7,13 @@ speed of the edge or that of the body-fixed point on the ground. Only all on the
 from __future__ import annotations
 
 import inspect
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 import casadi as ca
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.elements.wheel import StandingWheel, sprung_wheels
 from dyn_nodes.simulation import System
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.studies.abo_shanab_2003.planar import planar_machine, with_friction
@@ -26,22 +27,17 @@ class Reading(NamedTuple):
     flag: str
 
 
-class ReadingAssembly(Assembly):
-    """The planar plant with a reading of Karnopp's law; the machine's friction point is the attachment."""
+class ReadingWheel(StandingWheel):
+    """A wheel with a reading of Karnopp's law; the machine's friction point is the attachment."""
 
     reading: Reading
 
-    @cached_property
-    def contacts(self):
-        return {
-            wheel.name: self._contact(wheel, Assembly.contacts.func(self)[wheel.name]) for wheel in self.machine.wheels
-        }
-
-    def _contact(self, wheel, contact):
-        law, normal = self._scaled_wheel(wheel).friction, contact.normal_force
-        turning = self.state.angular_velocity(self.tree.frame(wheel.link).body)[1]
+    def _evaluate(self, state, symbols):
+        contact = super()._evaluate(state, symbols)
+        law, normal = self.scaled(symbols).friction, contact.normal_force
+        turning = state.angular_velocity(state.tree.frame(self.wheel.link).body)[1]
         speeds = {'edge': contact.slip[0], 'ground': contact.slip[0] - contact.height * turning}
-        deflection, flag = self.x[self.bristles[wheel.name]][0], self.x[self.sticks[wheel.name]][0]
+        deflection, flag = symbols[self.deflections[0]], symbols[self.flags[0]]
         standing = law.stiffness * deflection + law.damping * speeds[self.reading.damper]
         judged = ca.fabs(law.stiffness * deflection + law.damping * speeds[self.reading.flag])
         loaded, greatest = normal > 0.0, law.kinetic * normal
@@ -59,6 +55,13 @@ class ReadingAssembly(Assembly):
         )
 
 
+class ReadingAssembly(Assembly):
+    """The planar plant on such wheels."""
+
+    def _sprung_wheels(self):
+        return sprung_wheels(self.machine, standing=ReadingWheel)
+
+
 class ReadingSystem(System):
     """A System with that reading."""
 
@@ -68,11 +71,12 @@ class ReadingSystem(System):
 
     def _assembly(self):
         plant = ReadingAssembly(self.machine, self.actuation, self.base, self.audit)
-        plant.reading = self.reading
+        for wheel in plant.wheels:
+            wheel.reading = self.reading
         return plant
 
     def _build(self, kind, make):
-        key = [*self._key, *self.reading, inspect.getsource(ReadingAssembly)]
+        key = [*self._key, *self.reading, inspect.getsource(ReadingWheel)]
         return build_module(f'{self.machine.name}_{kind}_foot_reading', key, make)
 
 

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
 import pytest
 
+from dyn_nodes.elements.wheel import StandingWheel, sprung_wheels
 from dyn_nodes.simulation import pinned_planar
 from dyn_nodes.simulation.pinned import PinnedAssembly
 from dyn_nodes.studies.abo_shanab_2003 import planar
 from dyn_nodes.studies.abo_shanab_2003.planar import Case, planar_machine, simulate
 
 
-class PullingAssembly(PinnedAssembly):
-    """A pinned plant on springs and dampers that act in both directions."""
+class PullingWheel(StandingWheel):
+    """A wheel whose spring and damper act in both directions."""
 
-    @cached_property
-    def contacts(self):
-        found = {}
-        for wheel in self.machine.wheels:
-            contact, own = PinnedAssembly.contacts.func(self)[wheel.name], self._scaled_wheel(wheel)
-            push = own.stiffness * (own.free_length - contact.height) - own.damping * contact.height_rate
-            found[wheel.name] = contact._replace(normal_force=push, force=ca.vertcat(0, 0, push))
-        return found
+    def _evaluate(self, state, symbols):
+        contact, own = super()._evaluate(state, symbols), self.scaled(symbols)
+        push = own.stiffness * (own.free_length - contact.height) - own.damping * contact.height_rate
+        return contact._replace(normal_force=push, force=ca.vertcat(0, 0, push))
+
+
+class PullingAssembly(PinnedAssembly):
+    """A pinned plant on such wheels."""
+
+    def _sprung_wheels(self):
+        return sprung_wheels(self.machine, standing=PullingWheel)
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def pulling_model(monkeypatch):
     build = pinned_planar.build_module
 
     def own(name, key, *rest, **options):
-        return build(f'{name}_pulling', [*key, inspect.getsource(PullingAssembly)], *rest, **options)
+        return build(f'{name}_pulling', [*key, inspect.getsource(PullingWheel)], *rest, **options)
 
     monkeypatch.setattr(pinned_planar, 'PinnedAssembly', PullingAssembly)
     monkeypatch.setattr(pinned_planar, 'build_module', own)

@@ -36,6 +36,7 @@ WHEEL = """
   <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/>
     <origin xyz="{x} {y} {z}"/><axis xyz="0 1 0"/></joint>
 """
+HELD_ELBOW = 'joints: {arm_elbow: {class: pseudo}}\n'
 LOCKED_ELBOW = 'joints: {arm_elbow: {class: locked}}\n'
 
 
@@ -288,3 +289,20 @@ def test_a_joint_of_class_locked_beside_wheels_on_springs_is_a_fixed_one(capsys,
     machine = load_machine(ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert plant_for(machine, 'compliant') is Plant
     assert not machine.joint('arm_elbow').movable
+
+
+def test_check_assembles_a_held_joint_beside_wheels_on_springs(capsys, tmp_path):
+    """One predicate says what has constraints, and `check` assembles what a plant would: on its springs, too."""
+    config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{HELD_ELBOW}wheels:'))
+    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    assert status == 0, said.err
+
+
+def test_check_refuses_a_machine_that_finds_no_rest_beside_its_constraints(capsys, tmp_path):
+    reaching = HELD_ELBOW.replace('pseudo}', 'pseudo, rest: 0.0}')
+    pairs = ('\nwheels:', f'\n{reaching}slope: {{pitch: 1.2}}\nwheels:')
+    config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', pairs)
+    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    assert status == 1
+    assert 'initial: expected a posture in which the machine rests' in said.err
+    assert 'Traceback' not in said.err

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from joint_machines import Part, machine_of
 
-from dyn_nodes.model import MachineError, load_machine
+from dyn_nodes.constraints import constrained_dynamics
+from dyn_nodes.model import load_machine
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_machine import constrained_machine
@@ -308,16 +309,18 @@ def test_other_positions_at_the_start_are_assembled_too():
     assert plant.time == 0.0
 
 
-def test_wheels_on_springs_beside_constraints_are_refused(tmp_path):
-    spring = 'stiffness: 1e5, damping: 100, free_length: 0.1'
+def test_feet_on_springs_share_the_weight_with_wheels_by_constraint(tmp_path):
+    """Three feet pressed by half a millimetre: the wheels by constraint carry the rest."""
+    spring = 'stiffness: 1e5, damping: 100, free_length: 0.1005'
     places = enumerate(((1, 0), (-1, 1), (-1, -1)))
     feet = [f'  foot_{k}: {{link: base, position: [{x}, {y}, -0.1], {spring}}}\n' for k, (x, y) in places]
-    wheels = 'wheels:\n' + ''.join(feet)
-    machine = cart(tmp_path, keys=wheels)
-    with pytest.raises(
-        MachineError, match='expected wheels that are constraints of kind wheel, found wheels on springs'
-    ):
-        plant_of(machine)
+    start = constrained_machine(cart(tmp_path, keys='wheels:\n' + ''.join(feet)))
+    blocks = start.system.blocks
+    assert start.q[2] == pytest.approx(RADIUS, abs=1e-12)
+    found = constrained_dynamics(blocks, start.q, start.v, np.zeros(blocks.tree.nv), method='reduced')
+    carried = sum(found.multipliers[blocks.row_names.index(f'{name}/normal')] for name in WHEELS)
+    assert carried == pytest.approx(MASS * GRAVITY - 3 * 50.0, rel=1e-9)
+    assert np.abs(found.acceleration).max() < 1e-9
 
 
 def test_a_payload_weighs_and_is_let_go(tmp_path):

@@ -11,7 +11,7 @@ from standing_machines import CORNERS, joint, legged_box, link, loaded, slider_b
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.spatial import entries
-from dyn_nodes.simulation.assembly import Assembly, friction_states
+from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.initial import settle, statics_functions
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.plant import Plant
@@ -30,7 +30,7 @@ def test_kernel_of_the_statics_fills_as_many_numbers_as_the_search_for_rest_give
 ):
     machine = slider_box(tmp_path, attachment, sliders, friction)
     functions, meta = statics_functions(machine)
-    unknowns = 6 + sum(len(names) for names in friction_states(machine).values()) + len(meta['bent'])
+    unknowns = 6 + len(meta['deflections']) + len(meta['bent'])
     assert functions['statics'].size_out(0) == (meta['nv'], 1)
     assert functions['statics'].size_out(1) == (len(meta['balanced']) * unknowns, 1)
 

@@ -26,9 +26,9 @@ class PrintedArmAssembly(Assembly):
     """
 
     @cached_property
-    def contact_forces(self) -> dict[int, Force]:
+    def external_forces(self) -> dict[int, Force]:
         """Spatial forces of the ground, the couples of friction added; friction acts along x, its couples about +y."""
-        plain: dict[int, Force] = Assembly.contact_forces.func(self)  # type: ignore[attr-defined]
+        plain: dict[int, Force] = Assembly.external_forces.func(self)  # type: ignore[attr-defined]
         base = self.tree.frame(self.machine.base.link).body
         height = self.state.poses[base].p[2]
         couple = ca.SX(0)

@@ -1,0 +1,34 @@
+"""The angle at which a machine counts as overturned, watched as an event."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import casadi as ca
+
+from dyn_nodes.multibody import TreeState
+from dyn_nodes.multibody.elements import ForceElement, Surface, Symbols, Watch
+
+
+class Overturning(ForceElement):
+    """Event `overturned`: the base tilts beyond an angle against the normal of the ground. It has no force.
+
+    Args:
+        base: name of the base link.
+        angle: rad.
+    """
+
+    def __init__(self, base: str, angle: float) -> None:
+        self.base, self.angle = base, angle
+
+    @property
+    def name(self) -> str:
+        """Name of the element."""
+        return f'{self.base}/overturning'
+
+    def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
+        """Return the cosine of the tilt above that of the angle."""
+        upright = state.frame_pose(state.tree.frame(self.base)).R[2, 2]
+        tilt = ca.acos(ca.fmin(ca.fmax(upright, -1.0), 1.0))
+        return [Surface(Watch('', 'overturned', 'tilt', {'base': self.base}), upright - math.cos(self.angle), tilt)]
