@@ -14,9 +14,6 @@ from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 ELEMENTS = ('wheels', 'actuators', 'pumps', 'constraints', 'loads', 'joints')
 """Mappings by name, which are put together. Those of joints have joints for names."""
 
-SHARED = {'wheels': ('wheel',), 'actuators': ('valve', 'supply', 'cylinder', 'motor')}
-"""Which `defaults` lie under which elements."""
-
 OF_THE_PLATFORM = ('name', 'gravity', 'slope', 'overturn_angle', 'base')
 """Keys of the arm's file that do not count: it stands on the platform now."""
 
@@ -90,22 +87,22 @@ def _spread(config: dict[str, Any]) -> dict[str, Any]:
     """Return the file with its `defaults` laid under its own elements, where those of another file don't reach."""
     result = dict(config)
     shared = result.pop('defaults', None) or {}
-    for elements, kinds in SHARED.items():
-        if elements in result:
-            result[elements] = {name: _under(entry, shared, kinds) for name, entry in result[elements].items()}
+    if 'wheels' in result:
+        wheel = shared.get('wheel') or {}
+        result['wheels'] = {name: _merged(wheel, entry) for name, entry in result['wheels'].items()}
+    if 'actuators' in result:
+        result['actuators'] = {name: _actuator_over(shared, entry) for name, entry in result['actuators'].items()}
     return result
 
 
-def _under(entry: Mapping[str, Any], shared: Mapping[str, Any], kinds: tuple[str, ...]) -> dict[str, Any]:
-    filled = dict(entry)
-    for kind in kinds:
-        if kind not in shared:
-            continue
-        if kind in ('valve', 'supply'):
-            filled[kind] = _merged(shared[kind], filled.get(kind) or {})
-        elif kind in ('wheel', filled.get('type')):
-            filled = _merged(shared[kind], filled)
-    return filled
+def _actuator_over(shared: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an actuator laid over its kind in `defaults`, and that over the tables that kinds share."""
+    from dyn_nodes.model.actuators import KINDS, actuator_keys
+
+    kind = str(entry.get('type'))
+    keys = actuator_keys(kind) if kind in KINDS else ()
+    below = {key.name: shared[key.name] for key in keys if key.shared and key.name in shared}
+    return _merged(_merged(below, shared.get(kind) or {}), entry)
 
 
 def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:

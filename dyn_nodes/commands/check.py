@@ -181,22 +181,12 @@ def _actuator_table(facts: dict[str, Any]) -> Table:
     for heading in ('flow, l/min', 'relief, MPa', 'line relief, MPa'):
         table.add_column(heading, justify='right')
     for actuator in facts['actuators']:
-        if actuator['type'] == 'cylinder':
-            low, high = actuator['used_stroke']
-            travel = f'{low:.3f} to {high:.3f} of {actuator["stroke"]:.3f} m, starts at '
-            travel += f'{actuator["initial_piston_position"]:.3f}'
-        else:
-            travel = f'{actuator["displacement"]:.4g} m3/rad'
-        pressures = (actuator['relief_pressure'] / 1e6, actuator['line_relief_pressure'] / 1e6)
-        flow = f'{actuator["flow"] * 6e4:.4g}' + (f' of pump {actuator["pump"]}' if actuator['pump'] else '')
-        table.add_row(
-            actuator['name'],
-            actuator['type'],
-            actuator['joint'],
-            travel,
-            flow,
-            *(f'{value:.4g}' for value in pressures),
-        )
+        oil = ['', '', '']
+        if 'flow' in actuator:
+            shared = f' of pump {actuator["pump"]}' if actuator['pump'] else ''
+            pressures = (f'{actuator[key] / 1e6:.4g}' for key in ('relief_pressure', 'line_relief_pressure'))
+            oil = [f'{actuator["flow"] * 6e4:.4g}{shared}', *pressures]
+        table.add_row(actuator['name'], actuator['type'], actuator['joint'], actuator['travel'], *oil)
     return table
 
 

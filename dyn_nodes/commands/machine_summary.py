@@ -187,11 +187,9 @@ def _actuator(machine: Machine, actuator: Actuator) -> dict[str, Any]:
         'type': actuator.kind,
         'joint': actuator.joint,
         'pump': None if pump is None else pump.name,
-        'flow': actuator.supply.flow if pump is None else pump.flow,
-        'relief_pressure': machine.pump_relief_pressure(actuator.name),
-        'line_relief_pressure': actuator.supply.line_relief_pressure,
         'locked_stiffness': float(element.locked_stiffness(start)),
         **element.summary(joint.lower, joint.upper, start),
+        **({} if pump is None else {'flow': pump.flow, 'relief_pressure': pump.relief_pressure}),
     }
 
 

@@ -105,12 +105,16 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
         return ca.fmin(push, pull), ca.fmax(push, pull)
 
     def summary(self, lower: float, upper: float, start: float) -> dict[str, Any]:
-        """Stroke, its used part, and areas."""
-        triangle = self.record.linkage
+        """Stroke, its used part, areas; flow and reliefs."""
+        geometry = self.record.linkage
+        low, high = sorted(piston_position(geometry, position) for position in (lower, upper))
+        begin = piston_position(geometry, start)
         return {
-            'stroke': triangle.stroke,
-            'used_stroke': sorted(piston_position(triangle, position) for position in (lower, upper)),
-            'initial_piston_position': piston_position(triangle, start),
+            **super().summary(lower, upper, start),
+            'travel': f'{low:.3f} to {high:.3f} of {geometry.stroke:.3f} m, starts at {begin:.3f}',
+            'stroke': geometry.stroke,
+            'used_stroke': [low, high],
+            'initial_piston_position': begin,
             'head_area': self.record.head_area,
             'rod_area': self.record.rod_area,
         }

@@ -127,6 +127,15 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
         """Return a neutral spool and the pressures that hold an effort (`pressures_at_rest`)."""
         return (0.0, *self.pressures_at_rest(position, effort))
 
+    def summary(self, lower: float, upper: float, start: float) -> dict[str, Any]:
+        """Flow and reliefs of a pump that feeds no other."""
+        supply = self.record.supply
+        return {
+            'flow': supply.flow,
+            'relief_pressure': supply.relief_pressure,
+            'line_relief_pressure': supply.line_relief_pressure,
+        }
+
     @abstractmethod
     def lever(self, position: Any) -> Any:
         """Return the travel that `areas` refer to per travel of the joint."""

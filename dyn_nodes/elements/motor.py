@@ -66,5 +66,6 @@ class Motor(HydraulicActuator[MotorActuator]):
         return -pressure * self.record.displacement, pressure * self.record.displacement
 
     def summary(self, lower: float, upper: float, start: float) -> dict[str, Any]:
-        """Displacement."""
-        return {'displacement': self.record.displacement}
+        """Displacement; flow and reliefs."""
+        own = self.record.displacement
+        return {**super().summary(lower, upper, start), 'travel': f'{own:.4g} m3/rad', 'displacement': own}

@@ -178,10 +178,10 @@ class Machine(MachineFile):
         """Return the shared pump that feeds an actuator; None where it has one of its own."""
         return next((pump for pump in self.pumps if actuator in pump.actuators), None)
 
-    def pump_relief_pressure(self, actuator: str) -> float:
-        """Return the relief pressure of the pump that feeds an actuator, Pa."""
+    def source_limit(self, actuator: str) -> float:
+        """Return the limit of the source of an actuator: the relief pressure of its pump, Pa; inf where it has none."""
         pump = self.pump_of(actuator)
-        return self.actuator(actuator).supply.relief_pressure if pump is None else pump.relief_pressure
+        return self.actuator(actuator).source_limit if pump is None else pump.relief_pressure
 
     @property
     def movable_joints(self) -> tuple[Joint, ...]:

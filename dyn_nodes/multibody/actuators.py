@@ -106,4 +106,12 @@ class ActuatorElement(Element):
 
     @abstractmethod
     def summary(self, lower: float, upper: float, start: float) -> dict[str, Any]:
-        """Return plain facts for `dyn-nodes check`; the limits of the joint and its initial position, rad or m."""
+        """Return plain facts for `dyn-nodes check`.
+
+        Among them is `travel`, a text; `flow`, `relief_pressure` and `line_relief_pressure` where it takes oil.
+
+        Args:
+            lower: limit of the joint, rad or m.
+            upper: limit of the joint, rad or m.
+            start: initial position, rad or m.
+        """

@@ -151,7 +151,7 @@ class DynamicsNode(OverridableNode):
             self.create_subscription(
                 Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos(self.waits)
             )
-            self._voltage_limits = np.array([a.valve.voltage_limit for a in self.machine.actuators])
+            self._voltage_limits = np.array([a.command_limit for a in self.machine.actuators])
             self._voltage_names = [f'{a.name}/voltage' for a in self.machine.actuators]
         else:
             # in real time a lost answer is asked for again, so that publishers of any durability are taken

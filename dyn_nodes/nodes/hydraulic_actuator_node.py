@@ -78,7 +78,7 @@ class HydraulicActuatorNode(FollowerNode):
         self._report_due = Every('report_period', values['report_period'], period, not self.paced)
         self.exchange = self._make_exchange()
         self.valve_names = [self.exchange.system.names[k] for k in self.order]
-        self._limits = np.array([self.machine.actuators[k].valve.voltage_limit for k in self.order])
+        self._limits = np.array([self.machine.actuators[k].command_limit for k in self.order])
         self.reader = JointStateReader(
             self.exchange.system.joints, Bounds.of(self.machine, self.exchange.system.joints)
         )

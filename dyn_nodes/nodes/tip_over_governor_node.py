@@ -69,7 +69,7 @@ class TipOverGovernorNode(OverridableNode):
         self.governor = TipOverGovernor(
             self.machine, order, self._degrees, GovernorSettings(**{name: values[name] for name in names})
         )
-        self._limits = np.array([self.machine.actuators[k].valve.voltage_limit for k in order])
+        self._limits = np.array([self.machine.actuators[k].command_limit for k in order])
         self.refusals = commands.Refusals()
         self.verdict = Verdict(np.zeros(len(order)))
         self.received = self.sent = 0

@@ -90,7 +90,7 @@ class ViewerNode(GuardedNode):
         elif self.machine is not None and self.machine.actuators:
             actuators = [self.machine.actuators[place] for place in valve_order(self.machine, names)]
             names = [actuator.name for actuator in actuators]
-            limits = {actuator.name: actuator.valve.voltage_limit for actuator in actuators}
+            limits = {actuator.name: actuator.command_limit for actuator in actuators}
         else:
             limits = dict.fromkeys(names, limit)
         return Levers(names, limits, self.values['idle_timeout'])

@@ -180,8 +180,8 @@ class LoadStatics:
         for k, joint in enumerate(self.chain):
             low[:, k], high[:, k] = -joint.effort_limit, joint.effort_limit
             if joint.name in actuators:
-                relief = self.machine.pump_relief_pressure(actuators[joint.name].name)
-                limits = actuator_element(actuators[joint.name]).capacity(ca.DM(q[:, k]), relief, holding)
+                source = self.machine.source_limit(actuators[joint.name].name)
+                limits = actuator_element(actuators[joint.name]).capacity(ca.DM(q[:, k]), source, holding)
                 low[:, k], high[:, k] = (np.asarray(limit).ravel() for limit in limits)
         return low, high
 

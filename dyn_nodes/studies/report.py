@@ -248,6 +248,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
             f'{1e-6 * a.supply.bulk_modulus:.0f}',
         )
         for a in machine.actuators
+        if a.takes_oil
     ]
     return '\n'.join(
         (

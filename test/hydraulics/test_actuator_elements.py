@@ -1,24 +1,30 @@
 """The protocol of actuators, for every kind: names, energy, rest, capacity; and one kind more than the product has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 import casadi as ca
 import numpy as np
 import pytest
 
+from dyn_nodes.cli import main
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.actuators import KINDS
 from dyn_nodes.hydraulics import linkage
-from dyn_nodes.model import load_machine
+from dyn_nodes.model import actuators, load_machine, load_machine_report
+from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.machine import SharedPump, SlidingRod
+from dyn_nodes.model.schema import number
+from dyn_nodes.model.schema_doc import key_tables
 from dyn_nodes.multibody.actuators import ActuatorElement, ActuatorTerms, Quantity
 from dyn_nodes.multibody.elements import Command, ElementState
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.actuation import ActuatorSystem
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.build_check import build_problems
 
+CORPUS = Path(__file__).resolve().parents[1] / 'corpus'
 POSITIONS = {'boom': (-0.3, 0.9), 'stick': (-2.2, -0.3), 'rod': (0.3, 1.6), 'swing': (-1.0, 1.0)}
 BEYOND = {'boom': 2.0, 'stick': 0.45, 'rod': 1.7, 'swing': 0.0}
 """A position beyond the stroke of the cylinder."""
@@ -139,15 +145,28 @@ def test_an_actuator_holds_at_least_what_it_moves(element):
 
 
 @dataclass(frozen=True)
-class WinchRecord:
+class WinchRecord(ActuatorRecord):
     """Numbers of a d-c motor: the kind that the product does not have."""
 
-    name: str
-    joint: str
-    constant: float = 400.0  # N m/A and V s/rad
-    resistance: float = 2.0
-    inductance: float = 0.1
-    kind: str = 'winch'
+    kind: ClassVar[str] = 'winch'
+
+    constant: Annotated[float, number('of the motor, at the joint', 'N m/A', 'positive')] = 400.0
+    resistance: Annotated[float, number('of the winding', 'ohm', 'positive')] = 2.0
+    inductance: Annotated[float, number('of the winding', 'H', 'positive')] = 0.1
+    battery: Annotated[float, number('greatest voltage', 'V', 'positive')] = 48.0
+
+    @property
+    def command_limit(self):
+        return self.battery
+
+    @property
+    def source_limit(self):
+        return self.battery
+
+    def check(self, joint, places, report):
+        if joint.type == 'prismatic':
+            where = f'actuators.{self.name}.joint'
+            report.add(places.line(where), where, 'a joint that turns for a winch', f'a {joint.type} joint')
 
 
 class Winch(ActuatorElement):
@@ -192,19 +211,79 @@ class Winch(ActuatorElement):
         return 0.0
 
     def capacity(self, position, source, holding):
-        return -source, source
+        stalled = self.record.constant * source / self.record.resistance
+        return -stalled, stalled
 
     def summary(self, lower, upper, start):
-        return {}
+        return {'travel': f'{self.record.constant:g} N m/A'}
 
 
-def test_a_kind_of_actuator_is_one_class_and_a_line_in_the_registry(monkeypatch):
+@pytest.fixture
+def winches(monkeypatch):
+    """The kind, registered: a line for its keys and checks, and one for how it acts."""
+    monkeypatch.setitem(actuators.KINDS, 'winch', WinchRecord)
+    monkeypatch.setitem(KINDS, 'winch', Winch)
+
+
+WINCH = """initial: {joint_positions: {luff: 0.5}}
+defaults:
+  winch: {constant: 250, resistance: 4}
+actuators:
+  hoist: {type: winch, joint: slew, resistance: 0.5}
+reactions: [slew]
+"""
+
+
+def crane_with(folder, text):
+    path = folder / 'winch.yaml'
+    path.write_text(text)
+    return [str(CORPUS / 'crane.urdf'), '--config', str(path)]
+
+
+def test_a_new_kind_of_actuator_comes_from_the_machine_yaml(winches, tmp_path, capsys):
+    """Keys, defaults of the kind, command limit, capacity of the source, `check`, and the tables of the document."""
+    words = crane_with(tmp_path, WINCH)
+    machine = load_machine(words[0], words[2])
+    assert machine.actuators == (WinchRecord('hoist', 'slew', constant=250.0, resistance=0.5),)
+    assert (machine.actuators[0].command_limit, machine.source_limit('hoist')) == (48.0, 48.0)
+    assert main(['check', *words]) == 0
+    assert '250 N m/A' in capsys.readouterr().out
+    assert build_problems(machine) == ()
+    plant = Assembly(machine, 'hydraulic')
+    assert plant.states.names[-1] == 'hoist/current'
+    assert plant.inputs.names[0] == 'hoist/voltage'
+    section = key_tables().partition('### `actuators.<name>` of type `winch`')[2].partition('###')[0]
+    assert '| `resistance` | number > 0 | ohm | 2 | of the winding |' in section
+    assert '| `winch` | mapping |' in key_tables()
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (('resistance: 0.5', 'resistance: 0'), ':5: actuators.hoist.resistance: expected a number > 0 ohm, found 0'),
+        (('constant: 250', 'konstant: 250'), ":3: defaults.winch.konstant: expected a key of this mapping, found 'kon"),
+        (('joint: slew', 'joint: extend'), ':5: actuators.hoist.joint: expected a joint that turns for a winch, found'),
+        (
+            ('type: winch', 'type: wench'),
+            ":5: actuators.hoist.type: expected cylinder or motor or winch, found 'w",
+        ),
+        (
+            ('reactions:', 'pumps: {main: {actuators: [hoist], flow: 1e-3, relief_pressure: 2e7}}\nreactions:'),
+            ":6: pumps.main.actuators: expected hydraulic actuators, found 'hoist', which takes no oil",
+        ),
+    ],
+)
+def test_faults_of_a_new_kind_of_actuator_have_their_line(winches, tmp_path, change, message):
+    words = crane_with(tmp_path, WINCH.replace(*change))
+    assert any(message in str(problem) for problem in load_machine_report(words[0], words[2]).problems)
+
+
+def test_a_kind_of_actuator_is_one_class_and_a_line_in_the_registry(winches):
     """A d-c motor beside a cylinder on a shared pump: names, efforts, rates and outputs are where they belong."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     boom, stick, swing = machine.actuators
     pump = SharedPump('main', (boom.name, stick.name), 3e-3, 2e7)
     machine = replace(machine, actuators=(boom, WinchRecord('winch', swing.joint), stick), pumps=(pump,))
-    monkeypatch.setitem(KINDS, 'winch', Winch)
     plant = Assembly(machine, 'hydraulic')
     at = dict.fromkeys([*plant.states.names, *plant.inputs.names], 0.0) | {'base_qw': 1.0}
     at |= {'winch/current': 3.0, 'winch/voltage': 24.0, f'{swing.joint}_rate': 0.02}
@@ -232,11 +311,10 @@ def test_the_first_valve_on_a_shared_pump_carries_its_relief():
     assert pumps == {'boom': [], 'stick': [stick], 'swing': [{'pump': 'main', 'relief': 'pump'}]}
 
 
-def test_parameters_of_actuators_beside_the_dynamics_are_set_by_name(monkeypatch):
+def test_parameters_of_actuators_beside_the_dynamics_are_set_by_name(winches):
     """A machine without oil: the factor of the bulk modulus is no parameter of it, and reaches nothing else."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     machine = replace(machine, actuators=(WinchRecord('winch', 'swing_joint'),))
-    monkeypatch.setitem(KINDS, 'winch', Winch)
     system = ActuatorSystem(machine)
     system.set_parameter('bulk_modulus_scale', 0.5)
     assert system.parameters.tolist() == [2.0, 0.0]

@@ -164,7 +164,7 @@ def test_looking_ahead_leaves_the_commands_on_their_way_alone(late):
 def test_machines_without_a_shared_pump_keep_their_equations(machine):
     assert machine.pumps == ()
     assert machine.pump_of('boom') is None
-    assert machine.pump_relief_pressure('boom') == 32e6
+    assert machine.source_limit('boom') == 32e6
 
 
 @pytest.mark.slow
