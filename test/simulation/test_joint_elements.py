@@ -176,7 +176,7 @@ def test_friction_of_a_joint_that_is_held_is_a_warning(tmp_path, keys):
     machine_of(tmp_path, [SWING, FLAP], keys)
     report = load_machine_report(tmp_path / 'joints.urdf', tmp_path / 'joints.yaml')
     assert report.problems == ()
-    (warning,) = (warning for warning in report.warnings if 'friction' in str(warning))
+    (warning,) = (warning for warning in report.warnings if 'friction' in warning.found)
     assert 'found friction of 0.15 in the URDF, which has no effect in a joint that is held' in str(warning)
     assert warning.line == 1 + keys.count('\n')
 
