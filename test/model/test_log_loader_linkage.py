@@ -113,7 +113,7 @@ def test_the_centre_of_mass_at_the_start_is_that_of_the_plain_log_loader(plain, 
     assert found[0] == pytest.approx(found[1], abs=1e-6)
 
 
-def test_oil_and_payload_are_those_of_the_plain_log_loader(plain, machine):
+def test_oil_payload_and_wheels_are_those_of_the_plain_log_loader(plain, machine):
     """The machine file repeats these numbers: they are the same, one by one."""
     for own in plain.actuators:
         other = machine.actuator(own.name)
@@ -124,3 +124,6 @@ def test_oil_and_payload_are_those_of_the_plain_log_loader(plain, machine):
     assert (machine.gravity, machine.slope, machine.overturn_angle) == (9.81, (0.0, 0.0), plain.overturn_angle)
     assert (machine.payload.mass, machine.payload.limit) == (plain.payload.mass, plain.payload.limit)
     assert machine.reactions == plain.reactions
+    wheels = [[{**vars(own), 'position': own.position.tolist()} for own in of.wheels] for of in (plain, machine)]
+    assert wheels[0] == wheels[1]
+    assert len(wheels[0]) == 4

@@ -16,6 +16,8 @@ TYPES = {
     'RobotModel': 'std_msgs/msg/String',
     'MarkerArray': 'visualization_msgs/msg/MarkerArray',
     'Wrench': 'geometry_msgs/msg/WrenchStamped',
+    'Polygon': 'geometry_msgs/msg/PolygonStamped',
+    'PointStamped': 'geometry_msgs/msg/PointStamped',
     'Odometry': 'nav_msgs/msg/Odometry',
 }
 

@@ -1,0 +1,63 @@
+"""The log-loader with bodies of its cylinders on its wheels, beside the one whose cylinders are formulas."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dyn_nodes.simulation import System, initial_state
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.plants import plant_for
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from benchmarks.lumping import course, log_loader, lumped_alike
+
+
+def test_it_rests_on_its_wheels_as_the_plain_log_loader():
+    """The mass and its centre are the same there: so are the pose on the springs and the deflections of the tyres."""
+    plain, bodies = log_loader(), log_loader('linkage')
+    start = constrained_machine(bodies, actuation='hydraulic')
+    rest = start.at_rest()
+    system = System(plain)
+    x = initial_state(system)
+    assert rest.q[:7] == pytest.approx(x[:7], abs=1e-7)
+    found = {name: value for name, value in rest.states.items() if name.startswith(tuple(w.name for w in plain.wheels))}
+    expected = {name: x[system.index('state', name)] for name in found}
+    assert len(found) == 8
+    assert found == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_with_masses_lumped_alike_it_does_the_demo_as_the_plain_log_loader():
+    """Lift-off, peak and touch-down: bodies without masses are the formula, to what their integrators differ by."""
+    plain = log_loader()
+    formula, bodies = course(plain), course(lumped_alike(log_loader('linkage'), plain))
+    assert bodies == pytest.approx(formula, rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_with_masses_of_its_own_it_tips_less_far():
+    """The measured numbers of `python -m benchmarks.lumping`: lumps cost 6.6 % of the peak."""
+    found = course(log_loader('linkage'))
+    assert (found.lift_off, found.peak, found.touch_down) == pytest.approx((8.344, 7.983, 11.728), rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_it_stands_for_a_minute_and_its_wheels_carry_its_weight():
+    machine = log_loader('linkage')
+    plant = plant_for(machine, 'compliant')(machine, 'hydraulic', 2e-3, 1e-3, measures=())
+    start = plant.x[: plant.system.nq].copy()
+    weight = machine.gravity * (machine.total_mass + machine.payload.mass)
+    for _ in range(60):
+        for _ in range(500):
+            plant.advance()
+        carried = sum(plant.output(f'{wheel.name}/normal_force') for wheel in machine.wheels)
+        assert carried == pytest.approx(weight, rel=1e-6)
+    assert np.abs(plant.x[: plant.system.nq] - start).max() < 1e-8
+    assert plant.take_events() == []
