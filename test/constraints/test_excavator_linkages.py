@@ -84,7 +84,7 @@ def test_cylinders_hold_the_weights_with_the_forces_of_virtual_work(start, angle
             energies.append(potential_energy(machine, dict(zip(names, moved))))
         slopes.append((energies[0] - energies[1]) / (2 * step))
     here = replace(start, q=q)
-    states = here.actuators_at_rest(blocks.numbers({'payload_mass': 1200.0}))
+    states = here.at_rest(blocks.numbers({'payload_mass': 1200.0})).states
     forces = [
         states[f'{own.name}/head_pressure'] * own.head_area - states[f'{own.name}/rod_pressure'] * own.rod_area
         for own in map(machine.actuator, CYLINDERS)
