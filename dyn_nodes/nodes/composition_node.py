@@ -32,7 +32,7 @@ from dyn_nodes.launching.interpreter import interpret
 from dyn_nodes.launching.runner import parse_launch_arguments
 from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
 from dyn_nodes.nodes.ending import EndWatch
-from dyn_nodes.nodes.running import REFUSED, RunOver, refuse, warn_of_wall_clock
+from dyn_nodes.nodes.running import REFUSED, RunOver, keep_memory, refuse, warn_of_wall_clock
 
 NAME = 'composition_node'
 SEPARATE = ('viewer_node', NAME)
@@ -142,6 +142,7 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
                 if signals:
                     return 0
                 nodes.append(make_node(spec, shared))
+        keep_memory()
         return run_all(nodes, signals)
     except ValueError as error:
         if len(nodes) == len(specs):

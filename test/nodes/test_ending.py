@@ -96,3 +96,17 @@ def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(p
     assert process.returncode == 128 + signal.SIGINT
     assert 'stub: still running 0.5 s after SIGINT: ended by force, in' in errors
     assert 'compile_for_a_minute' in errors
+
+
+def test_a_running_node_does_not_collect_what_its_machine_is_made_of(program):
+    process = program("""
+        import gc
+
+        def count(node):
+            node.kept = gc.get_freeze_count()
+            print(node.kept > 1000 and all(o is not node for o in gc.get_objects()), flush=True)
+
+        sys.exit(running.run_node('stub', Stub, ['stub'], count))
+    """)
+    out, errors = process.communicate(timeout=60)
+    assert (out.split()[0], errors) == ('True', '')
