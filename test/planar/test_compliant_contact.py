@@ -10,6 +10,7 @@ import pytest
 from dyn_nodes.simulation import System, settle
 from dyn_nodes.simulation.pinned_planar import PinnedPlanarModel
 from dyn_nodes.studies.abo_shanab_2003.planar import P2, Case, friction_system, hybrid_model, simulate
+from dyn_nodes.studies.abo_shanab_2003.surveys import contact_survey
 
 
 @pytest.fixture(scope='module')
@@ -40,7 +41,7 @@ def test_static_start_is_that_of_the_machine_with_friction(model):
     assert isinstance(system, System)
 
 
-@pytest.mark.pins('6.6/compliant_course')
+@pytest.mark.pins('6.6/compliant_course', '6.7/no_skid_p1')
 def test_nominal_run(nominal):
     assert nominal.onset == pytest.approx(9.05, abs=5e-3)
     assert nominal.peak == pytest.approx(13.985, rel=5e-4)
@@ -52,6 +53,34 @@ def test_nominal_run(nominal):
     assert nominal.series['rotation'][working].min() == pytest.approx(-0.64, abs=5e-3)
     assert nominal.series['rotation'][working].max() == pytest.approx(-0.03, abs=5e-3)
     assert nominal.returned
+
+
+@pytest.mark.pins('6.6/compliant_front_height')
+def test_the_front_edge_stays_near_the_ground_while_the_rear_one_is_off(nominal):
+    height = nominal.series['front_height'][nominal.time < nominal.first('touch_down').time]
+    assert [height.min(), height.max()] == pytest.approx([0.236, 0.275], rel=0.03)
+
+
+@pytest.mark.pins('6.6/stiffness_literal')
+@pytest.mark.parametrize(
+    ('stiffness', 'peak'), [(0.5, math.inf), (1.0, 13.98), (1.5, 11.49), (2.0, 10.82), (4.0, 9.80), (10.0, 8.96)]
+)
+def test_stiffer_ground_lets_it_rotate_less(stiffness, peak):
+    assert simulate(Case(contact='no_skid', stiffness=stiffness)).peak == pytest.approx(peak, rel=5e-3)
+
+
+@pytest.mark.pins('6.6/damping')
+@pytest.mark.parametrize(('damping', 'peak'), [(0.5, 14.28), (1.0, 13.98), (2.0, 13.43), (3.0, 13.14)])
+def test_more_damping_lets_it_rotate_less(damping, peak):
+    assert simulate(Case(contact='no_skid', damping=damping)).peak == pytest.approx(peak, rel=2e-3)
+
+
+@pytest.mark.pins('6.11/planar_trends')
+def test_the_trends_hold_in_the_first_random_manoeuvres():
+    """Two of four rock and return: farther than on rigid ground, and less on stiffer and on more damped ground."""
+    found = contact_survey(lambda function, cases, label: [function(case) for case in cases], 4)
+    assert found.kept == 2
+    assert [found.shares[name].holding for name in ('rigid', 'stiffness', 'damping')] == [2, 2, 2]
 
 
 def test_the_base_is_continuous_over_a_change_of_the_reference_edge(nominal):

@@ -15,8 +15,9 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Karnopp, LuGre
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System, initial_state
-from dyn_nodes.studies.abo_shanab_2003.friction import TABLE
+from dyn_nodes.studies.abo_shanab_2003.friction import LEVEL_PEAKS, LEVELS, TABLE
 from dyn_nodes.studies.abo_shanab_2003.planar import P1, P2, Case, friction_system, simulate
+from dyn_nodes.studies.abo_shanab_2003.surveys import friction_survey
 
 G7 = Karnopp(0.05, 0.03, 3.5e6, 1.5e5, 1e-3)
 numbers = st.floats(-1.0, 1.0)
@@ -53,6 +54,34 @@ def test_friction_table_at_the_edges(key):
     assert run.friction == pytest.approx(friction, rel=0.02)
 
 
+@pytest.mark.pins('6.7/levels')
+@pytest.mark.parametrize('model', ['lugre', 'karnopp'])
+@pytest.mark.parametrize('level', [0.9, 0.1, 0.03, 0.005])
+def test_levels_of_friction_at_the_edges_have_the_peaks_of_the_sweep(model, level):
+    run = simulate(Case(P2, 'friction', friction=model, arm='edge', static=level))
+    assert run.peak == pytest.approx(LEVEL_PEAKS[model, 'edge'][LEVELS.index(level)], rel=5e-3)
+
+
+@pytest.mark.pins('6.11/friction_trends')
+def test_karnopp_slides_farther_and_with_less_force_than_lugre_in_the_first_random_manoeuvres():
+    found = friction_survey(lambda function, cases, label: [function(case) for case in cases], 4)
+    assert found.kept == 2
+    assert [found.shares[name].holding for name in ('slide', 'friction')] == [2, 2]
+
+
+@pytest.mark.pins('6.7/table_source', '6.7/levels_p1', '6.7/levels')
+def test_lugre_friction_with_the_printed_arms():
+    """One machine of the slow tests below: a row of the table, a level of P1 and two of P2."""
+    peak, slide, friction = TABLE[P2, 'source', 'lugre']
+    run = simulate(Case(P2, 'friction', arm='source'))
+    assert run.peak == pytest.approx(peak, rel=2e-3)
+    assert [run.slide, run.friction] == pytest.approx([slide, friction], rel=0.02)
+    assert simulate(Case(P1, 'friction', arm='source', static=0.005)).peak == pytest.approx(17.78, rel=0.05)
+    for level in (0.9, 0.005):
+        found = simulate(Case(P2, 'friction', arm='source', static=level)).peak
+        assert found == pytest.approx(LEVEL_PEAKS['lugre', 'source'][LEVELS.index(level)], rel=5e-3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('key', [key for key in TABLE if key[1] == 'source'])
 @pytest.mark.pins('6.7/table_source')
@@ -65,7 +94,6 @@ def test_friction_table_with_the_printed_arms(key):
     assert run.friction == pytest.approx(friction, rel=0.02)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(('task', 'peak', 'slide', 'force'), [(P1, 13.82, 0.142, 5295.0), (P2, 9.82, 0.083, 6260.0)])
 @pytest.mark.pins('6.7/table_ground_lugre')
 def test_lugre_friction_on_the_ground(task, peak, slide, force):

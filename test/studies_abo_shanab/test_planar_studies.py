@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from dyn_nodes.studies.abo_shanab_2003 import rigid
+from dyn_nodes.studies.abo_shanab_2003.planar import simulate
 from dyn_nodes.studies.framework import load_studies, run_study
 
 
@@ -28,6 +32,12 @@ def test_claims_hold(name):
 @pytest.mark.parametrize('name', ['e2', 'e5', 'e6', 'e7'])
 def test_claims_of_the_sweeps_hold(name):
     assert failed(name) == []
+
+
+def test_a_payload_that_is_lighter_fails_the_claims(monkeypatch):
+    """The claims look at the machine: 4900 kg instead of 5000 kg fail them."""
+    monkeypatch.setattr(rigid, 'simulate', lambda case: simulate(replace(case, payload=4900.0)))
+    assert len(failed('e3')) > 5
 
 
 def test_every_figure_of_a_study_can_be_drawn():

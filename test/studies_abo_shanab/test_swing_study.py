@@ -7,7 +7,16 @@ import pytest
 
 from dyn_nodes.control import ValvePositionLaw
 from dyn_nodes.simulation import initial_state
-from dyn_nodes.studies.abo_shanab_2003.spatial import SwingCase, swing_case, swing_reference
+from dyn_nodes.studies.abo_shanab_2003.spatial import (
+    ACCELERATIONS,
+    REACHED,
+    SPEEDS,
+    SWING_PEAKS,
+    SWING_POSTURES,
+    SwingCase,
+    swing_case,
+    swing_reference,
+)
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import Led, led_run, system
 
 
@@ -19,6 +28,23 @@ def test_the_reference_turns_once_and_lies_on_the_smooth_one_at_its_knots():
     np.testing.assert_allclose(angles[1:6], 0.2 * (times[1:6] - 1.0) ** 2, atol=1e-12)
     cruise = (angles[6] - angles[5]) / (times[6] - times[5])
     assert cruise == pytest.approx(0.8)
+
+
+@pytest.mark.pins('6.8/swing_slow', '6.8/swing_order', '6.8/swing_fast', '6.8/swing_other_posture')
+def test_faster_swings_tilt_the_machine_more_until_it_overturns():
+    """Some speeds of the table; all of them in the study."""
+    runs = {k: swing_case(SwingCase(SPEEDS[k], ACCELERATIONS[k])) for k in (0, 1, 5, 8)}
+    peaks = [run.peak for run in runs.values()]
+    assert peaks[:3] == pytest.approx([SWING_PEAKS[0][k] for k in (0, 1, 5)], rel=0.01)
+    assert sorted(peaks) == peaks
+    assert runs[8].overturned
+    assert [runs[k].least_load for k in (0, 1)] == pytest.approx([14_065, 7_712], rel=2e-3)
+    assert runs[5].least_load == 0.0
+    reached = [run.rates['swing_joint'].max() for run in runs.values()]
+    assert reached == pytest.approx([REACHED[k] for k in runs], abs=0.006)
+    assert runs[0].joints['swing_joint'][-1] == pytest.approx(360.0, abs=1.0)
+    other = swing_case(SwingCase(SPEEDS[5], ACCELERATIONS[5], SWING_POSTURES[1]))
+    assert other.peak == pytest.approx(SWING_PEAKS[1][5], rel=0.01)
 
 
 @pytest.mark.slow

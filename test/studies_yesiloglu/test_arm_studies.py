@@ -1,4 +1,4 @@
-"""The studies of arms and mechanisms hold all their claims, and a wrong machine would not."""
+"""The studies of arms, mechanisms and wheeled vehicles hold all their claims, and a wrong machine would not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dyn_nodes.studies.framework import load_studies, run_study
 from dyn_nodes.studies.yesiloglu_2007 import mechanisms, models
 
 QUICK = ('four-bar', 'slider-crank', 'deficient-arm')
-LONG = ('planar-arms', 'spatial-arms')
+LONG = ('planar-arms', 'spatial-arms', 'cart', 'platform-4x4x4', 'car', 'rolling-disc')
 
 
 def failed(result):
