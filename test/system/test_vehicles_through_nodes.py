@@ -162,3 +162,15 @@ def test_every_vehicle_drives_ahead_and_turns(drive, machine):
     heading = 0.5 * 0.2 * 1.6
     assert driver.pose[last] == pytest.approx([0.4 * math.cos(heading), 0.4 * math.sin(heading)], abs=0.08)
     assert min(driver.margins['force_angle']) > 0.0
+
+
+@pytest.mark.slow
+def test_the_car_with_a_tie_rod_turns_under_cmd_vel(drive):
+    """One gear steers both front wheels through the rod, on springs and tyres; the reactions carry the weight."""
+    limits = {'limits.linear_speed': 3.0, 'limits.linear_acceleration': 4.0, 'limits.angular_acceleration': 4.0}
+    driver = drive('car_trapezoid', lambda time: (2.0, 0.0, 0.25 if time > 1.0 else 0.0), 3.0, **limits)
+    last = max(driver.twist)
+    assert driver.twist[last][[0, 2]] == pytest.approx([2.0, 0.25], abs=0.03)
+    assert driver.normal(last).sum() == pytest.approx(1340.0 * G, rel=0.02)
+    assert np.linalg.norm(driver.wheels[last] - driver.pose[last]) < 0.1
+    assert min(driver.margins['load_share']) > 0.1

@@ -52,7 +52,7 @@ def hold_steering(plant: Plant, angles: dict[str, float] | None = None) -> None:
     """Set the efforts of stiff steering gears, critically damped."""
     wanted = angles or {}
     for name, position, velocity in zip(plant.joints, plant.positions, plant.velocities):
-        if name.endswith('_steer'):
-            stiffness, damping = (2e4, 250.0) if plant.machine.name == 'car' else (500.0, 10.0)
+        if name.endswith('_steer') and name in plant.actuated:
+            stiffness, damping = (2e4, 250.0) if plant.machine.name.startswith('car') else (500.0, 10.0)
             effort = stiffness * (wanted.get(name, 0.0) - position) - damping * velocity
             plant.set_inputs({f'{name}/effort': effort})
