@@ -11,6 +11,7 @@ from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.markers import marker_array
 from dyn_nodes.nodes.transforms import transform
 from dyn_nodes.simulation.balance import Balance
@@ -52,16 +53,26 @@ class BalanceReports:
         self.com = create(PointStamped, 'stability/center_of_mass')
         self.zmp = create(PointStamped, 'stability/zmp')
         self.markers = create(MarkerArray, 'markers')
+        self._demands = {
+            'edges': Demand(lambda: self.edges.values()),
+            'reactions': Demand(lambda: self.reactions.values()),
+            'shape': Demand(lambda: (self.polygon, self.com, self.zmp)),
+            'markers': Demand(lambda: (self.markers,)),
+        }
 
     def publish(self, balance: Balance, stamp: Any, with_markers: bool) -> None:
-        """Publish one instant: the margins first."""
+        """Publish one instant: the margins first. Reports that no subscription gets are not made."""
         for name, margin in balance.margins.items():
             self.margins[name].publish(Float64(data=float(margin.value)))
-        for name, margin in balance.margins.items():
-            self.edges[name].publish(labelled_array(balance.names(name), margin.edges))
-        self._publish_reactions(balance, stamp)
-        self._publish_shape(balance, stamp)
-        if with_markers:
+        demands = self._demands
+        if demands['edges'].exists():
+            for name, margin in balance.margins.items():
+                self.edges[name].publish(labelled_array(balance.names(name), margin.edges))
+        if demands['reactions'].exists():
+            self._publish_reactions(balance, stamp)
+        if demands['shape'].exists():
+            self._publish_shape(balance, stamp)
+        if with_markers and demands['markers'].exists():
             self.markers.publish(marker_array(balance, self.frame, stamp))
 
     def _publish_reactions(self, balance: Balance, stamp: Any) -> None:

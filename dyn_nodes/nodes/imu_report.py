@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dyn_nodes.middleware import message
+from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.reporting import set_quaternion, set_vector
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.simulation.inertial import read_imu
@@ -27,9 +28,12 @@ class ImuReport:
     def __init__(self, node: Any, plant: Plant, qos: Any) -> None:
         self.plant = plant
         self.publisher = node.create_publisher(Imu, 'imu', qos)
+        self._demand = Demand(lambda: (self.publisher,))
 
     def publish(self) -> None:
-        """Publish what is measured now."""
+        """Publish the reading of this instant, where a subscription gets it."""
+        if not self._demand.exists():
+            return
         reading = read_imu(self.plant)
         msg = Imu()
         msg.header.stamp, msg.header.frame_id = stamp_of(self.plant.time), self.plant.machine.base.link

@@ -8,6 +8,7 @@ from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import product, quaternion_about, quaternion_of_matrix
 from dyn_nodes.nodes.arrays import floats
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
+from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.transforms import TransformPublisher, set_quaternion, set_vector, transform
 from dyn_nodes.simulation.balance import Balance
@@ -49,6 +50,7 @@ class Reporter:
         create = node.create_publisher
         self.odom = create(Odometry, 'odom', qos)
         self.tf = TransformPublisher(node, '/tf', qos)
+        self._odom_demand, self._tf_demand = Demand(lambda: (self.odom,)), Demand(lambda: (self.tf.publisher,))
         joints = plant.machine.reactions
         self.joint_reaction = plant.reaction
         self.child_links = {name: plant.machine.joint(name).child for name in joints}
@@ -65,9 +67,12 @@ class Reporter:
             self.constraints = ConstraintReports(node, plant, qos, world_frame)
 
     def publish(self, balance: Balance | None, with_markers: bool) -> None:
-        """Publish the state of the plant now."""
+        """Publish the state of the plant now. Reports that no subscription gets are not made."""
         stamp = stamp_of(self.plant.time)
-        self._publish_pose(stamp, balance)
+        if self._odom_demand.exists():
+            self._publish_odometry(stamp)
+        if self._tf_demand.exists():
+            self._publish_transforms(stamp, balance)
         self._publish_joint_reactions(stamp)
         if self.constraints is not None:
             self.constraints.publish(stamp, with_markers)
@@ -79,7 +84,7 @@ class Reporter:
         links = self.frames.fixed(stamp_of(self.plant.time)) if self.publish_links else []
         return links + (self.constraints.fixed() if self.constraints is not None else [])
 
-    def _publish_pose(self, stamp: Any, balance: Balance | None) -> None:
+    def _publish_odometry(self, stamp: Any) -> None:
         position, quaternion = self.plant.base_pose()
         linear, angular = self.plant.base_twist()
         odom = Odometry()
@@ -89,6 +94,9 @@ class Reporter:
         set_vector(odom.twist.twist.linear, linear)
         set_vector(odom.twist.twist.angular, angular)
         self.odom.publish(odom)
+
+    def _publish_transforms(self, stamp: Any, balance: Balance | None) -> None:
+        position, quaternion = self.plant.base_pose()
         transforms = [transform(self.world, self.base, stamp, position, quaternion)]
         if self.publish_links:
             transforms += self.frames.moving(stamp)

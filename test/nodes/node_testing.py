@@ -29,6 +29,9 @@ class Outbox:
     def publish(self, msg: Any) -> None:
         self.messages.append(copy.deepcopy(msg))
 
+    def get_subscription_count(self) -> int:
+        return 1
+
     @property
     def last(self) -> Any:
         return self.messages[-1]

@@ -1,0 +1,74 @@
+"""Reports that no subscription gets are not made, but for the first, which loads the machine code of all."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+from node_testing import Outbox
+
+from dyn_nodes.nodes import balance_reports, imu_report, reporting
+from dyn_nodes.nodes.demand import Demand
+from dyn_nodes.nodes.dynamics_node import DynamicsNode
+
+MADE = ((imu_report, 'Imu'), (reporting, 'Odometry'), (balance_reports, 'WrenchStamped'),
+        (balance_reports, 'PolygonStamped'), (balance_reports, 'labelled_array'), (balance_reports, 'marker_array'),
+        (reporting, 'contact_transforms'))  # fmt: skip
+
+
+def test_the_first_report_is_made_and_then_those_that_a_subscription_gets() -> None:
+    counts = [0, 0]
+    demand = Demand(lambda: [SimpleNamespace(get_subscription_count=partial(int, count)) for count in counts])
+    assert [demand.exists() for _ in range(3)] == [True, False, False]
+    counts[1] = 1
+    assert demand.exists()
+    counts[1] = 0
+    assert not demand.exists()
+
+
+def test_a_report_that_cannot_be_published_has_no_demand() -> None:
+    demand = Demand(lambda: (None,))
+    assert [demand.exists() for _ in range(2)] == [True, False]
+
+
+@pytest.fixture
+def node(make_node, monkeypatch):
+    node, node.made = make_node(DynamicsNode), []
+    for module, name in MADE:
+        make = getattr(module, name)
+
+        def counted(*args, _make=make, _name=name, **fields):
+            node.made.append(_name)
+            return _make(*args, **fields)
+
+        monkeypatch.setattr(module, name, counted)
+    return node
+
+
+def test_a_machine_that_nobody_watches_makes_no_reports_after_the_first(node) -> None:
+    node.announce()
+    assert set(node.made) == {name for _, name in MADE}
+    node.made.clear()
+    node.announce()
+    assert node.made == []
+
+
+def test_a_subscription_gets_the_reports_from_then_on(node, tester) -> None:
+    node.announce()
+    odometry = tester.listen('nav_msgs/msg/Odometry', 'odom')
+    wrenches = tester.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/front_left')
+    names = node.reporter.odom, node.reporter.balance.reactions['front_left']
+    tester.until(lambda: all(publisher.get_subscription_count() for publisher in names))
+    node.made.clear()
+    node.announce()
+    tester.until(lambda: odometry and wrenches)
+    assert set(node.made) == {'Odometry', 'WrenchStamped'}
+
+
+def test_margins_are_published_whoever_gets_them(node) -> None:
+    node.announce()
+    node.reporter.balance.margins = boxes = {name: Outbox() for name in node.reporter.balance.margins}
+    node.announce()
+    assert boxes
+    assert {len(box.messages) for box in boxes.values()} == {1}
