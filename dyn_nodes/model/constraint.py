@@ -196,3 +196,8 @@ class JointClass:
     damping: Annotated[float, number('class flexible', 'N m s/rad or N s/m', 'non-negative')] = 0.0
     rest: Annotated[float | None, number('unstressed or held position, rad or m; absent: the initial one')] = None
     line: int = 0
+
+    @property
+    def held(self) -> bool:
+        """True where a row of constraints holds the joint."""
+        return self.kind in ('locked', 'pseudo')

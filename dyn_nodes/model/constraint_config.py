@@ -152,7 +152,7 @@ def _check_locks(constraints: tuple[MachineConstraint, ...], classes: tuple[Join
     """Two locks or prescribed motions of one joint, or one of a joint of class locked or pseudo, are refused."""
     held: dict[str, str] = {}
     for entry in classes:
-        if entry.kind in ('locked', 'pseudo'):
+        if entry.held:
             at = 'its initial position' if entry.rest is None else number(entry.rest)
             held[entry.joint] = f'joints.{entry.joint} holds it at {at}'
     for constraint in constraints:

@@ -20,8 +20,6 @@ from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.schema import frozen_array
 from dyn_nodes.model.urdf import Urdf
 
-HELD = ('locked', 'pseudo')
-"""Classes of joints that do not move."""
 MET = 1e-9
 """Greatest gap of a coupling between locked joints, rad or m."""
 
@@ -98,7 +96,7 @@ def gather_locks(config: Config, report: Report) -> Config:
     constraints = _without_locked(config, held, initial.joint_positions, report)
     classes = tuple(entry for entry in config.joint_classes if entry.joint not in held)
     rows: tuple[str, ...] = ()
-    if constraints or config.loads or any(entry.kind in HELD for entry in classes):
+    if constraints or config.loads or any(entry.held for entry in classes):
         rows = tuple(lock.joint for lock in locks if lock.joint in config.reactions)
     lines = {lock.joint: lock.line for lock in locks}
     return replace(
@@ -140,7 +138,7 @@ def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
         report: of the YAML.
     """
     held = {lock.joint: (lock.where, lock.line) for lock in locks_of(config)}
-    held |= {entry.joint: (f'joints.{entry.joint}', entry.line) for entry in config.joint_classes if entry.kind in HELD}
+    held |= {entry.joint: (f'joints.{entry.joint}', entry.line) for entry in config.joint_classes if entry.held}
     for joint in urdf.joints:
         if joint.friction > 0.0 and joint.name in held:
             where, line = held[joint.name]

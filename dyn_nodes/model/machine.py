@@ -210,7 +210,7 @@ class Machine(MachineFile):
     @property
     def needs_constraints(self) -> bool:
         """True where constraints, loads or held joints take more than the dynamics of a tree."""
-        held = any(entry.kind in ('locked', 'pseudo') for entry in self.joint_classes)
+        held = any(entry.held for entry in self.joint_classes)
         return bool(self.constraints or self.loads or held)
 
     @property

@@ -71,7 +71,6 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
     try:
         with np.errstate(all='ignore'):  # absurd numbers end in one of the errors, without noise
             if machine.needs_constraints:
-                _check_reactions(machine)
                 constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
             else:
                 _check_rest(machine)
@@ -95,13 +94,6 @@ def _check_rest(machine: Machine) -> None:
     if not np.isfinite(system.rhs(x, u, system.parameters)).all():
         raise ValueError('accelerations that are not finite at the start')
     substeps_for(machine.name, fastest_motion(system, x, u, system.parameters), EXCHANGE_PERIOD)
-
-
-def _check_reactions(machine: Machine) -> None:
-    """Beside constraints the observer of reactions knows the joints that move."""
-    fixed = [name for name in machine.reactions if not machine.joint(name).movable]
-    if fixed:
-        raise MachineError([_problem(machine, 'reactions', 'joints that move', f'{fixed[0]!r}, which is fixed')])
 
 
 def _problem(machine: Machine, where: str, expected: str, found: object) -> Problem:

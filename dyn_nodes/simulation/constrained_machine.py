@@ -131,19 +131,19 @@ def constrained_machine(
         actuation: `hydraulic`: voltages in, actuators inside that hold the joints at the start; `effort`: efforts in.
 
     Raises:
-        MachineError: the constraints can't be met; says which, where, and by how much.
+        MachineError: the constraints can't be met; says which, where, and by how much. Or a reaction is asked for at
+            a joint that does not move.
         NoEquilibriumError: a machine on springs tips or slides.
         ValueError: a cylinder at its dead centre.
     """
     if joints:
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
+    _refuse_reactions(machine)
     tree = build_tree(machine)
     constraints = [_constraint(entry, tree) for entry in machine.constraints]
     constraints += [
-        Lock(entry.joint, entry.joint, rest_position(machine, entry))
-        for entry in machine.joint_classes
-        if entry.kind in ('locked', 'pseudo')
+        Lock(entry.joint, entry.joint, rest_position(machine, entry)) for entry in machine.joint_classes if entry.held
     ]
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
@@ -168,6 +168,14 @@ def constrained_machine(
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
     blocks.parameters.start(found.states)
     return replace(start, q=found.q, v=v, analysis=analyse(blocks, found.q, actuated=driven) if rest else counts)
+
+
+def _refuse_reactions(machine: Machine) -> None:
+    """Beside constraints the observer of reactions knows the joints that move."""
+    fixed = [name for name in machine.reactions if not machine.joint(name).movable]
+    if fixed:
+        found = f'{fixed[0]!r}, which is fixed'
+        raise MachineError([Problem(machine.sources[-1], 0, 'reactions', 'joints that move', found)])
 
 
 def _starting_velocity(blocks: ConstraintBlocks, q: Array) -> Array:

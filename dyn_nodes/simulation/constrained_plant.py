@@ -20,7 +20,6 @@ from dyn_nodes.constraints import ForceObserver, projected_velocity
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.model.machine import Base, Machine
-from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.balance import contact_axes
 from dyn_nodes.simulation.command_delay import held_inputs
@@ -173,10 +172,6 @@ class ConstrainedPlant(Plant):
 
     def _make_system(self, actuation: Actuation) -> Any:
         self.loops, self.wheels = loops_of(self.machine), wheels_of(self.machine)
-        for name in self.machine.reactions:
-            if not self.machine.joint(name).movable:
-                found = f'{name}, which is fixed'
-                raise MachineError([Problem(self.machine.sources[-1], 0, 'reactions', 'joints that move', found)])
         return ConstrainedPlantSystem(self.machine, actuation)
 
     def warm_up(self) -> None:
