@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
-from traced_vehicle import TracedVehicle, driven, plan
 
 from dyn_nodes.constraints.wheeled_vehicles import axle_vehicle, caster_vehicle
-from dyn_nodes.control.platform_path import LinesAndCurve, PlanarMotion, circle_path
+from dyn_nodes.control.platform_path import circle_path
 from dyn_nodes.multibody.differential_drive import CasterVehicle
+from dyn_nodes.studies.saha_1991.round_trips import (
+    RADIUS,
+    TIMES,
+    axle_on_lines,
+    centre_on_circle,
+    centre_on_lines,
+    comes_back,
+)
+from dyn_nodes.studies.saha_1991.traced_vehicle import TracedVehicle, plan
 
-TIMES = np.linspace(0.0, 60.0, 6001)
-AHEAD, RADIUS = 0.101, 5.0
 STEADY = 0.0555464236
 
 
@@ -26,42 +29,6 @@ def axle():
 @pytest.fixture(scope='module')
 def caster():
     return TracedVehicle(caster_vehicle(), ('left', 'right'))
-
-
-def centre_on_circle(times=TIMES) -> PlanarMotion:
-    """The mass centre on the circle: the heading lags the tangent, so that the axle does not slip (spec G7)."""
-    motion = circle_path(RADIUS)(times)
-    return replace(motion, pose=motion.pose - [np.arcsin(AHEAD / RADIUS), 0.0, 0.0])
-
-
-def axle_on_lines(times=TIMES) -> PlanarMotion:
-    """The axle's midpoint on lines and curve, heading along the tangent; the motion of the mass centre ahead of it."""
-    motion = LinesAndCurve(tangent=True)(times)
-    yaw, rate, growth = motion.pose[:, 0], motion.velocity[:, 0], motion.acceleration[:, 0]
-    i, j = np.array([np.cos(yaw), np.sin(yaw)]), np.array([-np.sin(yaw), np.cos(yaw)])
-    parts = (j, -rate * i, -growth * i - rate**2 * j)
-    ahead = [AHEAD * np.vstack([0 * yaw, part]).T for part in parts]
-    return PlanarMotion(
-        motion.times, motion.pose + ahead[0], motion.velocity + ahead[1], motion.acceleration + ahead[2]
-    )
-
-
-def centre_on_lines(times=TIMES) -> PlanarMotion:
-    """The mass centre on lines and curve; the heading follows as the axle can't slip (spec G7, option)."""
-    path = LinesAndCurve(tangent=True)
-
-    def turn(now, yaw):
-        _, x, y = path([now]).velocity[0]
-        return [-(x * np.cos(yaw[0]) + y * np.sin(yaw[0])) / AHEAD]
-
-    yaw = solve_ivp(turn, (0.0, 60.0), [0.0], method='LSODA', t_eval=times, rtol=1e-11, atol=1e-12).y[0]
-    motion = path(times)
-    (vx, vy), (ax, ay) = motion.velocity[:, 1:].T, motion.acceleration[:, 1:].T
-    c, s = np.cos(yaw), np.sin(yaw)
-    rate = -(vx * c + vy * s) / AHEAD
-    growth = -(ax * c + ay * s + rate * (vy * c - vx * s)) / AHEAD
-    columns = ((yaw, motion.pose), (rate, motion.velocity), (growth, motion.acceleration))
-    return PlanarMotion(motion.times, *(np.column_stack([own, part[:, 1:]]) for own, part in columns))
 
 
 @pytest.fixture(scope='module')
@@ -88,16 +55,6 @@ def peak(values):
     """Greatest size of each column on the grid of 0.01 s, and its time."""
     sizes = np.abs(values)
     return sizes.max(axis=0), TIMES[sizes.argmax(axis=0)]
-
-
-def comes_back(vehicle, own, stride, tolerance):
-    """Return how far a simulation by the torques of a plan is from it: rates, yaw, place, joint angles."""
-    times, max_step = own.times[::stride], own.times[stride]
-    joints = tuple(name for name in ('left', 'right', 'fork') if name in vehicle.names)
-    kept = ('yaw', 'x', 'y', *joints)
-    q, rates = driven(vehicle, own, own.efforts, kept, times, tolerance, max_step)
-    missed = np.abs(q - angles(vehicle, own.q[::stride], *kept)).max(axis=0)
-    return float(np.abs(rates - own.rates[::stride]).max()), missed[0], missed[1:3].max(), missed[3:5].max()
 
 
 # --- 6.2 ---------------------------------------------------------------------------------------------------------
@@ -139,11 +96,11 @@ def test_the_work_of_the_torques_of_the_axle_is_its_kinetic_energy(circle_of_axl
 @pytest.mark.pins('saha-1991/6.2/simulation')
 def test_the_axle_driven_by_its_own_torques_comes_back_on_the_circle(axle, circle_of_axle):
     """Round trip (E4): inverse dynamics, then simulation in steps of 0.6 s or less at a tolerance of 1e-3."""
-    rate, yaw, place, joint = comes_back(axle, circle_of_axle, 60, 1e-3)
-    assert joint < 3.45e-9
-    assert yaw < 3.25e-11
-    assert place < 1.35e-8
-    assert rate <= 1e-12  # round-off of 20 rad/s: the pair is exact for these torques
+    missed = comes_back(axle, circle_of_axle, 60, 1e-3)
+    assert missed.joint < 3.45e-9
+    assert missed.yaw < 3.25e-11
+    assert missed.place < 1.35e-8
+    assert missed.rate <= 1e-12  # round-off of 20 rad/s: the pair is exact for these torques
 
 
 # --- 6.3 ---------------------------------------------------------------------------------------------------------
@@ -229,9 +186,9 @@ def test_the_caster_vehicle_driven_by_its_own_torques_comes_back_on_the_circle(
 ):
     """Round trip (E11): inverse dynamics, then simulation in steps of 0.3 s or less."""
     found = comes_back(caster, circle, 30, tolerance)
-    assert found[0] <= rate
-    assert found[1] <= angle
-    assert found[2] <= place
+    assert found.rate <= rate
+    assert found.yaw <= angle
+    assert found.place <= place
 
 
 LINES = {
@@ -278,9 +235,9 @@ def test_the_caster_vehicle_driven_by_its_own_torques_comes_back_on_lines_and_cu
 ):
     """Round trip (E11). At 1e-3 steps of 0.3 s go across the ends of the curve: the bounds of the experiment."""
     found = comes_back(caster, lines, 30, tolerance)
-    assert found[0] <= rate
-    assert found[1] <= angle
-    assert found[2] <= place
+    assert found.rate <= rate
+    assert found.yaw <= angle
+    assert found.place <= place
 
 
 @pytest.mark.pins('saha-1991/6.3/centre_on_lines')

@@ -7,9 +7,9 @@ import pytest
 from dyn_nodes.multibody.differential_drive import CasterVehicle, DrivenAxle
 from dyn_nodes.multibody.rolling_disk import RollingDisk
 from dyn_nodes.studies.framework import load_studies, run_study
-from dyn_nodes.studies.saha_1991 import disk, vehicles
+from dyn_nodes.studies.saha_1991 import disk, round_trips, vehicles
 
-CLAIMS = {'two-wheels': 9, 'caster': 10, 'omni': 17, 'isotropy': 6, 'disk': 20}
+CLAIMS = {'two-wheels': 9, 'caster': 10, 'omni': 17, 'isotropy': 6, 'disk': 20, 'round-trips': 15}
 
 
 def failed(name: str) -> list[str]:
@@ -33,6 +33,12 @@ def test_a_longer_axle_fails_the_claims_of_the_driven_axle(monkeypatch):
 def test_a_longer_caster_fails_the_claims_of_the_caster_vehicle(monkeypatch):
     monkeypatch.setattr(vehicles, 'CasterVehicle', lambda: CasterVehicle(offset=0.026))
     assert len(failed('caster')) >= 4
+
+
+def test_a_plan_that_slips_fails_the_round_trip(monkeypatch):
+    """The mass centre 2 mm farther ahead of the axle than the vehicle has it."""
+    monkeypatch.setattr(round_trips, 'AHEAD', 0.103)
+    assert len(failed('round-trips')) >= 2
 
 
 def test_a_smaller_disk_fails_the_claims_of_the_disk(monkeypatch):

@@ -26,10 +26,16 @@ BASE = ('x', 'y', 'yaw')
 class TracedVehicle:
     """I a = efforts - bias in chosen independent rates, of a vehicle on a chain of joints (rates are velocities).
 
-    Attributes:
+    Args:
         own: the vehicle.
+        independent: names of the independent rates.
+
+    Attributes:
         names: velocities of the tree.
         free: places of the independent ones.
+
+    Raises:
+        MethodError: the rates are not independent at rest.
     """
 
     def __init__(self, own: WheeledVehicle, independent: Sequence[str]) -> None:
@@ -38,8 +44,8 @@ class TracedVehicle:
         self.free = [tree.velocity_index(name) for name in independent]
         chosen = natural_orthogonal_complement(blocks, independent).partition(own.rest)
         rows, held = list(chosen.rows), list(chosen.dependent)
-        expressions = [blocks.rows.jacobian, blocks.rows.gamma, blocks.mass_matrix, blocks.bias,
-                       blocks.state.kinetic_energy]  # fmt: skip
+        rows_of = blocks.rows
+        expressions = [rows_of.jacobian, rows_of.gamma, blocks.mass_matrix, blocks.bias, blocks.state.kinetic_energy]
         numbers = ca.DM(blocks.parameters.values())
         J, gamma, M, h, kinetic = (ca.substitute(e, blocks.parameters.vector, numbers) for e in expressions)
         n = len(self.free)
@@ -61,32 +67,33 @@ class TracedVehicle:
 
     def complement(self, q: ArrayLike) -> Array:
         """Return N (nv, n): all rates per independent one."""
-        return np.array(self._complement(q))
+        return np.array(self._complement(_numbers(q)))
 
     def inertia(self, q: ArrayLike) -> Array:
         """Return N^T M N (n, n)."""
-        return np.array(self._parts(q, np.zeros(len(self.free)))[1])
+        return np.array(self._parts(_numbers(q), np.zeros(len(self.free)))[1])
 
     def efforts(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> Array:
         """Return the efforts (n,) along the independent rates that give these accelerations."""
-        _, inertia, load, _, _ = (np.array(part) for part in self._parts(q, rates))
-        return np.asarray(inertia @ np.asarray(accelerations, dtype=float) + load.ravel())
+        _, inertia, load, _, _ = (np.array(part) for part in self._parts(_numbers(q), _numbers(rates)))
+        return np.asarray(inertia @ _numbers(accelerations) + load.ravel())
 
     def rate(self, q: ArrayLike, rates: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         """Return the rates of q (nv,) and the accelerations of the independent rates (n,) for joint efforts (nv,)."""
-        found = np.array(self._forward(q, rates, tau)).ravel()
+        found = np.array(self._forward(_numbers(q), _numbers(rates), _numbers(tau))).ravel()
         return found[: len(self.names)], found[len(self.names) :]
 
     def slope(self, q: ArrayLike, rates: ArrayLike) -> Array:
         """Return the derivatives (n, nq + n) of the accelerations without efforts by positions and rates."""
-        return np.array(self._slope(q, rates))
+        return np.array(self._slope(_numbers(q), _numbers(rates)))
 
     def along(self, q: Array, velocity: Array, acceleration: Array) -> tuple[Array, Array, Array, Array, float]:
         """Return v and a (k, nv), efforts (k, n) and energy (k,) of a motion of the base, and what it misses.
 
         Args:
             q: (k, nq) positions.
-            velocity, acceleration: (k, 3) of x, y and yaw.
+            velocity: (k, 3) of x, y and yaw.
+            acceleration: (k, 3).
         """
         places = [self.names.index(name) for name in BASE]
         k, n = len(q), len(self.free)
@@ -102,7 +109,11 @@ class TracedVehicle:
 
 
 def _times(matrices: Array, vectors: Array) -> Array:
-    return (matrices @ vectors[:, :, None])[:, :, 0]
+    return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
+
+
+def _numbers(values: ArrayLike) -> Array:
+    return np.asarray(values, dtype=np.float64)
 
 
 @dataclass(frozen=True)
