@@ -7,6 +7,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
+from log_loader_tasks import CONFIG, P3D, URDF
 from rolling_machines import caster_vehicle, mecanum
 from standing_linkage import LOOP, MASSES, standing_linkage, with_lock
 from standing_machines import slider_box
@@ -14,6 +15,7 @@ from standing_machines import slider_box
 from dyn_nodes.constraints import ConstraintBlocks, ForceObserver, Loop, constrained_dynamics
 from dyn_nodes.elements.wheel import sprung_wheels
 from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.model import load_machine
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import bias_force, build_tree
 from dyn_nodes.simulation import Inputs
@@ -258,3 +260,26 @@ def test_a_locked_joint_of_no_mass_leaves_lift_off_and_slip_as_on_the_tree(folde
     assert [e.time for e in seen[1]] == pytest.approx([e.time for e in seen[0]], abs=1e-7)
     count = plants[0].system.nq
     assert plants[1].x[:count] == pytest.approx(plants[0].x[:count], abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_demo_task_beside_a_locked_joint_of_no_mass_lifts_the_same_wheels_at_the_same_instants():
+    """The log-loader on its hydraulics: reach, tip and recover, as a tree and beside a constraint."""
+    machine = load_machine(URDF, CONFIG)
+    seen, peaks = [], []
+    for plant in (
+        Plant(machine, 'hydraulic', 5e-3, 5e-4),
+        ConstrainedPlant(with_lock(machine), 'hydraulic', 5e-3, 5e-4),
+    ):
+        table, peak = P3D.at(np.arange(2400) * 5e-3, plant.system.input_names), 0.0
+        for row in table:
+            plant.u[:] = row
+            plant.advance()
+            peak = max(peak, plant.output('tilt')) if plant.time > 8.0 else peak
+        events = [event for event in plant.take_events() if event.kind in ('lift_off', 'touch_down')]
+        seen.append([(event.kind, event.details['wheel'], event.time) for event in events])
+        peaks.append(peak)
+    assert [event[:2] for event in seen[0]] == [event[:2] for event in seen[1]]
+    assert len(seen[0]) == 4
+    assert [time for *_, time in seen[1]] == pytest.approx([time for *_, time in seen[0]], abs=1e-6)
+    assert peaks[1] == pytest.approx(peaks[0], rel=1e-6)
