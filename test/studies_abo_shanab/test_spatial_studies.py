@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dyn_nodes.studies.abo_shanab_2003.spatial import coordination_case
 from dyn_nodes.studies.framework import load_studies, run_study
 
 
@@ -31,6 +32,14 @@ def test_claims_of_the_sweeps_hold(name):
 @pytest.mark.pins('6.8/swing_slow', '6.8/swing_order', '6.8/swing_fast', '6.8/swing_other_posture')
 def test_claims_of_the_swing_hold():
     assert failed('e8') == []
+
+
+@pytest.mark.pins('6.8/coordination')
+def test_simultaneous_motion_is_stable_where_one_joint_after_the_other_overturns():
+    """The first of the three targets; all of them in the study."""
+    assert coordination_case(('simultaneous', 30.0, -75.0, 4.0)).peak == pytest.approx(1.85, rel=0.01)
+    assert coordination_case(('boom first', 30.0, -75.0, 4.0)).overturned
+    assert coordination_case(('stick first', 30.0, -75.0, 4.0)).overturned
 
 
 @pytest.mark.slow
