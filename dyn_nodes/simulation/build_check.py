@@ -5,6 +5,7 @@ CasADi evaluates the expressions itself, so that nothing is compiled: `dyn-nodes
 
 from __future__ import annotations
 
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,10 +16,18 @@ from numpy.typing import NDArray
 from dyn_nodes.elements import states_at_rest
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
-from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
-from dyn_nodes.simulation.initial import NoEquilibriumError, settle, state_of_rest, statics_functions
+from dyn_nodes.simulation.initial import (
+    NoEquilibriumError,
+    Rest,
+    initial_pose,
+    joint_vector,
+    settle,
+    state_of_rest,
+    statics_functions,
+)
 
 Array = NDArray[np.float64]
 EXCHANGE_PERIOD = 1e-3
@@ -26,11 +35,7 @@ EXCHANGE_PERIOD = 1e-3
 
 
 class TracedSystem:
-    """A machine without constraints, its efforts as inputs: names, rates and rest of a `System`, evaluated by CasADi.
-
-    Attributes:
-        statics: kernel and facts that `settle` takes in the place of the compiled ones.
-    """
+    """A machine without constraints, efforts in: names, rates and rest of a `System`, evaluated by CasADi."""
 
     base, actuation = 'quaternion', 'effort'
 
@@ -41,9 +46,13 @@ class TracedSystem:
         self.inputs = len(plant.inputs.names)
         self.parameters = np.array(plant.default_parameters(), dtype=np.float64)
         self.module = SimpleNamespace(meta={'scales': {own.name: own.scale for own in plant.element_states}})
-        functions, meta = statics_functions(machine)
-        self.statics = SimpleNamespace(meta=meta, statics=_in_place(functions['statics']))
         self._rates = ca.Function('rates', [plant.x, plant.u, plant.p], [ca.densify(plant.rhs)])
+
+    @cached_property
+    def statics(self) -> Any:
+        """Kernel and facts that `settle` takes in the place of the compiled ones."""
+        functions, meta = statics_functions(self.machine)
+        return SimpleNamespace(meta=meta, statics=_in_place(functions['statics']))
 
     def index(self, kind: str, name: str) -> int:
         """Return the place of a `state` or `parameter`."""
@@ -86,7 +95,11 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
 def _check_rest(machine: Machine) -> None:
     """Raise what a plant without constraints does: no rest, a dead centre, a motion too fast to be integrated."""
     system: Any = TracedSystem(machine)
-    rest = settle(system, system.parameters, statics=system.statics)
+    if machine.base.attachment == 'fixed' and not machine.actuators:  # nothing settles, nothing is held by oil
+        joints, nothing = joint_vector(machine, None), np.zeros(len(rest_deflections(machine)))
+        rest = Rest(initial_pose(machine), nothing, joints, np.zeros(len(joints)))
+    else:
+        rest = settle(system, system.parameters, statics=system.statics)
     names = [joint.name for joint in machine.movable_joints]
     efforts = rest.holding[len(rest.holding) - len(names) :]
     states_at_rest(machine, dict(zip(names, rest.joints)), dict(zip(names, efforts)))
