@@ -84,8 +84,18 @@ class CylinderActuator(HydraulicRecord):
             report.add(places.line(where), where, expected, f'`{key}`')
         elif isinstance(self.linkage, SlidingRod):
             check_rod(self.linkage, joint, where, places.line(where), report)
+            self._check_effort(joint, places, report)
         else:
             check_linkage(self.linkage, joint, where, places.line(where), report)
+
+    def _check_effort(self, joint: Joint, places: Places, report: Report) -> None:
+        """Warn of a rod whose joint takes less than the cylinder pushes: such an effort is rejected while it runs."""
+        push = self.supply.line_relief_pressure * self.head_area
+        if 0.0 < joint.effort_limit < push:
+            where = f'actuators.{self.name}.joint'
+            expected = f'a joint that takes what the cylinder pushes at its line relief, {shown(push)} N'
+            found = f'an effort limit of {shown(joint.effort_limit)} N'
+            report.warn(places.line(where), where, expected, found)
 
     def _check_oil(self, places: Places, report: Report) -> None:
         where = f'actuators.{self.name}'

@@ -11,7 +11,7 @@ from test_loops_against_pinocchio import Witness
 
 from dyn_nodes.constraints import assemble, constrained_dynamics, projected_velocity
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.model import load_machine
+from dyn_nodes.model import load_machine, load_machine_report
 from dyn_nodes.model.machine import Base
 from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.share import find_resource
@@ -42,6 +42,11 @@ def posture(start, angles, count=8):
         q[places] = start.q[places] + share * (np.asarray(angles) - start.q[places])
         q = assemble(start.system.blocks, q, held=list(ARM))
     return q
+
+
+def test_the_files_are_sound():
+    found = load_machine_report(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
+    assert [str(problem) for problem in (*found.problems, *found.warnings)] == []
 
 
 def test_the_masses_sum_to_the_published_ones():
