@@ -64,8 +64,11 @@ $(ROS_VENV)/.installed: $(SETUP_FILES) | $(ROS_VENV)/bin/pip
 	$(ROS_VENV)/bin/pip install --disable-pip-version-check -e '.[ros,test]'
 	@touch $@
 
+# the oldest Python that setup.py promises, where it runs
+OLD_PYTHON ?= $(shell python3.10 -c 'print("python3.10")' 2>/dev/null || echo $(PYTHON))
+
 $(OLD_VENV)/bin/pip:
-	$(PYTHON) -m venv $(OLD_VENV)
+	$(OLD_PYTHON) -m venv $(OLD_VENV)
 
 $(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
 	$(OLD_VENV)/bin/pip install --disable-pip-version-check -c test/oldest.txt -e '.[test]'

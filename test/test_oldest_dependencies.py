@@ -1,0 +1,48 @@
+"""The versions that setup.py promises are those of test/oldest.txt, with which the tests run."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+UNBOUND = {'setuptools'}
+
+
+def promised() -> dict[str, str]:
+    """Least versions of `install_requires`, by name."""
+    tree = ast.parse((ROOT / 'setup.py').read_text())
+    (required,) = [
+        keyword.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == 'install_requires'
+    ]
+    requirements = [Requirement(text) for text in ast.literal_eval(required)]
+    return {item.name: str(item.specifier) for item in requirements if item.name not in UNBOUND}
+
+
+def pinned() -> list[Requirement]:
+    lines = (ROOT / 'test' / 'oldest.txt').read_text().splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith('#')]
+
+
+def test_the_oldest_versions_that_are_promised_are_those_that_are_tested():
+    oldest: dict[str, Version] = {}
+    for item in pinned():
+        (pin,) = item.specifier
+        assert pin.operator == '==', item
+        oldest[item.name] = min(Version(pin.version), oldest.get(item.name, Version(pin.version)))
+    assert promised() == {name: f'>={version}' for name, version in oldest.items()}
+
+
+def test_every_python_has_one_tested_version_of_each_dependency():
+    for python in ('3.10', '3.11', '3.12', '3.13'):
+        chosen = [
+            item.name for item in pinned() if item.marker is None or item.marker.evaluate({'python_version': python})
+        ]
+        assert sorted(chosen) == sorted(promised()), python
