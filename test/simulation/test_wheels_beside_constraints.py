@@ -7,7 +7,7 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 import pytest
-from log_loader_tasks import CONFIG, P3D, URDF
+from log_loader_tasks import CONFIG, P3D, ROOT, URDF
 from rolling_machines import caster_vehicle, mecanum
 from standing_linkage import LOOP, MASSES, standing_linkage, with_lock
 from standing_machines import slider_box
@@ -16,6 +16,7 @@ from dyn_nodes.constraints import ConstraintBlocks, ForceObserver, Loop, constra
 from dyn_nodes.elements.wheel import sprung_wheels
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.model import load_machine
+from dyn_nodes.model.machine import Base, LuGre, Wheel
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import bias_force, build_tree
 from dyn_nodes.simulation import Inputs
@@ -240,6 +241,36 @@ def test_every_base_and_friction_finds_its_rest(folder, attachment, friction):
     a = constrained_dynamics(blocks, start.q, start.v, efforts, method='saddle').acceleration
     assert np.abs(a).max() < 1e-7
     assert np.abs(at.residual).max() < 1e-11
+
+
+@pytest.mark.parametrize(('name', 'attachment'), [('spatial_arms', 'free'), ('planar_arms', 'planar')])
+def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
+    """Two arms, one load, one base on springs: loops, load and springs rest together under the efforts."""
+    machine = load_machine(ROOT / 'urdf' / f'{name}.urdf', ROOT / 'config' / f'{name}.yaml')
+    root = machine.base.link
+    heavy = {'mass': 50.0, 'com': np.zeros(3), 'inertia': 3.0 * np.eye(3)}
+    links = (replace(link, **heavy) if link.name == root else link for link in machine.links)
+    corners = ((1, 1), (1, -1), (-1, 1), (-1, -1)) if attachment == 'free' else ((1, 0), (-1, 0))
+    feet = (
+        Wheel(f'foot_{k}', root, np.array([1.5 * x, 1.5 * y, -0.2]), 5e4, 1e3, 0.3, LuGre())
+        for k, (x, y) in enumerate(corners)
+    )
+    start = replace(machine.initial, settle=True)
+    base, weight = Base(root, attachment), GRAVITY * (machine.total_mass + 50.0 - machine.link(root).mass)
+    weight += GRAVITY * sum(load.mass for load in machine.loads)
+    standing = replace(machine, links=tuple(links), base=base, wheels=tuple(feet), initial=start, gravity=GRAVITY)
+    found = constrained_machine(standing)
+    blocks, rest = found.system.blocks, found.at_rest()
+    tau = np.zeros(blocks.tree.nv)
+    for joint, effort in rest.efforts.items():
+        tau[blocks.tree.velocity_index(joint)] = effort
+    numbers = blocks.numbers(rest.states)
+    motion = constrained_dynamics(blocks, rest.q, np.zeros(blocks.tree.nv), tau, numbers, method='reduced')
+    assert np.abs(motion.acceleration).max() < 1e-7
+    assert np.abs(blocks.at(rest.q).residual).max() < 1e-10
+    push = sum(own.force[2] for own in blocks.ground_points)
+    total = ca.Function('total', [blocks.q, blocks.v, blocks.parameters.vector], [push])
+    assert float(total(rest.q, np.zeros(blocks.tree.nv), numbers)) == pytest.approx(weight, rel=1e-6)
 
 
 def test_a_locked_joint_of_no_mass_leaves_lift_off_and_slip_as_on_the_tree(folder):
