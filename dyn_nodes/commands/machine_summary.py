@@ -27,7 +27,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     None for a fixed base and for a machine with loads, and without `wheels` where the machine does not stand.
     """
     start = constrained_machine(machine) if machine.needs_constraints else None
-    if start is not None and machine.wheels:
+    if start is not None and machine.supports:
         machine = _assembled(machine, start)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     mass, center = center_of_mass(machine.links, poses, machine.payload)
@@ -88,7 +88,7 @@ def static_summary(machine: Machine) -> dict[str, Any] | None:
     `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
     the base link above the origin.
     """
-    if machine.base.attachment == 'fixed' or not machine.wheels or machine.loads:
+    if machine.base.attachment == 'fixed' or not machine.supports or machine.loads:
         return None
     stance = static_stance(machine)
     if stance is None:
@@ -102,24 +102,30 @@ def static_summary(machine: Machine) -> dict[str, Any] | None:
         'center_of_mass': _list(stance.center),
         'zmp': _list(stance.zmp),
         'weight': total,
-        'wheels': {
-            wheel.name: {
-                'load': float(load),
-                'share': float(load) / total,
-                'compression': float(load) / wheel.stiffness,
-                'contact': _list(contact),
-            }
-            for wheel, load, contact in zip(machine.wheels, stance.loads, stance.contacts)
-        },
+        'wheels': {own.name: _standing(machine, own.name, stance) for own in machine.ground_contacts},
     }
     if machine.base.attachment == 'free':
         summary |= _margins(machine, stance)
     return summary
 
 
+def _standing(machine: Machine, name: str, stance: Stance) -> dict[str, Any]:
+    """Return load, share, greatest compression and centre of pressure of a wheel or another contact at rest."""
+    own = [k for k, support in enumerate(machine.supports) if support.contact == name]
+    loads, load = stance.loads[own], float(stance.loads[own].sum())
+    weights = loads / load if load > 0.0 else np.full(len(own), 1.0 / len(own))
+    return {
+        'load': load,
+        'share': load / float(stance.loads.sum()),
+        'compression': max(float(stance.loads[k]) / machine.supports[k].stiffness for k in own),
+        'contact': _list(stance.contacts[own[0]] if len(own) == 1 else weights @ stance.contacts[own]),
+    }
+
+
 def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
     contacts = np.column_stack([stance.contacts, np.zeros(len(stance.contacts))])
-    order = support_order(contacts)
+    corners = [k for k, support in enumerate(machine.supports) if support.corner]
+    order = np.array(corners)[support_order(contacts[corners])]
     gravity = gravity_in_ground(machine)
     mass = machine.total_mass + (machine.payload.mass if machine.payload is not None else 0.0)
     support = Support(
@@ -129,11 +135,12 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
         moment=np.zeros(3),
         mass=mass,
         up=-gravity / machine.gravity,
-        normal_loads=stance.loads,
-        wheels=contacts,
+        normal_loads=np.array([_standing(machine, own.name, stance)['load'] for own in machine.ground_contacts]),
+        wheels=np.array([[*_standing(machine, own.name, stance)['contact'], 0.0] for own in machine.ground_contacts]),
         gravity=machine.gravity,
     )
-    wheels = [wheel.name for wheel in machine.wheels]
+    wheels = [own.name for own in machine.ground_contacts]
+    feet = [machine.supports[place].name for place in order]
     defined = [name for name, measure in MEASURES.items() if measure.least_feet <= len(order)]
     return {
         'support_polygon': [_list(corner[:2]) for corner in support.feet],
@@ -144,7 +151,7 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
                 'unit': margin.unit,
                 'valid': margin.valid,
                 'edges': [_finite(float(value)) for value in margin.edges],
-                'names': list(value_names(name, support.edge_names, wheels, [wheels[place] for place in order])),
+                'names': list(value_names(name, support.edge_names, wheels, feet)),
             }
             for name, margin in margins(support, defined).items()
         },

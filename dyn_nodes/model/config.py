@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from dyn_nodes.model import actuators
+from dyn_nodes.model import actuators, contacts
 from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.constraint_config import read_constraint, read_joint_class, read_load
+from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.hydraulic import SharedPump
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Base, MachineFile, Wheel
@@ -62,6 +63,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
     readers: dict[str, Read] = {
         'wheels': lambda reader, name, own: _wheel(reader, name, own, shared.get('wheel'), root_link),
         'actuators': lambda reader, name, own: _actuator(reader, name, own, shared),
+        'contacts': _contact,
         'pumps': _reader_of(SharedPump),
         'terrain': _reader_of(Rise),
         'constraints': read_constraint,
@@ -104,15 +106,8 @@ def _wheel(reader: SchemaReader, name: str, own: Entry, shared: Entry | None, ro
 
 def _actuator(reader: SchemaReader, name: str, own: Entry, shared: Mapping[str, Entry]) -> ActuatorRecord | None:
     _check_name(name, own, 'hydraulics/<name>/...', reader.report)
-    if own.kind != 'map':
-        reader.report.add(own.line, own.path, 'a mapping', own.describe())
-        return None
-    kind_entry = own.mapping.get('type')
-    kind = kind_entry.text if kind_entry is not None else ''
-    if kind not in actuators.KINDS:
-        line = kind_entry.line if kind_entry is not None else own.line
-        found = did_you_mean(kind, actuators.KINDS) if kind else 'nothing'
-        reader.report.add(line, f'{own.path}.type', ' or '.join(actuators.KINDS), found)
+    kind = _kind(own, actuators.KINDS, reader.report)
+    if kind is None:
         return None
     record, keys = actuators.KINDS[kind], actuators.actuator_keys(kind)
     parts = {key.name: Entry('map', {}, own.line, f'{own.path}.{key.name}') for key in keys if key.shared}
@@ -129,6 +124,31 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: Mapping[str, 
         reader.report.add(own.line, own.path, *wrong)
         return None
     return actuator
+
+
+def _contact(reader: SchemaReader, name: str, own: Entry) -> ContactRecord | None:
+    _check_name(name, own, 'ground_reactions/<name>', reader.report)
+    kind = _kind(own, contacts.KINDS, reader.report)
+    if kind is None:
+        return None
+    contact: ContactRecord | None = build(
+        contacts.KINDS[kind], reader.table(own, contacts.contact_keys(kind)), name=name
+    )
+    return contact
+
+
+def _kind(own: Entry, kinds: Collection[str], report: Report) -> str | None:
+    """Return the `type` of an entry; None, with a problem in the report, where it is none of the kinds."""
+    if own.kind != 'map':
+        report.add(own.line, own.path, 'a mapping', own.describe())
+        return None
+    entry = own.mapping.get('type')
+    kind = entry.text if entry is not None else ''
+    if kind in kinds:
+        return kind
+    line = entry.line if entry is not None else own.line
+    report.add(line, f'{own.path}.type', ' or '.join(kinds), did_you_mean(kind, kinds) if kind else 'nothing')
+    return None
 
 
 def _over(reader: SchemaReader, own: Entry, keys: tuple[Key, ...], *below: Entry | None) -> dict[str, Any]:

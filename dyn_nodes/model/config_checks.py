@@ -34,6 +34,9 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
         _check_wheel(wheel, links, config, report)
         if wheel.rolling is not None:
             check_rolling(wheel.name, wheel, joints, config, report)
+    for contact in config.contacts:
+        contact.check(links, joints, config.places, report)
+    _check_names_of_contacts(config, report)
     movers: dict[str, str] = {}
     for actuator in config.actuators:
         _check_actuator(actuator, joints, movers, config, report)
@@ -61,9 +64,17 @@ def _check_base(config: Config, urdf: Urdf, report: Report) -> None:
 
 def _check_terrain(config: Config, report: Report) -> None:
     braked = [wheel.name for wheel in config.wheels if wheel.rolling is None]
-    if config.terrain and (braked or not config.wheels):
+    if config.terrain and (braked or not config.supports):
         found = f'{braked[0]!r}, which has none' if braked else 'no wheels'
         report.add(config.line('terrain'), 'terrain', 'wheels with `rolling`: braked ones stand on a plane', found)
+
+
+def _check_names_of_contacts(config: Config, report: Report) -> None:
+    wheels = {wheel.name for wheel in config.wheels}
+    for contact in config.contacts:
+        if contact.name in wheels:
+            where = f'contacts.{contact.name}'
+            report.add(config.line(where), where, 'a name that no wheel has', f'wheels.{contact.name}')
 
 
 def _check_reactions(config: Config, joints: Mapping[str, Joint], report: Report) -> None:
@@ -145,7 +156,7 @@ def _check_actuator(
 
 
 def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
-    attachment, wheels, line = config.base.attachment, config.wheels, config.line('wheels')
+    attachment, wheels, line = config.base.attachment, config.supports, config.line('wheels')
     if attachment == 'fixed':
         if wheels:
             report.warn(line, 'wheels', 'no wheels on a fixed base', f'{len(wheels)}, which carry nothing')
@@ -173,11 +184,11 @@ def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
 
 
 def _check_posture(config: Config, points: np.ndarray, center: np.ndarray, weight: float, report: Report) -> None:
-    above = [wheel.name for wheel, point in zip(config.wheels, points) if point[2] > center[2]]
+    above = [support.key for support, point in zip(config.supports, points) if point[2] > center[2]]
     if above:
         expected = 'an attachment below the centre of mass'
-        report.warn(config.line(f'wheels.{above[0]}'), f'wheels.{above[0]}.position', expected, 'one above it')
-    carried = sum(wheel.stiffness * wheel.free_length for wheel in config.wheels)
+        report.warn(config.line(above[0]), f'{above[0]}.position', expected, 'one above it')
+    carried = sum(support.stiffness * support.free_length for support in config.supports)
     if carried < weight:
         expected = f'wheels that carry the weight, {number(weight)} N, before their struts are used up'
         report.warn(config.line('wheels'), 'wheels', expected, f'{number(carried)} N (stiffness times free length)')

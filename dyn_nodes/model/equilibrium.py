@@ -22,7 +22,8 @@ class Stance:
     Attributes:
         height: of the base link above the ground plane, m.
         pitch, roll: of the base link against the ground plane, rad; rotation about y after rotation about x.
-        loads: (n,) normal force of the ground on each wheel, N, in the order of `machine.wheels`.
+        loads: (n,) normal force of the ground on each wheel, N, in the order of `machine.supports`: wheels
+            first, then the points of contacts.
         contacts: (n, 2) ground points below the wheels, m, in axes of the ground: x along the heading, the base
             link above the origin.
         center: (3,) centre of mass, m, in the same axes, z above the ground.
@@ -44,15 +45,15 @@ def static_stance(machine: Machine) -> Stance | None:
     Three equations (vertical force, two moments) for height, pitch and roll; the wheels are springs that can't pull
     (abo-shanab-2003, eqs 7.8 to 7.11). On a slope friction holds the machine at the ground points.
     """
-    if not machine.wheels or machine.total_mass <= 0 or machine.gravity < LEAST_GRAVITY:
+    if not machine.supports or machine.total_mass <= 0 or machine.gravity < LEAST_GRAVITY:
         return None
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     attachments = np.array(
-        [poses[wheel.link][:3, :3] @ wheel.position + poses[wheel.link][:3, 3] for wheel in machine.wheels]
+        [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
     )
     mass, center = center_of_mass(machine.links, poses, machine.payload)
-    stiffness = np.array([wheel.stiffness for wheel in machine.wheels])
-    free_length = np.array([wheel.free_length for wheel in machine.wheels])
+    stiffness = np.array([own.stiffness for own in machine.supports])
+    free_length = np.array([own.free_length for own in machine.supports])
     planar = machine.base.attachment == 'planar'
     problem = _Problem(attachments, center, mass, stiffness, free_length, gravity_in_ground(machine), planar)
     with np.errstate(over='ignore', invalid='ignore'):  # absurd springs end in None, without noise

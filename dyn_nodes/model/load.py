@@ -91,19 +91,19 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> C
 
 
 def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
-    if machine.base.attachment == 'fixed' or not machine.wheels or machine.gravity == 0:
+    if machine.base.attachment == 'fixed' or not machine.supports or machine.gravity == 0:
         return
     stance = static_stance(machine)
     if stance is None:
         line = settings.line('initial.joint_positions') or settings.line('wheels')
         report.warn(line, 'initial', 'a posture in which the machine stands on its wheels', 'one in which it tips')
         return
-    for wheel, load in zip(machine.wheels, stance.loads):
-        sag = float(load) / wheel.stiffness
-        if sag > MOST_SAG * wheel.free_length:
-            where = f'wheels.{wheel.name}.stiffness'
-            expected = f'a compression at rest well below the free length, {wheel.free_length:.4g} m'
-            report.warn(settings.line(where) or settings.line(f'wheels.{wheel.name}'), where, expected, f'{sag:.4g} m')
+    for support, load in zip(machine.supports, stance.loads):
+        sag = float(load) / support.stiffness
+        if sag > MOST_SAG * support.free_length:
+            where = f'{support.key}.stiffness'
+            expected = f'a compression at rest well below the free length, {support.free_length:.4g} m'
+            report.warn(settings.line(where) or settings.line(support.key), where, expected, f'{sag:.4g} m')
 
 
 def _assemble(parsed: Urdf, config: Config, text: str, sources: tuple[str, ...]) -> Machine:

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 from dyn_nodes.model.actuators import Actuator
 from dyn_nodes.model.bodies import Array, Joint, JointType, Link
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
+from dyn_nodes.model.contact import ContactRecord, Support
 from dyn_nodes.model.cylinder import CylinderActuator
 from dyn_nodes.model.hydraulic import SharedPump, Supply, Valve
 from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
@@ -127,6 +128,9 @@ class MachineFile:
     initial: Annotated[InitialState, table('where a run begins', InitialState)] = field(default_factory=InitialState)
     payload: Annotated[Payload | None, table('a point mass in the implement', Payload)] = None
     wheels: Annotated[tuple[Wheel, ...], named('wheels and feet, by name', Wheel)] = ()
+    contacts: Annotated[
+        tuple[ContactRecord, ...], named('contacts beside wheels, such as crawler tracks, by name')
+    ] = ()
     actuators: Annotated[tuple[Actuator, ...], named('actuators, by name')] = ()
     pumps: Annotated[
         tuple[SharedPump, ...], named('pumps that feed several actuators in series, by name', SharedPump)
@@ -150,6 +154,16 @@ class MachineFile:
     reactions: Annotated[
         tuple[str, ...], collection('names', 'joints whose reaction is published, on `joint_reactions/<joint>`')
     ] = ()
+
+    @property
+    def ground_contacts(self) -> tuple[Wheel | ContactRecord, ...]:
+        """Wheels and feet, then other contacts."""
+        return (*self.wheels, *self.contacts)
+
+    @property
+    def supports(self) -> tuple[Support, ...]:
+        """The springs on which the machine stands: wheels and feet first, then the ground points of contacts."""
+        return tuple(support for own in self.ground_contacts for support in own.supports)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from dyn_nodes.model.actuators import KINDS as ACTUATORS
 from dyn_nodes.model.actuators import actuator_keys
 from dyn_nodes.model.config import machine_keys
+from dyn_nodes.model.contacts import KINDS as CONTACTS
+from dyn_nodes.model.contacts import contact_keys
 from dyn_nodes.model.schema import REQUIRED, Key
 
 KINDS = {
@@ -20,6 +22,12 @@ KINDS = {
     'names': 'list of names',
     'numbers': 'list of numbers',
 }
+
+OF_KINDS: dict[str, tuple[Collection[str], Callable[[str], tuple[Key, ...]]]] = {
+    'actuators': (ACTUATORS, actuator_keys),
+    'contacts': (CONTACTS, contact_keys),
+}
+"""Keys whose entries have a `type`: the types, and the keys of each."""
 
 
 @dataclass
@@ -46,10 +54,11 @@ def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, .
     """Yield the mappings below keys: their place, as written in the document, and their keys."""
     for key in keys:
         at = f'{path}{key.name}'
-        if key.name == 'actuators' and not path:
-            for kind in ACTUATORS:
-                yield f'`{at}.<name>` of type `{kind}`', actuator_keys(kind)
-                yield from _below(f'{at}.<name>.', actuator_keys(kind))
+        if key.name in OF_KINDS and not path:
+            kinds, keys_of_kind = OF_KINDS[key.name]
+            for kind in kinds:
+                yield f'`{at}.<name>` of type `{kind}`', keys_of_kind(kind)
+                yield from _below(f'{at}.<name>.', keys_of_kind(kind))
         elif key.table:
             at += '.<name>' if key.kind == 'named' else ''
             yield f'`{at}`', key.table

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 from dyn_nodes.model.bodies import Array
+from dyn_nodes.model.contact import Support
 from dyn_nodes.model.rolling import Rolling
 from dyn_nodes.model.schema import Key, choice, frozen_vector, number, one_table_of, table, text, vector
 
@@ -73,3 +74,9 @@ class Wheel:
         ),
     ] = 'ground'
     rolling: Annotated[Rolling | None, table('how it rolls; absent: its link is braked', Rolling)] = None
+
+    @property
+    def supports(self) -> tuple[Support, ...]:
+        """The one spring that it is."""
+        name, key = self.name, f'wheels.{self.name}'
+        return (Support(name, name, key, self.link, self.position, self.stiffness, self.damping, self.free_length),)

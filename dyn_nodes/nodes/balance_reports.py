@@ -76,11 +76,14 @@ class BalanceReports:
             self.markers.publish(marker_array(balance, self.frame, stamp))
 
     def _publish_reactions(self, balance: Balance, stamp: Any) -> None:
-        for name, force in zip(balance.wheels, balance.forces):
+        moments = np.zeros_like(balance.forces) if balance.moments is None else balance.moments
+        for name, force, moment in zip(balance.wheels, balance.forces, moments):
             wrench = WrenchStamped()
             wrench.header.stamp, wrench.header.frame_id = stamp, contact_frame(name, self.prefix)
             target = wrench.wrench.force
             target.x, target.y, target.z = (float(v) for v in force)
+            torque = wrench.wrench.torque
+            torque.x, torque.y, torque.z = (float(v) for v in moment)
             self.reactions[name].publish(wrench)
 
     def _publish_shape(self, balance: Balance, stamp: Any) -> None:

@@ -56,7 +56,7 @@ class Reporter:
         self.child_links = {name: plant.machine.joint(name).child for name in joints}
         self.joint_reactions = {name: create(WrenchStamped, f'joint_reactions/{name}', qos) for name in joints}
         measures = plant.observer.measures if plant.observer else ()
-        wheels = plant.observer.wheels if plant.observer else [wheel.name for wheel in plant.machine.wheels]
+        wheels = plant.observer.wheels if plant.observer else [own.name for own in plant.machine.ground_contacts]
         self.balance = BalanceReports(node, wheels, measures, qos, world_frame)
         self.constraints: Any = None
         if plant.is_constrained:

@@ -14,6 +14,7 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.elements.actuators import KINDS, ActuatorForces, Kinds, actuator_elements
+from dyn_nodes.elements.contacts import contact_elements, other_contacts
 from dyn_nodes.elements.overturning import Overturning
 from dyn_nodes.elements.wheel import DAMPING_SCALE, FRICTION_SCALE, STIFFNESS_SCALE, SprungWheel, sprung_wheels
 from dyn_nodes.forces import WheelContact
@@ -21,7 +22,14 @@ from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import joint_springs
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree, forward_dynamics, inverse_dynamics
-from dyn_nodes.multibody.elements import ElementState, ForceElement, GroundPoint, Surface, external_forces
+from dyn_nodes.multibody.elements import (
+    ContactElement,
+    ElementState,
+    ForceElement,
+    GroundPoint,
+    Surface,
+    external_forces,
+)
 from dyn_nodes.multibody.elements import ground_wrench as wrench_of_ground
 from dyn_nodes.multibody.spatial import Expression, Force
 from dyn_nodes.multibody.tree import BaseForm
@@ -75,6 +83,7 @@ class Assembly:
         states, inputs, parameters: names in order.
         x, u, p: the symbols.
         wheels: on springs.
+        contacts_on_ground: wheels, and what else stands on the ground.
         joint_elements: springs, damping, friction and stops of the joints.
         actuators: those that are part of this plant.
         elements: wheels, joint elements, actuators, and what watches the tilt of a machine on wheels.
@@ -90,11 +99,17 @@ class Assembly:
         self.machine, self.actuation, self.audit = machine, actuation, audit
         self.tree: Tree = build_tree(machine, base)
         self.wheels = self._sprung_wheels()
+        self.contacts_on_ground: tuple[ContactElement, ...] = (*self.wheels, *other_contacts(machine))
         self.joint_elements = joint_elements(machine)
         inside = actuator_elements(machine, self.actuator_kinds) if actuation == 'hydraulic' else ()
         self.actuators = ActuatorForces(machine, inside)
-        standing = (Overturning(machine.base.link, machine.overturn_angle),) if machine.wheels else ()
-        self.elements: tuple[ForceElement, ...] = (*self.wheels, *self.joint_elements, self.actuators, *standing)
+        standing = (Overturning(machine.base.link, machine.overturn_angle),) if machine.supports else ()
+        self.elements: tuple[ForceElement, ...] = (
+            *self.contacts_on_ground,
+            *self.joint_elements,
+            self.actuators,
+            *standing,
+        )
         self._name_everything()
         self.x = ca.SX.sym('x', len(self.states.names))
         self.u = ca.SX.sym('u', len(self.inputs.names))
@@ -156,7 +171,8 @@ class Assembly:
     @cached_property
     def ground_points(self) -> tuple[GroundPoint, ...]:
         """Points where the machine stands on the ground."""
-        return tuple(point for wheel in self.wheels for point in wheel.ground_points(self.state, self.symbols))
+        standing = self.contacts_on_ground
+        return tuple(point for own in standing for point in own.ground_points(self.state, self.symbols))
 
     @cached_property
     def ground_wrench(self) -> tuple[Expression, Expression]:
@@ -281,14 +297,14 @@ class Assembly:
     def stored_energies(self) -> tuple[Expression, Expression, Expression]:
         """Kinetic energy, potential energy of weight, and energy in the springs of wheels and joints, J."""
         springs = ca.SX(0)
-        for element in (*self.wheels, *self.joint_elements):
+        for element in (*self.contacts_on_ground, *self.joint_elements):
             springs += element.potential_energy(self.state, self.symbols)
         return self.state.kinetic_energy, self.state.potential_energy(self.gravity), springs
 
 
 def resting_elements(machine: Machine) -> tuple[ForceElement, ...]:
-    """Return the elements whose states follow from the balance of a machine at rest: wheels, and those of joints."""
-    return (*sprung_wheels(machine), *joint_elements(machine))
+    """Return the elements whose states follow from the balance of a machine at rest: contacts, and those of joints."""
+    return (*contact_elements(machine), *joint_elements(machine))
 
 
 def resting_states(machine: Machine) -> tuple[ElementState, ...]:
@@ -297,10 +313,10 @@ def resting_states(machine: Machine) -> tuple[ElementState, ...]:
 
 
 def rest_deflections(machine: Machine) -> list[str]:
-    """Return the names of the deflections that balance a machine at rest: of wheels, then of passive rough joints."""
+    """Return the names of the deflections that balance a machine at rest: of contacts, then of passive rough joints."""
     return [state.name for state in resting_states(machine) if state.balances]
 
 
 def has_discrete_states(machine: Machine) -> bool:
     """Return whether some states of a machine change between steps alone."""
-    return any(state.discrete for wheel in sprung_wheels(machine) for state in wheel.states)
+    return any(state.discrete for own in contact_elements(machine) for state in own.states)

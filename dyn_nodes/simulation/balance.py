@@ -1,7 +1,8 @@
 """From a plant's outputs to ground reactions and stability margins.
 
 A machine on three wheels or more has a support polygon. A planar machine has two edges: lines across its plane through
-the ground points of its rearmost and its foremost wheel.
+the ground points of its rearmost and its foremost wheel. A contact such as a crawler track counts as a wheel at its
+centre of pressure; its corners of the polygon are its first and its last ground point.
 """
 
 from __future__ import annotations
@@ -33,16 +34,18 @@ class Balance:
     """How a machine stands at one instant, world frame.
 
     Attributes:
-        wheels: names, in the machine's order.
-        points: (w, 3) ground points below the wheels, m.
+        wheels: names, in the machine's order: of wheels and feet, then of other contacts.
+        points: (w, 3) ground points below the wheels, centres of pressure of other contacts, m.
         forces: (w, 3) ground on wheel in the contact frame: longitudinal, lateral, normal, N.
         axes: (w, 3, 3) contact frames: columns longitudinal (where a rolling wheel rolls to, else the heading of the
             base), lateral, normal of the ground.
-        polygon: indices of `points`, counter-clockwise; of a planar machine its rearmost and its foremost one.
+        polygon: indices of `feet`, counter-clockwise; of a planar machine its rearmost and its foremost one.
         center_of_mass: (3,) m.  zmp: (2,) on the ground, m, or NaN where nothing presses on the ground.
         margins: by measure.
         edge_names: of the edges, as the measures have them.
         outline: (n, 3) corners as they are drawn, m, where they are not those of the polygon: of a planar machine.
+        foot_names, feet: of the points that may be corners, and these (f, 3), m; None: the wheels.
+        moments: (w, 3) ground on wheel about its point in the contact frame, N m; None: zero, as of wheels.
     """
 
     wheels: tuple[str, ...]
@@ -55,11 +58,16 @@ class Balance:
     margins: dict[str, Margin]
     edge_names: tuple[str, ...]
     outline: Array | None = None
+    foot_names: tuple[str, ...] | None = None
+    feet: Array | None = None
+    moments: Array | None = None
 
     @property
     def corners(self) -> Array:
         """Corners (n, 3) of the support polygon, counter-clockwise; of a planar machine a rectangle to be drawn, m."""
-        return self.points[self.polygon] if self.outline is None else self.outline
+        if self.outline is not None:
+            return self.outline
+        return (self.points if self.feet is None else self.feet)[self.polygon]
 
     @property
     def edge_lines(self) -> Array:
@@ -75,7 +83,8 @@ class Balance:
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return the names of the values in a measure's margin."""
-        feet = (self.wheels[place] for place in self.polygon)
+        known = self.wheels if self.foot_names is None else self.foot_names
+        feet = (known[place] for place in self.polygon)
         return value_names(name, self.edge_names, self.wheels, feet)
 
     def critical_edge(self, name: str) -> str:
@@ -102,7 +111,9 @@ class BalanceObserver:
     """
 
     def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
-        self.wheels = tuple(wheel.name for wheel in system.machine.wheels)
+        machine = system.machine
+        self.wheels = tuple(own.name for own in (*machine.wheels, *machine.contacts))
+        self.foot_names = tuple(support.name for support in machine.supports if support.corner)
         for name in measures:
             self._check(measure(name))
         self.system, self.measures = system, measures
@@ -111,6 +122,9 @@ class BalanceObserver:
             return np.array([system.index('output', name) for name in names], dtype=np.intp)
 
         self._points = [places(*(f'{w}/point_{a}' for a in 'xyz')) for w in self.wheels]
+        self._feet_places = [places(*(f'{foot}/point_{a}' for a in 'xyz')) for foot in self.foot_names]
+        twists = tuple(f'moment_{part}' for part in ('longitudinal', 'lateral', 'normal'))
+        self._moments = [places(*(f'{own.name}/{part}' for part in twists)) for own in machine.contacts]
         components = ('friction_longitudinal', 'friction_lateral', 'normal_force')
         self._forces = [places(*(f'{w}/{c}' for c in components)) for w in self.wheels]
         self._axes = [places(*axis_names(w)) for w in self.wheels]
@@ -123,12 +137,13 @@ class BalanceObserver:
         """Return the balance of the outputs `y` under the gravity vector (3,) of the parameters."""
         points = np.array([y[place] for place in self._points])
         forces = np.array([y[place] for place in self._forces])
+        feet = np.array([y[place] for place in self._feet_places])
         # the ground is the world's x-y plane; "up" for the measures is against gravity
         size = float(np.linalg.norm(gravity))
         up = -np.asarray(gravity) / size
-        order = self._order(points, up)
+        order = self._order(feet, up)
         support = Support(
-            feet=self._feet(points[order]),
+            feet=self._feet(feet[order]),
             com=y[self._com],
             force=y[self._force],
             moment=y[self._moment],
@@ -149,13 +164,22 @@ class BalanceObserver:
             zero_moment_point(points, forces[:, 2]),
             self._margins(support),
             self._edge_names(support),
-            self._outline(points[order]),
+            self._outline(feet[order]),
+            self.foot_names,
+            feet,
+            self._moments_of(y),
         )
 
+    def _moments_of(self, y: Array) -> Array | None:
+        if not self._moments:
+            return None
+        wheels = np.zeros((len(self.wheels) - len(self._moments), 3))
+        return np.vstack([wheels, *(y[place] for place in self._moments)])
+
     def _check(self, wanted: Measure) -> None:
-        if wanted.least_feet > len(self.wheels):
+        if wanted.least_feet > len(self.foot_names):
             raise KeyError(
-                f'stability measure {wanted.name!r} needs {wanted.least_feet} wheels, found {len(self.wheels)}'
+                f'stability measure {wanted.name!r} needs {wanted.least_feet} wheels, found {len(self.foot_names)}'
             )
 
     def _order(self, points: Array, up: Array) -> NDArray[np.intp]:
@@ -228,9 +252,10 @@ def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) 
         KeyError: a measure that does not exist, or is not defined on so few wheels.
     """
     machine = system.machine
-    if machine.base.attachment == 'planar' and len(machine.wheels) >= 2:
+    feet = sum(support.corner for support in machine.supports)
+    if machine.base.attachment == 'planar' and feet >= 2:
         return PlanarBalanceObserver(system, measures)
-    if machine.base.attachment != 'planar' and len(machine.wheels) >= 3:
+    if machine.base.attachment != 'planar' and feet >= 3:
         return BalanceObserver(system, measures)
     return None
 

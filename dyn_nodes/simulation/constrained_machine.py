@@ -33,8 +33,8 @@ from dyn_nodes.constraints import (
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements, states_at_rest
+from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.elements.overturning import Overturning
-from dyn_nodes.elements.wheel import sprung_wheels
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import rest_position
 from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
@@ -148,7 +148,7 @@ def constrained_machine(
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
     inside = ActuatorForces(machine, actuator_elements(machine) if actuation == 'hydraulic' else ())
-    elements = (*sprung_wheels(machine), *joint_elements(machine), inside, *_watched(machine))
+    elements = (*contact_elements(machine), *joint_elements(machine), inside, *_watched(machine))
     blocks = ConstraintBlocks(tree, constraints, elements, gravity, payload)
     driven = tuple(joint.name for joint in machine.actuated_joints)
     moved = {own.joint for own in inside.actuators}
@@ -156,7 +156,7 @@ def constrained_machine(
     q = _assembled(machine, blocks, list(joints or ()))
     watched = [f'{entry.name}/normal' for entry in machine.constraints if entry.kind == 'wheel']
     system = ConstrainedSystem(machine.name, blocks, actuated, watched)
-    settles = machine.wheels and machine.initial.settle and machine.base.attachment != 'fixed'
+    settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
     rest = ConstrainedRest(machine, blocks, driven) if settles else None
     try:
         constrained_dynamics(blocks, q, _starting_velocity(blocks, q), np.zeros(tree.nv), method='saddle')
@@ -185,7 +185,7 @@ def _starting_velocity(blocks: ConstraintBlocks, q: Array) -> Array:
 
 def _watched(machine: Machine) -> tuple[ForceElement, ...]:
     """Return what watches the tilt of a machine on wheels."""
-    stands = machine.wheels or any(entry.kind == 'wheel' for entry in machine.constraints)
+    stands = machine.supports or any(entry.kind == 'wheel' for entry in machine.constraints)
     return (Overturning(machine.base.link, machine.overturn_angle),) if stands else ()
 
 

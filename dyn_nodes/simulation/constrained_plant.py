@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.constraints import ForceObserver, projected_velocity
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
+from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.balance import contact_axes
@@ -56,15 +57,22 @@ class PlantStoppedError(PlantDivergedError):
 @dataclass(frozen=True)
 class _Wheel:
     name: str
+    corner: bool = True
 
 
 @dataclass(frozen=True)
 class _Stance:
-    """The part of a machine that a balance reads: its base, and its wheels, on springs or by constraint."""
+    """The part of a machine that a balance reads: its base, its wheels, on springs or by constraint, other contacts."""
 
     name: str
     base: Base
     wheels: tuple[_Wheel, ...]
+    contacts: tuple[ContactRecord, ...]
+
+    @property
+    def supports(self) -> tuple[Any, ...]:
+        """Wheels, and the springs of other contacts."""
+        return (*self.wheels, *(support for own in self.contacts for support in own.supports))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +116,7 @@ class ConstrainedPlantSystem:
         tree = blocks.tree
         self.nq, self.nv = tree.nq, tree.nv
         stance = tuple(_Wheel(name) for name in (*(wheel.name for wheel in machine.wheels), *wheels_of(machine)))
-        self.machine = _Stance(machine.name, machine.base, stance)
+        self.machine = _Stance(machine.name, machine.base, stance, machine.contacts)
         rates = (f'{name}_rate' for name in tree.velocity_names)
         self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, 'work', 'heat')
         self.input_names = (*(f'{name}/effort' for name in self.system.actuated), *blocks.inputs)
@@ -231,7 +239,7 @@ class ConstrainedPlant(Plant):
         self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
         super()._begin()
         if self.system.inside == 'effort':
-            self.set_efforts(self._held_at_rest if self.machine.wheels else self.holding_efforts())
+            self.set_efforts(self._held_at_rest if self.machine.supports else self.holding_efforts())
 
     def _refine(self) -> None:
         super()._refine()

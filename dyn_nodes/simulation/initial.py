@@ -86,7 +86,7 @@ def _hanging(machine: Machine) -> list[str]:
 
     A joint whose class the machine YAML gives starts where the YAML puts it.
     """
-    carrying = {wheel.link for wheel in machine.wheels}
+    carrying = {support.link for support in machine.supports}
     for joint in reversed(machine.joints):
         if joint.child in carrying:
             carrying.add(joint.parent)
@@ -152,7 +152,7 @@ def settle(
     bristles, used = np.zeros(len(module.meta['deflections'])), np.empty(len(names))
     unknowns = 6 + len(bristles) + len(bent)
     holding, flat = np.empty(int(module.meta['nv'])), np.empty(len(balanced) * unknowns)
-    if machine.base.attachment == 'fixed' or not machine.initial.settle or not machine.wheels:
+    if machine.base.attachment == 'fixed' or not machine.initial.settle or not machine.supports:
         module.statics(pose, q_joints, bristles, p, holding, flat, used)
         return Rest(pose, bristles, q_joints, holding)
     weight = (machine.total_mass + p[system.index('parameter', 'payload_mass')]) * np.linalg.norm(p[:3])
@@ -204,16 +204,16 @@ def standing_guesses(machine: Machine, positions: Mapping[str, float], gravity: 
     """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values.
 
     Args:
-        machine: with wheels.
+        machine: with wheels or other contacts.
         positions: of the joints by name, rad or m.
         gravity: along the normal of the ground, m/s2.
-        scale: factor of the stiffness of the wheels.
+        scale: factor of the stiffness of the springs.
     """
     weight = machine.total_mass * abs(gravity)
-    stiffness = sum(wheel.stiffness for wheel in machine.wheels) * scale
+    stiffness = sum(support.stiffness for support in machine.supports) * scale
     poses = link_poses(machine.links, machine.joints, positions)
-    places = [poses[wheel.link][2, :3] @ wheel.position + poses[wheel.link][2, 3] for wheel in machine.wheels]
-    heights = [wheel.free_length - place for wheel, place in zip(machine.wheels, places)]
+    places = [poses[own.link][2, :3] @ own.position + poses[own.link][2, 3] for own in machine.supports]
+    heights = [own.free_length - place for own, place in zip(machine.supports, places)]
     yield np.array([max(heights) - weight / stiffness, 0.0, 0.0])
     stance = static_stance(machine)
     if stance is not None:

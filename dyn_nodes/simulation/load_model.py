@@ -61,7 +61,8 @@ class LoadModel:
         machine: with a base that is not fixed (`free` or `planar`: the base is a free body here).
 
     Raises:
-        ValueError: the base is fixed to the world; loads, whose poses no joint states hold.
+        ValueError: the base is fixed to the world; loads, whose poses no joint states hold; contacts beside wheels,
+            whose loads it does not estimate.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -70,6 +71,9 @@ class LoadModel:
         if machine.loads:
             names = ', '.join(load.name for load in machine.loads)
             raise ValueError(f'{machine.name}: expected bodies on joints alone, found the loads {names}')
+        if machine.contacts:
+            names = ', '.join(contact.name for contact in machine.contacts)
+            raise ValueError(f'{machine.name}: expected wheels and feet alone, found {names}')
         self.machine = machine
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self._wheels = len(machine.wheels)

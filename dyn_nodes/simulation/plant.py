@@ -107,7 +107,7 @@ class Plant:
         rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
         movable = machine.movable_joints
         self._wheel_joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
-        self._limit = float(np.cos(machine.overturn_angle)) if machine.wheels else -2.0
+        self._limit = float(np.cos(machine.overturn_angle)) if machine.supports else -2.0
         self._knots, self._trace = np.zeros(1), np.zeros((1, len(self.system.state_names)))
         delays = input_delays(machine, self.system.input_names)
         self._delay = None if delays is None else CommandDelay(delays)

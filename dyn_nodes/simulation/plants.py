@@ -15,11 +15,14 @@ def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
         ContactModelError: no such contact model, or one that wheels beside constraints do not have.
     """
     if machine.needs_constraints:
-        if machine.wheels and contact_model != 'compliant':
+        if machine.supports and contact_model != 'compliant':
             raise ContactModelError(
                 f'{machine.name}: expected compliant for wheels beside constraints, found {contact_model!r}'
             )
         from dyn_nodes.simulation.constrained_plant import ConstrainedPlant  # much to import for the few that need it
 
         return ConstrainedPlant
+    if machine.contacts and contact_model != 'compliant':
+        found = ', '.join(own.name for own in machine.contacts)
+        raise ContactModelError(f'{machine.name}: expected compliant for {found}, found {contact_model!r}')
     return plant_type(contact_model)

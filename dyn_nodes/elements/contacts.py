@@ -1,0 +1,24 @@
+"""Kinds of contacts, and those of a machine as elements: wheels and feet first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dyn_nodes.elements.track import CrawlerTrack
+from dyn_nodes.elements.wheel import sprung_wheels
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.elements import ContactElement
+
+KINDS: Mapping[str, Callable[[Any, Machine], ContactElement]] = {'track': CrawlerTrack}
+"""Element of every `type` of contact in a machine file."""
+
+
+def other_contacts(machine: Machine) -> tuple[ContactElement, ...]:
+    """Return the contacts of a machine beside its wheels, in its order."""
+    return tuple(KINDS[record.kind](record, machine) for record in machine.contacts)
+
+
+def contact_elements(machine: Machine) -> tuple[ContactElement, ...]:
+    """Return everything on which a machine stands by springs: wheels and feet, then other contacts."""
+    return (*sprung_wheels(machine), *other_contacts(machine))

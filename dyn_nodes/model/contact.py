@@ -1,0 +1,59 @@
+"""Records of contacts beside wheels: one file a kind, with its keys and checks. `contacts` lists the kinds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple
+
+from dyn_nodes.model.bodies import Array, Joint, Link
+from dyn_nodes.model.places import Places
+from dyn_nodes.model.problems import Report, did_you_mean
+from dyn_nodes.model.schema import text
+
+
+class Support(NamedTuple):
+    """A spring on which a machine stands: a wheel, a foot, or one of the ground points of a contact.
+
+    Attributes:
+        name: that of the wheel, or `<contact>/<point>`.
+        contact: name of the wheel or contact.
+        key: of the contact in the machine YAML.
+        link: that it is attached to.
+        position: (3,) of the attachment in the frame of the link, m.
+        stiffness: N/m.  damping: N s/m.  free_length: m.
+        corner: it may be a corner of the support polygon.
+    """
+
+    name: str
+    contact: str
+    key: str
+    link: str
+    position: Array
+    stiffness: float
+    damping: float
+    free_length: float
+    corner: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRecord:
+    """A contact with one or more ground points, as the machine YAML has it.
+
+    Attributes:
+        kind: `type` in the machine YAML.
+    """
+
+    kind: ClassVar[str]
+
+    name: str
+    link: Annotated[str, text('the link that it is attached to')]
+
+    @property
+    def supports(self) -> tuple[Support, ...]:
+        """The springs on which it stands."""
+        raise NotImplementedError
+
+    def check(self, links: Mapping[str, Link], joints: Mapping[str, Joint], places: Places, report: Report) -> None:
+        """Report a link that does not exist, and what a kind adds to this."""
+        if self.link not in links:
+            where = f'contacts.{self.name}.link'
+            report.add(places.line(where), where, 'a link of the URDF', did_you_mean(self.link, links))

@@ -1,0 +1,310 @@
+"""Crawler tracks against closed forms: pressure, pull over slip, resistance to turning, steering, slopes, energy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.optimize import fsolve
+from standing_linkage import with_lock
+from tracked_machines import GAUGE, GRAVITY, LENGTH, MASS, MU, RADIUS, SPROCKET, WEIGHT, carrier
+
+from dyn_nodes.constraints import ConstraintBlocks, Loop, constrained_dynamics
+from dyn_nodes.elements.contacts import contact_elements
+from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.model import MachineError
+from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.terrain import Rise
+from dyn_nodes.multibody import build_tree
+from dyn_nodes.multibody.elements import total_force
+from dyn_nodes.simulation.assembly import Assembly, gravity_vector
+from dyn_nodes.simulation.initial import NoEquilibriumError
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.plants import plant_for
+
+ROLLERS, BRISTLES = 4, 60.0
+PITCH = LENGTH / (ROLLERS - 1)
+FREE = 0.3
+RISE = Rise('rise', 'ramp', x=-0.5, y=0.0, heading=0.3, length=2.0, height=0.05, width=None)
+
+
+@pytest.fixture(scope='module')
+def machine(tmp_path_factory):
+    return carrier(tmp_path_factory.mktemp('carrier'))
+
+
+@pytest.fixture(scope='module')
+def plant(machine):
+    """The one machine that is compiled here; every test begins with a reset."""
+    return Plant(machine, 'effort', 0.01, 0.001, measures=('static', 'conservative'))
+
+
+@pytest.fixture
+def rest(plant):
+    plant.p[:] = plant.system.parameters()
+    plant.reset()
+    return plant
+
+
+def loads(plant, track='left_track'):
+    return np.array([plant.output(f'{track}/roller_{k + 1}/normal_force') for k in range(ROLLERS)])
+
+
+def test_a_centred_load_presses_evenly_and_the_reactions_are_the_weight(rest):
+    """Ground reactions sum to the weight to 1e-9, and the tracks' ends are the corners of the polygon."""
+    balance = rest.balance()
+    assert loads(rest) == pytest.approx(WEIGHT / (2 * ROLLERS), rel=1e-9)
+    assert balance.wheels == ('left_track', 'right_track')
+    assert balance.forces == pytest.approx(np.array([[0, 0, WEIGHT / 2]] * 2), rel=1e-9, abs=1e-6)
+    corners = {(round(float(x), 9), round(float(y), 9)) for x, y, _ in balance.corners}
+    assert corners == {(x * LENGTH / 2, y * GAUGE / 2) for x in (1, -1) for y in (1, -1)}
+    assert set(balance.names('conservative')) == {
+        f'loss of {side}_track/roller_{k}' for side in ('left', 'right') for k in (1, ROLLERS)
+    }
+
+
+def test_the_pressure_under_an_eccentric_load_is_a_line(rest):
+    """N = W / n (1 + e s / mean(s^2)): the linear law of a rigid frame on equal springs; e from the centre of mass."""
+    rest.p[rest.system.index('parameter', 'payload_mass')] = 300.0
+    rest.reset()
+    weight, e = WEIGHT + 300.0 * GRAVITY, rest.output('center_of_mass_x')
+    middle = 0.5 * (rest.output('left_track/roller_1/point_x') + rest.output(f'left_track/roller_{ROLLERS}/point_x'))
+    places = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
+    line = weight / (2 * ROLLERS) * (1.0 + (e - middle) * places / np.mean(places**2))
+    assert loads(rest) == pytest.approx(line, rel=1e-4)
+    assert rest.balance().points[0][0] == pytest.approx(e, rel=1e-9)  # centre of pressure below the centre of mass
+    assert rest.balance().zmp[0] == pytest.approx(e, rel=1e-9)
+
+
+def test_beyond_the_kern_a_part_of_the_track_lifts(rest):
+    """With 2 t ahead the rear rollers carry nothing; loads are those of unilateral springs in plain numpy."""
+    rest.p[rest.system.index('parameter', 'payload_mass')] = 2000.0
+    rest.reset()
+    machine = rest.machine
+    stance = static_stance(replace(machine, payload=replace(machine.payload, mass=2000.0)))
+    assert loads(rest) == pytest.approx(stance.loads[:ROLLERS], rel=1e-7, abs=1e-3)
+    assert loads(rest)[0] == 0.0 < loads(rest)[1]
+
+
+@pytest.mark.parametrize('slope', [(0.0, 0.25), (0.15, 0.1)])
+def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
+    """Friction is W sin, sprockets bear their half of it on the lever of their radius, and nothing creeps in 0.5 s."""
+    rest.p[:3] = gravity_vector(GRAVITY, slope)
+    rest.reset()
+    weight = WEIGHT / GRAVITY * rest.p[:3]
+    balance = rest.balance()
+    assert balance.forces.sum(axis=0) == pytest.approx(-weight, rel=1e-8)
+    pull = [force[0] for force in balance.forces]
+    assert rest.efforts == pytest.approx([RADIUS * pull[0], -RADIUS * pull[1]], rel=1e-8)
+    before = rest.x.copy()
+    for _ in range(50):
+        rest.advance()
+    assert rest.x == pytest.approx(before, abs=1e-9)
+
+
+def test_a_slope_steeper_than_its_friction_is_refused(rest):
+    rest.p[:3] = gravity_vector(GRAVITY, (0.0, math.atan(MU) + 0.02))
+    with pytest.raises(NoEquilibriumError, match='_track'):
+        rest.reset()
+
+
+def steady(plan, track, motion, loss_free=True):
+    """Shear of a track at a constant motion of its link: deflections that do not change, then the named outputs."""
+    element = next(own for own in plan.contacts_on_ground if own.name == track)
+    names = [state.name for state in element.states]
+    places = [plan.states.names.index(name) for name in names]
+    rates = ca.vertcat(*element.rates(plan.state, plan.symbols))
+    outputs = element.outputs(plan.state, plan.symbols)
+    wanted = [f'{track}/{part}' for part in ('friction_longitudinal', 'friction_lateral', 'moment_normal')]
+    z = ca.vertcat(*(plan.x[place] for place in places))
+    function = ca.Function('f', [plan.x, plan.p], [rates, ca.jacobian(rates, z), *(outputs[name] for name in wanted)])
+    x = np.array([{'base_qw': 1.0, 'base_z': FREE - 0.006, **motion}.get(name, 0.0) for name in plan.states.names])
+    p = plan.default_parameters()
+    for _ in range(2):  # the rates are linear in the deflections at a constant motion
+        value, slope, *_ = (np.array(part) for part in function(x, p))
+        x[places] -= np.linalg.solve(slope, value).ravel()
+    value, _, *found = (np.array(part) for part in function(x, p))
+    assert np.abs(value).max() < 1e-12
+    return [float(part) for part in found]
+
+
+def janosi(slip, modulus, length):
+    """Pull over the friction limit at a slip (Janosi and Hanamoto, 1961), even pressure."""
+    ratio = slip * length / modulus
+    return 1.0 - (1.0 - math.exp(-ratio)) / ratio
+
+
+@pytest.mark.parametrize('ahead', [1.0, -1.0])
+def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
+    """Driving ahead and astern: the error over slips of 1 % to 100 % is of first order in the pitch, 1.5 % for 40."""
+    speed, errors = 0.5, {}
+    for rollers in (20, 40):
+        plan = Assembly(carrier(tmp_path, rollers), 'effort')
+        press, contact = 8e5 * 0.006, LENGTH * rollers / (rollers - 1)
+        found = []
+        for slip in (0.01, 0.03, 0.1, 0.3, 0.99):
+            motion = {'left_rate': ahead * speed / RADIUS, 'base_vx': ahead * speed * (1.0 - slip)}
+            assert set(motion) <= set(plan.states.names) | {'base_vx'}
+            pull, side, _ = steady(plan, 'left_track', named(plan, motion))
+            assert side == pytest.approx(0.0, abs=1e-9)
+            found.append(ahead * pull / (MU * press) - janosi(slip, MU / BRISTLES, contact))
+        errors[rollers] = np.abs(found).max()
+    assert errors[40] < 0.015
+    assert errors[20] / errors[40] == pytest.approx(2.0, rel=0.1)
+
+
+def named(plan, motion):
+    """Put the names of the base's velocities of the tree to a motion given as base_vx, base_vy, base_wz."""
+    velocities = plan.states.names[plan.v_place]
+    places = dict(zip(('base_wx', 'base_wy', 'base_wz', 'base_vx', 'base_vy', 'base_vz'), velocities))
+    return {places.get(name, name): value for name, value in motion.items()}
+
+
+def test_resistance_to_turning_is_a_quarter_of_friction_times_length(machine):
+    """M = mu W L / 4 for a track that slides about its middle with the belt still (Wong, Theory of Ground Vehicles)."""
+    plan, rate = Assembly(machine, 'effort'), 0.5
+    motion = {'base_wz': rate, 'base_vx': 0.5 * GAUGE * rate}  # the middle of the left track does not move
+    pull, side, moment = steady(plan, 'left_track', named(plan, motion))
+    press, contact = 8e5 * 0.006, ROLLERS * PITCH
+    assert moment == pytest.approx(-MU * press * contact / 4.0, rel=1e-6)
+    assert (pull, side) == pytest.approx((0.0, 0.0), abs=1e-6)
+
+
+def turn(speeds, contact_weight):
+    """Speed, side speed and yaw rate of a steady turn: shear summed over both tracks by hand, inertia left out."""
+    places = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
+
+    def shear(u, v, rate, y, belt):
+        along, across = u - rate * y - belt, v + rate * places
+        z, total = np.zeros(2), np.zeros(3)
+        for k in range(ROLLERS - 1, -1, -1):  # ahead: shoes come down in front
+            slip = np.array([along, across[k]])
+            z = (slip + belt / PITCH * z) / (np.hypot(*slip) * BRISTLES / MU + belt / PITCH)
+            force = -contact_weight * BRISTLES * z
+            total += [force[0], force[1], places[k] * force[1] - y * force[0]]
+        return total
+
+    def unbalanced(unknown):
+        return sum(shear(*unknown, y, belt) for y, belt in zip((0.5 * GAUGE, -0.5 * GAUGE), speeds))
+
+    mean, difference = 0.5 * sum(speeds), speeds[1] - speeds[0]
+    return fsolve(unbalanced, [mean, 0.0, 0.5 * difference / GAUGE], xtol=1e-12)
+
+
+def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
+    """Sprockets at 0.10 and 0.20 m/s: the radius is far above that of rolling without slip, as computed by hand."""
+    speeds = np.array([0.10, 0.20])
+    signs = np.array([1.0, -1.0])
+    for _ in range(400):
+        rest.set_efforts(2000.0 * (signs * speeds / RADIUS - rest.velocities))
+        rest.advance()
+    belts = signs * rest.velocities * RADIUS
+    u, _, rate = turn(belts, WEIGHT / (2 * ROLLERS))
+    states = [rest.x[rest.system.index('state', f'{name}')] for name in rest.system.state_names[7 + 2 : 7 + 2 + 6]]
+    wz, vx = states[2], states[3]
+    assert wz == pytest.approx(rate, rel=0.01)
+    assert vx == pytest.approx(u, rel=0.01)
+    free = GAUGE / 2 * (belts[1] + belts[0]) / (belts[1] - belts[0])
+    assert vx / wz > 1.3 * free
+    moments = rest.balance().moments
+    assert moments[0][2] < 0.0 > moments[1][2]  # the ground resists the turn
+
+
+def moving(plan, seed):
+    """Return a state near the ground, everything moving, some rollers in the air."""
+    rng = np.random.default_rng(seed)
+    x = 0.05 * rng.standard_normal(len(plan.states.names))
+    for k, name in enumerate(plan.states.names):
+        if 'bristle' in name:
+            x[k] *= 0.1
+        x[k] = {'base_qw': 1.0, 'base_z': FREE - 0.01}.get(name, x[k])
+    return x
+
+
+@pytest.mark.parametrize('terrain', [(), (RISE,)])
+def test_the_power_of_a_track_is_what_its_springs_store_and_what_turns_into_heat(machine, terrain):
+    """force . v = -d(energy)/dt - dissipated power at any state, sprocket included."""
+    plan = Assembly(replace(machine, terrain=terrain), 'effort')
+    flow = ca.vertcat(plan.state.position_rate, ca.SX(len(plan.states.names) - plan.tree.nq, 1))
+    for own in plan.contacts_on_ground:
+        power = ca.dot(total_force(own, plan.state, plan.symbols), plan.state.v)
+        stored = ca.jtimes(own.potential_energy(plan.state, plan.symbols), plan.x, flow)
+        lost = own.dissipated_power(plan.state, plan.symbols)
+        accounts = sum(own.work_accounts(plan.state, plan.symbols).values())
+        sprocket = ca.dot(own.generalized_force(plan.state, plan.symbols), plan.state.v)
+        check = ca.Function('check', [plan.x, plan.p], [power, stored, lost, accounts, sprocket])
+        for seed in range(3):
+            found = check(moving(plan, seed), plan.default_parameters())
+            power_, stored_, lost_, accounts_, sprocket_ = (float(value) for value in found)
+            assert power_ == pytest.approx(accounts_ + sprocket_, rel=1e-10)
+            tolerance = 1e-10 if not terrain else 1e-3  # the normal turns with the place, which no force follows
+            assert power_ + stored_ + lost_ == pytest.approx(0.0, abs=tolerance * (abs(power_) + abs(stored_)))
+
+
+def test_a_vacuous_constraint_changes_nothing_of_a_track(machine):
+    """Accelerations and rates of the bristles beside a loop that is closed in itself."""
+    plan = Assembly(machine, 'effort')
+    frame = plan.tree.frame('base_link')
+    elements = (*contact_elements(machine), *joint_elements(machine))
+    gravity = gravity_vector(machine.gravity, machine.slope)
+    blocks = ConstraintBlocks(build_tree(machine), [Loop.point('nothing', frame, frame)], elements, gravity)
+    changes = ca.Function('changes', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_changes])
+    tree = ca.Function('tree', [plan.x, plan.u, plan.p], [plan.accelerations, plan.rhs])
+    for seed in range(3):
+        x = moving(plan, seed)
+        a, rhs = (np.array(part).ravel() for part in tree(x, 0.0, plan.default_parameters()))
+        values = dict(zip(plan.states.names, x))
+        numbers = blocks.numbers({name: values[name] for name in blocks.parameters.states})
+        q, v = x[plan.q_place], x[plan.v_place]
+        found = constrained_dynamics(blocks, q, v, np.zeros(plan.tree.nv), numbers, method='saddle')
+        assert np.abs(found.acceleration - a).max() <= 1e-12 * np.abs(a).max()
+        assert np.array(changes(q, v, numbers)).ravel() == pytest.approx(rhs[plan.element_place], rel=1e-12, abs=1e-15)
+
+
+def test_a_track_that_loses_the_ground_reports_it_once(rest):
+    """Lifted by 2 cm and dropped: one lift-off at once, one touch-down of each track after the fall."""
+    rest.x[rest.system.index('state', 'base_z')] = FREE + 0.02
+    for _ in range(12):
+        rest.advance()
+    events = [(event.kind, event.details['track']) for event in rest.take_events()]
+    assert sorted(events[:2]) == [('lift_off', 'left_track'), ('lift_off', 'right_track')]
+    assert sorted(events[2:4]) == [('touch_down', 'left_track'), ('touch_down', 'right_track')]
+    assert len(events) == 4
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'message'),
+    [
+        ('sprocket: left', 'sprocket: lefd', 'sprocket: expected a joint of the URDF, found .*left'),
+        ('rollers: 4', 'rollers: 4.5', 'rollers: expected a whole number from 2 to 40, found 4.5'),
+        ('type: track', 'type: trak', 'type: expected track, found .*track'),
+        (
+            'link: base_link\n    position',
+            'link: left_wheel\n    position',
+            'sprocket: expected a joint on link left_wheel',
+        ),
+        ('length: 1.5', 'length: -1.5', 'length'),
+    ],
+)
+def test_a_mistake_in_a_track_is_one_clear_line(tmp_path, old, new, message):
+    carrier(tmp_path)
+    config = tmp_path / 'carrier.yaml'
+    config.write_text(config.read_text().replace(old, new, 1))
+    from dyn_nodes.model import load_machine
+
+    with pytest.raises(MachineError, match=message) as error:
+        load_machine(tmp_path / 'carrier.urdf', config)
+    assert len(error.value.problems) == 1
+
+
+def test_rigid_ground_does_not_take_tracks(machine):
+    with pytest.raises(ValueError, match='expected compliant for left_track, right_track'):
+        plant_for(machine, 'rigid')
+
+
+def test_masses_of_the_carrier_are_those_of_the_closed_forms(machine):
+    assert machine.total_mass == MASS + 2 * SPROCKET
+    assert with_lock(machine).needs_constraints
