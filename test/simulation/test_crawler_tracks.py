@@ -39,7 +39,7 @@ def machine(tmp_path_factory):
 @pytest.fixture(scope='module')
 def plant(machine):
     """The one machine that is compiled here; every test begins with a reset."""
-    return Plant(machine, 'effort', 0.01, 0.001, measures=('static', 'conservative'))
+    return Plant(machine, 'effort', 0.01, 0.001, measures=('static', 'load_share'))
 
 
 @pytest.fixture
@@ -61,9 +61,8 @@ def test_a_centred_load_presses_evenly_and_the_reactions_are_the_weight(rest):
     assert balance.forces == pytest.approx(np.array([[0, 0, WEIGHT / 2]] * 2), rel=1e-9, abs=1e-6)
     corners = {(round(float(x), 9), round(float(y), 9)) for x, y, _ in balance.corners}
     assert corners == {(x * LENGTH / 2, y * GAUGE / 2) for x in (1, -1) for y in (1, -1)}
-    assert set(balance.names('conservative')) == {
-        f'loss of {side}_track/roller_{k}' for side in ('left', 'right') for k in (1, ROLLERS)
-    }
+    assert balance.margins['static'].edges == pytest.approx([LENGTH / 2, GAUGE / 2, LENGTH / 2, GAUGE / 2], rel=1e-9)
+    assert balance.names('load_share') == balance.wheels
 
 
 def test_the_pressure_under_an_eccentric_load_is_a_line(rest):
@@ -102,7 +101,7 @@ def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
     before = rest.x.copy()
     for _ in range(50):
         rest.advance()
-    assert rest.x == pytest.approx(before, abs=1e-9)
+    assert rest.x == pytest.approx(before, abs=1e-8)  # the rest is found to 1e-9 of the weight
 
 
 def test_a_slope_steeper_than_its_friction_is_refused(rest):
@@ -111,7 +110,7 @@ def test_a_slope_steeper_than_its_friction_is_refused(rest):
         rest.reset()
 
 
-def steady(plan, track, motion, loss_free=True):
+def steady(plan, track, motion):
     """Shear of a track at a constant motion of its link: deflections that do not change, then the named outputs."""
     element = next(own for own in plan.contacts_on_ground if own.name == track)
     names = [state.name for state in element.states]
@@ -128,7 +127,7 @@ def steady(plan, track, motion, loss_free=True):
         x[places] -= np.linalg.solve(slope, value).ravel()
     value, _, *found = (np.array(part) for part in function(x, p))
     assert np.abs(value).max() < 1e-12
-    return [float(part) for part in found]
+    return [float(part.item()) for part in found]
 
 
 def janosi(slip, modulus, length):
@@ -146,9 +145,8 @@ def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
         press, contact = 8e5 * 0.006, LENGTH * rollers / (rollers - 1)
         found = []
         for slip in (0.01, 0.03, 0.1, 0.3, 0.99):
-            motion = {'left_rate': ahead * speed / RADIUS, 'base_vx': ahead * speed * (1.0 - slip)}
-            assert set(motion) <= set(plan.states.names) | {'base_vx'}
-            pull, side, _ = steady(plan, 'left_track', named(plan, motion))
+            motion = {'left_rate': ahead * speed / RADIUS, 'base_vx_rate': ahead * speed * (1.0 - slip)}
+            pull, side, _ = steady(plan, 'left_track', motion)
             assert side == pytest.approx(0.0, abs=1e-9)
             found.append(ahead * pull / (MU * press) - janosi(slip, MU / BRISTLES, contact))
         errors[rollers] = np.abs(found).max()
@@ -156,18 +154,11 @@ def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
     assert errors[20] / errors[40] == pytest.approx(2.0, rel=0.1)
 
 
-def named(plan, motion):
-    """Put the names of the base's velocities of the tree to a motion given as base_vx, base_vy, base_wz."""
-    velocities = plan.states.names[plan.v_place]
-    places = dict(zip(('base_wx', 'base_wy', 'base_wz', 'base_vx', 'base_vy', 'base_vz'), velocities))
-    return {places.get(name, name): value for name, value in motion.items()}
-
-
 def test_resistance_to_turning_is_a_quarter_of_friction_times_length(machine):
     """M = mu W L / 4 for a track that slides about its middle with the belt still (Wong, Theory of Ground Vehicles)."""
     plan, rate = Assembly(machine, 'effort'), 0.5
-    motion = {'base_wz': rate, 'base_vx': 0.5 * GAUGE * rate}  # the middle of the left track does not move
-    pull, side, moment = steady(plan, 'left_track', named(plan, motion))
+    motion = {'base_wz_rate': rate, 'base_vx_rate': 0.5 * GAUGE * rate}  # the middle of the left track does not move
+    pull, side, moment = steady(plan, 'left_track', motion)
     press, contact = 8e5 * 0.006, ROLLERS * PITCH
     assert moment == pytest.approx(-MU * press * contact / 4.0, rel=1e-6)
     assert (pull, side) == pytest.approx((0.0, 0.0), abs=1e-6)
@@ -198,13 +189,16 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
     """Sprockets at 0.10 and 0.20 m/s: the radius is far above that of rolling without slip, as computed by hand."""
     speeds = np.array([0.10, 0.20])
     signs = np.array([1.0, -1.0])
-    for _ in range(400):
-        rest.set_efforts(2000.0 * (signs * speeds / RADIUS - rest.velocities))
+    held = np.zeros(2)
+    for _ in range(1500):
+        error = signs * speeds / RADIUS - rest.velocities
+        held += 5.0 * error
+        rest.set_efforts(held + 50.0 * error)
         rest.advance()
+    assert signs * rest.velocities * RADIUS == pytest.approx(speeds, rel=1e-3)
     belts = signs * rest.velocities * RADIUS
     u, _, rate = turn(belts, WEIGHT / (2 * ROLLERS))
-    states = [rest.x[rest.system.index('state', f'{name}')] for name in rest.system.state_names[7 + 2 : 7 + 2 + 6]]
-    wz, vx = states[2], states[3]
+    wz, vx = (rest.x[rest.system.index('state', name)] for name in ('base_wz_rate', 'base_vx_rate'))
     assert wz == pytest.approx(rate, rel=0.01)
     assert vx == pytest.approx(u, rel=0.01)
     free = GAUGE / 2 * (belts[1] + belts[0]) / (belts[1] - belts[0])

@@ -27,7 +27,7 @@ def carrier(
 name: carrier
 base: {{attachment: free}}
 slope: {{pitch: {slope}}}
-payload: {{link: base_link, position: [0.4, 0, 0.5], mass: 0, limit: 3000}}
+payload: {{link: base_link, position: [0.7, 0, 0.5], mass: 0, limit: 3000}}
 contacts:
 """
     for side, y in (('left', 0.5 * GAUGE), ('right', -0.5 * GAUGE)):
