@@ -9,13 +9,12 @@ import casadi as ca
 import numpy as np
 import pytest
 from scipy.optimize import fsolve
-from standing_linkage import with_lock
-from tracked_machines import GAUGE, GRAVITY, LENGTH, MASS, MU, RADIUS, SPROCKET, WEIGHT, carrier
+from tracked_machines import GAUGE, GRAVITY, LENGTH, MU, RADIUS, WEIGHT, carrier
 
 from dyn_nodes.constraints import ConstraintBlocks, Loop, constrained_dynamics
 from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.model import MachineError
+from dyn_nodes.model import MachineError, load_machine
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import build_tree
@@ -90,7 +89,7 @@ def test_beyond_the_kern_a_part_of_the_track_lifts(rest):
 
 @pytest.mark.parametrize('slope', [(0.0, 0.25), (0.15, 0.1)])
 def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
-    """Friction is W sin, sprockets bear their half of it on the lever of their radius, and nothing creeps in 0.5 s."""
+    """Friction is W sin, sprockets carry their half of it on the lever of their radius, and nothing creeps in 0.5 s."""
     rest.p[:3] = gravity_vector(GRAVITY, slope)
     rest.reset()
     weight = WEIGHT / GRAVITY * rest.p[:3]
@@ -138,7 +137,7 @@ def janosi(slip, modulus, length):
 
 @pytest.mark.parametrize('ahead', [1.0, -1.0])
 def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
-    """Driving ahead and astern: the error over slips of 1 % to 100 % is of first order in the pitch, 1.5 % for 40."""
+    """Driving ahead and astern: the error over slips of 1 % to 100 % is of first order in the pitch, 0.5 % for 40."""
     speed, errors = 0.5, {}
     for rollers in (20, 40):
         plan = Assembly(carrier(tmp_path, rollers), 'effort')
@@ -150,7 +149,7 @@ def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
             assert side == pytest.approx(0.0, abs=1e-9)
             found.append(ahead * pull / (MU * press) - janosi(slip, MU / BRISTLES, contact))
         errors[rollers] = np.abs(found).max()
-    assert errors[40] < 0.015
+    assert errors[40] < 0.005
     assert errors[20] / errors[40] == pytest.approx(2.0, rel=0.1)
 
 
@@ -199,8 +198,8 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
     belts = signs * rest.velocities * RADIUS
     u, _, rate = turn(belts, WEIGHT / (2 * ROLLERS))
     wz, vx = (rest.x[rest.system.index('state', name)] for name in ('base_wz_rate', 'base_vx_rate'))
-    assert wz == pytest.approx(rate, rel=0.01)
-    assert vx == pytest.approx(u, rel=0.01)
+    assert wz == pytest.approx(rate, rel=1e-3)  # inertia and the shift of loads are left out by hand
+    assert vx == pytest.approx(u, rel=1e-3)
     free = GAUGE / 2 * (belts[1] + belts[0]) / (belts[1] - belts[0])
     assert vx / wz > 1.3 * free
     moments = rest.balance().moments
@@ -287,8 +286,6 @@ def test_a_mistake_in_a_track_is_one_clear_line(tmp_path, old, new, message):
     carrier(tmp_path)
     config = tmp_path / 'carrier.yaml'
     config.write_text(config.read_text().replace(old, new, 1))
-    from dyn_nodes.model import load_machine
-
     with pytest.raises(MachineError, match=message) as error:
         load_machine(tmp_path / 'carrier.urdf', config)
     assert len(error.value.problems) == 1
@@ -297,8 +294,3 @@ def test_a_mistake_in_a_track_is_one_clear_line(tmp_path, old, new, message):
 def test_rigid_ground_does_not_take_tracks(machine):
     with pytest.raises(ValueError, match='expected compliant for left_track, right_track'):
         plant_for(machine, 'rigid')
-
-
-def test_masses_of_the_carrier_are_those_of_the_closed_forms(machine):
-    assert machine.total_mass == MASS + 2 * SPROCKET
-    assert with_lock(machine).needs_constraints
