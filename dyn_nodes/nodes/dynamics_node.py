@@ -74,6 +74,7 @@ class DynamicsNode(OverridableNode):
         self.commands = 0
         self._target: tuple[np.ndarray, np.ndarray] | None = None
         self._holding = False
+        self._first_repeated = 0
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
         self._bounds = Bounds.of(self.machine, self.plant.joints)
@@ -200,6 +201,7 @@ class DynamicsNode(OverridableNode):
 
     def repeat(self) -> None:
         """Publish the present joint states once more."""
+        self._first_repeated += self.plant.ticks == 0
         self.joint_states.publish(joint_state(self.plant))
 
     def due(self, period: str) -> bool:
@@ -298,6 +300,9 @@ class DynamicsNode(OverridableNode):
         stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
         if stamp == now:
             return True
+        if stamp == 0 and self._first_repeated:  # answered more than once, like any instant that was repeated
+            self._first_repeated -= 1
+            return False
         if self.paced and not 0 < stamp < now:
             commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             text = f'joint_command: expected the stamp of joint_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'
