@@ -11,7 +11,7 @@ import yaml
 from dyn_nodes.commands import CommandError
 from dyn_nodes.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
-ELEMENTS = ('wheels', 'actuators', 'pumps', 'constraints', 'loads', 'joints')
+ELEMENTS = ('wheels', 'contacts', 'actuators', 'pumps', 'constraints', 'loads', 'joints')
 """Mappings by name, which are put together. Those of joints have joints for names."""
 
 OF_THE_PLATFORM = ('name', 'gravity', 'slope', 'overturn_angle', 'base')
@@ -116,7 +116,7 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 def _with_prefix(config: dict[str, Any], prefix: str) -> dict[str, Any]:
     """Return the file with the prefix before every name of a link, joint or element of its own."""
     result = {key: value for key, value in config.items() if key not in OF_THE_PLATFORM}
-    named = {'link', 'joint'}
+    named = {'link', 'joint', 'sprocket'}
 
     def renamed(value: Any, key: str = '') -> Any:
         if isinstance(value, dict):

@@ -16,10 +16,12 @@ from log_loader_tasks import CONFIG, URDF
 from rolling_machines import caster_vehicle, mecanum
 from standing_linkage import LOOP, standing_linkage
 from standing_machines import slider_box
+from tracked_machines import carrier
 
 from dyn_nodes.constraints import ConstraintBlocks, Loop, constrained_dynamics
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements
-from dyn_nodes.elements.wheel import SprungWheel, sprung_wheels
+from dyn_nodes.elements.contacts import contact_elements
+from dyn_nodes.elements.wheel import SprungWheel
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_stop import SCALE
 from dyn_nodes.model import load_machine
@@ -39,6 +41,7 @@ KINDS = {
     'tyres': lambda folder: caster_vehicle(folder, 100.0, 0.5, 0.2),
     'tyres on a rise': lambda folder: replace(caster_vehicle(folder, 100.0, 0.5, 0.2), terrain=(RISE,)),
     'wheels with rollers': lambda folder: mecanum(folder, 100.0, 0.5),
+    'crawler tracks': carrier,
     'joint with spring, damping, friction and stop': lambda folder: machine_of(folder, [ROUGH], SPRING),
     'cylinders and motor on feet': lambda folder: load_machine(URDF, CONFIG),
 }
@@ -50,7 +53,11 @@ def blocks_of(machine, surroundings):
     if machine.payload is None:
         machine = replace(machine, payload=Payload(machine.base.link, np.array([0.1, 0.2, 0.3]), 0.0, 100.0))
     tree = build_tree(machine)
-    elements = (*sprung_wheels(machine), *joint_elements(machine), ActuatorForces(machine, actuator_elements(machine)))
+    elements = (
+        *contact_elements(machine),
+        *joint_elements(machine),
+        ActuatorForces(machine, actuator_elements(machine)),
+    )
     slope = (0.1, -0.2) if surroundings == 'on a slope' else (0.0, 0.0)
     frame = tree.frame(machine.base.link)
     loops = [Loop.point('closed in itself', frame, frame)] if surroundings == 'beside a loop' else []
@@ -69,6 +76,9 @@ def state_of(machine, blocks, seed):
         rolls = machine.wheels[0].rolling is not None
         feet = [wheel.free_length - wheel.position[2] for wheel in machine.wheels]
         q[tree.position_names.index('base_z')] = (0.004 if rolls else min(feet)) - 0.004
+    elif machine.contacts:
+        low = min(support.free_length - support.position[2] for support in machine.supports)
+        q[tree.position_names.index('base_z')] = low - 0.004
     values = {SCALE: 1.0}
     for own in blocks.element_states:
         values[own.name] = own.start if own.discrete else 0.5 * own.scale * float(rng.random())
