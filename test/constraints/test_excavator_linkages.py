@@ -16,6 +16,7 @@ from dyn_nodes.model.machine import Base
 from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 
 ARM = ('boom_joint', 'arm_joint', 'bucket_joint')
 CYLINDERS = ('boom', 'arm', 'bucket')
@@ -99,9 +100,10 @@ def test_cylinders_hold_the_weights_with_the_forces_of_virtual_work(start, angle
 
 @pytest.mark.parametrize('seed', range(4))
 def test_accelerations_are_those_of_pinocchio(start, seed):
-    """On a free base, at random postures, velocities and efforts."""
+    """On a free base, at random postures, velocities and efforts; without friction, which Pinocchio lacks."""
     rng = np.random.default_rng(seed)
-    machine = replace(excavator('free'), payload=None)
+    smooth = tuple(replace(joint, friction=0.0) for joint in excavator().joints)
+    machine = replace(excavator('free'), payload=None, joints=smooth)
     blocks = constrained_machine(machine).system.blocks
     tree = blocks.tree
     angles = [rng.uniform(machine.joint(name).lower, machine.joint(name).upper) for name in ARM]
@@ -116,3 +118,19 @@ def test_accelerations_are_those_of_pinocchio(start, seed):
     theirs = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau)
     ours = constrained_dynamics(blocks, q, v, tau).acceleration
     assert np.abs(ours - theirs).max() < 1e-10 * np.abs(ours).max()
+
+
+@pytest.mark.slow
+def test_a_swing_that_was_stopped_comes_to_rest():
+    """The oil between the closed valve and the motor swings back and forth; the friction of the bearing ends that."""
+    plant = ConstrainedPlant(excavator(), 'hydraulic', 5e-3, 1e-3)
+    place = plant.joints.index('swing_joint')
+    command = next(name for name in plant.system.input_names if name.startswith('swing/'))
+    speeds = []
+    for volts, duration in ((6.0, 2.0), (0.0, 10.0)):
+        plant.set_inputs({command: volts})
+        for _ in range(round(duration / plant.period)):
+            plant.advance()
+            speeds.append(abs(plant.velocities[place]))
+    assert max(speeds) > 0.5
+    assert max(speeds[-200:]) < 1e-4
