@@ -79,9 +79,10 @@ $(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
 demo: $(VENV)/.installed
 	$(BIN)/dyn-nodes demo $(DEMO_FLAGS) $(ARGS)
 
-# Tests share the cores, JOBS at a time, a file each. Those that start processes use DDS domains of their own.
+# Tests share the cores, JOBS at a time, a file each, in the order of test/conftest.py: those that start processes, with
+# DDS domains of their own, come first, so that no long file is left to one core at the end.
 JOBS ?= 2
-PYTEST := -m pytest -n $(JOBS) --dist loadfile
+PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python $(PYTEST) -m 'not slow' test $(ARGS)

@@ -56,7 +56,7 @@ setup(
         'dev': [
             'pytest>=7',
             'pytest-timeout',
-            'pytest-xdist',
+            'pytest-xdist>=3.7',
             'hypothesis>=6',
             'ruff>=0.6',
             'mypy>=1.8',
@@ -82,7 +82,7 @@ setup(
             'catkin-pkg',
         ],
         'bench': ['pin', 'mujoco', 'osqp', 'quadprog'],
-        'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'pytest-xdist', 'mcap'],
+        'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'pytest-xdist>=3.7', 'mcap'],
         # binaries of Jazzy for CPython 3.11 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
         'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
         # mutation tests: `make mutants`

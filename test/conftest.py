@@ -30,6 +30,16 @@ def pytest_configure() -> None:
     os.environ.pop('ROS_LOCALHOST_ONLY', None)
 
 
+FIRST = ('system', 'viewer', 'ros2', 'nodes', 'middleware', 'hostile', 'vehicles')
+"""Rooms with the longest files."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files: files are handed to cores one by one, and the last one keeps the others waiting."""
+    rooms = {room: place for place, room in enumerate(FIRST)}
+    items.sort(key=lambda item: rooms.get(item.path.parent.name, len(rooms)))
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With `-m ros2` import only files with such tests: the others need packages that a ROS 2 workspace lacks."""
     if config.option.markexpr != 'ros2':

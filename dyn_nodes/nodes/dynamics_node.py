@@ -301,6 +301,7 @@ class DynamicsNode(OverridableNode):
         if stamp == now:
             return True
         if stamp == 0 and self._first_repeated:  # answered more than once, like any instant that was repeated
+            commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             self._first_repeated -= 1
             return False
         if self.paced and not 0 < stamp < now:

@@ -19,7 +19,7 @@ from dyn_nodes.recording.comparison import compare_bags
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCH = sorted((ROOT / 'launch').glob('*.launch.xml'))
-COMPOSABLE = [path for path in LAUNCH if 'composition_node' in path.read_text()]
+COMPOSABLE = [path for path in LAUNCH if 'exec="composition_node"' in path.read_text()]
 
 
 @pytest.fixture
