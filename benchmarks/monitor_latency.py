@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dyn_nodes.middleware import ExternalShutdownException, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.model import load_machine
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.stability_monitor import StabilityMonitor
 from dyn_nodes.studies.measured_run import MeasuredRun, SensorModel, measure, work_cycle
 
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')

@@ -30,7 +30,7 @@ from dyn_nodes.control.platform_path import LinesAndCurve
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.minimal import MinimalSystem
-from dyn_nodes.simulation.omni_config import OmniMachine, load_omni_machine
+from dyn_nodes.studies.omni_config import OmniMachine, load_omni_machine
 
 LIMITS = {'wheel_2': 0.01, 'wheel_6': 0.025}
 INSTANTS = 64

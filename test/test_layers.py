@@ -15,6 +15,7 @@ LAYERS = (
     {'elements'},
     {'stability', 'control'},
     {'simulation'},
+    {'monitor'},
     {'studies', 'nodes'},
     {'commands', 'cli', 'entry'},
 )

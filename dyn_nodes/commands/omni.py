@@ -14,7 +14,7 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.control.platform_path import Path as PlannedPath
-    from dyn_nodes.simulation.omni_config import OmniMachine
+    from dyn_nodes.studies.omni_config import OmniMachine
     from dyn_nodes.studies.omni_levels import OmniRun
 
 VERBS = {
@@ -68,7 +68,7 @@ def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write; return 0, or 1 where a file has faults or the limits are too low."""
     from dyn_nodes.model import MachineError
-    from dyn_nodes.simulation.omni import NoTorquesError
+    from dyn_nodes.studies.omni import NoTorquesError
     from dyn_nodes.studies.omni_levels import run_levels
 
     try:
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _vehicle(args: argparse.Namespace) -> OmniMachine:
-    from dyn_nodes.simulation.omni_config import load_omni_machine
+    from dyn_nodes.studies.omni_config import load_omni_machine
 
     machine = load_omni_machine(_file(args.vehicle, 'vehicle', 'config/omni'))
     try:

@@ -12,6 +12,9 @@ import numpy as np
 from dyn_nodes.middleware import QoSProfile, drive_clock, message
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_rpy
+from dyn_nodes.monitor.ground_observer import ObserverSettings
+from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.commands import Refusals, RefusedError
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -19,9 +22,6 @@ from dyn_nodes.nodes.machines import checked_payload
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
-from dyn_nodes.simulation.ground_observer import ObserverSettings
-from dyn_nodes.simulation.sensors import ImuMount, SensorNoise
-from dyn_nodes.simulation.stability_monitor import StabilityMonitor
 
 JointState = message('sensor_msgs/msg/JointState')
 Imu = message('sensor_msgs/msg/Imu')

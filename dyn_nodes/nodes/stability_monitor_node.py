@@ -12,6 +12,8 @@ import numpy as np
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
+from dyn_nodes.monitor.allowance import Allowance, Allowances, AllowanceSettings
+from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
@@ -22,9 +24,7 @@ from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO, stamp_of
 from dyn_nodes.nodes.transforms import TransformPublisher, transform
-from dyn_nodes.simulation.allowance import Allowance, Allowances, AllowanceSettings
 from dyn_nodes.simulation.balance import Balance
-from dyn_nodes.simulation.standing import StandingGround
 
 Float64 = message('std_msgs/msg/Float64')
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
+from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
@@ -28,7 +29,6 @@ from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
-from dyn_nodes.simulation.standing import StandingGround
 
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')

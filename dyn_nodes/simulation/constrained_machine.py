@@ -31,6 +31,7 @@ from dyn_nodes.constraints import (
     projected_velocity,
 )
 from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.constraints.profiles import motion_of
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements, states_at_rest
 from dyn_nodes.elements.contacts import contact_elements
@@ -46,7 +47,6 @@ from dyn_nodes.multibody.elements import ForceElement
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_rest import ConstrainedRest
-from dyn_nodes.simulation.profiles import motion_of
 
 Array = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.ground_observer import ObserverSettings
-from dyn_nodes.simulation.sensors import SensorNoise
-from dyn_nodes.simulation.stability_monitor import StabilityMonitor
+from dyn_nodes.monitor.ground_observer import ObserverSettings
+from dyn_nodes.monitor.sensors import SensorNoise
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.studies.measured_run import MEASURES, PHASES, MeasuredRun, full_scale
 
 Array = NDArray[np.float64]

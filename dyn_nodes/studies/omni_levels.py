@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
 from dyn_nodes.control.platform_path import LinesAndCurve, Path, PlanarMotion, circle_path, straight_path
-from dyn_nodes.simulation.omni import SimulatedMotion, WheelMotion, drive_torques, simulate, wheel_angles, wheel_motion
-from dyn_nodes.simulation.omni_config import OmniMachine
+from dyn_nodes.studies.omni import SimulatedMotion, WheelMotion, drive_torques, simulate, wheel_angles, wheel_motion
+from dyn_nodes.studies.omni_config import OmniMachine
 
 Array = NDArray[np.float64]
 LEVELS = ('rates', 'angles', 'torques', 'simulate')

@@ -11,7 +11,7 @@ import pytest
 
 from dyn_nodes import cli
 from dyn_nodes.cli import build_parser
-from dyn_nodes.simulation.omni_config import load_omni_machine
+from dyn_nodes.studies.omni_config import load_omni_machine
 
 PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'omnidirectional_design.md'
 BLOCK = re.compile(r'(?:<!-- test: (\w+) -->\n)?```sh\n(.*?)```', re.DOTALL)

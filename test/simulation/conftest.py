@@ -1,40 +1,5 @@
-"""The log-loader's plants, compiled once for all tests, and the reference run."""
+"""Fixtures of this room."""
 
-from __future__ import annotations
+from log_loader_fixtures import audited, audited_task, effort_system, machine, system, task
 
-import pytest
-from log_loader_tasks import CONFIG, P3D, URDF, run
-
-from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import Settings, System
-
-
-@pytest.fixture(scope='session')
-def machine():
-    return load_machine(URDF, CONFIG)
-
-
-@pytest.fixture(scope='session')
-def system(machine):
-    return System(machine)
-
-
-@pytest.fixture(scope='session')
-def effort_system(machine):
-    return System(machine, 'effort')
-
-
-@pytest.fixture(scope='session')
-def audited(machine):
-    return System(machine, audit=True)
-
-
-@pytest.fixture(scope='session')
-def task(system):
-    """P3D with recovery, every millisecond."""
-    return run(system, P3D, 16.0, spacing=1e-3)
-
-
-@pytest.fixture(scope='session')
-def audited_task(audited):
-    return run(audited, P3D, 16.0, spacing=1e-3, settings=Settings(step=2.5e-4))
+__all__ = ['audited', 'audited_task', 'effort_system', 'machine', 'system', 'task']

@@ -18,7 +18,7 @@ from dyn_nodes.constraints.wheeled_vehicles import (
 )
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.omni_config import OmniMachine, load_omni_machine
+from dyn_nodes.studies.omni_config import OmniMachine, load_omni_machine
 
 Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]

@@ -13,8 +13,8 @@ from dyn_nodes.control.waypoint_path import WaypointPath, load_waypoints
 from dyn_nodes.model import MachineError
 from dyn_nodes.multibody.isotropy import characteristic_length, condition_number, scaled
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.omni import NoTorquesError, drive_torques
-from dyn_nodes.simulation.omni_config import load_omni_machine
+from dyn_nodes.studies.omni import NoTorquesError, drive_torques
+from dyn_nodes.studies.omni_config import load_omni_machine
 from dyn_nodes.studies.omni_levels import run_levels
 
 SOUND = """

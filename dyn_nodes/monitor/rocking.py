@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
-from dyn_nodes.simulation.ground_observer import Footing, ground_axes
-from dyn_nodes.simulation.load_model import Load, LoadModel
+from dyn_nodes.monitor.ground_observer import Footing, ground_axes
+from dyn_nodes.monitor.load_model import Load, LoadModel
 
 Array = NDArray[np.float64]
 SUBSTEP = 1.7e-3

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dyn_nodes.constraints import ConstraintBlocks, Lock, Prescribed, assemble, projected_velocity
+from dyn_nodes.constraints.profiles import motion_of
 from dyn_nodes.model.constraint import Profile
 from dyn_nodes.multibody import TreeBuilder
-from dyn_nodes.simulation.profiles import motion_of
 
 
 def derivatives(profile, times):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
-from dyn_nodes.simulation.load_model import Load
+from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.wheel_loads import WheelLoads, loads_on_plane, wheel_loads
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyn_nodes.monitor.allowance import Allowances, AllowanceSettings, crossing
+from dyn_nodes.monitor.load_model import LoadModel
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.simulation import initial_state
-from dyn_nodes.simulation.allowance import Allowances, AllowanceSettings, crossing
 from dyn_nodes.simulation.balance import BalanceObserver
-from dyn_nodes.simulation.load_model import LoadModel
-from dyn_nodes.simulation.stability_monitor import StabilityMonitor
-from dyn_nodes.simulation.standing import StandingGround
 from dyn_nodes.stability import zmp_degree
 
 RESERVE = 0.15

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.simulation import Inputs, Settings, initial_state
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 URDF, CONFIG = ROOT / 'urdf' / 'log_loader.urdf', ROOT / 'config' / 'log_loader.yaml'
 PAYLOAD = 5100.0
 WEIGHT = 9.81 * (17481.0 + PAYLOAD)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.simulation.balance import Balance
-from dyn_nodes.simulation.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.stability import Margin
 
 DOWN, LIFTED = np.array([True, True, True, True]), np.array([True, True, False, True])

@@ -10,10 +10,10 @@ from log_loader_tasks import PAYLOAD
 
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.control.tip_over_governor import TipOverGovernor
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.stability_monitor import StabilityMonitor
-from dyn_nodes.simulation.standing import StandingGround
 
 PERIOD = 0.01
 VALVES = ('boom', 'stick', 'swing')

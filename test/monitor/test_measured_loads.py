@@ -7,12 +7,12 @@ import pytest
 from log_loader_tasks import PAYLOAD, WHEELS
 from scipy.spatial.transform import Rotation
 
+from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
+from dyn_nodes.monitor.load_model import LoadModel
+from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor, wheel_forces
 from dyn_nodes.simulation import System, initial_state
 from dyn_nodes.simulation.balance import BalanceObserver
-from dyn_nodes.simulation.ground_observer import GroundObserver, ground_axes
-from dyn_nodes.simulation.load_model import LoadModel
-from dyn_nodes.simulation.sensors import ImuMount, SensorNoise, world_up
-from dyn_nodes.simulation.stability_monitor import StabilityMonitor, wheel_forces
 
 
 @pytest.fixture(scope='module')

@@ -17,13 +17,13 @@ from dyn_nodes.control.derivative_filter import DerivativeFilter
 from dyn_nodes.measures import DEFAULT_MEASURES, measure
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
+from dyn_nodes.monitor.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
+from dyn_nodes.monitor.load_model import Load, LoadModel
+from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
+from dyn_nodes.monitor.rocking import RockingModel
+from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.balance import Balance
-from dyn_nodes.simulation.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
-from dyn_nodes.simulation.load_model import Load, LoadModel
-from dyn_nodes.simulation.margin_guard import GuardSettings, MarginGuard
-from dyn_nodes.simulation.rocking import RockingModel
-from dyn_nodes.simulation.sensors import ImuMount, SensorNoise, world_up
 from dyn_nodes.stability import Support, margins
 
 Array = NDArray[np.float64]

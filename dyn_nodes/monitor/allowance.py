@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import link_poses
-from dyn_nodes.simulation.load_model import Load
-from dyn_nodes.simulation.standing import STILL, StandingGround
+from dyn_nodes.monitor.load_model import Load
+from dyn_nodes.monitor.standing import STILL, StandingGround
 from dyn_nodes.stability import zmp_degree
 
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.ground_observer import GroundObserver, ground_axes
-from dyn_nodes.simulation.load_model import Load, LoadModel
+from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
+from dyn_nodes.monitor.load_model import Load, LoadModel
 from dyn_nodes.stability.zmp import zmp_kernel
 
 Array = NDArray[np.float64]
