@@ -13,9 +13,9 @@ from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
-from dyn_nodes.simulation.balance import value_names
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.stability import Support, margins, support_order
+from dyn_nodes.stability.balance import value_names
 
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
 

@@ -23,8 +23,8 @@ from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.monitor.rocking import RockingModel
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
 from dyn_nodes.simulation.assembly import gravity_vector
-from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.stability import Support, margins
+from dyn_nodes.stability.balance import Balance
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])

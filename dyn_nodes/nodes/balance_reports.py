@@ -14,7 +14,7 @@ from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.markers import marker_array
 from dyn_nodes.nodes.transforms import transform
-from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.stability.balance import Balance
 
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 PolygonStamped = message('geometry_msgs/msg/PolygonStamped')

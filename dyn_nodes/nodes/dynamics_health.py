@@ -11,7 +11,7 @@ from dyn_nodes.measures import MEASURES
 from dyn_nodes.nodes.commands import Refusals
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.pacing import Pacer
-from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.stability.balance import Balance
 
 CONSTRAINTS_PERIOD = 0.5
 """Simulated time after which the constraints are looked at anew, s."""

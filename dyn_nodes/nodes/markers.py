@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.middleware import message
-from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.stability.balance import Balance
 
 Marker = message('visualization_msgs/msg/Marker')
 MarkerArray = message('visualization_msgs/msg/MarkerArray')

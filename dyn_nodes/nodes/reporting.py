@@ -11,8 +11,8 @@ from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
 from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.transforms import TransformPublisher, set_quaternion, set_vector, transform
-from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.stability.balance import Balance
 
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')

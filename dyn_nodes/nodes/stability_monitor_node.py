@@ -24,7 +24,7 @@ from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO, stamp_of
 from dyn_nodes.nodes.transforms import TransformPublisher, transform
-from dyn_nodes.simulation.balance import Balance
+from dyn_nodes.stability.balance import Balance
 
 Float64 = message('std_msgs/msg/Float64')
 

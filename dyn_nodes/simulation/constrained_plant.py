@@ -22,7 +22,6 @@ from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
-from dyn_nodes.simulation.balance import contact_axes
 from dyn_nodes.simulation.command_delay import held_inputs
 from dyn_nodes.simulation.constrained import Stabilization
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
@@ -33,6 +32,7 @@ from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_of
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.system import UnknownNameError
+from dyn_nodes.stability.balance import contact_axes
 
 Array = NDArray[np.float64]
 STABILIZATION = Stabilization(zeta=1.0, omega=10.0)

@@ -21,7 +21,6 @@ from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross, matrix_of_quaternion
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
-from dyn_nodes.simulation.balance import Balance, balance_observer
 from dyn_nodes.simulation.command_delay import CommandDelay, input_delays
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import STABLE, FastestMotion, fastest_motion, substeps_for
@@ -29,6 +28,7 @@ from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.simulation.system import System
+from dyn_nodes.stability.balance import Balance, balance_observer
 
 Array = NDArray[np.float64]
 MOST_EVENTS_OF_A_PERIOD = 256

@@ -10,8 +10,8 @@ from dyn_nodes.monitor.load_model import LoadModel
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.simulation import initial_state
-from dyn_nodes.simulation.balance import BalanceObserver
 from dyn_nodes.stability import zmp_degree
+from dyn_nodes.stability.balance import BalanceObserver
 
 RESERVE = 0.15
 NAMES = ('swing_joint', 'boom_joint', 'stick_joint')

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
-from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.stability import Margin
+from dyn_nodes.stability.balance import Balance
 
 DOWN, LIFTED = np.array([True, True, True, True]), np.array([True, True, False, True])
 SETTINGS = GuardSettings(shock_time=0.02, contact_time=0.05, doubt=0.1, doubt_time=0.3)

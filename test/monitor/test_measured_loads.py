@@ -12,7 +12,7 @@ from dyn_nodes.monitor.load_model import LoadModel
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor, wheel_forces
 from dyn_nodes.simulation import System, initial_state
-from dyn_nodes.simulation.balance import BalanceObserver
+from dyn_nodes.stability.balance import BalanceObserver
 
 
 @pytest.fixture(scope='module')

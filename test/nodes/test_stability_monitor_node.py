@@ -15,7 +15,7 @@ from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import System, initial_state
-from dyn_nodes.simulation.balance import BalanceObserver
+from dyn_nodes.stability.balance import BalanceObserver
 from dyn_nodes.studies.measured_run import SensorModel, measure, work_cycle
 
 Imu = message('sensor_msgs/msg/Imu')

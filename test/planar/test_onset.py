@@ -15,8 +15,8 @@ import pytest
 from scipy.optimize import brentq
 
 from dyn_nodes.simulation import Inputs, NoEquilibriumError
-from dyn_nodes.simulation.balance import PlanarBalanceObserver
 from dyn_nodes.simulation.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
+from dyn_nodes.stability.balance import PlanarBalanceObserver
 from dyn_nodes.studies.abo_shanab_2003.planar import (
     S1,
     Case,

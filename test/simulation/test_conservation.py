@@ -7,7 +7,7 @@ import pytest
 from log_loader_tasks import P3D, WEIGHT, WHEELS, run
 
 from dyn_nodes.simulation import Settings
-from dyn_nodes.simulation.balance import BalanceObserver
+from dyn_nodes.stability.balance import BalanceObserver
 
 WORKS = ('work_actuators', 'work_suspension', 'work_friction')
 

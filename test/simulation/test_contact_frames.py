@@ -12,9 +12,9 @@ from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.model import load_machine
 from dyn_nodes.monitor.stability_monitor import contact_frames
 from dyn_nodes.simulation.assembly import Assembly
-from dyn_nodes.simulation.balance import contact_axes
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.outputs import traced_outputs
+from dyn_nodes.stability.balance import contact_axes
 
 CORNERS = {'front_left': (0.5, 0.4), 'front_right': (0.5, -0.4), 'rear_left': (-0.5, 0.4), 'rear_right': (-0.5, -0.4)}
 RADIUS, STEER, YAW = 0.2, 0.6, 0.5

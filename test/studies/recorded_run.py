@@ -14,7 +14,7 @@ from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.nodes.balance_reports import margin_topic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Run, System, initial_state
-from dyn_nodes.simulation.balance import BalanceObserver
+from dyn_nodes.stability.balance import BalanceObserver
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TYPES = STORE.types

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.simulation.balance import Balance
 from dyn_nodes.stability import Support, margins, support_order
+from dyn_nodes.stability.balance import Balance
 
 
 def balance_of_six(com):
