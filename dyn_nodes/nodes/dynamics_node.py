@@ -90,7 +90,7 @@ class DynamicsNode(OverridableNode):
                 f'exchange_period {self.values["exchange_period"]:g} s: the split of a hydraulic machine by topics is '
                 f'tested up to {LONGEST_EXCHANGE:g} s; beyond that it may oscillate'
             )
-        stands = f'{len(self.machine.wheels)} wheels, {self.values["contact_model"]} ground'
+        stands = f'{len(self.machine.ground_contacts)} contacts, {self.values["contact_model"]} ground'
         self.get_logger().info(
             f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, '
             f'{"held by constraints" if self.plant.is_constrained else stands}, '
