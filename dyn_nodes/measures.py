@@ -20,9 +20,9 @@ def _one(count: int) -> float:
     return 1.0
 
 
-WITH_PREFIX, PREFIXES = ('N m', 'J'), ((1e6, 'M'), (1e3, 'k'))
+WITH_PREFIX, PREFIXES = ('N m', 'J', 'N kg m2'), ((1e9, 'G'), (1e6, 'M'), (1e3, 'k'))
 """Units of values that are shown with a prefix, by their size, and these prefixes."""
-AXES = {'1': ('', 1.0), 'm': ('m', 1.0), 'N m': ('kN m', 1e-3), 'J': ('kJ', 1e-3)}
+AXES = {'1': ('', 1.0), 'm': ('m', 1.0), 'N m': ('kN m', 1e-3), 'J': ('kJ', 1e-3), 'N kg m2': ('MN kg m2', 1e-6)}
 """Unit of a plot's axis and its scale, by the unit of the values."""
 
 
@@ -172,9 +172,9 @@ MEASURES: dict[str, Measure] = {
             'moment_height',
             'moment-height',
             meaning='Net moment about the weakest edge, weighted by the moment of inertia about the edge over the '
-            'height of the centre of mass.',
+            'height of the centre of mass; while the machine tips, over this weight.',
             module='moment_height',
-            unit='N m',
+            unit='N kg m2',
         ),
     )
 }

@@ -197,7 +197,7 @@ def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
         console.print('at rest: the machine does not stand on its wheels in its initial posture', style='red')
         return
     table = Table(title='at rest', title_justify='left', title_style='bold')
-    table.add_column('wheel')
+    table.add_column('wheel or track')
     for heading in ('load, N', 'share', 'compression, mm', 'contact x, y, m'):
         table.add_column(heading, justify='right')
     for name, wheel in static['wheels'].items():
@@ -220,7 +220,7 @@ def _margin_table(static: dict[str, Any]) -> Table:
     table = Table(title='static margins', title_justify='left', title_style='bold')
     table.add_column('measure')
     table.add_column('margin', justify='right')
-    table.add_column('by edge or wheel')
+    table.add_column('by edge, wheel or track')
     for name, margin in static['margins'].items():
         measure = MEASURES[name]
         values = ', '.join(f'{edge} {_margin(value, measure)}' for edge, value in zip(margin['names'], margin['edges']))

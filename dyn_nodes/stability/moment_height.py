@@ -12,7 +12,8 @@ overturns: more inertia and less height are the safer thing in both cases,
 
 The papers were not at hand when this was written: the idea is theirs, the exponents are derived here. That of the
 height follows that of the inertia, as with h^-1 in both cases a higher machine that tips would look safer. With the
-references I_0 = 1 kg m2 and h_0 = 1 m the numbers are those of SI; other references compare machines.
+references I_0 = 1 kg m2 and h_0 = 1 m the numbers are those of SI, M I / h in N kg m2: no moments to compare with others.
+Other references compare machines, and give N m.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class MomentHeight(NamedTuple):
     """Result of :func:`moment_height`; a leading dimension (t,) where a batch was given.
 
     Attributes:
-        value: () least of `edges`, N m.
-        edges: (n,) alpha_i, N m; positive on a machine that stands, 0 where tipping begins.
+        value: () least of `edges`.
+        edges: (n,) alpha_i, N m by the references; positive on a machine that stands, 0 where tipping begins.
         valid: () the centre of mass is above the plane through the feet, all numbers are finite.
         inertias: (n,) moment of inertia of the machine about each edge, kg m2.
         height: () of the centre of mass above the plane through the feet, m.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import pytest
 from scipy.optimize import fsolve
 from tracked_machines import GAUGE, GRAVITY, LENGTH, MU, RADIUS, WEIGHT, carrier
 
+from dyn_nodes.cli import main
 from dyn_nodes.constraints import ConstraintBlocks, Loop, constrained_dynamics
 from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.forces.joint_elements import joint_elements
@@ -321,6 +323,19 @@ def test_a_mistake_in_a_track_is_one_clear_line(tmp_path, old, new, message):
     with pytest.raises(MachineError, match=message) as error:
         load_machine(tmp_path / 'carrier.urdf', config)
     assert len(error.value.problems) == 1
+
+
+def test_check_shows_tracks_and_the_unit_of_every_margin(machine, capsys):
+    """Moment-height is M I / h: by hand for a point mass above the middle, in its own unit and not in N m."""
+    urdf, config = map(str, machine.sources)
+    assert main(['check', urdf, '--config', config]) == 0
+    shown = capsys.readouterr().out
+    (center,) = (
+        float(text) for text in re.findall(r'centre of mass 0.000, 0.000, (\S+) m$', shown, flags=re.MULTILINE)
+    )
+    value = WEIGHT * GAUGE / 2 * WEIGHT / GRAVITY * ((GAUGE / 2) ** 2 + center**2) / center
+    assert f'{value / 1e6:.3g} MN kg m2' in next(line for line in shown.splitlines() if 'moment-height' in line)
+    assert 'left_track 50 %' in shown
 
 
 def test_rigid_ground_does_not_take_tracks(machine):
