@@ -12,8 +12,8 @@ overturns: more inertia and less height are the safer thing in both cases,
 
 The papers were not at hand when this was written: the idea is theirs, the exponents are derived here. That of the
 height follows that of the inertia, as with h^-1 in both cases a higher machine that tips would look safer. With the
-references I_0 = 1 kg m2 and h_0 = 1 m the numbers are those of SI, M I / h in N kg m2: no moments to compare with others.
-Other references compare machines, and give N m.
+references I_0 = 1 kg m2 and h_0 = 1 m the numbers are those of SI, M I / h in N kg m2: they are not moments. Other
+references compare machines, and give N m.
 """
 
 from __future__ import annotations
