@@ -31,9 +31,10 @@ OTHERS = {
     | {'link', 'friction', 'name', 'initial', 'defaults'},
     'constraint_config.py': {'axis', 'times', 'values', 'inertia', 'profile', 'ground'},
     'wheel.py': {'model'},
+    'discovery.py': {'kind'},
 }
 """Keys that a module treats by name: named mappings with readers of their own, the root link, the places of messages,
-and the key that chooses the friction."""
+the key that chooses the friction, and the attribute of a class by which its kind is found."""
 
 
 class Statement(NamedTuple):

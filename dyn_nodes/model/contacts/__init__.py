@@ -1,12 +1,12 @@
-"""Kinds of contacts in a machine YAML, by `type`. A new kind is its record's file and its line here."""
+"""Kinds of contacts in a machine YAML, by `type`: each file of this package is one, a record with keys and checks."""
 
-from __future__ import annotations
+import sys
 
 from dyn_nodes.model.contact import ContactRecord
+from dyn_nodes.model.discovery import kinds_of
 from dyn_nodes.model.schema import REQUIRED, Key, choice, keys_of
-from dyn_nodes.model.track import Track
 
-KINDS: dict[str, type[ContactRecord]] = {record.kind: record for record in (Track,)}
+KINDS: dict[str, type[ContactRecord]] = kinds_of(sys.modules[__name__], ContactRecord)
 
 
 def contact_keys(kind: str) -> tuple[Key, ...]:

@@ -34,8 +34,8 @@ from dyn_nodes.forces.contact import ground_axes, kelvin_voigt
 from dyn_nodes.forces.joint import along_joint, joint_motion
 from dyn_nodes.forces.lugre import stribeck
 from dyn_nodes.forces.terrain import ground_at
+from dyn_nodes.model.contacts.track import Track, forward
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.track import Track, forward
 from dyn_nodes.model.wheel import LuGre
 from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.elements import ContactElement, ElementState, GroundPoint, Surface, Symbols, Watch, symbolic
@@ -84,6 +84,7 @@ class CrawlerTrack(ContactElement):
         machine: whose track it is.
     """
 
+    kind = Track.kind
     rests = True
 
     def __init__(self, record: Track, machine: Machine) -> None:

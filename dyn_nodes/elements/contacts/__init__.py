@@ -1,16 +1,20 @@
-"""Kinds of contacts, and those of a machine as elements: wheels and feet first."""
+"""Kinds of contacts, each a file of this package, and those of a machine as elements: wheels and feet first."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dyn_nodes.elements.track import CrawlerTrack
 from dyn_nodes.elements.wheel import sprung_wheels
+from dyn_nodes.model.discovery import kinds_of
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import ContactElement
 
-KINDS: Mapping[str, Callable[[Any, Machine], ContactElement]] = {'track': CrawlerTrack}
+KINDS: Mapping[str, Callable[[Any, Machine], ContactElement]] = kinds_of(
+    sys.modules[__name__],
+    ContactElement,  # type: ignore[type-abstract]
+)
 """Element of every `type` of contact in a machine file."""
 
 

@@ -1,0 +1,31 @@
+"""Kinds that are found by the files of a package: a file there is a kind, and no list names it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import TypeVar
+
+Kind = TypeVar('Kind')
+
+
+def kinds_of(package: ModuleType, base: type[Kind]) -> dict[str, type[Kind]]:
+    """Return the classes of a package that extend `base` and have a `kind`, by that name, in the order of their files.
+
+    Raises:
+        ValueError: two classes of one kind.
+    """
+    found: dict[str, type[Kind]] = {}
+    for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
+        own = import_module(f'{package.__name__}.{module.name}')
+        for value in vars(own).values():
+            if not isinstance(value, type) or not issubclass(value, base) or value.__module__ != own.__name__:
+                continue
+            kind = vars(value).get('kind')
+            if kind is None:
+                continue
+            if kind in found:
+                raise ValueError(f'{package.__name__}: two classes of kind {kind!r}')
+            found[kind] = value
+    return found
