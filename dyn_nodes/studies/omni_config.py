@@ -21,42 +21,17 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.torque_distribution import TorqueDistribution
 from dyn_nodes.model.problems import MachineError, Report, did_you_mean
-from dyn_nodes.model.schema import Key
+from dyn_nodes.model.schema import build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader, Values, overlay
 from dyn_nodes.model.yaml_source import Entry, read_yaml
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
+from dyn_nodes.studies.omni_keys import OmniPlatform, OmniWheelEntry, omni_keys
 
 Array = NDArray[np.float64]
 LEAST_DRIVES = 3
 PARALLEL = 1e-9
 """Sine of the angle between roller and hub below which a wheel is a conventional one."""
 
-PLATFORM = (
-    Key('mass', 'number', 'of the platform without wheels', 'kg', sign='positive'),
-    Key('yaw_inertia', 'number', 'of the platform without wheels, about the vertical', 'kg m2', sign='positive'),
-)
-WHEEL = (
-    Key('position', 'pair', "centre of the wheel from the platform's centre of mass", 'm', None),
-    Key('distance', 'number', 'the same in polar coordinates', 'm', None, 'non-negative'),
-    Key('direction', 'number', 'the same in polar coordinates', 'rad', None),
-    Key('hub', 'number', "from the platform's x axis to the axis of the hub", 'rad'),
-    Key('roller', 'number', 'from the axis of the hub to that of the roller on the floor', 'rad'),
-    Key('radius', 'number', 'height of the centre above the floor', 'm', sign='positive'),
-    Key('roller_radius', 'number', 'of a roller', 'm', sign='positive'),
-    Key('mass', 'number', 'of the wheel, rollers included', 'kg', sign='non-negative'),
-    Key('axial_inertia', 'number', 'about the axis of the hub', 'kg m2', sign='non-negative'),
-    Key('diametral_inertia', 'number', 'about a diameter', 'kg m2', sign='non-negative'),
-    Key('driven', 'flag', 'a motor turns the hub', default=True),
-    Key('torque_limit', 'number', 'of the motor, both ways; absent: none', 'N m', None, 'non-negative'),
-    Key('weight', 'number', 'of its torque in the effort that is kept small', '', 1.0, 'positive'),
-)
-DEFAULTS = (Key('wheel', 'partial', 'what wheels have in common', table=WHEEL),)
-VEHICLE = (
-    Key('name', 'text', 'of the vehicle', default=None),
-    Key('platform', 'table', 'what the wheels carry', table=PLATFORM),
-    Key('defaults', 'partial', 'what has not to be said again', default=None, table=DEFAULTS),
-    Key('wheels', 'named', 'three or more, by name'),
-)
 PLACES = ('position', 'distance', 'direction')
 
 
@@ -151,15 +126,15 @@ def load_omni_machine(path: str | Path) -> OmniMachine:
 
 def _read(root: Entry, report: Report, stem: str) -> OmniMachine | None:
     reader = SchemaReader(report)
-    values = reader.table(root, VEHICLE)
+    values = reader.table(root, omni_keys())
     defaults = root.mapping.get('defaults')
     shared = defaults.mapping.get('wheel') if defaults is not None else None
     listed = values.get('wheels')
     own = reader.named(listed if isinstance(listed, Entry) else None)
     found = {name: _wheel(reader, entry, shared) for name, entry in own.items()}
-    platform = values.get('platform')
-    if report.failed or not isinstance(platform, dict):
+    if report.failed:
         return None
+    platform: OmniPlatform = build(OmniPlatform, values['platform'])
     wheels = {name: pair for name, pair in found.items() if pair is not None}
     line = listed.line if isinstance(listed, Entry) else 0
     fault = drive_fault([name for name, (wheel, _) in wheels.items() if wheel.driven], [w for w, _ in wheels.values()])
@@ -168,39 +143,30 @@ def _read(root: Entry, report: Report, stem: str) -> OmniMachine | None:
         return None
     return OmniMachine(
         str(values['name'] or stem),
-        OmniVehicle([wheel for wheel, _ in wheels.values()], platform['mass'], platform['yaw_inertia']),
+        OmniVehicle([wheel for wheel, _ in wheels.values()], platform.mass, platform.yaw_inertia),
         tuple(wheels),
-        np.array([math.inf if v['torque_limit'] is None else v['torque_limit'] for _, v in wheels.values()]),
-        np.array([v['weight'] for _, v in wheels.values()]),
+        np.array([math.inf if entry.torque_limit is None else entry.torque_limit for _, entry in wheels.values()]),
+        np.array([entry.weight for _, entry in wheels.values()]),
     )
 
 
-def _wheel(reader: SchemaReader, own: Entry, shared: Entry | None) -> tuple[OmniWheel, Values] | None:
+def _wheel(reader: SchemaReader, own: Entry, shared: Entry | None) -> tuple[OmniWheel, OmniWheelEntry] | None:
     if own.kind != 'map':
         reader.report.add(own.line, own.path, 'a mapping', own.describe())
         return None
     merged = overlay(shared, own) or own
-    values = reader.table(merged, WHEEL, where=own.path)
+    values = reader.table(merged, keys_of(OmniWheelEntry), where=own.path)
     place = _centre(reader.report, own, merged, values)
-    if place is None or not all(key.name in values for key in WHEEL):
+    entry: OmniWheelEntry | None = build(OmniWheelEntry, values)
+    if place is None or entry is None:
         return None
-    numbers = {name: value for name, value in values.items() if isinstance(value, float)}
-    if abs(math.sin(numbers['roller'])) < PARALLEL:
-        entry = merged.mapping['roller']
+    if abs(math.sin(entry.roller)) < PARALLEL:
+        angle = merged.mapping['roller']
         expected = 'an angle other than 0 and pi: rollers along the hub make a conventional wheel'
-        reader.report.add(entry.line, entry.path, expected, f'{numbers["roller"]:.6g} rad')
+        reader.report.add(angle.line, angle.path, expected, f'{entry.roller:.6g} rad')
         return None
-    wheel = OmniWheel(
-        numbers['roller'],
-        numbers['hub'],
-        *place,
-        numbers['radius'],
-        numbers['roller_radius'],
-        numbers['mass'],
-        numbers['axial_inertia'],
-        numbers['diametral_inertia'],
-    )
-    return replace(wheel, driven=values['driven'] is not False), values
+    sizes = (entry.radius, entry.roller_radius, entry.mass, entry.axial_inertia, entry.diametral_inertia)
+    return OmniWheel(entry.roller, entry.hub, *place, *sizes, entry.driven), entry
 
 
 def _centre(report: Report, own: Entry, merged: Entry, values: Values) -> tuple[float, float] | None:

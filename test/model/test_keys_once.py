@@ -6,7 +6,7 @@
 import ast
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -20,8 +20,11 @@ from dyn_nodes.model.schema import Key, build, keys_of, number, one_table_of, ta
 from dyn_nodes.model.schema_doc import sections
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import read_yaml
+from dyn_nodes.studies.omni_keys import omni_keys
 
 MODEL = Path(__file__).resolve().parents[2] / 'dyn_nodes' / 'model'
+OMNI = [MODEL.parent / 'studies' / name for name in ('omni_keys.py', 'omni_config.py')]
+"""The YAML of platforms on omnidirectional wheels has the same records and reader."""
 DECLARING = {'Key', '_number'}
 READING = {'get', '_get', 'pop'}
 URDF = {'urdf.py', 'urdf_checks.py', 'shapes.py', 'mass_checks.py', 'locking.py', 'load.py', 'xml_source.py'}
@@ -46,9 +49,9 @@ class Statement(NamedTuple):
     how: str
 
 
-def statements(folder: Path, keys: set[str]) -> Iterator[Statement]:
+def statements(paths: Iterable[Path], keys: set[str]) -> Iterator[Statement]:
     """Yield where modules name keys: a field of a record, a declaration by name, a lookup or a copy by keyword."""
-    for path in sorted(path for path in folder.glob('*.py') if path.name not in URDF):
+    for path in sorted(path for path in paths if path.name not in URDF):
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             for key, how in _named_by(node):
                 if key in keys:
@@ -87,16 +90,28 @@ def all_keys() -> dict[str, set[str]]:
 
 
 def test_a_key_is_named_nowhere_but_at_its_declaration():
-    found = [own for own in statements(MODEL, set(all_keys())) if own.how != 'field']
+    found = [own for own in statements(MODEL.glob('*.py'), set(all_keys())) if own.how != 'field']
     other = [own for own in found if own.key not in OTHERS.get(own.module, set())]
     assert other == []
 
 
 def test_every_key_is_the_field_of_a_record_with_its_meaning():
     written = {'defaults', 'wheel', 'valve', 'supply', 'cylinder', 'motor', 'type', 'model', 'class', 'joints', 'rod'}
-    fields = {own.key for own in statements(MODEL, set(all_keys())) if own.how == 'field'}
+    fields = {own.key for own in statements(MODEL.glob('*.py'), set(all_keys())) if own.how == 'field'}
     assert set(all_keys()) - fields - written == set()
     assert all(key.meaning for section in sections() for key in section.keys)
+
+
+def test_keys_of_an_omnidirectional_platform_are_fields_of_its_records():
+    keys = {own.name: own for key in omni_keys() for own in (key, *key.table)}
+    named = [own for own in statements(OMNI, set(keys)) if own.how != 'field']
+    # an overlay of mappings needs `defaults`, `wheel` and `wheels`; messages name the place of `roller`
+    assert {own.key for own in named if own.module == 'omni_config.py'} <= {
+        'defaults', 'wheel', 'wheels', 'roller', 'name', 'platform',
+    }  # fmt: skip
+    assert {own.key for own in named if own.module == 'omni_keys.py'} == {'wheel', 'defaults'}
+    fields = {own.key for own in statements(OMNI, set(keys)) if own.how == 'field'}
+    assert set(keys) - fields == {'wheel', 'defaults'}
 
 
 @dataclass(frozen=True)
@@ -178,6 +193,6 @@ def test_a_file_that_says_nothing_is_read_as_the_defaults_of_the_record(tmp_path
 
 
 if __name__ == '__main__':
-    counted = list(statements(Path(sys.argv[1]) if len(sys.argv) > 1 else MODEL, set(all_keys())))
+    counted = list(statements((Path(sys.argv[1]) if len(sys.argv) > 1 else MODEL).glob('*.py'), set(all_keys())))
     for kind in ('field', 'declaration', 'lookup', 'copy'):
         print(f'{kind:12} {sum(own.how == kind for own in counted):4}')
