@@ -90,14 +90,14 @@ def all_keys() -> dict[str, set[str]]:
 
 
 def test_a_key_is_named_nowhere_but_at_its_declaration():
-    found = [own for own in statements(MODEL.glob('*.py'), set(all_keys())) if own.how != 'field']
+    found = [own for own in statements(MODEL.rglob('*.py'), set(all_keys())) if own.how != 'field']
     other = [own for own in found if own.key not in OTHERS.get(own.module, set())]
     assert other == []
 
 
 def test_every_key_is_the_field_of_a_record_with_its_meaning():
     written = {'defaults', 'wheel', 'valve', 'supply', 'cylinder', 'motor', 'type', 'model', 'class', 'joints', 'rod'}
-    fields = {own.key for own in statements(MODEL.glob('*.py'), set(all_keys())) if own.how == 'field'}
+    fields = {own.key for own in statements(MODEL.rglob('*.py'), set(all_keys())) if own.how == 'field'}
     assert set(all_keys()) - fields - written == set()
     assert all(key.meaning for section in sections() for key in section.keys)
 
@@ -193,6 +193,6 @@ def test_a_file_that_says_nothing_is_read_as_the_defaults_of_the_record(tmp_path
 
 
 if __name__ == '__main__':
-    counted = list(statements((Path(sys.argv[1]) if len(sys.argv) > 1 else MODEL).glob('*.py'), set(all_keys())))
+    counted = list(statements((Path(sys.argv[1]) if len(sys.argv) > 1 else MODEL).rglob('*.py'), set(all_keys())))
     for kind in ('field', 'declaration', 'lookup', 'copy'):
         print(f'{kind:12} {sum(own.how == kind for own in counted):4}')
