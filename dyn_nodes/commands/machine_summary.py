@@ -24,7 +24,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     """Return the facts of a machine, SI units; None stands for "no limit".
 
     `static` holds centre of mass, support polygon, wheel loads and stability margins in the initial posture; it is
-    None for a fixed base and for a machine with loads, and without `wheels` where the machine does not stand.
+    None where `static_summary` is, and without `wheels` where the machine does not stand.
     """
     start = constrained_machine(machine) if machine.needs_constraints else None
     if start is not None and machine.supports:
@@ -81,14 +81,16 @@ def constraint_summary(start: ConstrainedMachine) -> dict[str, Any]:
 
 
 def static_summary(machine: Machine) -> dict[str, Any] | None:
-    """Return how a machine stands in its initial posture; None for a fixed base, without wheels, or with loads.
+    """Return how a machine stands on its springs in its initial posture.
+
+    None for a fixed base, without springs, or where loads or wheels by constraint take part.
 
     Keys: `stands`, and where it does `base_height`, `pitch`, `roll`, `center_of_mass`, `zmp`, `wheels`
     (name -> load in N, share, compression in m, contact in m), `support_polygon` (corners in m), `edges` (names) and
     `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
     the base link above the origin.
     """
-    if machine.base.attachment == 'fixed' or not machine.supports or machine.loads:
+    if machine.base.attachment == 'fixed' or not machine.supports or machine.loads or machine.rigid_wheels:
         return None
     stance = static_stance(machine)
     if stance is None:

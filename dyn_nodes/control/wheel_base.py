@@ -8,31 +8,32 @@ rad/s. Wheel speeds are those about the axles, positive ahead, rad/s; steering a
 upward normal, rad and rad/s: `WheelUnit.turn` and `WheelUnit.up` make joint values of them. The base is taken as level;
 joints of a suspension are where they start.
 
-A wheel of radius r at p, with rolling direction f, tells r w = f . v(p). An omnidirectional one tells the same along
-the axis u of the roller on the ground only: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles counted
-from the rolling direction). A tyre also holds v(p) . (up x f) = 0.
+A wheel of radius r at p, with rolling direction f, measures r w = f . v(p). An omnidirectional one measures the same
+along the axis u of the roller on the ground only: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles
+counted from the rolling direction). A tyre also holds v(p) . (up x f) = 0. A wheel that rolls by constraint is a tyre.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.model.equilibrium import static_stance
-from dyn_nodes.model.machine import Joint, Machine, Wheel
-from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
+from dyn_nodes.control.wheel_unit import (
+    NoVehicleError,
+    WheelUnit,
+    base_height,
+    rolling_wheels,
+    straight_poses,
+    units_of,
+)
+from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
 
-UPRIGHT = 0.99
-"""Cosine between a joint axis and the vertical from which on the joint steers."""
-LYING = 0.2
-"""Sine of the angle between an axle and the ground up to which a wheel rolls on it."""
 STIFF = 1e-2
 """Singular value of unit rows from which on headings hold a motion: below it they would by a turn of half a degree."""
 KEPT = 12
@@ -40,67 +41,11 @@ ALIKE = 1e-6
 """Singular value of unit rows, lengths in m, that is still round-off of the files."""
 
 
-class NoVehicleError(ValueError):
-    """A machine that its wheels cannot drive; the message names the wheel or the joint."""
-
-
-@dataclass(frozen=True)
-class WheelUnit:
-    """A rolling wheel and the joints that move it against the base link.
-
-    Attributes:
-        name: of the wheel.
-        drive: joint that turns it.  driven: something drives that joint.
-        turn: +1 or -1: joint rate times this is the speed about the axle.
-        steering: joint above it with a vertical axis, or None.  steered: something drives that joint.
-        up: +1 or -1: joint angle times this is the angle about the upward normal.
-        pivot: (2,) where the steering axis meets the ground, or the centre without one; in the base frame, m.
-        offset: (2,) from the pivot to the centre at steering angle 0, m.
-        heading: of the rolling direction at steering angle 0, from the x axis, rad.
-        roller_angle: see `Rolling`; None for a tyre.
-        radius: height of the centre at rest, m.
-        drive_limits: greatest speed, rad/s, and effort, N m; inf where there is none.
-        steering_limits: least and greatest angle about the upward normal, rad.
-        steering_speed, steering_effort: rad/s, N m; inf where there is none.
-        axial_inertia: of what turns about the axle, kg m2.
-        steering_inertia: of what turns about the steering axis, kg m2; 0 without one.
-    """
-
-    name: str
-    drive: str
-    driven: bool
-    turn: float
-    steering: str | None
-    steered: bool
-    up: float
-    pivot: tuple[float, float]
-    offset: tuple[float, float]
-    heading: float
-    roller_angle: float | None
-    radius: float
-    drive_limits: tuple[float, float]
-    steering_limits: tuple[float, float]
-    steering_speed: float
-    steering_effort: float
-    axial_inertia: float
-    steering_inertia: float
-
-    @property
-    def is_tyre(self) -> bool:
-        """Tell whether it grips sideways too."""
-        return self.roller_angle is None
-
-    @property
-    def is_fixed(self) -> bool:
-        """Tell whether it is a tyre that points where the vehicle points."""
-        return self.is_tyre and self.steering is None
-
-
 class WheelBase:
     """The wheels of a vehicle, as arrays.
 
     Attributes:
-        wheels: n of them, in the machine's order.
+        wheels: n of them: those on springs, then those by constraint, each in the machine's order.
         driven, steered, tyres: (n,) of bool.
         inertia: (3, 3) of the rigid vehicle in its first posture, felt by the twist, without the spin of the wheels.
         height: of the base link above the ground at rest, m.
@@ -111,7 +56,10 @@ class WheelBase:
 
     def __init__(self, wheels: tuple[WheelUnit, ...], inertia: Array, height: float = 0.0) -> None:
         if not wheels:
-            raise NoVehicleError('the machine has no wheels that roll: expected `rolling` under some of `wheels`')
+            raise NoVehicleError(
+                'the machine has no wheels that roll: expected `rolling` under some of `wheels`, or constraints of '
+                'kind wheel'
+            )
         self.wheels, self.inertia, self.height = wheels, inertia, height
         self.names = tuple(wheel.name for wheel in wheels)
         self.driven = np.array([wheel.driven for wheel in wheels])
@@ -138,18 +86,10 @@ class WheelBase:
             NoVehicleError: none rolls, an axle that stands upright, two steering joints in a row, wheels that fight
                 each other or leave a motion free.
         """
-        above = {joint.child: joint for joint in machine.joints}
-        positions = initial_positions(machine)
-        poses = link_poses(machine.links, machine.joints, positions)
-        rolling = [wheel for wheel in machine.wheels if wheel.rolling is not None]
-        for wheel in rolling:
-            positions.update((joint.name, 0.0) for joint in _steering(wheel, poses, above))
-        poses = link_poses(machine.links, machine.joints, positions)
-        stance = static_stance(machine)
-        loads = np.zeros(len(machine.wheels)) if stance is None else stance.loads
-        by_name = {wheel.name: float(load) for wheel, load in zip(machine.wheels, loads)}
-        units = tuple(_unit(machine, wheel, by_name[wheel.name], poses, above) for wheel in rolling)
-        height = machine.initial.base_position[2] if stance is None else stance.height
+        wheels = rolling_wheels(machine)
+        poses = straight_poses(machine, wheels)
+        height = base_height(machine, poses)
+        units = units_of(machine, wheels, poses, height)
         return cls(units, rigid_inertia(machine, poses), height)
 
     # -- rows --------------------------------------------------------------------------------------------------------
@@ -250,9 +190,6 @@ class WheelBase:
             )
 
 
-# -- the parts of a machine --------------------------------------------------------------------------------------------
-
-
 def rigid_inertia(machine: Machine, poses: Mapping[str, Array]) -> Array:
     """Return the (3, 3) inertia about the base link's origin that a twist (vx, vy, wz) feels, all joints held."""
     mass, first, second = 0.0, np.zeros(2), 0.0
@@ -272,68 +209,3 @@ def _turned(vectors: Array, angles: Array) -> Array:
     c, s = np.cos(angles), np.sin(angles)
     x, y = vectors.T
     return np.array([c * x - s * y, s * x + c * y])
-
-
-def _chain(link: str, above: Mapping[str, Joint]) -> list[Joint]:
-    """Return the joints between the base and a link, from the link upwards."""
-    found = []
-    while link in above:
-        found.append(above[link])
-        link = above[link].parent
-    return found
-
-
-def _axis(joint: Joint, poses: Mapping[str, Array]) -> Array:
-    """Return the axis of a joint in the base frame."""
-    return np.asarray(poses[joint.parent][:3, :3] @ joint.origin[:3, :3] @ joint.axis)
-
-
-def _steering(wheel: Wheel, poses: Mapping[str, Array], above: Mapping[str, Joint]) -> list[Joint]:
-    """Return the joints above a wheel that turn about the vertical."""
-    turning = [joint for joint in _chain(wheel.link, above)[1:] if joint.type in ('revolute', 'continuous')]
-    return [joint for joint in turning if abs(_axis(joint, poses)[2]) > UPRIGHT]
-
-
-def _unit(
-    machine: Machine, wheel: Wheel, load: float, poses: Mapping[str, Array], above: Mapping[str, Joint]
-) -> WheelUnit:
-    assert wheel.rolling is not None
-    drive, steering = above[wheel.link], _steering(wheel, poses, above)
-    if len(steering) > 1:
-        names = ', '.join(joint.name for joint in steering)
-        raise NoVehicleError(f'wheel {wheel.name!r}: expected one steering joint at most, found {names}')
-    actuated = {joint.name for joint in machine.actuated_joints}
-    pose = poses[wheel.link]
-    axle = pose[:3, :3] @ np.asarray(wheel.rolling.axis)
-    if abs(axle[2]) > LYING:
-        raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the ground, found one that leans')
-    if abs(np.cos(wheel.rolling.roller_angle or 0.0)) < LYING:
-        raise NoVehicleError(f'wheel {wheel.name!r}: expected rollers that are not parallel to the axle')
-    centre = (pose[:3, :3] @ wheel.position + pose[:3, 3])[:2]
-    joint = steering[0] if steering else None
-    pivot, up = centre, 1.0
-    if joint is not None:
-        pivot = (poses[joint.parent] @ joint.origin)[:2, 3]
-        up = float(np.sign(_axis(joint, poses)[2]))
-    low, high = (-np.inf, np.inf) if joint is None else sorted((up * joint.lower, up * joint.upper))
-    radius = wheel.free_length - load / wheel.stiffness
-    return WheelUnit(
-        name=wheel.name,
-        drive=drive.name,
-        driven=drive.name in actuated,
-        turn=float(np.sign(drive.axis @ np.asarray(wheel.rolling.axis))),
-        steering=joint.name if joint else None,
-        steered=joint is not None and joint.name in actuated,
-        up=up,
-        pivot=(float(pivot[0]), float(pivot[1])),
-        offset=(float(centre[0] - pivot[0]), float(centre[1] - pivot[1])),
-        heading=float(np.arctan2(-axle[0], axle[1])),  # axle x up
-        roller_angle=wheel.rolling.roller_angle,
-        radius=radius,
-        drive_limits=(drive.velocity_limit, drive.effort_limit),
-        steering_limits=(float(low), float(high)),
-        steering_speed=joint.velocity_limit if joint else np.inf,
-        steering_effort=joint.effort_limit if joint else np.inf,
-        axial_inertia=moved_inertia(machine, drive, poses),
-        steering_inertia=moved_inertia(machine, joint, poses) if joint else 0.0,
-    )

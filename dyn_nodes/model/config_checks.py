@@ -162,16 +162,18 @@ def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
             report.warn(line, 'wheels', 'no wheels on a fixed base', f'{len(wheels)}, which carry nothing')
         return
     least = 3 if attachment == 'free' else 2
-    if not wheels and (config.gravity == 0 or any(entry.kind == 'wheel' for entry in config.constraints)):
+    rolling = [entry.first for entry in config.rigid_wheels if entry.first is not None]
+    if not wheels and (config.gravity == 0 or rolling):
         return
     if not wheels:
         report.warn(config.line('base.attachment'), 'wheels', f'at least {least}', 'none: nothing holds the machine up')
         return
-    if len(wheels) < least:
-        report.add(line, 'wheels', f'at least {least} for a {attachment} base', str(len(wheels)))
+    standing = [(own.link, own.position) for own in wheels] + [(own.link, own.position) for own in rolling]
+    if len(standing) < least:
+        report.add(line, 'wheels', f'at least {least} for a {attachment} base', str(len(standing)))
         return
     poses = link_poses(urdf.links, urdf.joints, config.initial.joint_positions)
-    points = np.array([poses[wheel.link][:3, :3] @ wheel.position + poses[wheel.link][:3, 3] for wheel in wheels])
+    points = np.array([poses[link][:3, :3] @ position + poses[link][:3, 3] for link, position in standing])
     spread = points[:, :2] - points[:, :2].mean(axis=0)
     sizes = np.linalg.svd(spread, compute_uv=False) if attachment == 'free' else np.abs(spread[:, :1]).max(axis=0)
     if sizes[-1] < 1e-6 * max(1.0, float(sizes[0])):
@@ -179,7 +181,7 @@ def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
         report.add(line, 'wheels', expected, 'wheels on one line' if attachment == 'free' else 'wheels at one x')
         return
     mass, center = center_of_mass(urdf.links, poses, config.payload)
-    if mass > 0:
+    if mass > 0 and not rolling:
         _check_posture(config, points, center, mass * config.gravity, report)
 
 

@@ -93,6 +93,8 @@ def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> C
 def _check_stance(machine: Machine, settings: Config, report: Report) -> None:
     if machine.base.attachment == 'fixed' or not machine.supports or machine.gravity == 0:
         return
+    if machine.rigid_wheels:  # they carry a part of the weight
+        return
     stance = static_stance(machine)
     if stance is None:
         line = settings.line('initial.joint_positions') or settings.line('wheels')

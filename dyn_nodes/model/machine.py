@@ -161,6 +161,11 @@ class MachineFile:
         return (*self.wheels, *self.contacts)
 
     @property
+    def rigid_wheels(self) -> tuple[MachineConstraint, ...]:
+        """Wheels that roll by constraint."""
+        return tuple(entry for entry in self.constraints if entry.kind == 'wheel' and entry.first is not None)
+
+    @property
     def supports(self) -> tuple[Support, ...]:
         """The springs on which the machine stands: wheels and feet first, then the ground points of contacts."""
         return tuple(support for own in self.ground_contacts for support in own.supports)

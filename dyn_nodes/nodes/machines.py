@@ -16,21 +16,31 @@ def machine_of(urdf: str, config: str) -> Machine:
 
     Args:
         urdf: path of a URDF, or the name of a machine of this package.
-        config: path of the machine YAML; empty: that of the machine's name, or none for a path.
+        config: path of the machine YAML, or the name of one of this package; empty: that of the machine's name, or
+            none for a path.
 
     Raises:
         ValueError (MachineError among them): with what is wrong, in one line a problem.
     """
     if not urdf:
         raise ValueError("parameter 'machine': expected the path of a URDF or a machine's name, found nothing")
-    if '/' not in urdf and not urdf.endswith(('.urdf', '.xacro')):
-        try:
-            return load_machine(find_resource(f'urdf/{urdf}.urdf'), config or find_resource(f'config/{urdf}.yaml'))
-        except FileNotFoundError as error:
-            raise ValueError(f"parameter 'machine': {error}") from None
-    if not Path(urdf).is_file():
+    named = '/' not in urdf and not urdf.endswith(('.urdf', '.xacro'))
+    if not named and not Path(urdf).is_file():
         raise ValueError(f"parameter 'machine': no such file: {printable(urdf)}")
-    return load_machine(urdf, config or None)
+    source = _found('machine', f'urdf/{urdf}.urdf') if named else Path(urdf)
+    if config and '/' not in config and not config.endswith(('.yaml', '.yml')):
+        return load_machine(source, _found('config', f'config/{config}.yaml'))
+    if named and not config:
+        return load_machine(source, _found('machine', f'config/{urdf}.yaml'))
+    return load_machine(source, config or None)
+
+
+def _found(parameter: str, name: str) -> Path:
+    """Return a file of the package. Raises ValueError that names the parameter."""
+    try:
+        return find_resource(name)
+    except FileNotFoundError as error:
+        raise ValueError(f'parameter {parameter!r}: {error}') from None
 
 
 def payload_mount(machine: Machine) -> Payload:

@@ -105,6 +105,7 @@ class Plant:
         self._joint_v = [self.system.index('state', f'{name}_rate') for name in self.joints]
         self._joint_a = [self.system.index('output', f'{name}_acceleration') for name in self.joints]
         rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
+        rolling |= {wheel.first.link for wheel in machine.rigid_wheels if wheel.first is not None}
         movable = machine.movable_joints
         self._wheel_joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
         self._limit = float(np.cos(machine.overturn_angle)) if machine.supports else -2.0

@@ -28,6 +28,7 @@ class Driver:
         self.pose: dict[int, np.ndarray] = {}
         self.roll: dict[int, float] = {}
         self.wheels: dict[int, np.ndarray] = {}
+        self.seen: dict[int, np.ndarray] = {}
         self.forces: dict[str, dict[int, np.ndarray]] = {wheel: {} for wheel in wheels}
         self.margins: dict[str, list[float]] = {name: [] for name in ('zmp', 'load_share', 'force_angle')}
         node, qos = probe.node, QoSProfile(depth=5000)
@@ -49,6 +50,8 @@ class Driver:
     def _on_wheels(self, odom) -> None:
         position = odom.pose.pose.position
         self.wheels[number(odom)] = np.array([position.x, position.y])
+        linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
+        self.seen[number(odom)] = np.array([linear.x, linear.y, angular.z])
 
     def _on_true(self, odom) -> None:
         linear, angular = odom.twist.twist.linear, odom.twist.twist.angular
@@ -72,9 +75,9 @@ def number(msg) -> int:
 
 @pytest.fixture
 def drive(processes, probe):
-    def run(machine, wanted, duration, wheels=WHEELS, **limits) -> Driver:
+    def run(machine, wanted, duration, wheels=WHEELS, config='', **limits) -> Driver:
         driver = Driver(probe, wanted, wheels)
-        common = {'machine': machine, 'mode': 'lockstep', 'exchange_period': PERIOD}
+        common = {'machine': machine, 'config': config, 'mode': 'lockstep', 'exchange_period': PERIOD}
         processes.start('vehicle_controller_node', **common, **limits)
         wait_for = ['vehicle_controller_node']
         processes.start('dynamics_node', wait_for=wait_for, duration=duration, report_period=REPORT, **common)
@@ -174,3 +177,30 @@ def test_the_car_with_a_tie_rod_turns_under_cmd_vel(drive):
     assert driver.normal(last).sum() == pytest.approx(1340.0 * G, rel=0.02)
     assert np.linalg.norm(driver.wheels[last] - driver.pose[last]) < 0.1
     assert min(driver.margins['load_share']) > 0.1
+
+
+def drives_by_constraint(drive, machine, config, wheels, weight, exact):
+    """Ahead and round: what odometry says of a vehicle whose wheels cannot slip is what it does."""
+    driver = drive(machine, lambda time: (0.3, 0.0, 0.4), 1.2, wheels=wheels, config=config)
+    last = max(driver.twist)
+    assert driver.twist[last] == pytest.approx([0.3, 0.0, 0.4], abs=0.02)
+    common = sorted(set(driver.twist) & set(driver.seen))
+    assert len(common) > 30
+    off = max(np.abs(driver.twist[k] - driver.seen[k]).max() for k in common)
+    assert off < (1e-9 if exact else 0.02)  # a base on skids pitches, its wheels with it
+    assert np.linalg.norm(driver.pose[last] - driver.wheels[last]) < (1e-6 if exact else 1e-3)
+    assert sum(driver.forces[wheel][last][2] for wheel in wheels) == pytest.approx(weight, rel=1e-6 if exact else 0.02)
+    assert min(driver.margins['force_angle']) > 0.0
+
+
+def test_a_vehicle_with_a_caster_by_constraint_drives_without_slip(drive):
+    drives_by_constraint(drive, 'agv_caster', 'agv_caster_rigid', ('left', 'right', 'caster'), 26.1 * G, exact=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('machine', 'config', 'mass'), [('cart', 'cart_skids', 14.0), ('agv_axle', 'agv_axle_rigid', 6.0)]
+)
+def test_an_axle_by_constraint_on_skids_drives_without_slip(drive, machine, config, mass):
+    wheels = ('left', 'right', 'front_skid', 'rear_skid')
+    drives_by_constraint(drive, machine, config, wheels, mass * G, exact=False)

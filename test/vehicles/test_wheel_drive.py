@@ -23,8 +23,8 @@ from vehicle_layouts import (
     unit,
 )
 
-from dyn_nodes.control.wheel_base import NoVehicleError
 from dyn_nodes.control.wheel_drive import DriveLimits, WheelDrive
+from dyn_nodes.control.wheel_unit import NoVehicleError
 
 FAST = DriveLimits(100.0, 100.0, 1e6, 1e6, 1e9)
 

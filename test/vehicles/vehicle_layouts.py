@@ -7,7 +7,8 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from dyn_nodes.control.wheel_base import WheelBase, WheelUnit
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_unit import WheelUnit
 
 INF = math.inf
 RADIUS = 0.1

@@ -1,0 +1,251 @@
+"""A rolling wheel of a vehicle: on a spring or by constraint, with the joints that move it against the base link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.machine import Joint, Machine
+from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
+
+Array = NDArray[np.float64]
+
+UPRIGHT = 0.99
+"""Cosine between a joint axis and the vertical from which on the joint steers."""
+LYING = 0.2
+"""Sine of the angle between an axle and the ground up to which a wheel rolls on it."""
+PARALLEL = 1e-6
+"""Sine of the angle between an axle and its joint, and distance between them, m, that are round-off of the files."""
+
+
+class NoVehicleError(ValueError):
+    """A machine that its wheels cannot drive; the message names the wheel or the joint."""
+
+
+@dataclass(frozen=True)
+class WheelUnit:
+    """A rolling wheel and the joints that move it against the base link.
+
+    Attributes:
+        name: of the wheel.
+        drive: joint that turns it.  driven: something drives that joint.
+        turn: +1 or -1: joint rate times this is the speed about the axle.
+        steering: joint above it with a vertical axis, or None.  steered: something drives that joint.
+        up: +1 or -1: joint angle times this is the angle about the upward normal.
+        pivot: (2,) where the steering axis meets the ground, or the centre without one; in the base frame, m.
+        offset: (2,) from the pivot to the centre at steering angle 0, m.
+        heading: of the rolling direction at steering angle 0, from the x axis, rad.
+        roller_angle: see `Rolling`; None for a tyre.
+        radius: height of the centre at rest, m.
+        drive_limits: greatest speed, rad/s, and effort, N m; inf where there is none.
+        steering_limits: least and greatest angle about the upward normal, rad.
+        steering_speed, steering_effort: rad/s, N m; inf where there is none.
+        axial_inertia: of what turns about the axle, kg m2.
+        steering_inertia: of what turns about the steering axis, kg m2; 0 without one.
+    """
+
+    name: str
+    drive: str
+    driven: bool
+    turn: float
+    steering: str | None
+    steered: bool
+    up: float
+    pivot: tuple[float, float]
+    offset: tuple[float, float]
+    heading: float
+    roller_angle: float | None
+    radius: float
+    drive_limits: tuple[float, float]
+    steering_limits: tuple[float, float]
+    steering_speed: float
+    steering_effort: float
+    axial_inertia: float
+    steering_inertia: float
+
+    @property
+    def is_tyre(self) -> bool:
+        """Tell whether it grips sideways too."""
+        return self.roller_angle is None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Tell whether it is a tyre that points where the vehicle points."""
+        return self.is_tyre and self.steering is None
+
+
+class RollingWheel(NamedTuple):
+    """A wheel that rolls, on a spring or by constraint.
+
+    Attributes:
+        name: of the wheel.
+        link: that turns.
+        position: (3,) of its centre in the frame of the link, m.
+        axle: (3,) in the axes of the link; forward: axle x up.
+        radius: m; None on a spring: the height of its centre at rest.
+        roller_angle: see `Rolling`; None for a tyre.
+    """
+
+    name: str
+    link: str
+    position: Array
+    axle: Array
+    radius: float | None
+    roller_angle: float | None
+
+
+def rolling_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
+    """Return the wheels on springs that roll, then those by constraint."""
+    sprung = tuple(
+        RollingWheel(own.name, own.link, own.position, np.asarray(own.rolling.axis), None, own.rolling.roller_angle)
+        for own in machine.wheels
+        if own.rolling is not None
+    )
+    return sprung + constraint_wheels(machine)
+
+
+def constraint_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
+    """Return the wheels that roll by constraint."""
+    return tuple(
+        RollingWheel(
+            own.name, own.first.link, own.first.position, own.first.rotation @ np.asarray(own.axis), own.radius, None
+        )
+        for own in machine.rigid_wheels
+        if own.first is not None
+    )
+
+
+def straight_poses(machine: Machine, wheels: Sequence[RollingWheel]) -> dict[str, Array]:
+    """Return the (4, 4) poses of the links in the base frame in the first posture, steering joints at 0."""
+    above = {joint.child: joint for joint in machine.joints}
+    positions = initial_positions(machine)
+    poses = link_poses(machine.links, machine.joints, positions)
+    for wheel in wheels:
+        positions.update((joint.name, 0.0) for joint in _steering(wheel, poses, above))
+    return link_poses(machine.links, machine.joints, positions)
+
+
+def base_height(machine: Machine, poses: Mapping[str, Array]) -> float:
+    """Return the height of the base link above the ground at rest, m: by constraint, on springs, or of the file."""
+    rigid = [
+        wheel.radius - _centre(wheel, poses)[2] for wheel in constraint_wheels(machine) if wheel.radius is not None
+    ]
+    if rigid:
+        return float(np.mean(rigid))
+    stance = static_stance(machine)
+    return machine.initial.base_position[2] if stance is None else stance.height
+
+
+def units_of(
+    machine: Machine, wheels: Sequence[RollingWheel], poses: Mapping[str, Array], height: float
+) -> tuple[WheelUnit, ...]:
+    """Return the units of wheels.
+
+    Args:
+        machine: the machine.
+        wheels: of it.
+        poses: of its links in the base frame.
+        height: of the base link above the ground, m.
+
+    Raises:
+        NoVehicleError: an axle that stands upright or does not turn with its joint, two steering joints in a row.
+    """
+    above = {joint.child: joint for joint in machine.joints}
+    radii = _radii(machine, wheels, poses, height)
+    return tuple(_unit(machine, wheel, radius, poses, above) for wheel, radius in zip(wheels, radii))
+
+
+def _radii(machine: Machine, wheels: Sequence[RollingWheel], poses: Mapping[str, Array], height: float) -> list[float]:
+    """Return the heights of the centres at rest: wheels by constraint have theirs, springs give way."""
+    if any(wheel.radius is not None for wheel in wheels):
+        at_rest = {wheel.name: height + float(_centre(wheel, poses)[2]) for wheel in wheels}
+    else:
+        stance = static_stance(machine)
+        loads = np.zeros(len(machine.wheels)) if stance is None else stance.loads
+        at_rest = {own.name: own.free_length - float(load) / own.stiffness for own, load in zip(machine.wheels, loads)}
+    return [at_rest[wheel.name] if wheel.radius is None else wheel.radius for wheel in wheels]
+
+
+def _centre(wheel: RollingWheel, poses: Mapping[str, Array]) -> Array:
+    pose = poses[wheel.link]
+    return np.asarray(pose[:3, :3] @ wheel.position + pose[:3, 3])
+
+
+def _drive(wheel: RollingWheel, above: Mapping[str, Joint]) -> Joint:
+    """Return the joint that turns a wheel. Raises NoVehicleError where none turns it about its axle."""
+    joint = above.get(wheel.link)
+    if joint is None or joint.type not in ('revolute', 'continuous'):
+        found = 'none' if joint is None else f'the {joint.type} joint {joint.name!r}'
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected a joint that turns link {wheel.link!r}, found {found}')
+    if np.linalg.norm(np.cross(joint.axis, wheel.axle)) > PARALLEL:
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the axis of joint {joint.name!r}')
+    if np.linalg.norm(np.cross(joint.axis, wheel.position)) > PARALLEL:
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected a centre on the axis of joint {joint.name!r}')
+    return joint
+
+
+def _chain(link: str, above: Mapping[str, Joint]) -> list[Joint]:
+    """Return the joints between the base and a link, from the link upwards."""
+    found = []
+    while link in above:
+        found.append(above[link])
+        link = above[link].parent
+    return found
+
+
+def _axis(joint: Joint, poses: Mapping[str, Array]) -> Array:
+    """Return the axis of a joint in the base frame."""
+    return np.asarray(poses[joint.parent][:3, :3] @ joint.origin[:3, :3] @ joint.axis)
+
+
+def _steering(wheel: RollingWheel, poses: Mapping[str, Array], above: Mapping[str, Joint]) -> list[Joint]:
+    """Return the joints above a wheel that turn about the vertical."""
+    turning = [joint for joint in _chain(wheel.link, above)[1:] if joint.type in ('revolute', 'continuous')]
+    return [joint for joint in turning if abs(_axis(joint, poses)[2]) > UPRIGHT]
+
+
+def _unit(
+    machine: Machine, wheel: RollingWheel, radius: float, poses: Mapping[str, Array], above: Mapping[str, Joint]
+) -> WheelUnit:
+    drive, steering = _drive(wheel, above), _steering(wheel, poses, above)
+    if len(steering) > 1:
+        names = ', '.join(joint.name for joint in steering)
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected one steering joint at most, found {names}')
+    actuated = {joint.name for joint in machine.actuated_joints}
+    axle = poses[wheel.link][:3, :3] @ wheel.axle
+    if abs(axle[2]) > LYING:
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the ground, found one that leans')
+    if abs(np.cos(wheel.roller_angle or 0.0)) < LYING:
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected rollers that are not parallel to the axle')
+    centre = _centre(wheel, poses)[:2]
+    joint = steering[0] if steering else None
+    pivot, up = centre, 1.0
+    if joint is not None:
+        pivot = (poses[joint.parent] @ joint.origin)[:2, 3]
+        up = float(np.sign(_axis(joint, poses)[2]))
+    low, high = (-np.inf, np.inf) if joint is None else sorted((up * joint.lower, up * joint.upper))
+    return WheelUnit(
+        name=wheel.name,
+        drive=drive.name,
+        driven=drive.name in actuated,
+        turn=float(np.sign(drive.axis @ wheel.axle)),
+        steering=joint.name if joint else None,
+        steered=joint is not None and joint.name in actuated,
+        up=up,
+        pivot=(float(pivot[0]), float(pivot[1])),
+        offset=(float(centre[0] - pivot[0]), float(centre[1] - pivot[1])),
+        heading=float(np.arctan2(-axle[0], axle[1])),  # axle x up
+        roller_angle=wheel.roller_angle,
+        radius=radius,
+        drive_limits=(drive.velocity_limit, drive.effort_limit),
+        steering_limits=(float(low), float(high)),
+        steering_speed=joint.velocity_limit if joint else np.inf,
+        steering_effort=joint.effort_limit if joint else np.inf,
+        axial_inertia=moved_inertia(machine, drive, poses),
+        steering_inertia=moved_inertia(machine, joint, poses) if joint else 0.0,
+    )

@@ -1,0 +1,209 @@
+"""Vehicles whose wheels roll by constraint, under twists: unicycle kinematics, and odometry without slip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import yaml
+from vehicles import GRAVITY, ROOT, vehicle
+
+from dyn_nodes.cli import main
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.control.wheel_unit import NoVehicleError
+from dyn_nodes.launching import interpret
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.plants import plant_for
+
+PERIOD = 0.005
+SCRIPT = ((0.6, (0.4, 0.0)), (1.2, (0.4, 0.8)), (2.0, (0.0, 0.0)))
+MACHINES = {'agv_caster_rigid': 'agv_caster', 'cart_skids': 'cart', 'agv_axle_rigid': 'agv_axle'}
+SLOW = [pytest.param('agv_axle_rigid', marks=pytest.mark.slow)]
+
+
+def machine(name: str) -> Machine:
+    return machine_of(MACHINES[name], name)
+
+
+@dataclass
+class Drive:
+    """A vehicle driven by SCRIPT: twists (t, 3) of the base and of the odometry, poses (t, 3), pitch rates (t,)."""
+
+    plant: Plant
+    motion: WheelMotion
+    twists: np.ndarray
+    seen: np.ndarray
+    poses: np.ndarray
+    told: np.ndarray
+    pitching: np.ndarray
+
+
+def driven(name: str) -> Drive:
+    own = machine(name)
+    plant = plant_for(own, 'compliant')(own, 'effort', PERIOD, 5e-4)
+    motion = WheelMotion(WheelBase.of(own), PERIOD)
+    places = [plant.joints.index(joint) for joint in motion.joints]
+    out = [plant.joints.index(joint) for joint in motion.commanded]
+    rows = []
+
+    def joints() -> JointValues:
+        return JointValues(plant.positions[places], plant.velocities[places], np.zeros(len(places)))
+
+    motion.restart(joints())
+    for k in range(round(SCRIPT[-1][0] / PERIOD)):
+        speed, yaw_rate = next(twist for end, twist in SCRIPT if k * PERIOD < end - 1e-9)
+        command = motion.step(np.array([speed, 0.0, yaw_rate]), PERIOD if k else 0.0, joints())
+        (x, y, _), q = plant.base_pose()
+        linear, angular = plant.base_twist()
+        pose = [x, y, 2.0 * np.arctan2(q[2], q[3])]
+        rows.append(
+            [linear[0], linear[1], angular[2], *motion.odometry.twist, *pose, *motion.odometry.pose, angular[1]]
+        )
+        efforts = np.zeros(len(plant.joints))
+        efforts[out] = command.effort
+        plant.set_efforts(efforts)
+        plant.advance()
+    table = np.array(rows)
+    return Drive(plant, motion, table[:, :3], table[:, 3:6], table[:, 6:9], table[:, 9:12], table[:, 12])
+
+
+@pytest.fixture(scope='module')
+def drives() -> dict[str, Drive]:
+    return {}
+
+
+@pytest.fixture
+def drive(request, drives) -> Drive:
+    if request.param not in drives:
+        drives[request.param] = driven(request.param)
+    return drives[request.param]
+
+
+ALL = pytest.mark.parametrize('drive', ['agv_caster_rigid', 'cart_skids', *SLOW], indirect=True)
+
+
+@ALL
+def test_it_follows_the_twists_as_a_unicycle_does(drive):
+    """No motion across the axle, the twist that was asked for, and the pose that its speed and yaw rate draw."""
+    assert np.abs(drive.twists[:, 1]).max() < 1e-12
+    for end, (speed, yaw_rate) in SCRIPT:
+        assert drive.twists[round(end / PERIOD) - 1] == pytest.approx([speed, 0.0, yaw_rate], abs=0.03)
+    middle = 0.5 * (drive.twists[1:] + drive.twists[:-1])
+    yaw = drive.poses[:-1, 2] + 0.5 * PERIOD * middle[:, 2]
+    steps = PERIOD * np.column_stack([middle[:, 0] * np.cos(yaw), middle[:, 0] * np.sin(yaw), middle[:, 2]])
+    path = np.vstack([np.zeros(3), np.cumsum(steps, axis=0)])
+    assert np.abs(path - drive.poses).max() < 1e-5  # second order of the period
+    assert np.ptp(drive.poses[:, 0]) > 0.3
+    assert drive.poses[-1, 2] > 0.4
+
+
+@ALL
+def test_its_wheels_know_where_it_is_as_nothing_slips(drive):
+    """The base turns by its pitch against the wheels: what odometry misses is the radius times the pitch rate."""
+    radius = drive.motion.base.wheels[0].radius
+    missed, rocks = drive.twists - drive.seen, drive.plant.machine.supports
+    assert np.abs(missed[:, 0] - radius * drive.pitching).max() < (1e-5 if rocks else 1e-12)
+    assert np.abs(missed[:, 1:]).max() < (1e-6 if rocks else 1e-12)
+    off = np.abs(drive.poses - drive.told)
+    assert off.max() < (4e-4 if rocks else 2e-6)  # the arcs of a period are of second order
+    assert off[-1].max() < (4e-5 if rocks else 2e-6)
+    assert drive.plant.take_events() == []
+
+
+@ALL
+def test_the_ground_carries_its_weight(drive):
+    drive.plant.reset()
+    balance = drive.plant.balance()
+    weight = drive.plant.machine.total_mass * GRAVITY
+    assert balance is not None
+    assert balance.forces[:, 2].sum() == pytest.approx(weight, rel=1e-9)
+    assert np.abs(balance.forces[:, :2]).max() < 1e-9 * weight
+    before = drive.plant.base_pose()[0].copy()
+    for _ in range(100):
+        drive.plant.advance()
+    assert np.abs(drive.plant.base_pose()[0] - before).max() < 1e-9
+
+
+@pytest.mark.parametrize(('rigid', 'sprung'), [('agv_caster_rigid', 'agv_caster'), ('agv_axle_rigid', 'agv_axle')])
+def test_wheels_by_constraint_have_the_geometry_of_those_on_tyres(rigid, sprung):
+    found, expected = WheelBase.of(machine(rigid)), WheelBase.of(vehicle(sprung))
+    zero = np.zeros(len(expected.wheels))
+    assert found.names == expected.names
+    assert found.driven.tolist() == expected.driven.tolist()
+    np.testing.assert_allclose(found.rolling_rows(zero)[0], expected.rolling_rows(zero)[0], atol=1e-12)
+    np.testing.assert_allclose(found.held_rows(zero), expected.held_rows(zero), atol=1e-12)
+    np.testing.assert_allclose(found.inertia, expected.inertia, rtol=1e-12)
+    assert found.reach == pytest.approx(np.full(len(zero), 0.05), abs=1e-12)
+    assert found.height == pytest.approx(0.05, abs=1e-12)
+
+
+def test_a_tyre_beside_wheels_by_constraint_rolls_on_the_height_that_these_give():
+    axle = vehicle('agv_axle')
+    rigid = tuple(own for own in machine('agv_axle_rigid').constraints if own.name == 'left')
+    sprung = tuple(own for own in axle.wheels if own.name != 'left')
+    base = WheelBase.of(replace(axle, wheels=sprung, constraints=rigid))
+    assert base.names == ('right', 'left')
+    assert [wheel.radius for wheel in base.wheels] == pytest.approx([0.05, 0.05], abs=1e-12)
+
+
+def test_a_wheel_by_constraint_that_no_joint_turns_about_its_axle_is_no_vehicles_wheel():
+    axle = machine('agv_axle_rigid')
+    left, right = axle.constraints
+    assert left.first is not None
+    fixed = replace(left, first=replace(left.first, link='base_link'))
+    with pytest.raises(NoVehicleError, match="wheel 'left': expected a joint that turns link 'base_link', found none"):
+        WheelBase.of(replace(axle, constraints=(fixed, right)))
+    leaning = replace(left, axis=(1.0, 0.0, 0.0))
+    with pytest.raises(NoVehicleError, match="'left': expected an axle along the axis of joint 'left_drive'"):
+        WheelBase.of(replace(axle, constraints=(leaning, right)))
+    beside = replace(left, first=replace(left.first, position=np.array([0.01, 0.0, 0.0])))
+    with pytest.raises(NoVehicleError, match="'left': expected a centre on the axis of joint 'left_drive'"):
+        WheelBase.of(replace(axle, constraints=(beside, right)))
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_its_launch_file_drives_it_and_its_layout_shows_its_ground_reactions(name):
+    children = {
+        own.name: list(own.command)
+        for own in interpret(ROOT / f'launch/{name}.launch.xml', {'compose': 'false'}).children
+    }
+    assert set(children) == {'dynamics_node', 'vehicle_controller_node'}
+    for words in children.values():
+        given = dict(word.split(':=', 1) for word in words if ':=' in word)
+        assert (given['machine'].strip("'"), given['config'].strip("'")) == (MACHINES[name], name)
+    layout = name if (ROOT / f'config/{name}.rviz').exists() else MACHINES[name]
+    assert f'name="layout" default="{layout}"' in (ROOT / f'launch/{name}.launch.xml').read_text()
+    displays = yaml.safe_load((ROOT / f'config/{layout}.rviz').read_text())['Visualization Manager']['Displays']
+    group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
+    own = machine(name)
+    expected = {f'ground_reactions/{wheel.name}' for wheel in (*own.rigid_wheels, *own.wheels)}
+    assert {display['Topic']['Value'] for display in group['Displays']} == expected
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_check_finds_nothing_and_says_nothing_of_springs_alone(name, capsys):
+    """The skids carry a third of the weight: springs alone are not what the machine stands on."""
+    files = ROOT / f'urdf/{MACHINES[name]}.urdf', ROOT / f'config/{name}.yaml'
+    assert main(['check', str(files[0]), '--config', str(files[1])]) == 0
+    printed = capsys.readouterr().out
+    assert 'no problems' in printed
+    assert 'does not stand' not in printed
+    assert 'warning' not in printed
+
+
+def test_skids_in_line_with_an_axle_by_constraint_span_no_area(tmp_path, capsys):
+    text = (ROOT / 'config/agv_axle_rigid.yaml').read_text().replace('0.14, 0.0', '0.0, 0.14')
+    (tmp_path / 'line.yaml').write_text(text)
+    assert main(['check', str(ROOT / 'urdf/agv_axle.urdf'), '--config', str(tmp_path / 'line.yaml')]) == 1
+    assert 'expected wheels that span an area, found wheels on one line' in capsys.readouterr().err
+
+
+def test_a_node_takes_the_name_of_a_machine_yaml_of_the_package():
+    assert machine_of('agv_axle', 'agv_axle_rigid').name == 'agv_axle_rigid'
+    assert machine_of('agv_axle', '').name == 'agv_axle'
+    with pytest.raises(ValueError, match=r"parameter 'config': config/agv_axle_rigit\.yaml was not found"):
+        machine_of('agv_axle', 'agv_axle_rigit')
