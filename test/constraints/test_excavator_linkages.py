@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import casadi as ca
 import numpy as np
 import pytest
 from test_loops_against_pinocchio import Witness
@@ -14,6 +15,7 @@ from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model import load_machine, load_machine_report
 from dyn_nodes.model.machine import Base
 from dyn_nodes.model.posture import center_of_mass, link_poses
+from dyn_nodes.multibody.elements import ContactElement, total_force
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
@@ -27,7 +29,7 @@ RODS = tuple(f'{name}_rod_joint' for name in CYLINDERS)
 def excavator(attachment='fixed'):
     """The excavator without tracks, on a base of that kind."""
     machine = load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
-    return replace(machine, base=Base(machine.base.link, attachment), wheels=())
+    return replace(machine, base=Base(machine.base.link, attachment), contacts=())
 
 
 @pytest.fixture(scope='module')
@@ -118,6 +120,34 @@ def test_accelerations_are_those_of_pinocchio(start, seed):
     theirs = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau)
     ours = constrained_dynamics(blocks, q, v, tau).acceleration
     assert np.abs(ours - theirs).max() < 1e-10 * np.abs(ours).max()
+
+
+@pytest.mark.parametrize('seed', range(2))
+def test_on_its_tracks_accelerations_are_those_of_pinocchio(seed):
+    """Loops, cylinders as bodies, moving and slipping tracks: Pinocchio gets the forces of the ground from outside."""
+    rng = np.random.default_rng(seed)
+    machine = load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
+    smooth = tuple(replace(joint, friction=0.0) for joint in machine.joints)
+    blocks = constrained_machine(replace(machine, payload=None, joints=smooth)).system.blocks
+    tree, q = blocks.tree, blocks.tree.neutral
+    q[2], q[3:7] = -0.002, (*(turn := 5e-4 * rng.normal(size=3)), np.sqrt(1.0 - turn @ turn))
+    q[7:] = [machine.initial.joint_positions[name] for name in tree.position_names[7:]]
+    q = assemble(blocks, q, held=[*tree.velocity_names[:7], *ARM])
+    sprockets = [name for name in tree.velocity_names if 'sprocket' in name]
+    held = [*tree.velocity_names[:7], *ARM, *sprockets]
+    v = projected_velocity(blocks, q, 0.05 * rng.normal(size=tree.nv), held=held)
+    states = {own.name: own.scale * rng.normal() for own in blocks.element_states}
+    numbers, tau = blocks.numbers(states), 1e4 * rng.normal(size=tree.nv)
+    tracks = [own for own in blocks.forces if isinstance(own, ContactElement)]
+    pushes = sum(total_force(own, blocks.state, blocks.parameters) for own in tracks)
+    ground = ca.Function('ground', [blocks.q, blocks.v, blocks.parameters.vector], [pushes])
+    pushed = np.array(ground(q, v, numbers)).ravel()
+    assert len(tracks) == 2
+    assert pushed[5] > 0.5 * machine.total_mass * machine.gravity
+    gravity = [blocks.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz']
+    theirs = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau + pushed)
+    ours = constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration
+    assert np.abs(ours - theirs).max() < 1e-8 * np.abs(ours).max()
 
 
 @pytest.mark.slow

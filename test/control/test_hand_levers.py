@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -251,3 +252,12 @@ def test_a_good_file_is_read(tmp_path):
     assert pattern.dead_man_button == 5
     assert list(pattern.levers) == ['boom']
     assert pattern.levers['boom'].sign == 1.0
+
+
+def test_the_pattern_of_the_excavator_has_a_lever_for_each_of_its_valves():
+    text = (ROOT / 'config' / 'excavator.yaml').read_text(encoding='utf-8')
+    actuators = list(yaml.safe_load(text)['actuators'])
+    pattern = load_lever_pattern(ROOT / 'config' / 'teleop_excavator.yaml', actuators)
+    assert set(pattern.levers) == set(actuators)
+    assert all(lever.keys for lever in pattern.levers.values())
+    assert Keyboard(actuators, dict(pattern.levers)).press('r', 0.0)

@@ -1,72 +1,60 @@
-"""The excavator on crawler tracks: linkages as closed loops, cylinders as bodies, travel motors, one system."""
+"""The excavator of the package on its tracks: closed loops, cylinders as bodies and travel motors in one system."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 
 from dyn_nodes.model import load_machine
-from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import ContactElement
 from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 
-GRAVITY, HALF_GAUGE, RADIUS = 9.81, 1.195, 0.36
-SIDES = {'left': HALF_GAUGE, 'right': -HALF_GAUGE}
-SPROCKET = """
-<link name="{side}_sprocket_link"><inertial><mass value="150"/>
-<inertia ixx="6" iyy="10" izz="6" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="{side}_sprocket" type="continuous"><parent link="base_link"/><child link="{side}_sprocket_link"/>
-<origin xyz="-1.85 {y} 0.45"/><axis xyz="0 1 0"/><limit effort="60000" velocity="10"/></joint>
-"""
-TRACK = """  {side}_track:
-    type: track
-    link: base_link
-    position: [0, {y}, 0.45]
-    length: 3.37
-    rollers: 8
-    stiffness: 1.2e+7
-    damping: 2.5e+5
-    free_length: 0.46
-    sprocket: {side}_sprocket
-    sprocket_radius: 0.36
-    friction: {{static: 0.7, kinetic: 0.7, bristle_stiffness: 35, bristle_damping: 1, viscous: 0, stribeck_exponent: 1}}
-"""
-MOTOR = """  {side}_travel:
-    type: motor
-    joint: {side}_sprocket
-    displacement: 1.2e-3
-    line_volume: 2.0e-3
-    viscous: 50
-    supply: {{flow: 3.0e-3}}
-"""
-
-
-def tracked(folder: Path) -> Machine:
-    """Return the product's excavator on tracks with travel motors, from its own files."""
-    urdf, config = (find_resource(f'{name}').read_text() for name in ('urdf/excavator.urdf', 'config/excavator.yaml'))
-    sprockets, tracks, motors = (
-        ''.join(text.format(side=side, y=y) for side, y in SIDES.items()) for text in (SPROCKET, TRACK, MOTOR)
-    )
-    config = config.replace('attachment: fixed', 'attachment: free')
-    assert 'attachment: free' in config
-    config = config.replace('\nactuators:\n', f'\ncontacts:\n{tracks}\nactuators:\n{motors}', 1)
-    (folder / 'tracked.urdf').write_text(urdf.replace('</robot>', f'{sprockets}</robot>'))
-    (folder / 'tracked.yaml').write_text(config)
-    return load_machine(folder / 'tracked.urdf', folder / 'tracked.yaml')
+GRAVITY, RADIUS, GAUGE = 9.81, 0.36, 2.2
+TRACKS = ('left_track', 'right_track')
+STEEP = np.radians(15.0)
 
 
 @pytest.fixture(scope='module')
-def machine(tmp_path_factory):
-    return tracked(tmp_path_factory.mktemp('tracked'))
+def machine():
+    return load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
+
+
+@pytest.fixture(scope='module')
+def compiled(machine):
+    """The one machine that is compiled here; every test begins with a reset."""
+    return ConstrainedPlant(machine, 'hydraulic', 0.01, 0.001, measures=('static', 'zmp', 'load_share'))
+
+
+@pytest.fixture
+def plant(compiled):
+    compiled.p[:] = compiled.system.parameters()
+    compiled.u[:] = 0.0
+    compiled.reset()
+    return compiled
+
+
+def run(plant, duration, **volts):
+    plant.u[:] = 0.0
+    plant.set_inputs({f'{name}/voltage': value for name, value in volts.items()})
+    for _ in range(round(duration / plant.period)):
+        plant.advance()
+
+
+def belts(plant):
+    return np.array([plant.output(f'{track}/belt_speed') for track in TRACKS])
+
+
+def speeds(plant):
+    """Speed ahead and yaw rate of the undercarriage."""
+    return tuple(plant.x[plant.system.index('state', f'base_{name}_rate')] for name in ('vx', 'wz'))
 
 
 def test_the_excavator_rests_on_its_tracks_with_its_loops_closed(machine):
-    """At rest the ground carries the weight to 1e-8, without side force; the loops are closed, the bucket hangs out."""
+    """At rest the ground carries the weight to 1e-8, without side force; the loops are closed, all rollers pressed."""
     start = constrained_machine(machine, actuation='hydraulic')
     blocks, rest = start.system.blocks, start.at_rest()
     points = [
@@ -80,31 +68,53 @@ def test_the_excavator_rests_on_its_tracks_with_its_loops_closed(machine):
     assert found.shape == (3, 16)
     assert (found[2] > 0.0).all()
     assert np.abs(gaps).max() < 1e-10
+    assert rest.q[2] == pytest.approx(0.0, abs=1e-3)  # its base link is on the ground
 
 
 @pytest.mark.slow
-def test_the_excavator_stands_and_drives_on_tracks_by_its_travel_motors(machine):
-    """It stands for a second without drift; both levers ahead drive it straight; the right one turns it, slipping."""
-    plant = ConstrainedPlant(machine, 'hydraulic', 0.01, 0.001, measures=('static', 'zmp'))
-    before, nq = plant.x.copy(), plant.system.nq
-    for _ in range(100):
-        plant.advance()
-    assert np.abs(plant.x - before)[:nq].max() < 1e-6
-    balance = plant.balance()
-    assert balance.total_normal == pytest.approx(machine.total_mass * GRAVITY, rel=1e-8)
-    assert balance.margins['static'].value > 0.5
-    levers = [plant.system.input_names.index(name) for name in plant.system.input_names if 'travel' in name]
-    plant.u[levers] = 5.0
-    for _ in range(300):
-        plant.advance()
-    place, turns = plant.x[:3] - before[:3], plant.x[[plant.system.index('state', f'{s}_sprocket') for s in SIDES]]
-    assert place[0] == pytest.approx(RADIUS * turns.mean(), rel=0.01)
-    assert place[0] > 0.5
-    assert abs(place[1]) < 0.02 * place[0]
-    plant.u[levers] = [0.0, 5.0]
-    for _ in range(200):
-        plant.advance()
-    left, right = (plant.output(f'{side}_track/belt_speed') for side in SIDES)
-    assert right > 0.0
-    assert abs(left) < 0.5 * right
-    assert plant.output('yaw') > 0.05  # the right track alone turns it to the left
+def test_it_stands_for_a_minute_without_drift(plant):
+    before = plant.x.copy()
+    run(plant, 60.0)
+    assert plant.balance().total_normal == pytest.approx(plant.machine.total_mass * GRAVITY, rel=1e-6)
+    assert np.abs(plant.x - before)[: plant.system.nq].max() < 1e-8
+    assert plant.take_events() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('slope', [(STEEP, 0.0), (-STEEP, 0.0), (0.0, STEEP)])
+def test_it_stands_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors(plant, slope):
+    """Reactions are the weight to 1e-6, motors hold its part downhill at the sprockets, nothing creeps."""
+    plant.p[[plant.system.index('parameter', f'gravity_{axis}') for axis in 'xyz']] = gravity_vector(GRAVITY, slope)
+    plant.reset()
+    weight = plant.machine.total_mass * np.array(gravity_vector(GRAVITY, slope))
+    forces = plant.balance().forces
+    assert forces.sum(axis=0) == pytest.approx(-weight, abs=1e-6 * np.linalg.norm(weight))
+    efforts = dict(zip(plant.joints, plant.efforts))
+    held = [efforts[f'{side}_sprocket_joint'] for side in ('left', 'right')]
+    assert held == pytest.approx(RADIUS * forces[:, 0], rel=1e-6, abs=1.0)
+    assert all(margin.value > 0.0 for margin in plant.balance().margins.values())
+    before = plant.x.copy()
+    run(plant, 10.0)
+    assert np.abs(plant.x - before)[: plant.system.nq].max() < 1e-6
+
+
+@pytest.mark.slow
+def test_levers_drive_it_straight_and_in_a_turn(plant):
+    """Both ahead: straight, as fast as the belts. The right one alone, then both against each other: it turns."""
+    start = plant.x[:3].copy()
+    run(plant, 4.0, left_travel=5.0, right_travel=5.0)
+    ahead, _ = speeds(plant)
+    assert belts(plant) == pytest.approx(ahead, rel=0.01)
+    assert ahead > 0.5
+    assert abs(plant.x[1] - start[1]) < 0.01 * (plant.x[0] - start[0])
+    run(plant, 2.0, right_travel=5.0)
+    assert plant.output('yaw') > 0.05
+    left, right = belts(plant)
+    assert abs(left) < 0.1 * right
+    run(plant, 3.0, left_travel=-5.0, right_travel=5.0)
+    left, right = belts(plant)
+    vx, wz = speeds(plant)
+    assert wz < 0.8 * (right - left) / GAUGE  # it slips: the resistance to turning is a third of the drawbar pull
+    assert abs(vx) < 0.1 * right
+    run(plant, 3.0)
+    assert np.abs(belts(plant)).max() < 0.01
