@@ -271,9 +271,11 @@ class DynamicsNode(OverridableNode):
         self.update_diagnostics()
 
     def _on_joint_command(self, msg: Any) -> None:
+        is_answer = False
         try:
             if self.waits and not self._answers_now(msg):
                 return
+            is_answer = self.waits
             kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             if kind == 'effort':
                 self._bounds.check_efforts('joint_command', first)
@@ -282,6 +284,9 @@ class DynamicsNode(OverridableNode):
                 self._bounds.check_velocities('joint_command', second)
         except commands.RefusedError as refused:
             self.refuse(refused)
+            if is_answer:  # no other answer to this instant will come: the safe state takes its place
+                self.hold()
+                self.pacer.commanded()
             return
         if kind == 'effort':
             self._target = None
