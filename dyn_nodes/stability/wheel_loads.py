@@ -204,7 +204,7 @@ def _axes(plane, ex, ey):
     ex[0], ex[1], ex[2] = 1.0 - along * plane[0], -along * plane[1], -along * plane[2]
     length = np.sqrt(ex[0] ** 2 + ex[1] ** 2 + ex[2] ** 2)
     if length < 1e-6:
-        ex[0], ex[1], ex[2] = -plane[2] * plane[1], 1.0 - plane[1] * plane[1], -plane[2] * plane[1]
+        ex[0], ex[1], ex[2] = -plane[0] * plane[1], 1.0 - plane[1] * plane[1], -plane[2] * plane[1]
         length = np.sqrt(ex[0] ** 2 + ex[1] ** 2 + ex[2] ** 2)
     ex /= length
     ey[0] = plane[1] * ex[2] - plane[2] * ex[1]

@@ -1,0 +1,119 @@
+"""What a small change of a measure would spoil: every axis, every border, and the sizes in between."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.stability import (
+    force_angle,
+    load_share,
+    longitudinal_margin,
+    planar_edge_moments,
+    static_margin,
+    support_order,
+)
+from dyn_nodes.stability.wheel_loads import loads_on_plane, wheel_loads
+
+RECTANGLE = np.array([[1.0, -0.8, 0.0], [1.0, 0.8, 0.0], [-1.0, 0.8, 0.0], [-1.0, -0.8, 0.0]])
+DIAMOND = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
+WHEELS = np.array([[1.4, -1.1, 0.3], [1.5, 1.0, 0.35], [-1.5, -1.2, 0.25], [-1.3, 1.1, 0.3]])
+STIFFNESS, DAMPING, LENGTH = np.full(4, 1.75e6), np.full(4, 7.5e4), np.full(4, 0.3)
+TURNS = [Rotation.random(random_state=seed).as_matrix() for seed in range(4)]
+ON_ITS_NOSE = Rotation.from_euler('y', 90, degrees=True).as_matrix()
+"""Turns the normal of the ground from z to x."""
+
+
+def test_edges_at_half_a_right_angle_to_the_axes_are_edges():
+    margin = static_margin(DIAMOND, (0.1, 0.0, 1.0))
+    assert margin.value == pytest.approx(0.9 / np.sqrt(2.0))
+
+
+def test_a_polygon_whose_areas_vanish_in_round_off_is_refused():
+    with pytest.raises(ValueError, match=r'^feet: .*one line'):
+        static_margin(RECTANGLE * 1e-90, (0.0, 0.0, 1.0))
+
+
+def test_a_fault_of_a_single_state_names_no_state():
+    with pytest.raises(ValueError, match=r'^feet: ') as refused:
+        static_margin(RECTANGLE[::-1], (0.0, 0.0, 1.0))
+    assert 'in state' not in str(refused.value)
+
+
+def test_a_centre_of_mass_above_an_edge_along_the_travel_is_just_valid():
+    found = longitudinal_margin(RECTANGLE, (0.25, 0.8, 1.0))
+    assert found.valid
+    assert (found.front, found.rear) == pytest.approx((0.75, 1.25))
+
+
+def test_beyond_the_polygon_both_parts_of_the_longitudinal_margin_are_lost():
+    for place in ((0.0, 0.9, 1.0), (0.0, -0.9, 1.0)):
+        found = longitudinal_margin(RECTANGLE, place)
+        assert not found.valid
+        assert (found.front, found.rear, found.value) == (-np.inf, -np.inf, -np.inf)
+
+
+@pytest.mark.parametrize('turn', TURNS)
+def test_shares_of_the_sides_follow_the_machine_whatever_way_up_is(turn):
+    """Front, rear, left and right are those of the direction of travel, in any frame."""
+    wheels, loads = np.vstack((WHEELS, [0.4, 1.2, 0.3])), np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    travel = np.array([1.0, 0.3, 0.2])
+    plain = load_share(wheels, loads, travel, (0.0, 0.0, 1.0))
+    turned = load_share(wheels @ turn.T, loads, turn @ travel, turn @ [0.0, 0.0, 1.0])
+    sides = ('front', 'rear', 'left', 'right')
+    assert [getattr(turned, side) for side in sides] == pytest.approx([getattr(plain, side) for side in sides])
+    assert (plain.front, plain.left) == pytest.approx(((1 + 2 + 16) / 31, (2 + 8 + 16) / 31))
+
+
+def test_the_force_angle_measure_grows_with_the_force_from_the_smallest_on():
+    found = force_angle(RECTANGLE, (0.2, 0.1, 0.6), (0.1, -0.05, -2.0))
+    small = force_angle(RECTANGLE, (0.2, 0.1, 0.6), (1e-4, -5e-5, -2e-3))
+    assert small.valid
+    assert small.edges == pytest.approx(1e-3 * np.array(found.edges), rel=1e-12)
+    assert small.angles == pytest.approx(np.array(found.angles), rel=1e-12)
+
+
+def test_planar_moments_take_every_arm_and_no_slope_unless_given():
+    base = {'base_weight': 5.0e4, 'base_com': (-0.3, 0.4), 'front_arm': 1.3, 'rear_arm': 1.7, 'pivot_height': 1.2}
+    found = planar_edge_moments(2.0e3, -1.5e4, 7.0e3, **base)
+    # moments about the edge points (1.3, 0) and (-1.7, 0) of couple, force at (0, 1.2) and weight at (-0.3, 1.6)
+    front = 7.0e3 - 2.0e3 * 1.2 + 5.0e4 * (1.3 + 0.3) + 1.5e4 * 1.3
+    rear = 7.0e3 - 2.0e3 * 1.2 - 5.0e4 * (1.7 - 0.3) - 1.5e4 * 1.7
+    assert (float(found.front), float(found.rear)) == pytest.approx((front, rear))
+    level = planar_edge_moments(2.0e3, -1.5e4, 7.0e3, **base, slope=0.0)
+    assert (float(level.front), float(level.rear)) == (float(found.front), float(found.rear))
+
+
+# -- wheel loads -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('turn', [ON_ITS_NOSE, *TURNS])
+def test_wheel_loads_are_those_of_the_machine_in_any_frame(turn):
+    """Also where the normal of the ground is the x axis, along which the axes of the plane usually begin."""
+    force, at = np.array([1.2e4, -0.8e4, -2.0e5]), np.array([0.3, -0.2, 1.1])
+    order = support_order(WHEELS)
+    plane = np.array([0.0, 0.0, 1.0, 0.0])
+    plain = wheel_loads(WHEELS, STIFFNESS, LENGTH, order, force, np.cross(at, force), plane)
+    start = np.append(turn @ plane[:3], 0.0)
+    turned = wheel_loads(WHEELS @ turn.T, STIFFNESS, LENGTH, order, turn @ force, turn @ np.cross(at, force), start)
+    assert plain.balanced
+    assert turned.balanced
+    assert turned.normal == pytest.approx(plain.normal, rel=1e-6)
+    assert turned.plane == pytest.approx(np.append(turn @ plain.plane[:3], plain.plane[3]), abs=1e-8)
+    assert turned.center_of_pressure == pytest.approx(turn @ plain.center_of_pressure, abs=1e-6)
+
+
+@pytest.mark.parametrize('turn', TURNS)
+def test_loads_on_a_known_plane_are_those_of_the_machine_in_any_frame(turn):
+    """The rate of the plane has parts along all three axes of the body, and the wheels have different heights."""
+    normal, rate = np.array([0.01, -0.02, 1.0]) / np.sqrt(1.0005), np.array([0.03, 0.05, 0.0007])
+    plain, distance = loads_on_plane(WHEELS, STIFFNESS, DAMPING, LENGTH, normal, rate, 2e5)
+    turned, same = loads_on_plane(WHEELS @ turn.T, STIFFNESS, DAMPING, LENGTH, turn @ normal, turn @ rate, 2e5)
+    assert turned == pytest.approx(plain, abs=1e-3)
+    assert same == pytest.approx(distance, abs=1e-9)
+
+
+def test_attachments_need_three_coordinates():
+    with pytest.raises(ValueError, match='attachments'):
+        wheel_loads(WHEELS[:, :2], STIFFNESS, LENGTH, [0, 1, 3, 2], (0.0, 0.0, -1.0), np.zeros(3))
