@@ -10,24 +10,27 @@ from adversary import play
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-DRIFT, IMBALANCE = 1e-6, 2e-5
+DRIFT = 1e-6
+IMBALANCE = {'car_trapezoid': 2e-5, 'log_loader_linkage': 2e-4, 'excavator': 2e-4}
+"""Error of the energy over what was exchanged, in steps of 0.1 ms. It is of second order, as reliefs, stops and feet have
+kinks: 4.9e-4, 1.1e-4, 2.1e-5 and 5.7e-6 in steps of 0.2, 0.1, 0.05 and 0.025 ms where it was worst (linkage, seed 4)."""
 SEEDS = 8
 ENDS = {'', 'rank_changed', 'motion_without_mass', 'contradictory_constraints'}
 """Kinds of events that may end a run: the model does not say how the motion goes on."""
 
 
-def check(found):
+def check(name, found):
     assert found.faults == []
     assert found.ended in ENDS
     assert found.drift < DRIFT
-    assert found.imbalance < IMBALANCE
+    assert found.imbalance < IMBALANCE[name]
 
 
 @settings(max_examples=12, phases=[Phase.explicit, Phase.generate])  # shrinking would take minutes
 @given(seed=st.integers(0, 2**32 - 1), longest=st.floats(0.03, 1.0))
 def test_the_car_with_a_trapezoid_survives_whatever_its_wheels_and_gear_do(seed, longest):
     found = play('car_trapezoid', seed, 1.5, longest)
-    check(found)
+    check('car_trapezoid', found)
     assert found.exchanged > 10.0
 
 
@@ -36,4 +39,4 @@ def test_the_car_with_a_trapezoid_survives_whatever_its_wheels_and_gear_do(seed,
 @pytest.mark.parametrize('seed', range(SEEDS))
 @pytest.mark.parametrize('name', ['car_trapezoid', 'log_loader_linkage', 'excavator'])
 def test_a_machine_survives_random_commands_with_uncertain_numbers(name, seed):
-    check(play(name, seed, 6.0))
+    check(name, play(name, seed, 6.0))

@@ -1,0 +1,143 @@
+"""Every machine of this package stands: at rest nothing accelerates, the ground carries its weight, nothing drifts.
+
+The machines are the files in config/ with a URDF or a launch file of their name: a new one is covered without a line
+here. One without a launch file starts by launch/machine.launch.xml.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import pytest
+from domains import next_domain
+
+from dyn_nodes.constraints import constrained_dynamics
+from dyn_nodes.launching.interpreter import declared_arguments
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.elements import ContactElement
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.studies.bag_reading import BagData, read_bag
+
+ROOT = Path(__file__).resolve().parents[2]
+MACHINES = sorted(
+    path.stem
+    for path in (ROOT / 'config').glob('*.yaml')
+    if (ROOT / 'urdf' / f'{path.stem}.urdf').exists() or (ROOT / 'launch' / f'{path.stem}.launch.xml').exists()
+)
+QUICK = {'log_loader': 'hydraulic', 'four_bar': 'effort'}
+"""Machines that tests compile anyway, with the actuation."""
+MINUTE, PERIOD = 60.0, 0.01
+DRIFT = 1e-6  # m or rad
+OF_WEIGHT = 1e-6
+
+
+def machine_named(name: str) -> Machine:
+    """Return the machine that a launch file of this name starts, or that of the files of this name."""
+    path = ROOT / 'launch' / f'{name}.launch.xml'
+    if not path.exists():
+        return machine_of(name, '')
+    given = {argument.name: argument.default for argument in declared_arguments(path)}
+    return machine_of(given['machine'], given.get('config', ''))
+
+
+def weight_of(machine: Machine) -> float:
+    return machine.gravity * (machine.total_mass + (machine.payload.mass if machine.payload else 0.0))
+
+
+def rolls_by_constraint(machine: Machine) -> list[str]:
+    return [own.name for own in machine.constraints if own.kind == 'wheel']
+
+
+def test_there_are_machines_of_every_kind():
+    machines = [machine_named(name) for name in MACHINES]
+    assert len(machines) >= 20
+    assert any(machine.actuators for machine in machines)
+    assert any(machine.contacts for machine in machines)
+    assert any(machine.needs_constraints and machine.supports for machine in machines)
+    assert any(rolls_by_constraint(machine) for machine in machines)
+
+
+@pytest.mark.parametrize('name', MACHINES)
+def test_at_rest_nothing_accelerates_and_the_ground_carries_the_weight(name):
+    """Evaluated by CasADi, without machine code: drives, oil, springs and constraints hold the machine."""
+    machine = machine_named(name)
+    start = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
+    blocks, rest = start.system.blocks, start.at_rest()
+    numbers, still, drives = blocks.numbers(rest.states), np.zeros(blocks.tree.nv), np.zeros(blocks.tree.nv)
+    for joint in start.system.actuated:
+        drives[blocks.tree.velocity_index(joint)] = rest.efforts.get(joint, 0.0)
+    found = constrained_dynamics(blocks, rest.q, still, drives, numbers, method='saddle')
+    assert np.abs(found.acceleration).max() < 1e-7
+    contacts = [own for own in blocks.forces if isinstance(own, ContactElement)]
+    assert len(contacts) == len(machine.wheels) + len(machine.contacts)
+    if contacts and not rolls_by_constraint(machine):
+        points = [point for own in contacts for point in own.ground_points(blocks.state, blocks.parameters)]
+        total = sum((point.force for point in points), ca.SX(3, 1))
+        ground = ca.Function('ground', [blocks.q, blocks.v, blocks.parameters.vector], [total])
+        force = np.array(ground(rest.q, still, numbers)).ravel() / weight_of(machine)
+        assert force == pytest.approx([0.0, 0.0, 1.0], abs=OF_WEIGHT)
+
+
+@pytest.mark.parametrize('name', QUICK)
+def test_a_machine_stands_for_a_minute(name):
+    """As in dynamics_node without a command: valves shut, or the joints held where they are."""
+    machine = machine_named(name)
+    plant = plant_for(machine, 'compliant')(machine, QUICK[name], PERIOD, 1e-3, values={'joint_stop_scale': 1.0})
+    positions, place = plant.positions.copy(), plant.base_pose()[0].copy()
+    for _ in range(round(MINUTE / PERIOD)):
+        if QUICK[name] == 'effort':
+            plant.set_efforts(plant.servo_efforts(positions, np.zeros(len(positions))))
+        plant.advance()
+    assert plant.take_events() == []
+    assert np.abs(plant.positions - positions).max() < DRIFT
+    assert np.abs(plant.base_pose()[0] - place).max() < DRIFT
+    if machine.supports:
+        assert plant.balance().total_normal == pytest.approx(weight_of(machine), rel=OF_WEIGHT)
+
+
+# -- launch files ----------------------------------------------------------------------------------------------------
+
+
+def launched(name: str, duration: float, bag: Path) -> BagData:
+    """Run a machine's launch file in lockstep, in one process where it can; return its bag. Valves stay shut."""
+    own = (ROOT / 'launch' / f'{name}.launch.xml').exists()
+    words = [name] if own else ['machine', f'machine:={name}']
+    words += ['mode:=lockstep', 'compose:=true', 'record:=true', f'bag:={bag}', f'duration:={duration}']
+    if machine_named(name).actuators:
+        words.append('task:=')
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
+    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500, check=False)
+    assert run.returncode == 0, f'{run.stdout[-2000:]}{run.stderr[-2000:]}'
+    return read_bag(bag)
+
+
+def check_bag(machine: Machine, bag: BagData, duration: float) -> None:
+    states = bag.table('joint_states')
+    assert states.time[-1] == pytest.approx(duration, abs=0.011)
+    positions = np.array([states[f'{joint.name}/position'] for joint in machine.movable_joints])
+    assert np.abs(positions - positions[:, :1]).max() < DRIFT
+    if machine.base.attachment != 'fixed':
+        odom = bag.table('odom')
+        place = np.array([odom[axis] for axis in 'xyz'])
+        assert np.abs(place - place[:, :1]).max() < DRIFT
+    standing = [own.name for own in (*machine.wheels, *machine.contacts)] + rolls_by_constraint(machine)
+    reactions = bag.below('ground_reactions')
+    assert set(reactions) == set(standing)
+    if standing:
+        carried = sum(own['fz'] for own in reactions.values())
+        assert np.abs(carried / weight_of(machine) - 1.0).max() < OF_WEIGHT
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize('name', MACHINES)
+def test_a_machine_stands_for_a_minute_after_its_launch(name, tmp_path):
+    check_bag(machine_named(name), launched(name, MINUTE, tmp_path / 'bag'), MINUTE)
