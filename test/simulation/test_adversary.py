@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 DRIFT = 1e-6
 IMBALANCE = {'car_trapezoid': 2e-5, 'log_loader_linkage': 2e-4, 'excavator': 2e-4}
-"""Error of the energy over what was exchanged, in steps of 0.1 ms. It is of second order, as reliefs, stops and feet have
-kinks: 4.9e-4, 1.1e-4, 2.1e-5 and 5.7e-6 in steps of 0.2, 0.1, 0.05 and 0.025 ms where it was worst (linkage, seed 4)."""
+"""Error of the energy over what was exchanged, in steps of 0.1 ms.
+
+It is of second order, as reliefs, stops and feet have kinks: 4.9e-4, 1.1e-4, 2.1e-5 and 5.7e-6 in steps of 0.2, 0.1,
+0.05 and 0.025 ms where it was worst (linkage, seed 4)."""
 SEEDS = 8
 ENDS = {'', 'rank_changed', 'motion_without_mass', 'contradictory_constraints'}
 """Kinds of events that may end a run: the model does not say how the motion goes on."""
