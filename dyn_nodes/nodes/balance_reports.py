@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import message
+from dyn_nodes.middleware.prepared import PreparedMessage
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.markers import marker_array
-from dyn_nodes.nodes.transforms import transform
+from dyn_nodes.nodes.prepared import PreparedPublisher
+from dyn_nodes.nodes.stamps import packed_stamp, stamp_at
+from dyn_nodes.nodes.transforms import Frame
 from dyn_nodes.stability.balance import Balance
 
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
@@ -23,6 +28,9 @@ Point32 = message('geometry_msgs/msg/Point32')
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 MarkerArray = message('visualization_msgs/msg/MarkerArray')
+
+Array = NDArray[np.float64]
+NO_MOMENT = [0.0, 0.0, 0.0]
 
 
 class BalanceReports:
@@ -46,12 +54,20 @@ class BalanceReports:
         def create(kind: Any, topic: str) -> Any:
             return node.create_publisher(kind, start + topic, qos)
 
-        self.reactions = {name: create(WrenchStamped, f'ground_reactions/{name}') for name in wheels}
-        self.margins = {name: create(Float64, margin_topic(name)) for name in measures}
-        self.edges = {name: create(Float64MultiArray, f'{margin_topic(name)}/edges') for name in measures}
-        self.polygon = create(PolygonStamped, 'stability/support_polygon')
-        self.com = create(PointStamped, 'stability/center_of_mass')
-        self.zmp = create(PointStamped, 'stability/zmp')
+        self.reactions = {
+            name: wrench_publisher(create(WrenchStamped, f'ground_reactions/{name}'), contact_frame(name, prefix))
+            for name in wheels
+        }
+        self.margins = {
+            name: PreparedPublisher(create(Float64, margin_topic(name)), Float64(), 'data') for name in measures
+        }
+        self.edges = {
+            name: LabelledPublisher(create(Float64MultiArray, f'{margin_topic(name)}/edges')) for name in measures
+        }
+        self.polygon = PolygonPublisher(create(PolygonStamped, 'stability/support_polygon'), frame)
+        self.com, self.zmp = (
+            point_publisher(create(PointStamped, f'stability/{topic}'), frame) for topic in ('center_of_mass', 'zmp')
+        )
         self.markers = create(MarkerArray, 'markers')
         self._demands = {
             'edges': Demand(lambda: self.edges.values()),
@@ -60,40 +76,88 @@ class BalanceReports:
             'markers': Demand(lambda: (self.markers,)),
         }
 
-    def publish(self, balance: Balance, stamp: Any, with_markers: bool) -> None:
-        """Publish one instant: the margins first. Reports that no subscription gets are not made."""
+    def publish(self, balance: Balance, now: int, with_markers: bool) -> None:
+        """Publish one instant, ns: the margins first. Reports that no subscription gets are not made."""
+        stamp, demands = packed_stamp(now), self._demands
         for name, margin in balance.margins.items():
-            self.margins[name].publish(Float64(data=float(margin.value)))
-        demands = self._demands
+            self.margins[name].publish(stamp, (margin.value,))
         if demands['edges'].exists():
             for name, margin in balance.margins.items():
-                self.edges[name].publish(labelled_array(balance.names(name), margin.edges))
+                self.edges[name].publish(balance.names(name), margin.edges.tolist())
         if demands['reactions'].exists():
             self._publish_reactions(balance, stamp)
         if demands['shape'].exists():
             self._publish_shape(balance, stamp)
         if with_markers and demands['markers'].exists():
-            self.markers.publish(marker_array(balance, self.frame, stamp))
+            self.markers.publish(marker_array(balance, self.frame, stamp_at(now)))
 
-    def _publish_reactions(self, balance: Balance, stamp: Any) -> None:
-        moments = np.zeros_like(balance.forces) if balance.moments is None else balance.moments
-        for name, force, moment in zip(balance.wheels, balance.forces, moments):
-            wrench = WrenchStamped()
-            wrench.header.stamp, wrench.header.frame_id = stamp, contact_frame(name, self.prefix)
-            target = wrench.wrench.force
-            target.x, target.y, target.z = (float(v) for v in force)
-            torque = wrench.wrench.torque
-            torque.x, torque.y, torque.z = (float(v) for v in moment)
-            self.reactions[name].publish(wrench)
+    def _publish_reactions(self, balance: Balance, stamp: bytes) -> None:
+        moments = [NO_MOMENT] * len(balance.wheels) if balance.moments is None else balance.moments.tolist()
+        for name, force, moment in zip(balance.wheels, balance.forces.tolist(), moments):
+            self.reactions[name].publish(stamp, force + moment)
 
-    def _publish_shape(self, balance: Balance, stamp: Any) -> None:
-        polygon = PolygonStamped()
-        polygon.header.stamp, polygon.header.frame_id = stamp, self.frame
-        polygon.polygon.points = [Point32(x=float(x), y=float(y), z=float(z)) for x, y, z in balance.corners]
-        self.polygon.publish(polygon)
-        self.com.publish(point_stamped(self.frame, stamp, balance.center_of_mass))
-        if np.isfinite(balance.zmp).all():
-            self.zmp.publish(point_stamped(self.frame, stamp, (*balance.zmp, 0.0)))
+    def _publish_shape(self, balance: Balance, stamp: bytes) -> None:
+        self.polygon.publish(stamp, balance.corners)
+        self.com.publish(stamp, balance.center_of_mass.tolist())
+        x, y = balance.zmp.tolist()
+        if math.isfinite(x) and math.isfinite(y):
+            self.zmp.publish(stamp, (x, y, 0.0))
+
+
+class LabelledPublisher:
+    """A publisher of Float64MultiArray messages with the names of their values, see `arrays.labelled_array`."""
+
+    def __init__(self, publisher: Any) -> None:
+        self.publisher = publisher
+        self._names: tuple[str, ...] = ()
+        self._message: PreparedMessage | None = None
+
+    def publish(self, names: Sequence[str], values: Sequence[float]) -> None:
+        """Publish values; the form with their names is made where these change."""
+        if self._message is None or self._names != names or self._message.count != len(values):
+            self._names = tuple(names)
+            self._message = PreparedMessage(labelled_array(names, values), ('data',) if values else ())
+        self.publisher.publish(self._message.filled(b'', values))
+
+    def get_subscription_count(self) -> int:
+        """Return the number of subscriptions that get what is published."""
+        return int(self.publisher.get_subscription_count())
+
+
+class PolygonPublisher:
+    """A publisher of PolygonStamped messages in a frame."""
+
+    def __init__(self, publisher: Any, frame: str) -> None:
+        self.publisher, self.frame = publisher, frame
+        self._message: PreparedMessage | None = None
+
+    def publish(self, stamp: bytes, corners: Array) -> None:
+        """Publish corners (n, 3), m."""
+        numbers = corners.ravel().tolist()
+        if self._message is None or self._message.count != len(numbers):
+            prototype = PolygonStamped()
+            prototype.header.frame_id = self.frame
+            prototype.polygon.points = [Point32() for _ in corners]
+            self._message = PreparedMessage(prototype, ('polygon.points',) if numbers else ())
+        self.publisher.publish(self._message.filled(stamp, numbers))
+
+    def get_subscription_count(self) -> int:
+        """Return the number of subscriptions that get what is published."""
+        return int(self.publisher.get_subscription_count())
+
+
+def wrench_publisher(publisher: Any, frame: str) -> PreparedPublisher:
+    """Return a publisher of WrenchStamped messages in a frame: force x, y, z, torque x, y, z."""
+    prototype = WrenchStamped()
+    prototype.header.frame_id = frame
+    return PreparedPublisher(publisher, prototype, 'wrench')
+
+
+def point_publisher(publisher: Any, frame: str) -> PreparedPublisher:
+    """Return a publisher of PointStamped messages in a frame: x, y, z."""
+    prototype = PointStamped()
+    prototype.header.frame_id = frame
+    return PreparedPublisher(publisher, prototype, 'point')
 
 
 def margin_topic(measure: str) -> str:
@@ -101,22 +165,14 @@ def margin_topic(measure: str) -> str:
     return f'stability/{MEASURES[measure].topic}'
 
 
-def point_stamped(frame: str, stamp: Any, values: Any) -> Any:
-    """Return a PointStamped."""
-    point = PointStamped()
-    point.header.stamp, point.header.frame_id = stamp, frame
-    point.point.x, point.point.y, point.point.z = (float(v) for v in values)
-    return point
-
-
 def contact_frame(wheel: str, prefix: str = '') -> str:
     """Return the name of a wheel's contact frame: x where it rolls to, z the ground's normal (`Balance.axes`)."""
     return f'{prefix}_{wheel}_contact' if prefix else f'{wheel}_contact'
 
 
-def contact_transforms(parent: str, balance: Balance, stamp: Any, prefix: str = '') -> list[Any]:
-    """Return the transforms of the contact frames in the frame of a balance."""
+def contact_frames(parent: str, balance: Balance, prefix: str = '') -> list[Frame]:
+    """Return the contact frames in the frame of a balance."""
     return [
-        transform(parent, contact_frame(name, prefix), stamp, point, quaternion_of_matrix(axes))
-        for name, point, axes in zip(balance.wheels, balance.points, balance.axes)
+        (parent, contact_frame(name, prefix), point, quaternion_of_matrix(axes).tolist())
+        for name, point, axes in zip(balance.wheels, balance.points.tolist(), balance.axes)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -65,8 +66,11 @@ def _plain_efforts(message: Any, joints: Sequence[str], limits: Array) -> Array 
     if len(message.position) or len(message.velocity) or tuple(message.name) != tuple(joints):
         return None
     efforts = np.array(message.effort, dtype=np.float64)
-    if efforts.shape != limits.shape or not np.isfinite(efforts).all() or (np.abs(efforts) > limits).any():
+    if efforts.shape != limits.shape:
         return None
+    for value, limit in zip(efforts.tolist(), limits.tolist()):
+        if not (math.isfinite(value) and abs(value) <= limit):
+            return None
     return efforts
 
 
@@ -146,6 +150,10 @@ def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str =
         raise RefusedError(
             'wrong size', f'{topic}: expected {len(actuators)} values ({", ".join(actuators)}), found {values.size}'
         )
+    if all(
+        math.isfinite(value) and abs(value) <= 2.0 * limit for value, limit in zip(values.tolist(), limits.tolist())
+    ):
+        return values
     _finite(topic, 'volts', actuators, values)
     over = np.flatnonzero(np.abs(values) > 2.0 * limits)
     if len(over):

@@ -9,9 +9,10 @@ import numpy as np
 from dyn_nodes.middleware import message
 from dyn_nodes.model.constraint import WORLD, Load
 from dyn_nodes.model.rotations import quaternion_of_matrix
-from dyn_nodes.nodes.balance_reports import contact_frame
-from dyn_nodes.nodes.stamps import stamp_of
-from dyn_nodes.nodes.transforms import set_quaternion, set_vector, transform
+from dyn_nodes.nodes.balance_reports import contact_frame, wrench_publisher
+from dyn_nodes.nodes.prepared import PreparedPublisher
+from dyn_nodes.nodes.stamps import packed_stamp, stamp_at
+from dyn_nodes.nodes.transforms import Frame, set_quaternion, set_vector
 from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 
 Marker = message('visualization_msgs/msg/Marker')
@@ -36,48 +37,52 @@ class ConstraintReports:
 
     def __init__(self, node: Any, plant: ConstrainedPlant, qos: Any, world_frame: str) -> None:
         self.plant, self.world = plant, world_frame
+
+        def create(topic: str, frame: str) -> PreparedPublisher:
+            return wrench_publisher(node.create_publisher(WrenchStamped, topic, qos), frame)
+
         self.loops = {
-            entry.name: node.create_publisher(WrenchStamped, f'constraint_reactions/{entry.name}', qos)
+            entry.name: create(f'constraint_reactions/{entry.name}', constraint_frame(entry.name))
             for entry in plant.loops
         }
         wheels = () if plant.observer is not None else plant.wheels
         self.markers = node.create_publisher(MarkerArray, 'markers', qos) if plant.machine.loads else None
-        self.wheels = {name: node.create_publisher(WrenchStamped, f'ground_reactions/{name}', qos) for name in wheels}
+        self.wheels = {name: create(f'ground_reactions/{name}', contact_frame(name)) for name in wheels}
 
-    def publish(self, stamp: Any, with_markers: bool) -> None:
-        """Publish the reactions now, and loads to be drawn."""
+    def publish(self, now: int, with_markers: bool) -> None:
+        """Publish the reactions at this instant, ns, and loads to be drawn."""
         if self.markers is not None and with_markers:
+            drawn = stamp_at(now)
             self.markers.publish(
-                MarkerArray(markers=[_box(load, k, stamp) for k, load in enumerate(self.plant.machine.loads)])
+                MarkerArray(markers=[_box(load, k, drawn) for k, load in enumerate(self.plant.machine.loads)])
             )
+        stamp = packed_stamp(now)
         for name, publisher in self.loops.items():
-            wrench = self.plant.constraint_reaction(name)
-            publisher.publish(_wrench(stamp, constraint_frame(name), wrench[:3], wrench[3:]))
+            publisher.publish(stamp, self.plant.constraint_reaction(name).tolist())
         for name, publisher in self.wheels.items():
             _, _, force = self.plant.ground_reaction(name)
-            publisher.publish(_wrench(stamp, contact_frame(name), force, np.zeros(3)))
+            publisher.publish(stamp, [*force.tolist(), 0.0, 0.0, 0.0])
 
-    def moving(self, stamp: Any) -> list[Any]:
-        """Return the transforms of loads, and of contact frames that no balance has."""
-        result = [
-            transform(self.world, name, stamp, position, quaternion)
+    def moving(self) -> list[Frame]:
+        """Return the frames of loads, and contact frames that no balance has."""
+        result: list[Frame] = [
+            (self.world, name, np.asarray(position).tolist(), np.asarray(quaternion).tolist())
             for name, (position, quaternion) in self.plant.load_poses().items()
         ]
         for name in self.wheels:
             point, axes, _ = self.plant.ground_reaction(name)
-            result.append(transform(self.world, contact_frame(name), stamp, point, quaternion_of_matrix(axes)))
+            result.append((self.world, contact_frame(name), point.tolist(), quaternion_of_matrix(axes).tolist()))
         return result
 
-    def fixed(self) -> list[Any]:
-        """Return the transforms of the frames of the reactions in their links, for /tf_static."""
-        result = []
-        stamp = stamp_of(self.plant.time)
+    def fixed(self) -> list[Frame]:
+        """Return the frames of the reactions in their links, for /tf_static."""
+        result: list[Frame] = []
         for entry in self.plant.loops:
             end = entry.first
             assert end is not None
             parent = self.world if end.link == WORLD else end.link
             turn = quaternion_of_matrix(end.rotation)
-            result.append(transform(parent, constraint_frame(entry.name), stamp, end.position, turn))
+            result.append((parent, constraint_frame(entry.name), np.asarray(end.position).tolist(), turn.tolist()))
         return result
 
 
@@ -98,11 +103,3 @@ def _box(load: Load, number: int, stamp: Any) -> Any:
 def constraint_frame(name: str) -> str:
     """Return the name of the frame in which the reaction of a constraint is given."""
     return f'{name}_constraint'
-
-
-def _wrench(stamp: Any, frame: str, force: Any, torque: Any) -> Any:
-    result = WrenchStamped()
-    result.header.stamp, result.header.frame_id = stamp, frame
-    set_vector(result.wrench.force, force)
-    set_vector(result.wrench.torque, torque)
-    return result

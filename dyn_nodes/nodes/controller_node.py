@@ -237,7 +237,13 @@ class ControllerNode(CommandingNode):
 
     def _command_health(self) -> Health:
         """The status `commands`: the task or trajectory that runs, and rejected commands."""
-        values = {
+        health = Health(text=self.phase or 'waiting', more=self._command_values)
+        if self.refusals.recent(self.now()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
+
+    def _command_values(self) -> dict[str, str]:
+        return {
             'output': self.values['output'],
             'joints': ', '.join(self.motion.joint_names),
             'phase': self.phase,
@@ -245,10 +251,6 @@ class ControllerNode(CommandingNode):
             'trajectories': str(self.trajectories),
             **self.refusals.values(),
         }
-        health = Health(text=self.phase or 'waiting', values=values)
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
-        return health
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}

@@ -23,11 +23,13 @@ class Health:
 
     Attributes:
         level: OK, WARN, ERROR or STALE.  text: one line.  values: by key.
+        more: gives further values; called only where the status is published.
     """
 
     level: int = OK
     text: str = 'running'
     values: Mapping[str, str] = field(default_factory=dict)
+    more: Callable[[], Mapping[str, str]] = dict
 
     def worse(self, level: int, text: str) -> None:
         """Raise the level (never lower it); the text of the worst stays."""
@@ -49,7 +51,7 @@ def level_byte(level: int) -> Any:
 def status_message(node: Any, what: str, health: Health) -> Any:
     """Return a DiagnosticStatus named `<node>: <what>`."""
     name = node.get_fully_qualified_name().lstrip('/')
-    pairs = [KeyValue(key=key, value=value) for key, value in health.values.items()]
+    pairs = [KeyValue(key=key, value=value) for key, value in {**health.values, **health.more()}.items()]
     status = DiagnosticStatus()
     status.level = level_byte(health.level)
     status.name, status.message, status.hardware_id, status.values = f'{name}: {what}', health.text, name, pairs

@@ -57,17 +57,7 @@ class DynamicsHealth:
     def simulation(self) -> Health:
         """Time and numerical health."""
         node, pacer = self.node, self.pacer
-        payload = node.plant.p[node.plant.system.index('parameter', 'payload_mass')]
-        values = {
-            'simulated time': f'{node.plant.time:.3f}',
-            'mode': node.values['mode'],
-            'payload': f'{payload:.6g}',
-        }
-        if pacer.paced:
-            values['missed deadlines'] = str(pacer.schedule.missed)
-            values['lost time'] = f'{pacer.schedule.lost:.3f}'
-            values['real-time factor'] = f'{pacer.factor.value:.3f}'
-        health = Health(values=values)
+        health = Health(more=self._simulation_values)
         if not pacer.started:
             health.text = f'waiting: {pacer.readiness.missing}'
         if pacer.paused:
@@ -80,11 +70,24 @@ class DynamicsHealth:
             health.worse(WARN, 'slower than real time')
         return health
 
+    def _simulation_values(self) -> dict[str, str]:
+        plant, pacer = self.node.plant, self.pacer
+        values = {
+            'simulated time': f'{plant.time:.3f}',
+            'mode': self.node.values['mode'],
+            'payload': f'{plant.p[plant.system.index("parameter", "payload_mass")]:.6g}',
+        }
+        if pacer.paced:
+            values['missed deadlines'] = str(pacer.schedule.missed)
+            values['lost time'] = f'{pacer.schedule.lost:.3f}'
+            values['real-time factor'] = f'{pacer.factor.value:.3f}'
+        return values
+
     def commands(self) -> Health:
         """Commands used and rejected; a partner that does not answer."""
         pacer, refusals = self.pacer, self.refusals
-        values: dict[str, str] = {**refusals.values()}
-        health = Health(text='receiving commands' if self.node.commands else 'no command yet', values=values)
+        text = 'receiving commands' if self.node.commands else 'no command yet'
+        health = Health(text=text, more=refusals.values)
         if pacer.silent:
             stands = 'holding the joints' if pacer.paced or not pacer.waits else 'simulated time stands still'
             health.worse(ERROR, f'no command for {pacer.patience:g} s: {stands}')
@@ -126,11 +129,8 @@ class DynamicsHealth:
         balance = self._balance
         if balance is None:
             return Health(text='no wheels to stand on')
-        values: dict[str, str] = {}
-        health = Health(text='stable', values=values)
+        health = Health(text='stable', more=lambda: margin_values(balance))
         for name, margin in balance.margins.items():
-            values[name] = f'{margin.value:.6g}' if margin.valid else 'not valid'
-            values[f'{name} critical edge'] = balance.critical_edge(name)
             if not margin.valid or margin.value <= 0.0:
                 health.worse(ERROR, f'tipping: {name} over {balance.critical_edge(name)}')
         share: Any = balance.margins.get('load_share')
@@ -139,3 +139,12 @@ class DynamicsHealth:
                 WARN, f'wheel {balance.critical_edge("load_share")} carries {100 * share.value:.1f} % of the load'
             )
         return health
+
+
+def margin_values(balance: Balance) -> dict[str, str]:
+    """Return every margin and its critical edge as texts."""
+    values = {}
+    for name, margin in balance.margins.items():
+        values[name] = f'{margin.value:.6g}' if margin.valid else 'not valid'
+        values[f'{name} critical edge'] = balance.critical_edge(name)
+    return values

@@ -30,10 +30,11 @@ from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
-from dyn_nodes.nodes.reporting import Reporter, joint_state
+from dyn_nodes.nodes.prepared import PreparedPublisher
+from dyn_nodes.nodes.reporting import JointStatePublisher, Reporter
 from dyn_nodes.nodes.running import RunOver, run_node
 from dyn_nodes.nodes.simulation_services import SimulationServices, are_available
-from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, stamp_of
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, packed_stamp
 from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
@@ -139,8 +140,13 @@ class DynamicsNode(OverridableNode):
     def _create_topics(self) -> None:
         qos = data_qos(not self.paced)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.joint_states = self.create_publisher(JointState, 'joint_states', states_qos(self.values))
-        self.clock_publisher = self.create_publisher(Clock, '/clock', qos) if self.values['publish_clock'] else None
+        states = self.create_publisher(JointState, 'joint_states', states_qos(self.values))
+        self.joint_states = JointStatePublisher(states, self.plant)
+        self.clock_publisher = (
+            PreparedPublisher(self.create_publisher(Clock, '/clock', qos), Clock())
+            if self.values['publish_clock']
+            else None
+        )
         self.events = EventPublisher(self, qos)
         self.description = self.create_publisher(String, 'robot_description', latched)
         self.tf_static = TransformPublisher(self, '/tf_static', latched)
@@ -167,9 +173,9 @@ class DynamicsNode(OverridableNode):
 
     def _publish_description(self) -> None:
         self.description.publish(String(data=self.machine.urdf))
-        fixed = self.reporter.fixed_transforms()
+        fixed = self.reporter.fixed_frames()
         if fixed:
-            self.tf_static.publish(fixed)
+            self.tf_static.publish(fixed, nanoseconds_of(self.plant.time))
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -177,9 +183,10 @@ class DynamicsNode(OverridableNode):
         """Publish the present instant: clock, reports that are due, and last the joint states that others answer."""
         plant = self.plant
         if self.clock_publisher is not None:
-            drive_clock(self, nanoseconds_of(plant.time))
+            now = nanoseconds_of(plant.time)
+            drive_clock(self, now)
             if self.due('clock_period'):
-                self.clock_publisher.publish(Clock(clock=stamp_of(plant.time)))
+                self.clock_publisher.publish(packed_stamp(now), ())
         self.publish_events()
         if self.due('report_period'):
             balance = plant.balance()
@@ -188,7 +195,7 @@ class DynamicsNode(OverridableNode):
             self.update_diagnostics()
         if self.due('imu_period'):
             self.imu.publish()
-        self.joint_states.publish(joint_state(plant))
+        self.joint_states.publish()
 
     def update_diagnostics(self) -> None:
         """Publish health if due: by the wall clock in real time, which a slow run must not make rare."""
@@ -202,7 +209,7 @@ class DynamicsNode(OverridableNode):
     def repeat(self) -> None:
         """Publish the present joint states once more."""
         self._first_repeated += self.plant.ticks == 0
-        self.joint_states.publish(joint_state(self.plant))
+        self.joint_states.publish()
 
     def due(self, period: str) -> bool:
         """Tell whether the present tick is a multiple of a period parameter."""

@@ -37,8 +37,9 @@ class FollowerHealth:
     def joint_states(self) -> Health:
         """The status `joint_states`."""
         node = self.node
-        values = {'received': str(node.received), **node.state_refusals.values()}
-        health = Health(text='receiving joint_states', values=values)
+        health = Health(
+            text='receiving joint_states', more=lambda: {'received': str(node.received), **node.state_refusals.values()}
+        )
         if not node.received:
             health.worse(WARN, 'no joint_states yet')
         if node.state_refusals.recent(node.now()):

@@ -84,8 +84,7 @@ class HydraulicHealth(FollowerHealth):
     def valve_commands(self) -> Health:
         """Commands of the valves."""
         node = self.node
-        values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
-        health = Health(text='receiving valve_commands', values={**values, **node.command_refusals.values()})
+        health = Health(text='receiving valve_commands', more=self._command_values)
         timeout = node.source_patience if node.awaits_commands else node.values['command_timeout']
         if node.source_lost:
             health.worse(WARN, f'no valve_commands for {timeout:g} s: spools to neutral')
@@ -102,10 +101,15 @@ class HydraulicHealth(FollowerHealth):
             health.worse(WARN, refused)
         return health
 
+    def _command_values(self) -> dict[str, str]:
+        node = self.node
+        values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
+        return {**values, **node.command_refusals.values()}
+
     def hydraulics(self) -> Health:
         """The oil."""
         node = self.node
-        health = Health(text='running', values={'restarts': str(node.restarts), 'answered': str(node.answered)})
+        health = Health(more=lambda: {'restarts': str(node.restarts), 'answered': str(node.answered)})
         if node.fault:
             health.worse(ERROR, node.fault)
         return health

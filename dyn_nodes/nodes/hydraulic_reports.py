@@ -7,7 +7,8 @@ from typing import Any
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
-from dyn_nodes.nodes.exchange import set_stamp
+from dyn_nodes.nodes.prepared import PreparedPublisher
+from dyn_nodes.nodes.stamps import packed_stamp
 
 FluidPressure = message('sensor_msgs/msg/FluidPressure')
 Float64 = message('std_msgs/msg/Float64')
@@ -20,23 +21,23 @@ class HydraulicReports:
         node: the node.
         machine: the machine.
         qos: of the topics.
+
+    Attributes:
+        publishers: `<actuator>/<quantity>` and its publisher.
     """
 
     def __init__(self, node: Any, machine: Machine, qos: Any) -> None:
-        self._pressures: list[tuple[str, Any, Any]] = []
-        self._numbers: list[tuple[str, Any, Any]] = []
-        for actuator in actuator_elements(machine):
-            for quantity in actuator.reported:
-                kind, into = (FluidPressure, self._pressures) if quantity.unit == 'Pa' else (Float64, self._numbers)
-                name = f'{actuator.name}/{quantity.name}'
-                into.append((name, node.create_publisher(kind, f'hydraulics/{name}', qos), kind()))
+        self.publishers: list[tuple[str, PreparedPublisher]] = []
+        for kind, field in ((FluidPressure, 'fluid_pressure'), (Float64, 'data')):
+            for actuator in actuator_elements(machine):
+                for quantity in actuator.reported:
+                    if (quantity.unit == 'Pa') == (kind is FluidPressure):
+                        name = f'{actuator.name}/{quantity.name}'
+                        publisher = node.create_publisher(kind, f'hydraulics/{name}', qos)
+                        self.publishers.append((name, PreparedPublisher(publisher, kind(), field)))
 
-    def publish(self, stamp: int, outputs: dict[str, float]) -> None:
-        """Publish the outputs of an instant (ns)."""
-        for name, publisher, text in self._pressures:
-            set_stamp(text, stamp)
-            text.fluid_pressure = outputs[name]
-            publisher.publish(text)
-        for name, publisher, text in self._numbers:
-            text.data = outputs[name]
-            publisher.publish(text)
+    def publish(self, nanoseconds: int, outputs: dict[str, float]) -> None:
+        """Publish the outputs of an instant."""
+        stamp = packed_stamp(nanoseconds)
+        for name, publisher in self.publishers:
+            publisher.publish(stamp, (outputs[name],))

@@ -6,8 +6,8 @@ from typing import Any
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.demand import Demand
-from dyn_nodes.nodes.reporting import set_quaternion, set_vector
-from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.prepared import PreparedPublisher
+from dyn_nodes.nodes.stamps import nanoseconds_of, packed_stamp
 from dyn_nodes.simulation.inertial import read_imu
 from dyn_nodes.simulation.plant import Plant
 
@@ -27,7 +27,10 @@ class ImuReport:
 
     def __init__(self, node: Any, plant: Plant, qos: Any) -> None:
         self.plant = plant
-        self.publisher = node.create_publisher(Imu, 'imu', qos)
+        prototype = Imu()
+        prototype.header.frame_id = plant.machine.base.link
+        fields = 'orientation', 'angular_velocity', 'linear_acceleration'
+        self.publisher = PreparedPublisher(node.create_publisher(Imu, 'imu', qos), prototype, *fields)
         self._demand = Demand(lambda: (self.publisher,))
 
     def publish(self) -> None:
@@ -35,9 +38,5 @@ class ImuReport:
         if not self._demand.exists():
             return
         reading = read_imu(self.plant)
-        msg = Imu()
-        msg.header.stamp, msg.header.frame_id = stamp_of(self.plant.time), self.plant.machine.base.link
-        set_quaternion(msg.orientation, reading.orientation)
-        set_vector(msg.angular_velocity, reading.angular_velocity)
-        set_vector(msg.linear_acceleration, reading.specific_force)
-        self.publisher.publish(msg)
+        numbers = [number for part in reading for number in part.tolist()]
+        self.publisher.publish(packed_stamp(nanoseconds_of(self.plant.time)), numbers)

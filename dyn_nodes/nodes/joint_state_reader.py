@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.nodes.commands import RefusedError
-from dyn_nodes.nodes.plausible import Bounds
+from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 
 Array = NDArray[np.float64]
 TOPIC = 'joint_states'
@@ -26,6 +27,7 @@ class JointStateReader:
 
     def __init__(self, joints: Sequence[str], bounds: Bounds | None = None) -> None:
         self.joints, self.bounds = tuple(joints), bounds
+        self._low, self._high = self._limits()
         self._names: list[str] | None = None
         self._places = np.zeros(0, dtype=np.intp)
 
@@ -39,13 +41,26 @@ class JointStateReader:
             self._learn(message.name)
         positions = self._column('position', message.position)
         velocities = self._column('velocity', message.velocity)
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+        if not self._are_plausible(positions, velocities):
             self._blame('position', positions)
             self._blame('velocity', velocities)
-        if self.bounds is not None:
-            self.bounds.check_positions(TOPIC, positions)
-            self.bounds.check_velocities(TOPIC, velocities)
+            if self.bounds is not None:
+                self.bounds.check_positions(TOPIC, positions)
+                self.bounds.check_velocities(TOPIC, velocities)
         return positions, velocities
+
+    def _limits(self) -> tuple[list[float], list[float]]:
+        if self.bounds is None:
+            return [-sys.float_info.max] * len(self.joints), [sys.float_info.max] * len(self.joints)
+        return self.bounds.low.tolist(), self.bounds.high.tolist()
+
+    def _are_plausible(self, positions: Array, velocities: Array) -> bool:
+        """Tell whether nothing is to be refused. Of few numbers, a loop is faster than arrays."""
+        for value, low, high in zip(positions.tolist(), self._low, self._high):
+            if not low <= value <= high:
+                return False
+        fastest = sys.float_info.max if self.bounds is None else LARGEST_VELOCITY
+        return all(-fastest <= value <= fastest for value in velocities.tolist())
 
     def read_measured(self, message: Any) -> tuple[Array, Array | None]:
         """Return positions (n,) and, where the message holds them, velocities (n,); a real machine may not measure any.

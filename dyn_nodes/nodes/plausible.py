@@ -64,7 +64,7 @@ class Bounds(NamedTuple):
         self._check(topic, 'effort', values, LARGEST_EFFORT)
 
     def _check(self, topic: str, what: str, values: Array, largest: float) -> None:
-        if (np.abs(values) > largest).any():
+        if any(value > largest or value < -largest for value in values.tolist()):
             k = int(np.flatnonzero(np.abs(values) > largest)[0])
             raise RefusedError(
                 'out of range',

@@ -7,10 +7,12 @@ from typing import Any
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import product, quaternion_about, quaternion_of_matrix
 from dyn_nodes.nodes.arrays import floats
-from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
+from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frames, wrench_publisher
 from dyn_nodes.nodes.demand import Demand
-from dyn_nodes.nodes.stamps import stamp_of
-from dyn_nodes.nodes.transforms import TransformPublisher, set_quaternion, set_vector, transform
+from dyn_nodes.nodes.exchange import set_stamp
+from dyn_nodes.nodes.prepared import PreparedPublisher
+from dyn_nodes.nodes.stamps import nanoseconds_of, packed_stamp
+from dyn_nodes.nodes.transforms import Frame, TransformPublisher
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.balance import Balance
 
@@ -19,15 +21,30 @@ Odometry = message('nav_msgs/msg/Odometry')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 
 
-def joint_state(plant: Plant) -> Any:
-    """Return the JointState of all movable joints now."""
-    result = JointState()
-    result.header.stamp = stamp_of(plant.time)
-    result.name = list(plant.joints)
-    result.position = floats(plant.positions)
-    result.velocity = floats(plant.velocities)
-    result.effort = floats(plant.efforts)
-    return result
+class JointStatePublisher:
+    """Publisher of the states of all movable joints.
+
+    Args:
+        publisher: of the topic.
+        plant: the machine.
+    """
+
+    def __init__(self, publisher: Any, plant: Plant) -> None:
+        self.publisher, self.plant = publisher, plant
+        self._message = JointState(name=list(plant.joints))
+
+    def publish(self) -> None:
+        """Publish the states now."""
+        plant, message = self.plant, self._message
+        set_stamp(message, nanoseconds_of(plant.time))
+        message.position = floats(plant.positions)
+        message.velocity = floats(plant.velocities)
+        message.effort = floats(plant.efforts)
+        self.publisher.publish(message)
+
+    def get_subscription_count(self) -> int:
+        """Return the number of subscriptions that get the states."""
+        return int(self.publisher.get_subscription_count())
 
 
 class Reporter:
@@ -48,13 +65,17 @@ class Reporter:
         self.frames = LinkFrames(plant)
         self.publish_links = publish_tf
         create = node.create_publisher
-        self.odom = create(Odometry, 'odom', qos)
+        self.odom = self._odometry_publisher(create(Odometry, 'odom', qos))
         self.tf = TransformPublisher(node, '/tf', qos)
         self._odom_demand, self._tf_demand = Demand(lambda: (self.odom,)), Demand(lambda: (self.tf.publisher,))
         joints = plant.machine.reactions
         self.joint_reaction = plant.reaction
-        self.child_links = {name: plant.machine.joint(name).child for name in joints}
-        self.joint_reactions = {name: create(WrenchStamped, f'joint_reactions/{name}', qos) for name in joints}
+        self.joint_reactions = {
+            name: wrench_publisher(
+                create(WrenchStamped, f'joint_reactions/{name}', qos), plant.machine.joint(name).child
+            )
+            for name in joints
+        }
         measures = plant.observer.measures if plant.observer else ()
         wheels = plant.observer.wheels if plant.observer else [own.name for own in plant.machine.ground_contacts]
         self.balance = BalanceReports(node, wheels, measures, qos, world_frame)
@@ -68,59 +89,55 @@ class Reporter:
 
     def publish(self, balance: Balance | None, with_markers: bool) -> None:
         """Publish the state of the plant now. Reports that no subscription gets are not made."""
-        stamp = stamp_of(self.plant.time)
+        now = nanoseconds_of(self.plant.time)
+        stamp = packed_stamp(now)
         if self._odom_demand.exists():
             self._publish_odometry(stamp)
         if self._tf_demand.exists():
-            self._publish_transforms(stamp, balance)
+            self._publish_transforms(now, balance)
         self._publish_joint_reactions(stamp)
         if self.constraints is not None:
-            self.constraints.publish(stamp, with_markers)
+            self.constraints.publish(now, with_markers)
         if balance is not None:
-            self.balance.publish(balance, stamp, with_markers)
+            self.balance.publish(balance, now, with_markers)
 
-    def fixed_transforms(self) -> list[Any]:
-        """Return the transforms for /tf_static: links on fixed joints, and frames of constraints."""
-        links = self.frames.fixed(stamp_of(self.plant.time)) if self.publish_links else []
+    def fixed_frames(self) -> list[Frame]:
+        """Return the frames for /tf_static: links on fixed joints, and frames of constraints."""
+        links = self.frames.fixed() if self.publish_links else []
         return links + (self.constraints.fixed() if self.constraints is not None else [])
 
-    def _publish_odometry(self, stamp: Any) -> None:
+    def _odometry_publisher(self, publisher: Any) -> PreparedPublisher:
+        prototype = Odometry(child_frame_id=self.base)
+        prototype.header.frame_id = self.world
+        return PreparedPublisher(publisher, prototype, 'pose.pose', 'twist.twist')
+
+    def _publish_odometry(self, stamp: bytes) -> None:
         position, quaternion = self.plant.base_pose()
         linear, angular = self.plant.base_twist()
-        odom = Odometry()
-        odom.header.stamp, odom.header.frame_id, odom.child_frame_id = stamp, self.world, self.base
-        set_vector(odom.pose.pose.position, position)
-        set_quaternion(odom.pose.pose.orientation, quaternion)
-        set_vector(odom.twist.twist.linear, linear)
-        set_vector(odom.twist.twist.angular, angular)
-        self.odom.publish(odom)
+        numbers = [*position.tolist(), *quaternion.tolist(), *linear.tolist(), *angular.tolist()]
+        self.odom.publish(stamp, numbers)
 
-    def _publish_transforms(self, stamp: Any, balance: Balance | None) -> None:
+    def _publish_transforms(self, now: int, balance: Balance | None) -> None:
         position, quaternion = self.plant.base_pose()
-        transforms = [transform(self.world, self.base, stamp, position, quaternion)]
+        frames: list[Frame] = [(self.world, self.base, position.tolist(), quaternion.tolist())]
         if self.publish_links:
-            transforms += self.frames.moving(stamp)
+            frames += self.frames.moving()
         if balance is not None:
-            transforms += contact_transforms(self.world, balance, stamp)
+            frames += contact_frames(self.world, balance)
         if self.constraints is not None:
-            transforms += self.constraints.moving(stamp)
-        self.tf.publish(transforms)
+            frames += self.constraints.moving()
+        self.tf.publish(frames, now)
 
-    def _publish_joint_reactions(self, stamp: Any) -> None:
+    def _publish_joint_reactions(self, stamp: bytes) -> None:
         """Publish force and torque of the parent on the child at the chosen joints, in the child link's frame."""
         if self.joint_reaction is None:
             return
-        plant = self.plant
-        for name, reaction in zip(self.joint_reaction.joints, plant.joint_reactions()):
-            wrench = WrenchStamped()
-            wrench.header.stamp, wrench.header.frame_id = stamp, self.child_links[name]
-            set_vector(wrench.wrench.force, reaction[:3])
-            set_vector(wrench.wrench.torque, reaction[3:])
-            self.joint_reactions[name].publish(wrench)
+        for name, reaction in zip(self.joint_reaction.joints, self.plant.joint_reactions().tolist()):
+            self.joint_reactions[name].publish(stamp, reaction)
 
 
 class LinkFrames:
-    """Transforms of the links, and of the contact frames below the wheels."""
+    """Frames of the links in those of their parents."""
 
     def __init__(self, plant: Plant) -> None:
         self.plant = plant
@@ -129,16 +146,17 @@ class LinkFrames:
             for joint in plant.machine.joints
         }
 
-    def fixed(self, stamp: Any) -> list[Any]:
-        """Return the transforms of the fixed joints, for /tf_static."""
+    def fixed(self) -> list[Frame]:
+        """Return the frames behind fixed joints, for /tf_static."""
         result = []
         for joint in self.plant.machine.joints:
             if not joint.movable:
-                result.append(transform(joint.parent, joint.child, stamp, *self.origins[joint.name]))
+                position, turn = self.origins[joint.name]
+                result.append((joint.parent, joint.child, position.tolist(), turn.tolist()))
         return result
 
-    def moving(self, stamp: Any) -> list[Any]:
-        """Return the transforms of the movable joints now."""
+    def moving(self) -> list[Frame]:
+        """Return the frames behind movable joints now."""
         result = []
         for joint, value in zip(self.plant.machine.movable_joints, self.plant.positions):
             position, turn = self.origins[joint.name]
@@ -146,5 +164,5 @@ class LinkFrames:
                 position = position + joint.origin[:3, :3] @ (joint.axis * value)
             else:
                 turn = product(turn, quaternion_about(joint.axis, value))
-            result.append(transform(joint.parent, joint.child, stamp, position, turn))
+            result.append((joint.parent, joint.child, position.tolist(), turn.tolist()))
         return result

@@ -14,7 +14,7 @@ from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.monitor.allowance import Allowance, Allowances, AllowanceSettings
 from dyn_nodes.monitor.standing import StandingGround
-from dyn_nodes.nodes.balance_reports import BalanceReports, contact_transforms
+from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frames
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
 from dyn_nodes.nodes.machines import machine_of
@@ -22,8 +22,8 @@ from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
-from dyn_nodes.nodes.stamps import NANO, stamp_of
-from dyn_nodes.nodes.transforms import TransformPublisher, transform
+from dyn_nodes.nodes.stamps import NANO
+from dyn_nodes.nodes.transforms import Frame, TransformPublisher
 from dyn_nodes.stability.balance import Balance
 
 Float64 = message('std_msgs/msg/Float64')
@@ -123,7 +123,7 @@ class StabilityMonitorNode(OverridableNode):
             return
         self.fault = ''
         self.balance = balance
-        self.reports.publish(balance, stamp_of(stamp / NANO), self._due['marker_period'].passed(stamp))
+        self.reports.publish(balance, stamp, self._due['marker_period'].passed(stamp))
         self.latency = time.perf_counter() - began
         if self.tf is not None:
             self._publish_frames(balance, stamp)
@@ -139,12 +139,12 @@ class StabilityMonitorNode(OverridableNode):
     def _publish_frames(self, balance: Balance, stamp: int) -> None:
         """The ground below the base, and the contact frames on it."""
         assert self.tf is not None
-        frame, time_stamp = self.values['ground_frame'], stamp_of(stamp / NANO)
+        frame = self.values['ground_frame']
         axes, origin = self.sensing.monitor.footprint()
         turn = quaternion_of_matrix(axes)
-        frames = [transform(self.machine.base.link, frame, time_stamp, origin, turn)]
-        frames += contact_transforms(frame, balance, time_stamp, self.values['prefix'])
-        self.tf.publish(frames)
+        frames: list[Frame] = [(self.machine.base.link, frame, origin.tolist(), turn.tolist())]
+        frames += contact_frames(frame, balance, self.values['prefix'])
+        self.tf.publish(frames, stamp)
 
     def _publish_allowance(self) -> None:
         monitor = self.sensing.monitor

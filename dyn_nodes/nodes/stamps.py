@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dyn_nodes.middleware import message
+from dyn_nodes.middleware.prepared import STAMP
 
 TimeMessage = message('builtin_interfaces/msg/Time')
 NANO = 1_000_000_000
@@ -31,6 +32,11 @@ def stamp_at(nanoseconds: int) -> Any:
     """Return nanoseconds as builtin_interfaces/Time; a time after `LATEST_STAMP` becomes that one."""
     whole, rest = divmod(min(nanoseconds, LATEST_STAMP), NANO)
     return TimeMessage(sec=int(whole), nanosec=int(rest))
+
+
+def packed_stamp(nanoseconds: int) -> bytes:
+    """Return nanoseconds as the CDR form of builtin_interfaces/Time; see `stamp_at`."""
+    return STAMP.pack(*divmod(min(nanoseconds, LATEST_STAMP), NANO))
 
 
 def nanoseconds_of_stamp(stamp: Any) -> int:

@@ -35,7 +35,7 @@ from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.nodes.vehicle_health import WheelHealth
-from dyn_nodes.nodes.vehicle_messages import fill_odometry, odometry_message, transform_of, twist_of
+from dyn_nodes.nodes.vehicle_messages import fill_odometry, frame_of, odometry_message, twist_of
 
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
@@ -237,7 +237,7 @@ class VehicleControllerNode(CommandingNode):
         self._slip.data = odometry.slip.tolist()
         self.slip_out.publish(self._slip)
         if self.tf_out is not None:
-            self.tf_out.publish([transform_of(self._odom)])
+            self.tf_out.publish([frame_of(self._odom)], self.stamp or 0)
         if self.lockstep:
             self.update_diagnostics()
 

@@ -12,9 +12,9 @@ from dyn_nodes.middleware import message
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_of
+from dyn_nodes.nodes.transforms import Frame
 
 Odometry = message('nav_msgs/msg/Odometry')
-TransformStamped = message('geometry_msgs/msg/TransformStamped')
 
 Array = NDArray[np.float64]
 TOPIC = 'cmd_vel'
@@ -80,11 +80,12 @@ def _covariance(planar: Array) -> Array:
     return full.ravel()
 
 
-def transform_of(msg: Any) -> Any:
-    """Return the transform that an Odometry holds."""
-    result = TransformStamped()
-    result.header, result.child_frame_id = msg.header, msg.child_frame_id
-    position, moved = msg.pose.pose.position, result.transform.translation
-    moved.x, moved.y, moved.z = position.x, position.y, position.z
-    result.transform.rotation = msg.pose.pose.orientation
-    return result
+def frame_of(msg: Any) -> Frame:
+    """Return the frame that an Odometry holds."""
+    position, turn = msg.pose.pose.position, msg.pose.pose.orientation
+    return (
+        msg.header.frame_id,
+        msg.child_frame_id,
+        (position.x, position.y, position.z),
+        (turn.x, turn.y, turn.z, turn.w),
+    )

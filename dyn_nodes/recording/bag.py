@@ -133,8 +133,7 @@ class BagWriter:
             if self._topics_changed:
                 self._write_metadata()  # a topic is known to the metadata before the storage has it
             self._topics_changed = False
-            for chunk in chunks:
-                self._write(chunk)
+            self._write(chunks)
 
     def close(self, custom: Mapping[str, str] | None = None) -> None:
         """Finish the bag. Nothing that has been written is read or moved.
@@ -153,7 +152,7 @@ class BagWriter:
 
     def _finish(self, custom: Mapping[str, str] | None) -> None:
         if self._open:
-            self._write(self._open)
+            self._write([self._open])
             self._open = []
         for number in sorted(self._topics, key=self._alphabetical):
             self._define(number)
@@ -218,17 +217,21 @@ class BagWriter:
         self._open, self._open_size = pending, size
         return whole
 
-    def _write(self, messages: Sequence[Entry]) -> None:
-        """Write one chunk and make it visible."""
-        self._file.stage([self._message(*message) for message in messages])
+    def _write(self, chunks: Sequence[Sequence[Entry]]) -> None:
+        """Write chunks and make them visible together."""
+        self._file.stage(map(self._numbered, chunks))
         self._metadata.stage(self._text())
         self._file.commit()
         self._metadata.commit()
 
-    def _message(self, topic: int, log_time: int, publish_time: int, data: bytes) -> Message:
-        channel = self._channels.get(topic) or self._define(topic)
-        sequence = self._sequences[topic] = self._sequences[topic] + 1
-        return Message(channel, sequence & 0xFFFFFFFF, log_time, publish_time, data)
+    def _numbered(self, entries: Sequence[Entry]) -> list[Message]:
+        """Return the messages of a chunk with channels and sequence numbers; define topics that are new."""
+        channels, sequences, messages = self._channels, self._sequences, []
+        for topic, log_time, publish_time, data in entries:
+            channel = channels.get(topic) or self._define(topic)
+            sequence = sequences[topic] = sequences[topic] + 1
+            messages.append(Message(channel, sequence & 0xFFFFFFFF, log_time, publish_time, data))
+        return messages
 
     def _text(self, custom: Mapping[str, str] | None = None) -> str:
         counts = self._counts()

@@ -21,7 +21,7 @@ The unused space is a hole in the file and takes no disk.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dyn_nodes.recording import records
@@ -81,32 +81,38 @@ class McapFile:
         self.counts[identifier] = 0
         return identifier
 
-    def stage(self, messages: Sequence[Message]) -> None:
-        """Write a chunk that index readers don't see before `commit()`.
+    def stage(self, groups: Iterable[Sequence[Message]]) -> None:
+        """Write chunks that index readers don't see before `commit()`.
 
         Args:
-            messages: In the order of the file; may be empty when topics were added.
+            groups: Messages of each chunk, in the order of the file; may be empty when topics were added. A topic that
+                is added while they are iterated over is defined in the next chunk.
 
         Raises:
             OSError: The disk is full, or the like.
         """
-        chunk = records.encode_chunk(b''.join(self._new_definitions), messages)
-        body = bytearray(chunk.data)
-        gap = -(self._data_end + len(body)) % ALIGNMENT
-        if gap:
-            gap += 0 if gap >= PREFIX_SIZE else ALIGNMENT
-            body += records.record(records.PADDING, bytes(gap - PREFIX_SIZE))
-        index = chunk.index_record(self._data_end)
-        self._reserve(len(body) + PREFIX_SIZE, self._summary_size() + len(index) + sum(map(len, self._new_definitions)))
+        body, indexes = bytearray(), bytearray()
+        chunks: list[records.Chunk] = []
+        for messages in groups:
+            chunk = records.encode_chunk(b''.join(self._new_definitions), messages)
+            self._new_definitions.clear()
+            indexes += chunk.index_record(self._data_end + len(body))
+            body += chunk.data
+            gap = -(self._data_end + len(body)) % ALIGNMENT
+            if gap:
+                gap += 0 if gap >= PREFIX_SIZE else ALIGNMENT
+                body += records.record(records.PADDING, bytes(gap - PREFIX_SIZE))
+            chunks.append(chunk)
+        self._reserve(len(body) + PREFIX_SIZE, self._summary_size() + len(indexes))
         start, end = self._data_end, self._data_end + len(body)
-        # The chunk without its first bytes, and the padding record that will follow it: still inside the old padding.
+        # The chunks without their first bytes, and the padding record that will follow: still inside the old padding.
         self._write(bytes(body[PREFIX_SIZE:]) + self._padding(end, self._visible_slot_start()), start + PREFIX_SIZE)
         self._write(bytes(body[:PREFIX_SIZE]), start)
         self._data_end = end
-        self._new_definitions.clear()
-        self._chunk_indexes += index
-        self._chunks += 1
-        self._account(chunk)
+        self._chunk_indexes += indexes
+        self._chunks += len(chunks)
+        for chunk in chunks:
+            self._account(chunk)
         self._staged_slot = 1 - self._slot
         self._write_slot(self._staged_slot)
 

@@ -15,14 +15,15 @@ seconds of real time old.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 
 SHARED_TOPICS = ('diagnostics', 'rosout', 'events', 'parameter_events', 'tf', 'tf_static')
 """Topics (the last part of their name) of many publishers: what they say at the same instant is put in the order of its
 bytes; arrival is chance."""
 
-Entry = tuple[int, str, int, int, int, bytes]
-"""Log time, topic name, arrival number, topic number, publish time, data."""
+Entry = tuple[int, str, bytes, int, int, int, bytes]
+"""Log time, topic, data of a shared topic, arrival number, topic number, publish time, data: in the order of turns."""
 
 
 class HoldBack:
@@ -38,6 +39,7 @@ class HoldBack:
         self.patience = patience
         self.late = 0
         self._waiting: list[Entry] = []
+        self._is_shared: dict[str, bool] = {}
         self._arrivals = 0
         self._clock = 0
         self._marks: deque[tuple[float, int, int]] = deque()
@@ -64,7 +66,11 @@ class HoldBack:
         self._arrivals += 1
         if log_time < self._written:
             self.late += 1
-        self._waiting.append((log_time, topic, self._arrivals, number, publish_time, data))
+        is_shared = self._is_shared.get(topic)
+        if is_shared is None:
+            is_shared = self._is_shared[topic] = topic.rpartition('/')[2] in SHARED_TOPICS
+        first = data if is_shared else b''
+        self._waiting.append((log_time, topic, first, self._arrivals, number, publish_time, data))
 
     def mark(self, now: float) -> None:
         """Note how far the clock has come; call it before what has arrived is added.
@@ -96,27 +102,26 @@ class HoldBack:
                 old_arrival = arrivals
         while self._marks and self._marks[0][0] <= now - self.patience:
             self._marks.popleft()
-        horizon, clock = self._horizon, self._clock
-        ready: list[Entry] = []
-        waiting: list[Entry] = []
-        for entry in self._waiting:
-            is_due = entry[0] < horizon or (entry[0] > clock and entry[2] <= old_arrival)
-            (ready if is_due else waiting).append(entry)
-        self._waiting = waiting
-        self._written = max(self._written, horizon)
-        return self._ordered(ready)
+        waiting = self._waiting
+        waiting.sort()
+        passed = bisect_left(waiting, self._horizon, key=_log_time)
+        ahead = bisect_right(waiting, self._clock, key=_log_time)
+        beyond = waiting[max(passed, ahead) :]
+        ready = waiting[:passed] + [entry for entry in beyond if entry[3] <= old_arrival]
+        self._waiting = waiting[passed:ahead] + [entry for entry in beyond if entry[3] > old_arrival]
+        self._written = max(self._written, self._horizon)
+        return _without_turns(ready)
 
     def all(self) -> list[tuple[int, int, int, bytes]]:
         """Everything that is left, in order."""
         ready, self._waiting = self._waiting, []
-        return self._ordered(ready)
-
-    @staticmethod
-    def _ordered(entries: list[Entry]) -> list[tuple[int, int, int, bytes]]:
-        entries.sort(key=_turn)
-        return [(number, time, published, data) for time, _, _, number, published, data in entries]
+        ready.sort()
+        return _without_turns(ready)
 
 
-def _turn(entry: Entry) -> tuple[int, str, bytes, int]:
-    time, topic, arrival, _, _, data = entry
-    return time, topic, data if topic.rpartition('/')[2] in SHARED_TOPICS else b'', arrival
+def _log_time(entry: Entry) -> int:
+    return entry[0]
+
+
+def _without_turns(entries: list[Entry]) -> list[tuple[int, int, int, bytes]]:
+    return [(number, time, published, data) for time, _, _, _, number, published, data in entries]

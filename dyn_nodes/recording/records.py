@@ -178,18 +178,20 @@ def encode_chunk(definitions: bytes, messages: Iterable[Message]) -> Chunk:
     offset = len(definitions)
     start, end = 2**64 - 1, 0
     pack, pack_entry = _MESSAGE_PREFIX.pack, _INDEX_ENTRY.pack
-    for message in messages:
-        data, time = message.data, message.log_time
+    for channel, sequence, time, published, data in messages:
         length = MESSAGE_CONTENT_PREFIX + len(data)
-        parts.append(pack(MESSAGE, length, message.channel, message.sequence, time, message.publish_time))
+        parts.append(pack(MESSAGE, length, channel, sequence, time, published))
         parts.append(data)
         entry = pack_entry(time, offset)
-        if message.channel in entries:
-            entries[message.channel].append(entry)
+        if channel in entries:
+            entries[channel].append(entry)
         else:
-            entries[message.channel] = [entry]
+            entries[channel] = [entry]
         offset += PREFIX_SIZE + length
-        start, end = min(start, time), max(end, time)
+        if time < start:
+            start = time
+        if time > end:
+            end = time
     records = b''.join(parts)
     start = start if entries else 0
     chunk = record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dyn_nodes.recording.metadata import ROS_DISTRO, VERSION
@@ -65,8 +65,12 @@ class SqliteFile:
         self.counts[identifier] = 0
         return identifier
 
-    def stage(self, messages: Sequence[Message]) -> None:
-        """Insert messages."""
+    def stage(self, groups: Iterable[Sequence[Message]]) -> None:
+        """Insert groups of messages."""
+        for messages in groups:
+            self._insert(messages)
+
+    def _insert(self, messages: Sequence[Message]) -> None:
         rows = [(m.channel, m.log_time, m.data) for m in messages]
         self._database.executemany('INSERT INTO messages(topic_id, timestamp, data) VALUES (?, ?, ?)', rows)
         for message in messages:

@@ -148,8 +148,10 @@ class ActuatorSystem:
 
     def _state(self, positions: Array, velocities: Array) -> Array:
         """Return the state x of the kernels at a motion of the joints, without impulse."""
-        motion = np.column_stack([positions, velocities, np.zeros(len(self.names))])
-        return np.concatenate([self.oil, motion.ravel()])
+        first = len(self.oil)
+        x = np.zeros(first + 3 * len(self.names))
+        x[:first], x[first::3], x[first + 1 :: 3] = self.oil, positions, velocities
+        return x
 
     def snapshot(self) -> Snapshot:
         """Return everything that `advance` changes, but for the events."""

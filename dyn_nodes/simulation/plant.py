@@ -196,8 +196,11 @@ class Plant:
     @property
     def efforts(self) -> Array:
         """Drive efforts of the joints now, N m or N."""
-        y = self.outputs()
-        return np.array([y[self.system.index('output', f'{name}/drive_effort')] for name in self.joints])
+        return self.outputs()[self._joint_efforts]
+
+    @cached_property
+    def _joint_efforts(self) -> NDArray[np.intp]:
+        return np.array([self.system.index('output', f'{name}/drive_effort') for name in self.joints], dtype=np.intp)
 
     def outputs(self) -> Array:
         """All outputs at the present state; computed once a state."""

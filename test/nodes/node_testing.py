@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor, message
+from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor, deserialize_message, message
 from dyn_nodes.nodes.stamps import stamp_of
 
 JointState = message('sensor_msgs/msg/JointState')
@@ -23,11 +23,19 @@ EFFORTS = (0.0, 2.0e5, -3.0e4)
 class Outbox:
     """Stands where a publisher was; keeps copies, as nodes use one message again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Any = None) -> None:
         self.messages: list[Any] = []
+        self.msg_type = kind
+
+    @classmethod
+    def behind(cls, prepared: Any) -> Outbox:
+        """Return one that gets, decoded, what a publisher of serialized messages publishes."""
+        prepared.publisher = cls(prepared.publisher.msg_type)
+        return prepared.publisher
 
     def publish(self, msg: Any) -> None:
-        self.messages.append(copy.deepcopy(msg))
+        is_serialized = isinstance(msg, bytes)
+        self.messages.append(deserialize_message(msg, self.msg_type) if is_serialized else copy.deepcopy(msg))
 
     def get_subscription_count(self) -> int:
         return 1

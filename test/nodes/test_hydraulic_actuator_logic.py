@@ -349,11 +349,7 @@ def test_a_period_that_does_not_fit_is_refused_at_the_start(make_node: Callable[
 
 
 def test_reports_tell_the_oil_of_the_instant(node: Any) -> None:
-    boxes = {}
-    for table in (node.reports._pressures, node.reports._numbers):
-        for k, (name, _, text) in enumerate(table):
-            boxes[name] = Outbox()
-            table[k] = name, boxes[name], text
+    boxes = {name: Outbox.behind(publisher) for name, publisher in node.reports.publishers}
     for k in range(41):
         if k % 10 == 0:
             node._on_valve_commands(volts(-5.0, 0.0, 0.0))

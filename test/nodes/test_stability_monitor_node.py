@@ -36,8 +36,8 @@ def make_monitor(context):
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         node = StabilityMonitorNode(context=context, parameter_overrides=overrides)
         node.diagnostics.publisher = Outbox()
-        node.reports.margins = {name: Outbox() for name in node.reports.margins}
-        node.reports.reactions = {name: Outbox() for name in node.reports.reactions}
+        for publisher in (*node.reports.margins.values(), *node.reports.reactions.values()):
+            Outbox.behind(publisher)
         node.allowance_out = {name: Outbox() for name in node.allowance_out}
         return node
 
@@ -87,18 +87,18 @@ def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, m
     truth = BalanceObserver(system, node.sensing.monitor.measures).observe(y, system.parameters()[:3])
     for name, margin in truth.margins.items():
         # 3 us of filtered stillness and the plane's own rounding: far below what matters
-        assert node.reports.margins[name].last.data == pytest.approx(margin.value, rel=2e-5), name
+        assert node.reports.margins[name].publisher.last.data == pytest.approx(margin.value, rel=2e-5), name
     for wheel, force in zip(truth.wheels, truth.forces):
-        assert node.reports.reactions[wheel].last.wrench.force.z == pytest.approx(force[2], rel=2e-5)
+        assert node.reports.reactions[wheel].publisher.last.wrench.force.z == pytest.approx(force[2], rel=2e-5)
 
 
 def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
     node = make_monitor(settling=0.3)
     stand(node, 0.2)
-    assert node.reports.margins['zmp'].messages == []
+    assert node.reports.margins['zmp'].publisher.messages == []
     assert levels(node)['joint_states'] == WARN
     stand(node, 0.2, start=0.21)
-    assert node.reports.margins['zmp'].messages != []
+    assert node.reports.margins['zmp'].publisher.messages != []
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_imu_messages_that_make_no_sense_are_refused(make_monitor, fields, kind)
 def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, machine):
     node = make_monitor()
     stand(node)
-    loaded = node.reports.margins['net_moment'].last.data
+    loaded = node.reports.margins['net_moment'].publisher.last.data
     node.sensing._on_payload(Float64(data=0.0))
     stand(node, 0.1, start=0.41)
-    assert node.reports.margins['net_moment'].last.data != pytest.approx(loaded, rel=0.05)
+    assert node.reports.margins['net_moment'].publisher.last.data != pytest.approx(loaded, rel=0.05)
     for wrong in (-1.0, machine.payload.limit + 1.0, np.nan):
         node.sensing._on_payload(Float64(data=wrong))
     assert node.sensing.refusals.counts['payload'] == 3
@@ -166,7 +166,7 @@ def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
     status = said(node, 'stability')
     assert levels(node)['stability'] == ERROR
     assert 'front' in status.message
-    assert node.reports.margins['net_moment'].last.data < 0.0
+    assert node.reports.margins['net_moment'].publisher.last.data < 0.0
     assert node.allowance_out['payload'].last.data < 0.0
     assert node.allowance_out['reach'].last.data < 0.0
     assert levels(node)['allowance'] == WARN
@@ -184,7 +184,7 @@ def test_silence_is_said_and_ends_the_margins(make_monitor):
 def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
     node = make_monitor(imu='required')
     stand(node)
-    assert node.reports.margins['zmp'].messages == []
+    assert node.reports.margins['zmp'].publisher.messages == []
     assert levels(node)['imu'] == ERROR
 
 
@@ -202,7 +202,7 @@ def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_moni
 
 def test_joint_states_wait_for_the_imu_of_their_instant_and_no_longer_than_for_the_next_ones(make_monitor):
     node = make_monitor(imu='required')
-    sensing, given = node.sensing, node.reports.margins['zmp'].messages
+    sensing, given = node.sensing, node.reports.margins['zmp'].publisher.messages
     for k in range(60):
         sensing._on_imu(imu_message(0.01 * k))
         sensing._on_joint_states(joint_state(0.01 * k, (0.1, 0.7, -1.4)))

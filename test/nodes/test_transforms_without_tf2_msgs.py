@@ -24,7 +24,7 @@ def test_the_dynamics_node_starts_without_tf2_msgs(make_node, monkeypatch):
     monkeypatch.setattr(Node, 'create_publisher', recorded)
     monkeypatch.setattr(Node, 'get_logger', lambda node: Log(warned))
     node = make_node(DynamicsNode)
-    node.reporter.tf.publish([])
+    node.reporter.tf.publish([], 0)
     node.announce()
     assert 'odom' in made
     assert '/tf' not in made

@@ -1,8 +1,7 @@
-"""Messages to CDR bytes and back: rosbags' generated codec behind a check of every field.
+"""Messages to CDR bytes and back: a generated writer (`encoder.py`), rosbags' generated reader, a check of every field.
 
-rosbags writes numeric sequences by reinterpreting the memory of a NumPy array, so an array of the wrong type would be
-written as nonsense. Each codec therefore runs a generated *normaliser* first, which turns lists and other arrays into
-arrays of the declared type and refuses what does not fit, naming message type and field.
+The writer turns lists and other arrays into arrays of the declared type. What does not fit is refused, naming message
+type and field.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
 from rosbags.typesys.base import normalize_fieldname
+
+from .encoder import EncoderSource
 
 #: Encapsulation header of XCDR version 1, little endian.
 CDR_HEADER = b'\x00\x01\x00\x00'
@@ -150,54 +151,16 @@ class Codec:
 
     def prepare_to_encode(self) -> None:
         """Make all that `encode` needs now, so that the first message is as prompt as the others."""
-        self._definition.make('getsize_cdr', 'serialize_cdr_le')
-        self.normalise  # noqa: B018
+        self._write  # noqa: B018
 
     def prepare_to_decode(self) -> None:
         """Make all that `decode` needs now, for messages of the usual byte order."""
         self._definition.make('deserialize_cdr_le')
 
     @cached_property
-    def normalise(self) -> Callable[[Any], None] | None:
-        """Generate the function that prepares a message for rosbags' writer; None if there is nothing to prepare."""
-        names: dict[str, Any] = {'ndarray': np.ndarray, 'to_array': to_array, 'check': check_scalar, 'wrong': _wrong}
-        lines: list[str] = []
-        for index, (field, desc) in enumerate(self.fields):
-            lines += self._normaliser_lines(index, field, desc, names)
-        if not lines:
-            return None
-        source = '\n'.join(['def normalise(m):', *(f'  {line}' for line in lines)])
-        exec(source, names)  # the source is made of type definitions, not of data
-        made: Callable[[Any], None] = names['normalise']
-        return made
-
-    def _normaliser_lines(self, index: int, field: str, desc: Any, names: dict[str, Any]) -> list[str]:
-        kind, detail = desc
-        blame = f'{self.name!r}, {field!r}, D{index}'
-        names[f'D{index}'] = desc
-        if kind == Nodetype.BASE:
-            if detail[0] == 'bool':
-                return [f'v = m.{field}', f'if v is not True and v is not False: check(v, {blame})']
-            if detail[0] in ('byte', 'octet'):  # rclpy's type for a byte field is a bytes object of length one
-                return [f'v = m.{field}', f'if type(v) is bytes and len(v) == 1: m.{field} = v[0]']
-            return []
-        if kind == Nodetype.NAME:
-            nested = self._find(detail).normalise
-            names[f'N{index}'] = nested
-            return [f'N{index}(m.{field})'] if nested else []
-        inner, count = detail
-        if inner[0] == Nodetype.BASE and inner[1][0] != 'string':
-            names[f'T{index}'] = DTYPES[inner[1][0]]
-            length = f' or len(v) != {count}' if kind == Nodetype.ARRAY else ''
-            return [
-                f'v = m.{field}',
-                f'if type(v) is not ndarray or v.dtype is not T{index}{length}: m.{field} = to_array(v, {blame})',
-            ]
-        if inner[0] == Nodetype.BASE:
-            return [f'v = m.{field}', f'if type(v) is str: raise wrong({blame}, v)']
-        nested = self._find(inner[1]).normalise
-        names[f'N{index}'] = nested
-        return [f'for e in m.{field}: N{index}(e)'] if nested else []
+    def _write(self) -> Callable[[Any, Callable[[Any], None]], None]:
+        checks = {'to_array': to_array, 'check': check_scalar, 'wrong': _wrong, 'dtypes': DTYPES}
+        return EncoderSource(lambda name: self._find(name).fields, checks).make(self.name)
 
     def copy(self, message: Any) -> Any:
         """Return a copy of a message as decoding its encoding would give it.
@@ -298,15 +261,9 @@ class Codec:
                 raise TypeError(f'{self.name}: the message cannot be encoded: {error}') from error
 
     def _encode(self, message: Any, prefix: bytes) -> bytes:
-        if self.normalise is not None:
-            self.normalise(message)
-        start = 4 + len(prefix)
-        buffer = bytearray(start + self._definition.getsize_cdr(0, message, self._store))
-        buffer[:4] = CDR_HEADER
-        if prefix:
-            buffer[4:start] = prefix
-        self._definition.serialize_cdr_le(memoryview(buffer)[start:], 0, message, self._store)
-        return bytes(buffer)
+        parts = [CDR_HEADER, prefix]
+        self._write(message, parts.append)
+        return b''.join(parts)
 
     def decode(self, data: bytes | memoryview, skip: int = 0) -> Any:
         """Return the message that `data` holds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from typing import Any
 
@@ -19,6 +20,10 @@ from .types import codec, type_hash
 
 #: DDS policy id -> name, for the report of incompatible endpoints.
 POLICY_NAMES = {2: 'DURABILITY', 4: 'DEADLINE', 5: 'LATENCY_BUDGET', 8: 'LIVELINESS', 11: 'RELIABILITY', 12: 'HISTORY'}
+
+
+#: Time for which a publisher in a context with `intra_process` takes its number of readers elsewhere as known, ns.
+MATCHED_PERIOD = 5_000_000
 
 
 def policy_name(number: int) -> str:
@@ -74,6 +79,7 @@ class Publisher:
         self._destroyed = False
         self._kept: deque[tuple[bytes, int | None]] | None = None
         self._unwritten = 0
+        self._matched, self._matched_at = 0, -MATCHED_PERIOD
         if self._local is not None:
             if qos.durability == DurabilityPolicy.TRANSIENT_LOCAL:
                 self._kept = deque(maxlen=None if qos.history == HistoryPolicy.KEEP_ALL else max(qos.depth, 1))
@@ -102,7 +108,7 @@ class Publisher:
             self._hand_over(msg, stamp)
 
     def _encoded(self, msg: Any) -> bytes:
-        if isinstance(msg, self.msg_type):
+        if type(msg) is not bytes and isinstance(msg, self.msg_type):
             data = self._codec.encode(msg)
             return data + bytes(-len(data) & 3) if len(data) & 3 else data  # as DDS delivers it
         if isinstance(msg, (bytes, bytearray, memoryview)):
@@ -119,8 +125,11 @@ class Publisher:
 
     def _hand_over(self, msg: Any, stamp: int | None) -> None:
         """Give copies to the subscriptions of this context, and bytes to those that want them and to DDS."""
-        is_message = isinstance(msg, self.msg_type)
-        is_heard_elsewhere = dds.count_matched(self._writer) > 0
+        is_message = type(msg) is not bytes and isinstance(msg, self.msg_type)
+        now = time.monotonic_ns()
+        if now - self._matched_at > MATCHED_PERIOD:
+            self._count_matched(now)
+        is_heard_elsewhere = self._matched > 0
         data = None
         if not is_message or is_heard_elsewhere or self._kept is not None:
             data = self._encoded(msg)
@@ -176,6 +185,7 @@ class Publisher:
         """Warn of readers whose QoS does not fit; write what was kept for the first reader elsewhere."""
         if self._destroyed:
             return
+        self._count_matched(time.monotonic_ns())
         if self._local is not None and self._writer.get_publication_matched_status().current_count:
             self._write_kept()
         status = self._writer.get_offered_incompatible_qos_status()
@@ -191,7 +201,11 @@ class Publisher:
 
     def get_subscription_count(self) -> int:
         """Return the number of subscriptions that get what is published."""
-        return dds.count_matched(self._writer) + len(self.receivers)
+        self._count_matched(time.monotonic_ns())
+        return self._matched + len(self.receivers)
+
+    def _count_matched(self, now: int) -> None:
+        self._matched, self._matched_at = dds.count_matched(self._writer), now
 
     def wait_for_all_acked(self, timeout: Duration | None = None) -> bool:
         """Block until all reliable subscriptions have got everything; False after `timeout`."""
