@@ -50,11 +50,12 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
         if 'payload' in result:
             raise CommandError(f'payload: both {platform} and {arm} have one, a machine carries one')
         result['payload'] = above['payload']
-    positions = (above.get('initial') or {}).get('joint_positions')
-    if positions:
-        initial = dict(result.get('initial') or {})
-        initial['joint_positions'] = {**(initial.get('joint_positions') or {}), **positions}
-        result['initial'] = initial
+    for key in ('joint_positions', 'joint_velocities'):
+        own = (above.get('initial') or {}).get(key)
+        if own:
+            initial = dict(result.get('initial') or {})
+            initial[key] = {**(initial.get(key) or {}), **own}
+            result['initial'] = initial
     sources = ' and '.join(path.name for path in (platform, arm) if path is not None)
     head = f'# Written by `dyn-nodes attach` from {sources}. Keys and their meaning: docs/machine_yaml.md.\n\n'
     return head + yaml.dump(
@@ -120,7 +121,7 @@ def _with_prefix(config: dict[str, Any], prefix: str) -> dict[str, Any]:
 
     def renamed(value: Any, key: str = '') -> Any:
         if isinstance(value, dict):
-            if key in ('joint_positions', 'coefficients'):
+            if key in ('joint_positions', 'joint_velocities', 'coefficients'):
                 return {prefix + name: number for name, number in value.items()}
             return {name: renamed(entry, name) for name, entry in value.items()}
         if key in named and isinstance(value, str) and value != 'world':

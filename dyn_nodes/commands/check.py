@@ -139,6 +139,9 @@ def _print_overview(console: Console, facts: dict[str, Any]) -> None:
         table.add_row('payload', held)
     center = f'{_point(facts["center_of_mass"])} m in {facts["base"]["link"]}, at the start'
     table.add_row('centre of mass', f'{center}{"" if payload is None else ", with the payload"}')
+    moves = ', '.join(f'{name} {value:.6g}' for name, value in facts['initial_velocities'].items())
+    if moves:
+        table.add_row('starts with', f'{moves} (m/s, rad/s)')
     table.add_row('assumed values', f'{len(facts["assumed"])}')
     console.print(table)
 

@@ -13,10 +13,14 @@ from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
+from dyn_nodes.simulation.initial import initial_pose
+from dyn_nodes.simulation.initial_motion import given_velocities
 from dyn_nodes.stability import Support, margins, support_order
 from dyn_nodes.stability.balance import value_names
 
+ROUND_OFF = 1e-12
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
 
 
@@ -51,10 +55,20 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
         ],
         'joints': [_joint(machine, index) for index in range(len(machine.joints))],
         'actuators': [_actuator(machine, actuator) for actuator in machine.actuators],
+        'initial_velocities': _initial_velocities(machine, start),
         'static': static_summary(machine),
         'constraints': None if start is None else constraint_summary(start),
         'assumed': dict(machine.assumed),
     }
+
+
+def _initial_velocities(machine: Machine, start: ConstrainedMachine | None) -> dict[str, float]:
+    """Return the velocities at the start that are not zero, by name: given, and what constraints make of them."""
+    if start is not None:
+        found = dict(zip(start.system.blocks.tree.velocity_names, (float(value) for value in start.v)))
+    else:
+        found = given_velocities(machine, matrix_of_rpy(initial_pose(machine)[3:]))
+    return {name: value for name, value in found.items() if abs(value) > ROUND_OFF}
 
 
 def _assembled(machine: Machine, start: ConstrainedMachine) -> Machine:

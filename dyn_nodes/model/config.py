@@ -77,7 +77,15 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
         values[key] = tuple(one for one in made if one is not None)
     places = Places(reader.places)
     config: Config = build(Config, values, tolerant=True, assumed=reader.assumed, places=places)
+    if config.initial.moves:
+        config = replace(config, initial=replace(config.initial, line=_line_of_velocities(places)))
     return replace(config, base=on_root(config.base, root_link))
+
+
+def _line_of_velocities(places: Places) -> int:
+    lines = [places.line(f'initial.{key}') for key in ('joint_velocities', 'base_twist')]
+    whole = places.line('initial')
+    return next((line for line in lines if line != whole), whole)
 
 
 def on_root(base: Base, root_link: str) -> Base:

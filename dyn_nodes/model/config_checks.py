@@ -21,6 +21,7 @@ from dyn_nodes.model.urdf import Urdf
 from dyn_nodes.model.wheel import Wheel
 
 OUTSIDE = 1e-9  # rad or m
+ORIGIN = (0.0, 0.0, 0.0)
 
 
 def check_config(config: Config, urdf: Urdf, report: Report) -> None:
@@ -29,6 +30,7 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
     joints = {joint.name: joint for joint in urdf.joints}
     _check_base(config, urdf, report)
     _check_initial(config, joints, report)
+    _check_velocities(config, joints, report)
     _check_payload(config, links, report)
     for wheel in config.wheels:
         _check_wheel(wheel, links, config, report)
@@ -111,6 +113,27 @@ def _check_initial(config: Config, joints: Mapping[str, Joint], report: Report) 
             expected = f'a position within the limits {number(joint.lower)} to {number(joint.upper)}'
             line = config.line('initial.joint_positions')
             report.warn(line, f'initial.joint_positions.{name}', expected, 'nothing, so it starts at 0')
+
+
+def _check_velocities(config: Config, joints: Mapping[str, Joint], report: Report) -> None:
+    for name, value in config.initial.joint_velocities.items():
+        where = f'initial.joint_velocities.{name}'
+        joint = joints.get(name)
+        if joint is None or not joint.movable:
+            movable = {other.name: other for other in joints.values() if other.movable}
+            found = f'{name!r}, which is fixed' if joint is not None else did_you_mean(name, movable)
+            report.add(config.line(where), where, 'a movable joint of the URDF', found)
+        elif name in config.locked and value != 0.0:
+            report.add(config.line(where), where, 'no velocity of a locked joint', number(value))
+        elif abs(value) > joint.velocity_limit:
+            expected = f'at most the limit of the joint, {number(joint.velocity_limit)}'
+            report.add(config.line(where), where, expected, number(value))
+    twist, attachment = config.initial.base_twist, config.base.attachment
+    (x, y, z), (roll, pitch, yaw) = twist.linear or ORIGIN, twist.angular or ORIGIN
+    stuck = {'free': [], 'planar': [y, roll, yaw], 'fixed': [x, y, z, roll, pitch, yaw]}[attachment]
+    if any(stuck):
+        expected = 'no motion of a fixed base' if attachment == 'fixed' else 'a motion in the plane: x, z and pitch'
+        report.add(config.line('initial.base_twist'), 'initial.base_twist', expected, 'another')
 
 
 def _check_payload(config: Config, links: Mapping[str, Link], report: Report) -> None:

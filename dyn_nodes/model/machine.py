@@ -41,6 +41,7 @@ __all__ = [
     'CylinderActuator',
     'FrictionPoint',
     'InitialState',
+    'InitialTwist',
     'Joint',
     'JointType',
     'Karnopp',
@@ -62,6 +63,7 @@ __all__ = [
 ]
 
 Attachment = Literal['fixed', 'planar', 'free']
+Vector = tuple[float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +93,20 @@ class Base:
 
 
 @dataclass(frozen=True)
+class InitialTwist:
+    """How the base link moves when a run begins, in its own axes; absent: at rest, or as constraints make it move."""
+
+    linear: Annotated[Vector | None, vector('velocity of its origin in its own axes', 'm/s')] = None
+    angular: Annotated[Vector | None, vector('angular velocity in its own axes', 'rad/s')] = None
+
+
+@dataclass(frozen=True)
 class InitialState:
-    """Where a run begins."""
+    """Where a run begins.
+
+    Attributes:
+        line: of the velocities in the YAML.
+    """
 
     joint_positions: Annotated[
         dict[str, float], collection('positions', 'by joint name; joints not named start at 0', 'rad or m')
@@ -101,7 +115,23 @@ class InitialState:
         tuple[float, float, float], vector('of the base link; z is replaced where `settle` is true', 'm')
     ] = (0.0, 0.0, 0.0)
     base_yaw: Annotated[float, number('heading', 'rad')] = 0.0
+    base_pitch: Annotated[float, number('of the base link, before its yaw; found where `settle` is true', 'rad')] = 0.0
+    base_roll: Annotated[float, number('of the base link, before its pitch; found where `settle` is true', 'rad')] = 0.0
     settle: Annotated[bool, flag('start in static equilibrium on the wheels')] = True
+    joint_velocities: Annotated[
+        dict[str, float],
+        collection(
+            'positions', 'by joint name; joints not named start at rest, or as constraints move them', 'rad/s or m/s'
+        ),
+    ] = field(default_factory=dict)
+    base_twist: Annotated[InitialTwist, table('how the base link moves at the start', InitialTwist)] = InitialTwist()
+    line: int = 0
+
+    @property
+    def moves(self) -> bool:
+        """True where a velocity is given that is not zero."""
+        given = [*self.joint_velocities.values(), *(self.base_twist.linear or ()), *(self.base_twist.angular or ())]
+        return any(value != 0.0 for value in given)
 
 
 class Slope(NamedTuple):

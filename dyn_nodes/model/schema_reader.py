@@ -210,9 +210,9 @@ class SchemaReader:
         return tuple(numbers) if len(numbers) == len(axes) else None
 
     def _positions(self, entry: Entry, where: str) -> dict[str, float]:
-        """Return joint name -> position."""
+        """Return joint name -> position, or another number."""
         if entry.kind != 'map':
-            self.report.add(entry.line, entry.path, 'a mapping of joint names to positions', entry.describe())
+            self.report.add(entry.line, entry.path, 'a mapping of joint names to numbers', entry.describe())
             return {}
         positions: dict[str, float] = {}
         for name, child in entry.mapping.items():

@@ -25,7 +25,7 @@ from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import command_qos, data_qos, is_lockstep, states_qos
 from dyn_nodes.nodes.imu_report import ImuReport
-from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of
+from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -62,7 +62,8 @@ class DynamicsNode(OverridableNode):
     def __init__(self, **options: Any) -> None:
         super().__init__('dynamics_node', **options)
         self.values = declare(self, PARAMETERS)
-        self.machine: Machine = machine_of(self.values['machine'], self.values['config'])
+        machine = machine_of(self.values['machine'], self.values['config'])
+        self.machine: Machine = moving(machine, self.values['initial_velocities'], self.values['initial_twist'])
         self.monolithic = self.values['actuation'] == 'monolithic'
         self.paced = self.values['mode'] == 'realtime'
         if self.values['partner'] == 'auto':
@@ -267,9 +268,13 @@ class DynamicsNode(OverridableNode):
             self._holding = True
 
     def _hold_at_start(self) -> None:
-        """Hold the joints of the initial posture until a command comes: many a machine stands on them."""
+        """Hold the joints of the initial posture until a command comes: many a machine stands on them.
+
+        Joints that start with a velocity get the efforts of rest instead, which do not brake them.
+        """
         self._target, self._holding = None, False
-        self.hold()
+        if not self.machine.initial.moves:
+            self.hold()
 
     def refuse(self, refused: commands.RefusedError) -> None:
         """Count and report a command that is not used."""

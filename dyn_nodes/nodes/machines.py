@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 from dyn_nodes.model import Machine, load_machine
-from dyn_nodes.model.machine import Payload
+from dyn_nodes.model.machine import InitialTwist, Payload
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.printing import printable
 from dyn_nodes.share import find_resource
@@ -72,21 +74,70 @@ def joint_positions(text: str, machine: Machine) -> dict[str, float]:
     Raises:
         ParameterError: another form, a joint that does not exist or is named twice, a position beyond its limits.
     """
-    known = {joint.name: joint for joint in machine.movable_joints}
-    positions: dict[str, float] = {}
+    positions = _by_joint('initial_positions', text, machine, 'position, rad or m')
+    for name, value in positions.items():
+        joint = machine.joint(name)
+        if not joint.lower <= value <= joint.upper:  # false for NaN too
+            where = f"parameter 'initial_positions': '{name}={value:g}': "
+            raise ParameterError(f'{where}expected {joint.lower:g} to {joint.upper:g}')
+    return positions
+
+
+def moving(machine: Machine, velocities: str, twist: str) -> Machine:
+    """Return a machine that starts with velocities over those of its file.
+
+    Args:
+        machine: the machine.
+        velocities: by joint, such as `left_drive=8,right_drive=8`, rad/s or m/s.
+        twist: of the base link in its own axes: x, y, z in m/s, then x, y, z in rad/s, such as `0.4,0,0,0,0,0.2`;
+            empty: that of the file.
+
+    Raises:
+        ParameterError: another form, a joint that does not exist or is named twice, a velocity beyond its limit, a
+            twist that the base can not have.
+    """
+    given = _by_joint('initial_velocities', velocities, machine, 'velocity, rad/s or m/s')
+    for name, value in given.items():
+        limit = machine.joint(name).velocity_limit
+        if not abs(value) <= limit:
+            text = f"parameter 'initial_velocities': '{name}={value:g}': expected at most {limit:g}"
+            raise ParameterError(text)
+    initial = machine.initial
+    initial = replace(initial, joint_velocities={**initial.joint_velocities, **given})
+    if twist.strip():
+        initial = replace(initial, base_twist=_twist(machine, twist))
+    return replace(machine, initial=initial)
+
+
+def _twist(machine: Machine, text: str) -> InitialTwist:
+    where = "parameter 'initial_twist': expected "
+    try:
+        values = [float(part) for part in text.split(',')]
+    except ValueError:
+        values = []
+    if len(values) != 6 or not all(map(math.isfinite, values)):
+        raise ParameterError(f'{where}six finite numbers, found {text!r}')
+    x, y, z, roll, pitch, yaw = values
+    stuck = {'free': [], 'planar': [y, roll, yaw], 'fixed': values}[machine.base.attachment]
+    if any(stuck):
+        raise ParameterError(f'{where}a motion that a {machine.base.attachment} base can have, found {text!r}')
+    return InitialTwist((x, y, z), (roll, pitch, yaw))
+
+
+def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dict[str, float]:
+    """Return the numbers by joint of a text such as `boom_joint=0.17,stick_joint=-0.96`. Raises ParameterError."""
+    known = [joint.name for joint in machine.movable_joints]
+    found: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in text.split(','))):
         name, _, number = (piece.strip() for piece in part.partition('='))
-        where = f"parameter 'initial_positions': {part!r}: "
+        where = f'parameter {parameter!r}: {part!r}: '
         try:
             value = float(number)
         except ValueError:
-            raise ParameterError(f'{where}expected joint=position, rad or m') from None
+            raise ParameterError(f'{where}expected joint={expected}') from None
         if name not in known:
             raise ParameterError(f'{where}unknown joint; known: {", ".join(known)}')
-        if name in positions:
+        if name in found:
             raise ParameterError(f'{where}{name} is named twice')
-        joint = known[name]
-        if not joint.lower <= value <= joint.upper:
-            raise ParameterError(f'{where}expected {joint.lower:g} to {joint.upper:g}')
-        positions[name] = value
-    return positions
+        found[name] = value
+    return found

@@ -19,6 +19,7 @@ from dyn_nodes.constraints import (
     AssemblyError,
     ConstraintBlocks,
     ConstraintError,
+    ContradictoryConstraintsError,
     Coupling,
     Distance,
     Lock,
@@ -47,6 +48,7 @@ from dyn_nodes.multibody.elements import ForceElement
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_rest import ConstrainedRest
+from dyn_nodes.simulation.initial_motion import given_velocities
 
 Array = NDArray[np.float64]
 
@@ -72,7 +74,7 @@ class ConstrainedMachine:
     Attributes:
         machine: as loaded.
         system: that runs; its inputs are the efforts of the actuated joints, and the commands of actuators inside.
-        q: (nq,) initial position; v: (nv,) at rest, but for what a prescribed motion moves at time 0.
+        q: (nq,) initial position; v: (nv,) of the file, else at rest, but for what a prescribed motion moves at time 0.
         analysis: rank, mobility, underactuation, redundancy at the start.
         actuators: inside.
         rest: finds its rest on springs; None where it stands on none, or starts where the file puts it.
@@ -159,11 +161,11 @@ def constrained_machine(
     settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
     rest = ConstrainedRest(machine, blocks, driven) if settles else None
     try:
-        constrained_dynamics(blocks, q, _starting_velocity(blocks, q), np.zeros(tree.nv), method='saddle')
+        constrained_dynamics(blocks, q, starting_velocity(machine, blocks, q), np.zeros(tree.nv), method='saddle')
         counts = analyse(blocks, q, actuated=driven)
         start = ConstrainedMachine(machine, system, q, np.zeros(tree.nv), counts, inside, rest)
         found = start.at_rest()
-        v = _starting_velocity(blocks, found.q)
+        v = starting_velocity(machine, blocks, found.q)
     except ConstraintError as error:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
     blocks.parameters.start(found.states)
@@ -178,14 +180,36 @@ def _refuse_reactions(machine: Machine) -> None:
         raise MachineError([Problem(machine.sources[-1], 0, 'reactions', 'joints that move', found)])
 
 
-def _starting_velocity(blocks: ConstraintBlocks, q: Array) -> Array:
-    """Return (nv,) zero, but for what a prescribed motion moves."""
-    return projected_velocity(blocks, q, np.zeros(blocks.tree.nv))
+def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> Array:
+    """Return the velocity (nv,) at the start: that of the file; constraints and prescribed motions give the rest.
+
+    Raises MachineError where the constraints do not allow the velocities of the file.
+    """
+    given = given_velocities(machine, _base_rotation(machine, blocks.tree, q))
+    wanted = np.zeros(blocks.tree.nv)
+    for name, value in given.items():
+        wanted[blocks.tree.velocity_index(name)] = value
+    try:
+        return projected_velocity(blocks, q, wanted, held=list(given))
+    except ContradictoryConstraintsError as error:
+        if not machine.initial.moves:
+            raise
+        expected, line = 'velocities that the constraints allow', machine.initial.line
+        raise MachineError([Problem(machine.sources[-1], line, 'initial', expected, str(error))]) from error
+
+
+def _base_rotation(machine: Machine, tree: Tree, q: Array) -> Array:
+    """Return the (3, 3) rotation of the base link."""
+    if machine.base.attachment == 'planar':
+        return np.asarray(Rotation.from_euler('y', q[tree.position_names.index('base_pitch')]).as_matrix())
+    return np.asarray(Rotation.from_quat(q[3:7]).as_matrix()) if tree.free else np.eye(3)
 
 
 def _watched(machine: Machine) -> tuple[ForceElement, ...]:
     """Return what watches the tilt of a machine on wheels."""
-    stands = machine.supports or any(entry.kind == 'wheel' for entry in machine.constraints)
+    stands = machine.supports or machine.rigid_wheels
+    if any(wheel.first is not None and wheel.first.link == machine.base.link for wheel in machine.rigid_wheels):
+        return ()  # a base that is a wheel turns over as it rolls
     return (Overturning(machine.base.link, machine.overturn_angle),) if stands else ()
 
 
@@ -196,11 +220,11 @@ def initial_guess(machine: Machine, tree: Tree) -> Array:
     for name, value in start.joint_positions.items():
         q[tree.position_names.index(name)] = value
     x, y, z = start.base_position
-    turn = Rotation.from_euler('z', start.base_yaw).as_quat()
+    turn = Rotation.from_euler('ZYX', [start.base_yaw, start.base_pitch, start.base_roll]).as_quat()
     if machine.base.attachment == 'free':
         q[0:3], q[3:7] = (x, y, z), turn
     elif machine.base.attachment == 'planar':
-        for name, value in (('base_x', x), ('base_z', z)):
+        for name, value in (('base_x', x), ('base_z', z), ('base_pitch', start.base_pitch)):
             q[tree.position_names.index(name)] = value
     for load in machine.loads:
         if load.motion == 'free':
@@ -217,7 +241,8 @@ def _assembled(machine: Machine, blocks: ConstraintBlocks, chosen: list[str]) ->
     guess = initial_guess(machine, blocks.tree)
     given = [name for name in machine.initial.joint_positions if name in blocks.tree.velocity_names]
     base = _base_velocities(blocks.tree)
-    for held in ([*given, *base], given, [*chosen, *base], chosen):
+    turning = base[:3] if machine.base.attachment == 'free' else base  # a wheel near the ground is put down on it
+    for held in ([*given, *base], [*given, *turning], given, [*chosen, *base], chosen):
         try:
             return assemble(blocks, guess, held=held)
         except AssemblyError as error:

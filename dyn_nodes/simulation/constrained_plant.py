@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.constraints import ForceObserver, projected_velocity
+from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.model.contact import ContactRecord
@@ -24,7 +24,7 @@ from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.command_delay import held_inputs
 from dyn_nodes.simulation.constrained import Stabilization
-from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
+from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine, starting_velocity
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_of, wheels_of
 from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
 from dyn_nodes.simulation.event_search import EventSearch
@@ -207,11 +207,7 @@ class ConstrainedPlant(Plant):
             start = constrained_machine(self.machine, self.start, self.system.inside)
         found = start.at_rest(self.system.numbers(self.p, 0.0, self._unloaded(start)))
         self._held_at_rest = np.array([found.efforts.get(name, 0.0) for name in self.joints])
-        v = (
-            start.v
-            if found.q is start.q
-            else projected_velocity(start.system.blocks, found.q, np.zeros(self.system.nv))
-        )
+        v = start.v if found.q is start.q else starting_velocity(self.machine, start.system.blocks, found.q)
         x = start.system.state(found.q, v, start.system.blocks.parameters.values())
         for name, value in found.states.items():
             x[self.system.index('state', name)] = value
@@ -239,7 +235,8 @@ class ConstrainedPlant(Plant):
         self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
         super()._begin()
         if self.system.inside == 'effort':
-            self.set_efforts(self._held_at_rest if self.machine.supports else self.holding_efforts())
+            at_rest = self.machine.supports or self.machine.initial.moves  # a servo would brake what is to move
+            self.set_efforts(self._held_at_rest if at_rest else self.holding_efforts())
 
     def _refine(self) -> None:
         super()._refine()

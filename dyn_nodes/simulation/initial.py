@@ -15,10 +15,12 @@ from dyn_nodes.elements.wheel import STIFFNESS_SCALE
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import link_poses
+from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections, resting_states
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
+from dyn_nodes.simulation.initial_motion import given_velocities
 from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
@@ -232,22 +234,26 @@ def joint_vector(machine: Machine, joints: Mapping[str, float] | None) -> Array:
 
 def initial_pose(machine: Machine) -> Array:
     """Return the machine's own first pose (x, y, z, roll, pitch, yaw)."""
-    return np.array([*machine.initial.base_position, 0.0, 0.0, machine.initial.base_yaw])
+    initial = machine.initial
+    return np.array([*initial.base_position, initial.base_roll, initial.base_pitch, initial.base_yaw])
 
 
 def initial_state(
     system: System, p: Array | None = None, joints: Mapping[str, float] | None = None, pose: Array | None = None
 ) -> Array:
-    """Return the state at rest: settled on the wheels, trapped oil holding the arm (spec G5).
+    """Return the state of the start: settled on the wheels, trapped oil holding the arm (spec G5), then set in motion.
 
     Raises NoEquilibriumError where it cannot rest; ValueError for a cylinder at its dead centre.
     """
     p = system.parameters() if p is None else p
-    return state_of_rest(system, settle(system, p, joints, pose))
+    return state_of_rest(system, settle(system, p, joints, pose), moves=True)
 
 
-def state_of_rest(system: System, rest: Rest) -> Array:
-    """Return the state (n,) of a machine at rest. Raises ValueError for a cylinder at its dead centre."""
+def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
+    """Return the state (n,) of a machine at rest, or moving as its file says once it has come to rest.
+
+    Raises ValueError for a cylinder at its dead centre.
+    """
     machine = system.machine
     x = np.zeros(len(system.state_names))
     plant_q = _base_numbers(machine, rest.pose, system.base)
@@ -258,6 +264,10 @@ def state_of_rest(system: System, rest: Rest) -> Array:
     for own in resting_states(machine):
         x[system.index('state', own.name)] = next(bristles) if own.balances else own.start
     hold_joints(system, x, q_joints, rest.holding)
+    if moves:
+        given = given_velocities(machine, matrix_of_rpy(rest.pose[3:]), system.base)
+        for name, value in given.items():
+            x[system.index('state', f'{name}_rate')] = value
     return x
 
 

@@ -167,7 +167,7 @@ class Plant:
     def _initial_state(self) -> Array:
         rest = settle(self.system, self.p, self.start)
         self._held_at_rest = rest.holding[self.system.nv - len(self.joints) :]
-        return state_of_rest(self.system, rest)
+        return state_of_rest(self.system, rest, moves=True)
 
     def _efforts_at_rest(self) -> Array:
         """Return the efforts (n,) that hold all joints in the initial state, wheels on a slope too."""

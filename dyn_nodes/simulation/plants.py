@@ -14,6 +14,8 @@ def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
     Raises:
         ContactModelError: no such contact model, or one that wheels beside constraints do not have.
     """
+    if machine.initial.moves and contact_model != 'compliant':
+        raise ContactModelError(f'{machine.name}: expected compliant for initial velocities, found {contact_model!r}')
     if machine.needs_constraints:
         if machine.supports and contact_model != 'compliant':
             raise ContactModelError(

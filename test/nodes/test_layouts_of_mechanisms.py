@@ -29,7 +29,8 @@ def displays(entries):
 
 
 @pytest.mark.parametrize(
-    'machine', ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'log_loader_linkage', 'excavator']
+    'machine',
+    ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'disc', 'log_loader_linkage', 'excavator'],
 )
 def test_rviz_shows_every_reaction(machine, monkeypatch):
     from dyn_nodes.nodes.dynamics_node import DynamicsNode

@@ -150,6 +150,19 @@ def test_the_cart_tells_the_ground_reactions_of_its_two_wheels(processes, probe)
     assert 'left/lateral' in probe.health['dynamics_node: constraints'][2]['forces not unique']
 
 
+def test_a_disc_rolls_round_its_circle_without_any_command(processes, probe):
+    """Started by its machine file, nothing drives it and nothing brakes it: the steady turn goes on."""
+    probe.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/ground')
+    probe.listen('nav_msgs/msg/Odometry', 'odom')
+    start(processes, probe, 'disc', command_timeout=0.2)
+    probe.until(lambda: probe.last['odom'].pose.pose.position.x > 1.0, 'the disc to roll')
+    pose, twist = probe.last['odom'].pose.pose, probe.last['odom'].twist.twist
+    assert pose.position.z == pytest.approx(0.3 * np.cos(0.2), abs=1e-7)
+    # in axes of the disc the direction of travel turns, the speed stays
+    assert np.hypot(twist.linear.x, twist.linear.z) == pytest.approx(1.8869374765, abs=1e-6)
+    assert probe.last['ground_reactions/ground'].wrench.force.z == pytest.approx(98.1, rel=1e-6)
+
+
 def test_a_mechanism_that_comes_to_a_singular_position_ends_with_the_reason(processes, probe):
     start(processes, probe, 'four_bar')
     commander(probe).publish(JointState(name=['crank_joint'], effort=[0.0]))
