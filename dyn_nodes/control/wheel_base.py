@@ -1,4 +1,4 @@
-"""How a vehicle stands on its wheels: the geometry that turns its motion into wheel speeds, and back.
+"""How a vehicle stands on its wheels or tracks: the geometry that turns its motion into wheel speeds, and back.
 
     base = WheelBase.of(machine)
     speeds = base.wheel_speeds(twist, angles, rates)
@@ -11,6 +11,9 @@ joints of a suspension are where they start.
 A wheel of radius r at p, with rolling direction f, measures r w = f . v(p). An omnidirectional one measures the same
 along the axis u of the roller on the ground only: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles
 counted from the rolling direction). A tyre also holds v(p) . (up x f) = 0. A wheel that rolls by constraint is a tyre.
+
+A crawler track without slip is a fixed tyre in its middle with the radius of its sprocket. On tracks alone `moved` and
+`rolling_twist` go between such a twist and the one that the ground really gives the vehicle, by `TrackSlip`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control.track_slip import TrackSlip
+from dyn_nodes.control.track_unit import slip_of, track_units
 from dyn_nodes.control.wheel_unit import (
     NoVehicleError,
     WheelUnit,
@@ -45,22 +50,25 @@ class WheelBase:
     """The wheels of a vehicle, as arrays.
 
     Attributes:
-        wheels: n of them: those on springs, then those by constraint, each in the machine's order.
+        wheels: n of them: those on springs, then those by constraint, then tracks, each in the machine's order.
         driven, steered, tyres: (n,) of bool.
         inertia: (3, 3) of the rigid vehicle in its first posture, felt by the twist, without the spin of the wheels.
         height: of the base link above the ground at rest, m.
         constraint: (3,) row that vanishes on every motion that fixed tyres allow, or None without any. Several tyres
             that share no axle drag sideways in a turn: the row is then that of the middle.
         drags: they do.
+        slip: of the tracks of a vehicle that stands on tracks alone; else None.
     """
 
-    def __init__(self, wheels: tuple[WheelUnit, ...], inertia: Array, height: float = 0.0) -> None:
+    def __init__(
+        self, wheels: tuple[WheelUnit, ...], inertia: Array, height: float = 0.0, slip: TrackSlip | None = None
+    ) -> None:
         if not wheels:
             raise NoVehicleError(
-                'the machine has no wheels that roll: expected `rolling` under some of `wheels`, or constraints of '
-                'kind wheel'
+                'the machine has no wheels that roll: expected `rolling` under some of `wheels`, constraints of '
+                'kind wheel, or tracks under `contacts`'
             )
-        self.wheels, self.inertia, self.height = wheels, inertia, height
+        self.wheels, self.inertia, self.height, self.slip = wheels, inertia, height, slip
         self.names = tuple(wheel.name for wheel in wheels)
         self.driven = np.array([wheel.driven for wheel in wheels])
         self.steered = np.array([wheel.steered for wheel in wheels])
@@ -80,17 +88,31 @@ class WheelBase:
 
     @classmethod
     def of(cls, machine: Machine) -> WheelBase:
-        """Return the wheels of a machine.
+        """Return the wheels and tracks of a machine.
 
         Raises:
-            NoVehicleError: none rolls, an axle that stands upright, two steering joints in a row, wheels that fight
-                each other or leave a motion free.
+            NoVehicleError: none rolls, a track beside the base link, an axle that stands upright, two steering joints
+                in a row, wheels that fight each other or leave a motion free.
         """
         wheels = rolling_wheels(machine)
         poses = straight_poses(machine, wheels)
         height = base_height(machine, poses)
-        units = units_of(machine, wheels, poses, height)
-        return cls(units, rigid_inertia(machine, poses), height)
+        units = units_of(machine, wheels, poses, height) + track_units(machine, poses)
+        return cls(units, rigid_inertia(machine, poses), height, None if wheels else slip_of(machine))
+
+    # -- slip of tracks ----------------------------------------------------------------------------------------------
+
+    def moved(self, rolling: Array) -> Array:
+        """Return the twist (3,) of the vehicle where its wheels or belts move as they do without slip at `rolling`."""
+        return rolling if self.slip is None else self.slip.motion(rolling)
+
+    def rolling_twist(self, twist: Array) -> Array:
+        """Return the twist (3,) without slip whose wheel speeds give the vehicle a twist."""
+        return twist if self.slip is None else self.slip.rolling(twist)
+
+    def turning_torques(self, rolling: Array) -> Array:
+        """Return the torques (n,) about the axles that hold a steady turn against the ground, N m; 0 on wheels."""
+        return np.zeros(len(self.wheels)) if self.slip is None else self.reach * self.slip.pulls(rolling)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 

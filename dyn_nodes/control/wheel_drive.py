@@ -6,7 +6,8 @@
 Twists, wheel speeds and steering angles are those of `WheelBase`. What the wheels cannot do is left out and named in
 `DriveReference.refused`: sideways motion across fixed tyres, turns beyond the steering stops, wheels that would be too
 fast. A steered wheel takes the nearer of the two angles at which it rolls, forwards or backwards, so that none without
-stops turns by more than 90 degrees; the vehicle waits while they turn.
+stops turns by more than 90 degrees; the vehicle waits while they turn. On tracks the reference is the twist of their
+belts without slip, `WheelBase.rolling_twist` of the one that is wanted.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ class WheelDrive:
 
     def _possible(self, wanted: Array, refused: list[str]) -> Array:
         """Return the twist nearest to the wanted one that wheels and limits allow; name what is left out."""
-        twist = self._without_drag(wanted, refused)
+        twist = self.base.rolling_twist(self._without_drag(wanted, refused))
         twist = self._within_stops(twist, refused)
         return self._within_speeds(twist, refused)
 
@@ -185,9 +186,10 @@ class WheelDrive:
             nearest = self._nearest(wheel, twist)
             angles[wheel] = angles[wheel] if nearest is None else nearest
         needed = np.abs(self.base.wheel_speeds(twist, angles, np.zeros(len(angles))))
+        moved = self.base.moved(twist)
         over = {
-            f'{np.hypot(*twist[:2]):.3g} m/s': np.hypot(*twist[:2]) / limits.linear_speed,
-            f'{abs(twist[2]):.3g} rad/s': abs(twist[2]) / limits.angular_speed,
+            f'{np.hypot(*moved[:2]):.3g} m/s': np.hypot(*moved[:2]) / limits.linear_speed,
+            f'{abs(moved[2]):.3g} rad/s': abs(moved[2]) / limits.angular_speed,
         }
         fast = int(np.argmax(needed / self._fastest))
         over[f'{needed[fast]:.3g} rad/s of {self.base.names[fast]}'] = needed[fast] / self._fastest[fast]

@@ -76,6 +76,10 @@ class WheelMotion:
         steering = np.where(self._has_steering, joints[self._steering], 0.0)
         return self.base.turn * joints[: len(self.base.wheels)], self.base.up * steering
 
+    def about_axles(self, joints: Array) -> Array:
+        """Return what values (joints,) of `joints` are about the axles, (n,)."""
+        return self._wheels_of(joints)[0]
+
     def _joints_of(self, axles: Array, steering: Array) -> Array:
         """Return the joint values of the commanded joints."""
         joints = np.zeros(len(self.joints))
@@ -96,7 +100,7 @@ class WheelMotion:
         turns, angles = self._wheels_of(state.position)
         speeds, rates = self._wheels_of(state.velocity)
         self.odometry.step(dt, turns, speeds, angles, rates)
-        self.drive.reset(angles, self.odometry.twist)
+        self.drive.reset(angles, self.odometry.rolling)
         self.servo.reset(self._wheels_of(state.effort)[0])
         self._turns = turns.copy()
         self.reference = None
@@ -117,6 +121,7 @@ class WheelMotion:
         if part < 1.0:
             reference = self.drive.withdraw(reference, part, dt, angles)
         self.reference = reference
+        forward = forward + self.base.turning_torques(reference.twist)
         drive = self.servo.drive_torques(reference, forward, dt, speeds, angles)
         steering = self.servo.steering_torques(reference, drive, dt, angles, rates)
         leading = self._turns + reference.wheel_speeds * dt

@@ -53,6 +53,7 @@ class WheelOdometry:
     Attributes:
         pose: (x, y, yaw) in the frame of the start, m, rad.
         twist: (vx, vy, wz) of the base now.
+        rolling: the one without slip, from which that of a vehicle on tracks follows by their slip law.
         pose_covariance: (3, 3) of the pose, fixed axes.
         twist_covariance: (3, 3).
         slip: (n,) of the wheels now, m/s: length of what the twist does not explain.
@@ -75,7 +76,7 @@ class WheelOdometry:
     def reset(self, pose: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
         """Start at a pose that is exactly known."""
         self.pose = np.array(pose, dtype=np.float64)
-        self.twist = np.zeros(3)
+        self.twist, self.rolling = np.zeros(3), np.zeros(3)
         self.pose_covariance = np.zeros((3, 3))
         self.twist_covariance = np.zeros((3, 3))
         self.slip = np.zeros(len(self.base.wheels))
@@ -92,7 +93,8 @@ class WheelOdometry:
             angles: (n,) of steering, rad.
             rates: (n,) of steering, rad/s.
         """
-        self.twist, left = self._solve(speeds, angles, rates)
+        self.rolling, left = self._solve(speeds, angles, rates)
+        self.twist = self.base.moved(self.rolling)
         self.slip = self._by_wheel(left)
         inverse = self._matrices(angles)[0]
         self.twist_covariance = self._covariance(inverse, self.noise.speed**2 / self._weights + left**2)
@@ -150,9 +152,10 @@ class WheelOdometry:
 
     def _move(self, dt: float, speeds: Array, angles: Array, rates: Array) -> None:
         """Go on for a period by the mean speeds, on the arc that a constant twist draws."""
-        twist, left = self._solve(speeds, angles, rates)
+        rolling, left = self._solve(speeds, angles, rates)
+        twist = self.base.moved(rolling)
         inverse, rows, _ = self._matrices(angles)
-        way = np.abs(rows @ twist) * dt
+        way = np.abs(rows @ rolling) * dt
         way[len(speeds) :] = np.hypot(twist[0], twist[1]) * dt  # tyres drift by the way that they roll
         noise = self._covariance(inverse, self._spread**2 * way + (left * dt) ** 2)
         step = twist * dt

@@ -1,4 +1,4 @@
-"""Wheeled vehicles as a ROS node: cmd_vel in, wheel and steering commands and odometry out; an arm on joint_trajectory.
+"""Vehicles on wheels or tracks as a ROS node: cmd_vel in, commands and odometry out; an arm on joint_trajectory.
 
     dyn-nodes run vehicle_controller_node --ros-args -p machine:=agv_mecanum
 
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.control.drive_valves import ValveGains
 from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
@@ -25,6 +26,7 @@ from dyn_nodes.middleware import QoSProfile, SetParametersResult, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.drive_valve_output import DriveValveOutput
 from dyn_nodes.nodes.exchange import Every, announce_partner, command_qos, data_qos, is_lockstep, set_stamp, states_qos
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -44,7 +46,7 @@ Odometry = message('nav_msgs/msg/Odometry')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
 PARAMETERS = node_parameters('vehicle_controller_node')
-GROUPS = {'limits': DriveLimits, 'gains': ServoGains, 'noise': OdometryNoise}
+GROUPS = {'limits': DriveLimits, 'gains': ServoGains, 'noise': OdometryNoise, 'valves': ValveGains}
 DRIVING, HOLDING, STOPPING = 'driving', 'holding', 'stopping: cmd_vel is silent'
 
 
@@ -76,6 +78,9 @@ class VehicleControllerNode(CommandingNode):
         self.joints = tuple(joint.name for joint in self.machine.movable_joints)
         self.reader = JointStateReader(self.joints, Bounds.of(self.machine, self.joints))
         self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
+        self.valves: DriveValveOutput | None = None
+        if values['output'] == 'valve_commands':
+            self.valves = DriveValveOutput(self, self.motion, group(values, 'valves'))
         self._make_arm()
         self._warm_up()
         announce_partner(self)
@@ -95,7 +100,7 @@ class VehicleControllerNode(CommandingNode):
 
     def _make_motion(self) -> WheelMotion:
         values = self.values
-        limits, gains, noise = (group(values, name) for name in GROUPS)
+        limits, gains, noise = (group(values, name) for name in ('limits', 'gains', 'noise'))
         machine = self.machine
         if values['payload'] >= 0.0:
             mass = checked_payload(machine, values['payload'])
@@ -114,9 +119,11 @@ class VehicleControllerNode(CommandingNode):
             self.servo.efforts(rest, rest, np.zeros(3), motion.reference.acceleration, self.arm.sample(0.0))
 
     def _make_arm(self) -> None:
-        """Joints that are driven, but neither wheels nor steering, follow joint_trajectory."""
+        """Joints that are driven, but neither wheels nor steering, follow joint_trajectory; with valves the levers."""
         own = set(self.motion.commanded)
-        names = tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in own)
+        names = (
+            () if self.valves else tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in own)
+        )
         self.arm = PositionMotion(names) if names else None
         self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
         self.servo: Any = None
@@ -130,7 +137,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _create_topics(self) -> None:
         values, data = self.values, data_qos(not self.paced)
-        self.commands_out = self.create_publisher(JointState, 'joint_command', command_qos(self.lockstep))
+        if self.valves is None:
+            self.commands_out = self.create_publisher(JointState, 'joint_command', command_qos(self.lockstep))
         self.odom_out = self.create_publisher(Odometry, 'wheel_odom', data)
         self.slip_out = self.create_publisher(Float64MultiArray, 'wheel_slip', data)
         self.tf_out = TransformPublisher(self, '/tf', data) if values['publish_tf_odom'] else None
@@ -146,7 +154,13 @@ class VehicleControllerNode(CommandingNode):
         base, log = self.motion.base, self.get_logger()
         steered = f', {int(base.steered.sum())} steered' if base.steered.any() else ''
         arm = f'; {", ".join(self.arm.joint_names)} follow joint_trajectory' if self.arm else ''
-        log.info(f'{self.machine.name}: {len(base.wheels)} wheels, {int(base.driven.sum())} driven{steered}{arm}')
+        kind = 'wheels' if base.slip is None else 'tracks'
+        log.info(f'{self.machine.name}: {len(base.wheels)} {kind}, {int(base.driven.sum())} driven{steered}{arm}')
+        if base.slip is not None:
+            factor = base.slip.gauge_factor(0.0, 1.0)
+            log.info(
+                f'tracks slip in a turn: on the spot as with {factor:.2f} times their gauge; the odometry knows it'
+            )
         if base.drags:
             log.warn(
                 f'in a turn {", ".join(base.fixed)} drag sideways: they share no axle; the odometry does not see it'
@@ -159,14 +173,14 @@ class VehicleControllerNode(CommandingNode):
     def _read_further(self, msg: Any, stamp: int) -> Any:
         """Return the measured efforts where the loops take them over; else None."""
         begins = self.stamp is None or stamp < self.stamp
-        return self.reader.efforts(msg) if begins or self.silent else None
+        return self.reader.efforts(msg) if begins or self.silent or self.valves else None
 
     def _repeat(self) -> None:
-        if self.lockstep and self.sent:
+        if self.lockstep and self.sent and self.valves is None:  # voltages have no stamp: each period has exactly one
             self.commands_out.publish(self._out)
 
     def _answer(self, since: float, further: Any) -> None:
-        self._command(since)
+        self._command(since, further)
 
     def _wheel_state(self, efforts: Any = None) -> JointValues:
         assert self._state is not None
@@ -180,7 +194,7 @@ class VehicleControllerNode(CommandingNode):
         initial = self.machine.initial
         x, y, _ = initial.base_position
         self.motion.restart(self._wheel_state(efforts), (x, y, initial.base_yaw))
-        self.wanted, self._twist_at, self.state = np.zeros(3), None, HOLDING
+        self._rest()
         if self.arm is not None:
             self.arm.restart(self._state[0][self._arm_places])
         self.wheel_health.restart()
@@ -189,16 +203,26 @@ class VehicleControllerNode(CommandingNode):
         """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
         assert self._state is not None
         self.motion.resume(self._wheel_state(efforts), gap)
-        self.wanted, self._twist_at, self.state = np.zeros(3), None, HOLDING
+        self._rest()
         if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
 
-    def _command(self, dt: float) -> None:
+    def _rest(self) -> None:
+        self.wanted, self._twist_at, self.state = np.zeros(3), None, HOLDING
+        if self.valves is not None:
+            self.valves.restart()
+
+    def _command(self, dt: float, efforts: Any = None) -> None:
         self._check_timeout()
         wheels = self.motion.step(self.wanted, dt, self._wheel_state())
         if self.state != DRIVING and not self.motion.drive.twist.any():
             self.state = HOLDING
-        self._publish_command(wheels)
+        if self.valves is None:
+            self._publish_command(wheels)
+        elif self.valves.is_due(self.stamp or 0):
+            resting = self.state == HOLDING
+            self.valves.publish(self.motion.reference, self._wheel_state(efforts), efforts is not None, resting)
+            self.sent += 1
         self.wheel_health.note(self.time)
         due = self._reports.at(self.stamp or 0) if self.lockstep else self._reports.passed(self.stamp or 0)
         if due:
@@ -261,6 +285,8 @@ class VehicleControllerNode(CommandingNode):
                 raise commands.RefusedError('no joint_states', 'joint_trajectory: no joint_states to start from')
             if self.arm is None:
                 text = f'joint_trajectory: machine {self.machine.name!r} has no joints but those of its wheels'
+                if self.valves is not None:
+                    text = 'joint_trajectory: with valve_commands the other actuators take valve_commands_in alone'
                 raise commands.RefusedError('joint_trajectory', text)
             positions, velocities = (values[self._arm_places] for values in self._state)
             trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time, (positions, velocities))
@@ -280,6 +306,10 @@ class VehicleControllerNode(CommandingNode):
             return
         if self.servo is not None:
             self.servo.payload = mass
+
+    def refuse(self, refused: commands.RefusedError) -> None:
+        """Count and report a command that was refused."""
+        self._refuse(self.refusals, refused)
 
     def _statuses(self) -> dict[str, Callable[[], Health]]:
         return {
@@ -312,6 +342,8 @@ class VehicleControllerNode(CommandingNode):
         self.motion.drive.limits = group(self.values, 'limits')
         self.motion.servo.gains = group(self.values, 'gains')
         self.motion.servo.tune()
+        if self.valves is not None:
+            self.valves.valves.gains = group(self.values, 'valves')
         return SetParametersResult(successful=True)
 
 

@@ -15,6 +15,7 @@ from dyn_nodes.nodes import (
     hydraulic_actuator_node,
     stability_monitor_node,
     tip_over_governor_node,
+    vehicle_controller_node,
 )
 
 DECLARED = {
@@ -25,6 +26,7 @@ DECLARED = {
         hydraulic_actuator_node,
         stability_monitor_node,
         tip_over_governor_node,
+        vehicle_controller_node,
     )
 }
 
@@ -45,6 +47,7 @@ def parameters(file: str = 'log_loader', **arguments: str) -> dict[str, dict[str
         {},
         {'mode': 'lockstep', 'record': 'true', 'bag': '/tmp/bag', 'recovery': 'false', 'duration': '24'},
         {'governor': 'true', 'monitor': 'true', 'slope': '0.1', 'payload': '3000'},
+        {'cmd_vel': 'true', 'stamped_cmd_vel': 'false', 'payload': '0'},
         {'monolithic': 'true', 'payload': '5100', 'slope': '0', 'cross_slope': '1e-1', 'task': '', 'config': 'a.yaml'},
     ],
 )
@@ -102,3 +105,18 @@ def test_the_planar_file_starts_the_same_nodes_with_the_planar_machine_and_task(
     other = parameters('log_loader_planar', machine='a.urdf', config='a.yaml', task='')
     assert other['controller_node']['task'] == ''
     assert other['dynamics_node']['machine'] == 'a.urdf'
+
+
+@pytest.mark.parametrize('governor', ['false', 'true'])
+def test_the_excavator_follows_cmd_vel_and_takes_levers_beside_it(governor: str) -> None:
+    arguments = {'cmd_vel': 'true', 'viewer': 'true', 'governor': governor}
+    started = interpret(find_launch_file('excavator.launch.xml'), arguments).children
+    rules = {child.name: [word for word in child.command if word.startswith('valve_commands')] for child in started}
+    to = 'valve_commands_in' if governor == 'true' else 'valve_commands'
+    assert rules['vehicle_controller_node'] == ['valve_commands_in:=lever_commands', f'valve_commands:={to}']
+    assert rules['viewer_node'] == ['valve_commands:=lever_commands']
+    assert 'controller_node' not in rules
+    given = parameters('excavator', **arguments)
+    assert given['vehicle_controller_node']['output'] == 'valve_commands'
+    assert given['dynamics_node']['wait_for'][:2] == ['vehicle_controller_node', 'hydraulic_actuator_node']
+    assert given['hydraulic_actuator_node']['command_source'] == 'lockstep'

@@ -15,6 +15,9 @@ from tracked_machines import GAUGE, GRAVITY, LENGTH, MU, RADIUS, WEIGHT, carrier
 
 from dyn_nodes.cli import main
 from dyn_nodes.constraints import ConstraintBlocks, Loop, constrained_dynamics
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.middleware import message
@@ -215,10 +218,13 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
         rest.advance()
     assert signs * rest.velocities * RADIUS == pytest.approx(speeds, rel=1e-3)
     belts = signs * rest.velocities * RADIUS
-    u, _, rate = turn(belts, WEIGHT / (2 * ROLLERS))
+    u, side, rate = turn(belts, WEIGHT / (2 * ROLLERS))
     wz, vx = (rest.x[rest.system.index('state', name)] for name in ('base_wz_rate', 'base_vx_rate'))
     assert wz == pytest.approx(rate, rel=1e-3)  # inertia and the shift of loads are left out by hand
     assert vx == pytest.approx(u, rel=1e-3)
+    assert WheelBase.of(rest.machine).moved(
+        np.array([belts.mean(), 0.0, (belts[1] - belts[0]) / GAUGE])
+    ) == pytest.approx([u, side, rate], rel=1e-3, abs=1e-6)
     free = GAUGE / 2 * (belts[1] + belts[0]) / (belts[1] - belts[0])
     assert vx / wz > 1.3 * free
     balance = rest.balance()
@@ -226,6 +232,32 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
     sent = reported(balance)
     assert [sent[f'ground_reactions/{name}'].wrench.torque.z for name in balance.wheels] == list(balance.moments[:, 2])
     assert len(sent['stability/support_polygon'].polygon.points) == 4
+
+
+def test_cmd_vel_drives_it_by_torques_and_its_odometry_knows_the_slip(rest):
+    """Twists are met to 5 mm/s and 5 mrad/s; the pose of the belts is 6 cm and 1 degree off, without the law 105."""
+    motion = WheelMotion(WheelBase.of(rest.machine), rest.period, DriveLimits(linear_acceleration=0.5))
+    places = [rest.joints.index(name) for name in motion.joints]
+
+    def joints():
+        return JointValues(rest.positions[places], rest.velocities[places], rest.efforts[places])
+
+    motion.restart(joints())
+    without_slip = 0.0
+    for twist, duration in (((0.3, 0.0, 0.0), 2.0), ((0.2, 0.0, 0.4), 4.0), ((0.0, 0.0, 0.3), 4.0)):
+        for _ in range(round(duration / rest.period)):
+            command = motion.step(np.array(twist), rest.period, joints())
+            rest.set_efforts(command.effort)
+            rest.advance()
+            without_slip += motion.odometry.rolling[2] * rest.period
+        vx, wz = (rest.x[rest.system.index('state', f'base_{name}_rate')] for name in ('vx', 'wz'))
+        assert (vx, wz) == pytest.approx((twist[0], twist[2]), abs=5e-3)
+        assert motion.refused == ()
+    x, y, yaw = *rest.x[:2], rest.output('yaw')
+    assert motion.odometry.pose[:2] == pytest.approx([x, y], abs=0.06)
+    assert motion.odometry.pose[2] == pytest.approx(yaw, abs=0.02)
+    assert yaw > 2.0
+    assert without_slip - yaw > 1.7
 
 
 def moving(plan, seed):

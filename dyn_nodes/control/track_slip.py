@@ -1,0 +1,153 @@
+"""Slip of crawler tracks in a steady turn: the motion of the vehicle by the speeds of its belts, and back.
+
+    slip = TrackSlip(tracks)
+    real = slip.motion(rolling)
+
+A rolling twist (v, 0, w) is the motion without slip: the belt of a track at y runs at V = v - w y. Tracks shear the
+ground (`elements.contacts.track`), so that the vehicle turns more slowly, about a point that is not abreast of their
+middles. Without other forces its twist is the one at which the shear of all tracks is in balance. The steady law has no
+time in it: all speeds times a factor are all belts times that factor, so that one table over the direction of (v, w h),
+h the greatest y of a track, serves every speed.
+
+Loads are those of the machine at rest. Inertia, slopes, soil in front of the belts, viscous friction and the difference
+of static and kinetic friction are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import fsolve
+
+Array = NDArray[np.float64]
+
+DIRECTIONS = 180
+"""Places of the table round the circle of directions: one every 2 degrees, straight lines between them."""
+NEARLY_STRAIGHT = np.radians((-1.0, -0.3, -0.1, -0.03, 0.03, 0.1, 0.3, 1.0))
+"""Further places about straight ahead and back, rad: there the shear is not yet at its limit, and the slip is less."""
+GUESSES = (1.5, 1.0, 2.5)
+"""Yaw rates of rolling belts over that of the vehicle at which its search begins, one after the other."""
+BALANCED = 1e-8
+"""Of the weight: forces of a turn that are in balance."""
+STILL = 1e-12
+"""Added to speeds that are divided by, m/s over m: what neither slips nor runs shears nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlippingTrack:
+    """A track as its slip law sees it.
+
+    Attributes:
+        middle: (x, y) in the base frame, m.
+        places: (n,) of the rollers along x from the middle, the rearmost one first, m.
+        loads: (n,) on the rollers at rest, N.
+        pitch: of the rollers, m.
+        modulus: shear displacement at which a shoe slides, kinetic friction over the stiffness of the bristles, m.
+        friction: kinetic.
+    """
+
+    middle: tuple[float, float]
+    places: Array
+    loads: Array
+    pitch: float
+    modulus: float
+    friction: float
+
+    def shear(self, belt: float, twist: Sequence[float] | Array) -> tuple[float, float, float]:
+        """Return forces ahead and to the left, N, and the moment about the base's origin, N m, of the ground on it."""
+        u, v, turn = twist
+        x0, y = self.middle
+        order = range(len(self.places)) if belt < 0.0 else range(len(self.places) - 1, -1, -1)
+        along, carried = u - turn * y - belt, abs(belt) / self.pitch
+        ahead = left = moment = 0.0
+        zx = zy = 0.0  # deflections; shoes come down without any
+        for k in order:
+            x = x0 + float(self.places[k])
+            across = v + turn * x
+            loss = math.hypot(along, across) / self.modulus + carried + STILL
+            zx, zy = (along + carried * zx) / loss, (across + carried * zy) / loss
+            push = -float(self.loads[k]) * self.friction / self.modulus
+            ahead, left = ahead + push * zx, left + push * zy
+            moment += push * (x * zy - y * zx)
+        return ahead, left, moment
+
+
+class TrackSlip:
+    """Table of the steady motions of a vehicle on tracks.
+
+    Args:
+        tracks: two or more, not all on one line.
+
+    Attributes:
+        tracks: as given.
+        half: greatest distance of a track from the base's middle line, m.
+    """
+
+    def __init__(self, tracks: Sequence[SlippingTrack]) -> None:
+        self.tracks = tuple(tracks)
+        self.half = max(abs(track.middle[1]) for track in self.tracks)
+        further = (place + NEARLY_STRAIGHT for place in (0.0, np.pi, 2.0 * np.pi))
+        self._angles = np.sort(np.concatenate([np.linspace(0.0, 2.0 * np.pi, DIRECTIONS + 1), *further]))[4:-4]
+        self._motions = self._table()
+        turned = np.unwrap(np.arctan2(self._motions[:, 2] * self.half, self._motions[:, 0]))
+        self._turned = turned - turned[0]
+
+    def _table(self) -> Array:
+        """Steady twists (k, 3) at belts of size 1 m/s, by their direction."""
+        result = np.empty((len(self._angles), 3))
+        for row, angle in zip(result, self._angles):
+            row[:] = self._balance((math.cos(angle), 0.0, math.sin(angle) / self.half))
+        return result
+
+    def _balance(self, rolling: Sequence[float]) -> Array:
+        scale = sum(float(track.loads.sum()) for track in self.tracks)
+
+        def unbalanced(twist: Array) -> Array:
+            forces = self.forces(rolling, twist).sum(axis=0)
+            return np.array([forces[0], forces[1], forces[2] / self.half]) / scale
+
+        for factor in GUESSES:
+            guess = np.array([rolling[0], 0.0, rolling[2] / factor])
+            found = np.asarray(fsolve(unbalanced, guess, xtol=1e-12, full_output=True)[0])
+            if np.abs(unbalanced(found)).max() < BALANCED:
+                return found
+        raise ValueError(f'tracks: expected a steady turn at {rolling[0]:.3g} m/s, {rolling[2]:.3g} rad/s, found none')
+
+    def forces(self, rolling: Sequence[float] | Array, twist: Sequence[float] | Array) -> Array:
+        """Return (tracks, 3) of the ground on each track: ahead, left, N, and moment about the origin, N m."""
+        belts = (rolling[0] - rolling[2] * track.middle[1] for track in self.tracks)
+        return np.array([track.shear(belt, twist) for track, belt in zip(self.tracks, belts)])
+
+    def motion(self, rolling: Array) -> Array:
+        """Return the twist (3,) of the vehicle at the belts of a rolling twist (3,)."""
+        size = math.hypot(rolling[0], rolling[2] * self.half)
+        angle = math.atan2(rolling[2] * self.half, rolling[0]) % (2.0 * math.pi)
+        return size * self._at(angle)
+
+    def rolling(self, twist: Array) -> Array:
+        """Return the rolling twist (3,) whose belts give speed and yaw rate of a twist (3,); its y is left out."""
+        size = math.hypot(twist[0], twist[2] * self.half)
+        if size == 0.0:
+            return np.zeros(3)
+        turned = math.atan2(twist[2] * self.half, twist[0]) % (2.0 * math.pi)
+        angle = float(np.interp(turned, self._turned, self._angles))
+        at = self._at(angle)
+        belts = size / math.hypot(at[0], at[2] * self.half)
+        return np.array([belts * math.cos(angle), 0.0, belts * math.sin(angle) / self.half])
+
+    def pulls(self, rolling: Array) -> Array:
+        """Return (tracks,) forces ahead of the ground on the belts in the steady turn, N: what the sprockets hold."""
+        if not rolling.any():
+            return np.zeros(len(self.tracks))
+        return self.forces(rolling, self.motion(rolling))[:, 0]
+
+    def gauge_factor(self, speed: float, yaw_rate: float) -> float:
+        """Return the yaw rate of belts that roll over that of the vehicle, at a speed, m/s, and a yaw rate, rad/s."""
+        return float(self.rolling(np.array([speed, 0.0, yaw_rate]))[2] / yaw_rate)
+
+    def _at(self, angle: float) -> Array:
+        return np.array([np.interp(angle, self._angles, column) for column in self._motions.T])

@@ -1,0 +1,81 @@
+"""Crawler tracks of a vehicle: as units beside wheels, and their slip law with the loads of the machine at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.track_slip import SlippingTrack, TrackSlip
+from dyn_nodes.control.wheel_unit import NoVehicleError, WheelUnit
+from dyn_nodes.model.contacts.track import Track, forward
+from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import moved_inertia
+
+Array = NDArray[np.float64]
+
+
+def tracks_of(machine: Machine) -> tuple[Track, ...]:
+    """Return the tracks of a machine."""
+    return tuple(own for own in machine.contacts if isinstance(own, Track))
+
+
+def track_units(machine: Machine, poses: Mapping[str, Array]) -> tuple[WheelUnit, ...]:
+    """Return the units of tracks: fixed tyres in their middles, turned by their sprockets.
+
+    Raises:
+        NoVehicleError: a track on another link than the base link.
+    """
+    return tuple(_unit(machine, track, poses) for track in tracks_of(machine))
+
+
+def _unit(machine: Machine, track: Track, poses: Mapping[str, Array]) -> WheelUnit:
+    if track.link != machine.base.link:
+        raise NoVehicleError(f'track {track.name!r}: expected it on {machine.base.link}, found it on {track.link}')
+    drive = machine.joint(track.sprocket)
+    middle = (float(track.position[0]), float(track.position[1]))
+    return WheelUnit(
+        name=track.name,
+        drive=drive.name,
+        driven=drive.name in {joint.name for joint in machine.actuated_joints},
+        turn=float(np.sign(forward(drive))),
+        steering=None,
+        steered=False,
+        up=1.0,
+        pivot=middle,
+        offset=(0.0, 0.0),
+        heading=0.0,
+        roller_angle=None,
+        radius=track.sprocket_radius,
+        drive_limits=(drive.velocity_limit, drive.effort_limit),
+        steering_limits=(-np.inf, np.inf),
+        steering_speed=np.inf,
+        steering_effort=np.inf,
+        axial_inertia=moved_inertia(machine, drive, poses),
+        steering_inertia=0.0,
+    )
+
+
+def slip_of(machine: Machine) -> TrackSlip | None:
+    """Return the slip law of a machine's tracks; None with fewer than two, or where it does not stand."""
+    tracks, stance = tracks_of(machine), static_stance(machine)
+    if len(tracks) < 2 or stance is None:
+        return None
+    loads: dict[str, list[float]] = {}
+    for support, load in zip(machine.supports, stance.loads):
+        loads.setdefault(support.contact, []).append(float(load))
+    return TrackSlip(
+        [
+            SlippingTrack(
+                middle=(float(track.position[0]), float(track.position[1])),
+                places=np.array(track.places),
+                loads=np.array(loads[track.name]),
+                pitch=track.pitch,
+                modulus=track.friction.kinetic / track.friction.bristle_stiffness,
+                friction=track.friction.kinetic,
+            )
+            for track in tracks
+        ]
+    )

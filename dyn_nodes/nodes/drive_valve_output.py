@@ -1,0 +1,97 @@
+"""`valve_commands` of a vehicle with hydraulic motors at wheels or tracks; the levers of other valves pass through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.drive_valves import DriveValves, ValveGains
+from dyn_nodes.control.wheel_drive import DriveReference
+from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.exchange import Every, command_qos
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Array = NDArray[np.float64]
+TOPIC = 'valve_commands_in'
+
+
+class DriveValveOutput:
+    """Publishes the volts of all valves of a machine, in its order.
+
+    The motors of wheels and tracks follow the reference of the motion. The other valves, and these too while `cmd_vel`
+    asks for nothing, get the volts of `valve_commands_in`; neutral where these stop coming.
+
+    Args:
+        node: a vehicle controller with `machine`, `values`, `lockstep`, `paced` and `time`.
+        motion: of its wheels and tracks.
+        gains: of the motors.
+
+    Attributes:
+        valves: of the wheels and tracks.
+        names: of all valves.
+        taken: commands of levers that were taken.
+
+    Raises:
+        NoVehicleError: a driven wheel that no hydraulic motor turns.
+    """
+
+    def __init__(self, node: Any, motion: WheelMotion, gains: ValveGains) -> None:
+        machine = node.machine
+        self.node, self.motion = node, motion
+        self.valves = DriveValves(machine, motion.base, gains)
+        self.names = [actuator.name for actuator in machine.actuators]
+        self.taken = 0
+        self._limits = np.array([actuator.command_limit for actuator in machine.actuators])
+        self._due = Every(
+            'command_period', node.values['command_period'], node.values['exchange_period'], not node.paced
+        )
+        self._out = labelled_array(self.names)
+        self._levers, self._levers_at = np.zeros(len(self.names)), -np.inf
+        self._time: float | None = None
+        self._volts = np.zeros(len(self.names))
+        self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
+        node.create_subscription(Float64MultiArray, TOPIC, self._on_levers, QoSProfile(depth=10))
+
+    def _on_levers(self, msg: Any) -> None:
+        try:
+            volts = commands.voltages(msg, self.names, self._limits, TOPIC)
+        except commands.RefusedError as refused:
+            self.node.refuse(refused)
+            return
+        self._levers, self._levers_at = volts, self.node.time
+        self.taken += 1
+
+    def restart(self) -> None:
+        """Begin at neutral, as after time has gone back or a silence."""
+        self.valves.reset()
+        self._levers, self._levers_at, self._time = np.zeros(len(self.names)), -np.inf, None
+
+    def is_due(self, stamp: int) -> bool:
+        """Tell whether an instant, ns, has its command."""
+        return self._due.at(stamp) if self.node.lockstep else self._due.passed(stamp)
+
+    def publish(self, reference: DriveReference | None, state: JointValues, measured: bool, resting: bool) -> None:
+        """Publish the volts of an instant.
+
+        Args:
+            reference: what the wheels should do.
+            state: of the joints of the motion; efforts where `measured`.
+            measured: whether joint states held efforts.
+            resting: nothing is asked of wheels and tracks: the levers may move them.
+        """
+        now = self.node.time
+        since, self._time = 0.0 if self._time is None else now - self._time, now
+        silent = not 0.0 <= now - self._levers_at <= self.node.values['cmd_vel_timeout']
+        self._volts[:] = 0.0 if silent else self._levers
+        if reference is not None and not resting:
+            speeds, efforts = (self.motion.about_axles(values) for values in (state.velocity, state.effort))
+            self._volts[self.valves.places] = self.valves.volts(reference, since, speeds, efforts if measured else None)
+        else:
+            self.valves.reset()
+        self._out.data = self._volts.tolist()
+        self.publisher.publish(self._out)
