@@ -6,6 +6,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from dyn_nodes.control.drive_valves import DriveValves
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.model import load_machine
 from dyn_nodes.multibody.elements import ContactElement
 from dyn_nodes.share import find_resource
@@ -118,3 +122,36 @@ def test_levers_drive_it_straight_and_in_a_turn(plant):
     assert abs(vx) < 0.1 * right
     run(plant, 3.0)
     assert np.abs(belts(plant)).max() < 0.01
+
+
+@pytest.mark.slow
+def test_its_valves_follow_cmd_vel_and_its_odometry_knows_the_slip(plant):
+    """Steady twists are met to 1 %; yaw by the belts is right to 3 %, without the slip law half as much again."""
+    machine = plant.machine
+    base = WheelBase.of(machine)
+    motion = WheelMotion(base, plant.period, DriveLimits(linear_acceleration=0.5, angular_acceleration=0.5))
+    valves = DriveValves(machine, base)
+    inputs = [plant.system.input_names.index(f'{machine.actuators[k].name}/voltage') for k in valves.places]
+    places = [plant.joints.index(name) for name in motion.joints]
+
+    def joints():
+        return JointValues(plant.positions[places], plant.velocities[places], plant.efforts[places])
+
+    motion.restart(joints())
+    yaw = belts_yaw = without_slip = 0.0
+    for twist, duration in (((0.5, 0.0, 0.0), 4.0), ((0.0, 0.0, 0.2), 6.0), ((-0.5, 0.0, 0.1), 8.0)):
+        steady = []
+        for k in range(round(duration / plant.period)):
+            state = joints()
+            motion.step(np.array(twist), plant.period, state)
+            speeds_, efforts = (motion.about_axles(values) for values in (state.velocity, state.effort))
+            plant.u[inputs] = valves.volts(motion.reference, plant.period, speeds_, efforts)
+            plant.advance()
+            without_slip += motion.odometry.rolling[2] * plant.period
+            steady += [speeds(plant)] if k * plant.period > duration - 1.0 else []
+        assert np.mean(steady, axis=0) == pytest.approx([twist[0], twist[2]], abs=0.005)
+        turned, told = plant.output('yaw') - yaw, motion.odometry.pose[2] - belts_yaw
+        assert told == pytest.approx(turned, rel=0.03, abs=1e-3)
+        yaw, belts_yaw = yaw + turned, belts_yaw + told
+    assert without_slip > 1.5 * yaw
+    assert motion.odometry.pose[:2] == pytest.approx(plant.x[:2], abs=0.1)
