@@ -10,13 +10,14 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba import njit
+from numba import cfunc, njit
 
 from dyn_nodes.sealing import cache_directory, sealing
 
@@ -80,17 +81,36 @@ def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]
     room = Path(room_file).resolve().parent
 
     def kernel(function: Function) -> Function:
-        directory = kernel_directory(room)
-        before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-        try:
-            # read by Numba while it decorates, not later
-            numba.config.CACHE_DIR = str(directory) if directory else before  # type: ignore[attr-defined]
-            decorate = njit(
-                cache=directory is not None, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options
-            )
-            with sealing(cache_directory()):
-                return cast(Function, decorate(function))
-        finally:
-            numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+        with _cached_in(room) as cached:
+            decorate = njit(cache=cached, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options)
+            return cast(Function, decorate(function))
 
     return kernel
+
+
+def code_of(room_file: str, function: Callable[..., Any], signature: Any, **options: Any) -> Any:
+    """Return a function of a room as a C function, compiled now or taken from the cache; it has an `address`.
+
+    Args:
+        room_file: any file of the room.
+        function: of scalars and pointers. An exception must not leave it.
+        signature: of Numba.
+        options: further ones of `numba.cfunc`.
+    """
+    with _cached_in(Path(room_file).resolve().parent) as cached:
+        own: dict[str, Any] = {'error_model': 'numpy', 'boundscheck': guarded() or None, **options}
+        return cfunc(signature, cache=cached, **own)(function)
+
+
+@contextmanager
+def _cached_in(room: Path) -> Iterator[bool]:
+    """Let Numba keep what is decorated within where the kernels of a room live; False where nothing can be kept."""
+    directory = kernel_directory(room)
+    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    try:
+        # read by Numba while it decorates, not later
+        numba.config.CACHE_DIR = str(directory) if directory else before  # type: ignore[attr-defined]
+        with sealing(cache_directory()):
+            yield directory is not None
+    finally:
+        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]

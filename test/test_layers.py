@@ -29,7 +29,7 @@ BESIDE = {
     'compiling': 0,
     'sealing': 0,
     'measures': LEVEL['stability'],
-    'compile': LEVEL['simulation'],
+    'compile': LEVEL['constraints'],
     'integrators': LEVEL['simulation'],
     'recording': LEVEL['studies'],
     'launching': LEVEL['nodes'],

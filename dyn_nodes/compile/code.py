@@ -1,19 +1,25 @@
 """Machine code of a tape as a C function: `intp code(double *x0, intp n0, ..., double *y0, intp m0, ...)`.
 
 Each argument comes with its length. The result is 0; (expected << 8) + argument + 1 where a length is wrong, nothing is
-read or written then; or -1 - 4 * argument - fault where guard zones found a fault.
+read or written then; -1 - 4 * argument - fault where guard zones found a fault; or `STOPPED` less a reason where the
+arguments are sound and there is no value: the integrators end a run there.
+
+`bind` makes such a function of one that needs data of a system beside its arguments.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 POINTER = types.CPointer(types.float64)
+STOPPED = -(1 << 40)
+"""Greatest status of a kernel that has no value at its arguments."""
 
 
 def code_signature(count: int) -> Any:
@@ -52,3 +58,33 @@ def call_code(typingctx: Any, address: Any, *arrays: Any) -> Any:
         return builder.call(builder.inttoptr(args[0], function.as_pointer()), given)
 
     return types.intp(address, types.StarArgTuple(arrays)), codegen
+
+
+class BoundCode:
+    """A C function whose first arguments are fixed arrays.
+
+    Args:
+        code: C function of pointer and length of each array, then of the arguments that are left.
+        arrays: contiguous, of 8-byte numbers; they are read at every call, and live as long as this object.
+        count: of the arguments that are left, a pointer to float64 and a length each.
+
+    Attributes:
+        address: of the function of these arguments, which holds as long as this object.
+    """
+
+    def __init__(self, code: Any, arrays: tuple[np.ndarray, ...], count: int) -> None:
+        if not all(array.flags.c_contiguous and array.itemsize == 8 for array in arrays):
+            raise ValueError('expected contiguous arrays of 8-byte numbers')
+        self._kept = (code, arrays)
+        module, size = ir.Module(), ir.IntType(64)
+        word = ir.IntType(64)
+        own = ir.Function(module, ir.FunctionType(size, [word] * (2 * count)), name='bound')
+        builder = ir.IRBuilder(own.append_basic_block())
+        fixed = [ir.Constant(word, number) for array in arrays for number in (array.ctypes.data, array.shape[0])]
+        target = ir.FunctionType(size, [word] * (len(fixed) + 2 * count))
+        found = builder.inttoptr(ir.Constant(word, code.address), target.as_pointer())
+        builder.ret(builder.call(found, [*fixed, *own.args]))
+        machine = binding.Target.from_default_triple().create_target_machine()
+        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(str(module)), machine)
+        self._engine.finalize_object()
+        self.address: int = self._engine.get_function_address('bound')

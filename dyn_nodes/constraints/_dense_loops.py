@@ -178,39 +178,25 @@ def least_multipliers(L: Any, order: Any, rank: int, g: Any, multipliers: Any) -
 
 
 @kernel
-def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool, a: Any, multipliers: Any) -> int:
-    """Write accelerations (and multipliers) by the orthogonal complement of J; return the rank or an error's number."""
-    m, n = J.shape
-    B, V, order = J.copy(), np.empty((min(m, n), n)), np.empty(m, np.int64)
-    rank = factorize_rows(B, V, order, tolerance)
-    largest = 1.0
-    for i in range(m):
-        a_i = abs(gamma[i])
-        if a_i > largest:
-            largest = a_i
-    a[:] = 0.0
+def coordinates(L: Any, order: Any, rank: int, gamma: Any, y: Any) -> None:
+    """Write y (n,) with L y = gamma[order] for the first `rank` rows, zero behind."""
+    y[:] = 0.0
     for i in range(rank):
         total = gamma[order[i]]
         for k in range(i):
-            total -= B[i, k] * a[k]
-        a[i] = total / B[i, i]
-    for i in range(rank, m):
-        total = -gamma[order[i]]
-        for k in range(rank):
-            total += B[i, k] * a[k]
-        if abs(total) > AGREEMENT * largest:
-            return CONTRADICTORY - rank
-    reflect(V, rank, a)
-    free = n - rank
-    N, MN = np.zeros((free, n)), np.empty((free, n))
+            total -= L[i, k] * y[k]
+        y[i] = total / L[i, i]
+
+
+@kernel
+def motions(M: Any, V: Any, rank: int, N: Any, MN: Any, inertia: Any) -> bool:
+    """Write the motions N (n - rank, n) that the rows allow, M N, and the factor of N M N^T; False: it has none."""
+    n, free = M.shape[0], N.shape[0]
     for f in range(free):
+        for i in range(n):
+            N[f, i] = 0.0
         N[f, rank + f] = 1.0
         reflect(V, rank, N[f])
-    rest = load.copy()
-    for i in range(n):
-        for j in range(n):
-            rest[i] -= M[i, j] * a[j]
-    inertia, c = np.empty((free, free)), np.empty(free)
     for f in range(free):
         for i in range(n):
             total = 0.0
@@ -222,18 +208,55 @@ def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool,
             for i in range(n):
                 total += N[g, i] * MN[f, i]
             inertia[f, g] = total
+    return cholesky(inertia, PIVOT) == free
+
+
+@kernel
+def respond(M: Any, N: Any, MN: Any, inertia: Any, load: Any, a: Any, rest: Any, c: Any) -> None:
+    """Add to a (n,), which the rows ask for, the motion under a load (n,); `rest` is load - M a then."""
+    n, free = M.shape[0], N.shape[0]
+    for i in range(n):
+        rest[i] = load[i]
+        for j in range(n):
+            rest[i] -= M[i, j] * a[j]
+    for f in range(free):
         total = 0.0
         for i in range(n):
             total += N[f, i] * rest[i]
         c[f] = total
-    if cholesky(inertia, PIVOT) < free:
-        return SINGULAR
     forward(inertia, c, free)
     backward(inertia, c, free)
     for f in range(free):
         for i in range(n):
             a[i] += c[f] * N[f, i]
             rest[i] -= c[f] * MN[f, i]
+
+
+@kernel
+def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool, a: Any, multipliers: Any) -> int:
+    """Write accelerations (and multipliers) by the orthogonal complement of J; return the rank or an error's number."""
+    m, n = J.shape
+    B, V, order = J.copy(), np.empty((min(m, n), n)), np.empty(m, np.int64)
+    rank = factorize_rows(B, V, order, tolerance)
+    largest = 1.0
+    for i in range(m):
+        a_i = abs(gamma[i])
+        if a_i > largest:
+            largest = a_i
+    coordinates(B, order, rank, gamma, a)
+    for i in range(rank, m):
+        total = -gamma[order[i]]
+        for k in range(rank):
+            total += B[i, k] * a[k]
+        if abs(total) > AGREEMENT * largest:
+            return CONTRADICTORY - rank
+    reflect(V, rank, a)
+    free = n - rank
+    N, MN, rest = np.empty((free, n)), np.empty((free, n)), np.empty(n)
+    inertia, c = np.empty((free, free)), np.empty(free)
+    if not motions(M, V, rank, N, MN, inertia):
+        return SINGULAR
+    respond(M, N, MN, inertia, load, a, rest, c)
     if want:
         # J^T lambda = M a - load
         for i in range(n):

@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.rows import Constraint, Rows
-from dyn_nodes.multibody import Parameters, Tree, TreeState, bias_force, forward_dynamics, mass_matrix
+from dyn_nodes.multibody import (
+    Parameters,
+    Tree,
+    TreeState,
+    bias_force,
+    forward_dynamics,
+    inverse_dynamics,
+    mass_matrix,
+)
 from dyn_nodes.multibody.elements import (
     ContactElement,
     ForceElement,
@@ -115,15 +123,16 @@ class ConstraintBlocks:
         return np.array([own.discrete for own in self.element_states], dtype=bool)
 
     @cached_property
-    def element_changes(self) -> Expression:
-        """(nz,) rates of the elements' states, in the order of `parameters.states`; of discrete ones the next value."""
+    def element_rates(self) -> Expression:
+        """(nz,) rates of the elements' states, in the order of `parameters.states`; of discrete ones zero."""
         rates = [rate for force in self.forces for rate in force.rates(self.state, self.parameters)]
-        changes = ca.densify(ca.vertcat(*rates, ca.SX(0, 1)))
-        names = list(self.parameters.states)
-        for force in self.forces:
-            for name, value in force.after_step(self.state, self.parameters).items():
-                changes[names.index(name)] = value
-        return changes
+        return ca.densify(ca.vertcat(*rates, ca.SX(0, 1)))
+
+    @cached_property
+    def switched(self) -> dict[str, Expression]:
+        """Next values of the discrete states, by name."""
+        found = (force.after_step(self.state, self.parameters) for force in self.forces)
+        return {name: value for own in found for name, value in own.items()}
 
     @cached_property
     def ground_points(self) -> tuple[GroundPoint, ...]:
@@ -152,6 +161,14 @@ class ConstraintBlocks:
         at_points = external_forces(self.forces, self.state, self.parameters)
         efforts = self._summed(lambda force, state, symbols: force.generalized_force(state, symbols))
         return ca.densify(bias_force(self.state, self.parameters.gravity, at_points) - efforts)
+
+    def residuals(self, a: Expression, multipliers: Expression) -> tuple[Expression, Expression]:
+        """Return J^T lambda - M a - h (nv,) and gamma - J a (m,): zero at a solution but for the efforts."""
+        at_points = external_forces(self.forces, self.state, self.parameters)
+        needed = inverse_dynamics(self.state, a, self.parameters.gravity, at_points)
+        efforts = self._summed(lambda force, state, symbols: force.generalized_force(state, symbols))
+        J = self.rows.jacobian
+        return ca.mtimes(J.T, multipliers) + efforts - needed, self.rows.gamma - ca.mtimes(J, a)
 
     @cached_property
     def potential_energy(self) -> Expression:

@@ -2,7 +2,8 @@
 
 A system is the addresses of its kernels (`codes_of`). Inputs are a piecewise-linear table: `knots` (k,) times, rising,
 and `table` (k, nu); before the first and after the last knot the end values hold. A run ends with a status: 0 done,
-1 diverged (a state is not finite or beyond 1e15), 2 the guard fell below its limit, 3 the step became too small.
+1 diverged (a state is not finite or beyond 1e15), 2 the guard fell below its limit, 3 the step became too small; or,
+at most STOPPED, why the system has no rate there.
 """
 
 from dyn_nodes.integrators.adaptive import run_dopri5, run_rodas3

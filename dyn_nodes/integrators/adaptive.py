@@ -1,4 +1,7 @@
-"""Adaptive integrators: Dormand and Prince's explicit pair, and the implicit RODAS3 with the exact Jacobian."""
+"""Adaptive integrators: Dormand and Prince's explicit pair, and the implicit RODAS3 with the exact Jacobian.
+
+A step into states without a rate (`STOPPED`) is rejected; a run ends there when the step becomes too small.
+"""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -6,14 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.integrators.codes import (
-    GUARD,
     JACOBIAN,
     RHS,
     check_run,
     evaluate,
+    guarded_off,
     keep,
     kernel,
-    level,
     sound,
     table_input,
 )
@@ -62,13 +64,16 @@ def run_dopri5(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
     t, h = times[0], h0
     keep(x, trace, np.int64(0))
     cursor = table_input(t, knots, table, np.int64(0), u)
-    evaluate(codes[RHS], x, u, p, k[0])
     accepted, rejected = 0, 0
+    stopped = evaluate(codes[RHS], x, u, p, k[0])
+    if stopped != 0:
+        return stopped, 1, accepted, rejected
     for target in range(1, times.shape[0]):
         while t < times[target]:
             remaining = times[target] - t
             step = min(h, remaining)
             last = step >= remaining * (1.0 - 1e-12)
+            stopped = np.int64(0)
             for stage in range(1, 7):
                 for i in range(n):
                     s = 0.0
@@ -76,13 +81,15 @@ def run_dopri5(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
                         s += DOPRI_A[stage, j] * k[j, i]
                     y[i] = x[i] + step * s
                 cursor = table_input(t + DOPRI_C[stage] * step, knots, table, cursor, u)
-                evaluate(codes[RHS], y, u, p, k[stage])
+                stopped = evaluate(codes[RHS], y, u, p, k[stage])
+                if stopped != 0:
+                    break
             for i in range(n):
                 s = 0.0
                 for j in range(7):
                     s += DOPRI_E[j] * k[j, i]
                 error[i] = step * s
-            norm = error_norm(error, x, y, rtol, atol)
+            norm = error_norm(error, x, y, rtol, atol) if stopped == 0 else np.inf
             if norm <= 1.0:
                 accepted += 1
                 t = times[target] if last else t + step
@@ -91,8 +98,7 @@ def run_dopri5(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
                     k[0, i] = k[6, i]
                 if not sound(x):
                     return 1, target, accepted, rejected
-                level(codes[GUARD], x, guard)
-                if guard[0] < guard_limit:
+                if guarded_off(codes, x, guard, guard_limit):
                     return 2, target, accepted, rejected
             else:
                 rejected += 1
@@ -102,7 +108,7 @@ def run_dopri5(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
             grown = step * min(5.0, max(0.2, factor))
             h = grown if norm > 1.0 or not last else max(h, grown)
             if h < hmin:
-                return 3, target, accepted, rejected
+                return stopped if stopped != 0 else np.int64(3), target, accepted, rejected
         keep(x, trace, target)
     return 0, times.shape[0], accepted, rejected
 
@@ -178,16 +184,19 @@ def run_rodas3(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
             step = min(h, remaining)
             last = step >= remaining * (1.0 - 1e-12)
             cursor = table_input(t, knots, table, cursor, u)
-            evaluate(codes[RHS], x, u, p, f)
-            evaluate(codes[JACOBIAN], x, u, p, flat)
+            stopped = evaluate(codes[RHS], x, u, p, f)
+            if stopped == 0:
+                stopped = evaluate(codes[JACOBIAN], x, u, p, flat)
+            if stopped != 0:
+                return stopped, target, accepted, rejected
             cursor = table_input(t + step, knots, table, cursor, v)
-            evaluate(codes[RHS], x, v, p, ft)
+            stopped = evaluate(codes[RHS], x, v, p, ft)
             for i in range(n):
                 ft[i] = (ft[i] - f[i]) / step
                 for j in range(n):
                     matrix[i, j] = -flat[j * n + i]
                 matrix[i, i] += 2.0 / step
-            stages = 4 if factorize(matrix, order) else 0
+            stages = 4 if stopped == 0 and factorize(matrix, order) else 0
             for stage in range(stages):
                 if stage > 1:
                     for i in range(n):
@@ -196,7 +205,9 @@ def run_rodas3(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
                             s += RODAS_A[stage, j] * k[j, i]
                         y[i] = s
                     cursor = table_input(t + step, knots, table, cursor, v)
-                    evaluate(codes[RHS], y, v, p, f)
+                    stopped = evaluate(codes[RHS], y, v, p, f)
+                    if stopped != 0:
+                        break
                 for i in range(n):
                     s = 0.0
                     for j in range(stage):
@@ -206,7 +217,7 @@ def run_rodas3(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
             for i in range(n):
                 y[i] = x[i] + 2.0 * k[0, i] + k[2, i] + k[3, i]
                 error[i] = k[3, i]
-            norm = error_norm(error, x, y, rtol, atol) if stages == 4 else np.inf
+            norm = error_norm(error, x, y, rtol, atol) if stages == 4 and stopped == 0 else np.inf
             if norm <= 1.0:
                 accepted += 1
                 t = times[target] if last else t + step
@@ -214,8 +225,7 @@ def run_rodas3(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
                     x[i] = y[i]
                 if not sound(x):
                     return 1, target, accepted, rejected
-                level(codes[GUARD], x, guard)
-                if guard[0] < guard_limit:
+                if guarded_off(codes, x, guard, guard_limit):
                     return 2, target, accepted, rejected
             else:
                 rejected += 1
@@ -224,6 +234,6 @@ def run_rodas3(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hm
             grown = step * min(5.0, max(0.2, 0.9 * max(norm, 1e-10) ** (-1.0 / 3.0)))
             h = grown if norm > 1.0 or not last else max(h, grown)
             if h < hmin:
-                return 3, target, accepted, rejected
+                return stopped if stopped != 0 else np.int64(3), target, accepted, rejected
         keep(x, trace, target)
     return 0, times.shape[0], accepted, rejected

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.compile import CompiledModule
-from dyn_nodes.compile.code import call_code
+from dyn_nodes.compile.code import STOPPED, call_code
 from dyn_nodes.compile.guard import ELEMENTS, GuardError, LengthError
 from dyn_nodes.loops import kernels_of
 
@@ -47,19 +47,26 @@ def refuse(status: int, x: int, u: int, p: int, out: int) -> None:
 
 
 @kernel
-def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> None:
-    """Run the kernel at an address: fill `out` from state, inputs and parameters."""
+def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> int:
+    """Run the kernel at an address: fill `out` from state, inputs and parameters.
+
+    Returns 0, or the status, at most STOPPED, of a kernel that has no value there.
+    """
     status = call_code(code, x, u, p, out)
-    if status != 0:
+    if status != 0 and status > STOPPED:
         refuse(status, x.shape[0], u.shape[0], p.shape[0], out.shape[0])
+    return status
 
 
 @kernel
-def level(code: int, x: Any, out: Any) -> None:
-    """Run the kernel at an address that depends on the state alone."""
-    status = call_code(code, x, out)
+def guarded_off(codes: Any, x: Any, out: Any, limit: float) -> bool:
+    """Return whether the guard of a system, where it has one, is below its limit at a state."""
+    if codes[GUARD] == 0:
+        return False
+    status = call_code(codes[GUARD], x, out)
     if status != 0:
         refuse(status, x.shape[0], out.shape[0], np.int64(0), np.int64(0))
+    return out[0] < limit
 
 
 @kernel

@@ -1,4 +1,7 @@
-"""Classical Runge-Kutta steps, and the search for the instants at which a watched value changes its sign."""
+"""Classical Runge-Kutta steps, and the search for the instants at which a watched value changes its sign.
+
+Where a system has no rate (`STOPPED`), a run ends at that instant, with the last state that has one.
+"""
 # mypy: ignore-errors
 
 from __future__ import annotations
@@ -6,16 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.integrators.codes import (
-    GUARD,
     RHS,
     SWITCH,
     WATCH,
     check_run,
     copy,
     evaluate,
+    guarded_off,
     keep,
     kernel,
-    level,
     sound,
     table_input,
 )
@@ -30,57 +32,22 @@ def after_step(codes, x, u, p, y):
 
 
 @kernel
-def run_rk4(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
-    """Advance x in place by `steps` classical Runge-Kutta steps; keep every `stride`-th state in `trace`.
+def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, out):
+    """Write the state after one step from x at t to out; u holds the inputs at its end then. Returns a status.
 
-    Returns (status, steps taken).
+    `cursor` (1,) is the interval of the knots that was found last.
     """
-    check_run(x, knots, table, steps // stride + 1 if stride > 0 else 0, trace)
-    n = x.shape[0]
-    k1, k2, k3, k4, y = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    u, guard = np.empty(table.shape[1]), np.empty(1)
-    cursor = np.int64(0)
-    half, sixth = 0.5 * h, h / 6.0
-    cursor = table_input(t0, knots, table, cursor, u)
-    for step in range(steps):
-        t = t0 + step * h
-        evaluate(codes[RHS], x, u, p, k1)
-        for i in range(n):
-            y[i] = x[i] + half * k1[i]
-        cursor = table_input(t + half, knots, table, cursor, u)
-        evaluate(codes[RHS], y, u, p, k2)
-        for i in range(n):
-            y[i] = x[i] + half * k2[i]
-        evaluate(codes[RHS], y, u, p, k3)
-        for i in range(n):
-            y[i] = x[i] + h * k3[i]
-        cursor = table_input(t0 + (step + 1) * h, knots, table, cursor, u)
-        evaluate(codes[RHS], y, u, p, k4)
-        for i in range(n):
-            x[i] += sixth * (k1[i] + 2.0 * (k2[i] + k3[i]) + k4[i])
-        if not sound(x):
-            return 1, step + 1
-        after_step(codes, x, u, p, y)
-        if stride > 0 and (step + 1) % stride == 0:
-            keep(x, trace, (step + 1) // stride)
-        level(codes[GUARD], x, guard)
-        if guard[0] < guard_limit:
-            return 2, step + 1
-    return 0, steps
-
-
-@kernel
-def single_step(codes, x, t, end, h, knots, table, p, u, k, y, twice, out):
-    """Write the state after the step of `run_rk4` from x at t to out; u holds the inputs at its end then."""
     n = x.shape[0]
     half, sixth = 0.5 * h, h / 6.0
-    cursor = np.int64(0)
     for i in range(n):
         y[i] = x[i]
     # one call of the kernel for all stages: it is large, and every call may be inlined
     for stage in range(4):
-        cursor = table_input(end if stage == 3 else t if stage == 0 else t + half, knots, table, cursor, u)
-        evaluate(codes[RHS], y, u, p, k)
+        time = end if stage == 3 else t if stage == 0 else t + half
+        cursor[0] = table_input(time, knots, table, cursor[0], u)
+        status = evaluate(codes[RHS], y, u, p, k)
+        if status != 0:
+            return status
         reach = half if stage < 2 else h
         for i in range(n):
             if stage == 0:
@@ -92,10 +59,56 @@ def single_step(codes, x, t, end, h, knots, table, p, u, k, y, twice, out):
             else:
                 out[i] = x[i] + sixth * (out[i] + 2.0 * twice[i] + k[i])
             y[i] = x[i] + reach * k[i]
+    return 0
 
 
 @kernel
-def watch_step(codes, x, t, h, knots, table, p, u, k, y, twice, trial, values, positive, found, count):
+def approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, out):
+    """Go on from x at t, in place, to the instant within h from which there is no rate, by halves of what is left.
+
+    Returns the status there.
+    """
+    status, part = np.int64(0), h
+    for _ in range(34):  # of a step of 1 ms, 6e-14 s are left
+        part *= 0.5
+        found = single_step(codes, x, t, t + part, part, knots, table, cursor, p, u, k, y, twice, out)
+        if found != 0:
+            status = found
+        elif sound(out):
+            copy(out, x)
+            t += part
+    return status
+
+
+@kernel
+def run_rk4(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace):
+    """Advance x in place by `steps` classical Runge-Kutta steps; keep every `stride`-th state in `trace`.
+
+    Returns (status, steps taken).
+    """
+    check_run(x, knots, table, steps // stride + 1 if stride > 0 else 0, trace)
+    n = x.shape[0]
+    k, y, twice, after = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    u, guard, cursor = np.empty(table.shape[1]), np.empty(1), np.zeros(1, np.int64)
+    for step in range(steps):
+        t, end = t0 + step * h, t0 + (step + 1) * h
+        status = single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, after)
+        if status != 0:
+            nearer = approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, after)
+            return nearer if nearer != 0 else status, step
+        copy(after, x)
+        if not sound(x):
+            return 1, step + 1
+        after_step(codes, x, u, p, y)
+        if stride > 0 and (step + 1) % stride == 0:
+            keep(x, trace, (step + 1) // stride)
+        if guarded_off(codes, x, guard, guard_limit):
+            return 2, step + 1
+    return 0, steps
+
+
+@kernel
+def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, trial, values, positive, found, count):
     """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
     watches = positive.shape[0]
     crossed = 0
@@ -112,7 +125,7 @@ def watch_step(codes, x, t, h, knots, table, p, u, k, y, twice, trial, values, p
         low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
         for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
             middle = 0.5 * (low + high)
-            single_step(codes, x, t, t + middle * h, middle * h, knots, table, p, u, k, y, twice, trial)
+            single_step(codes, x, t, t + middle * h, middle * h, knots, table, cursor, p, u, k, y, twice, trial)
             evaluate(codes[WATCH], trial, u, p, inside)
             if (inside[j] > 0.0) == now:
                 high, after = middle, inside[watches + j]
@@ -140,21 +153,28 @@ def run_rk4_watched(codes, x, t0, h, steps, knots, table, p, guard_limit, stride
         raise ValueError('found: expected four columns')
     n = x.shape[0]
     k, y, twice, trial, before = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    u, guard, values = np.empty(table.shape[1]), np.empty(1), np.empty(2 * positive.shape[0])
+    u, guard, cursor = np.empty(table.shape[1]), np.empty(1), np.zeros(1, np.int64)
+    values = np.empty(2 * positive.shape[0])
     count = np.int64(0)
     for step in range(steps):
         t, end = t0 + step * h, t0 + (step + 1) * h
         copy(x, before)
-        single_step(codes, before, t, end, h, knots, table, p, u, k, y, twice, x)
+        status = single_step(codes, before, t, end, h, knots, table, cursor, p, u, k, y, twice, x)
+        if status != 0:
+            copy(before, x)
+            nearer = approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, trial)
+            return nearer if nearer != 0 else status, step, count
         if not sound(x):
             return 1, step + 1, count
-        evaluate(codes[WATCH], x, u, p, values)
-        count = watch_step(codes, before, t, h, knots, table, p, u, k, y, twice, trial, values, positive, found, count)
-        table_input(end, knots, table, np.int64(0), u)
+        if positive.shape[0] > 0:
+            evaluate(codes[WATCH], x, u, p, values)
+            count = watch_step(
+                codes, before, t, h, knots, table, cursor, p, u, k, y, twice, trial, values, positive, found, count
+            )
+            cursor[0] = table_input(end, knots, table, cursor[0], u)
         after_step(codes, x, u, p, y)
         if stride > 0 and (step + 1) % stride == 0:
             keep(x, trace, (step + 1) // stride)
-        level(codes[GUARD], x, guard)
-        if guard[0] < guard_limit:
+        if guarded_off(codes, x, guard, guard_limit):
             return 2, step + 1, count
     return 0, steps, count

@@ -7,8 +7,7 @@ inputs is shifted (`Inputs.aligned`), held commands go through a line that remem
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +26,6 @@ def input_delays(machine: Machine, inputs: Sequence[str]) -> Array | None:
     delays = {command.name: command.dead_time for command in commands}
     values = np.array([delays.get(name, 0.0) for name in inputs])
     return values if np.any(values > 0.0) else None
-
-
-def held_inputs(knots: Array, table: Array, start: float, end: float) -> Iterator[tuple[float, float, Array]]:
-    """Yield the stretches (from, to, inputs) of a piecewise constant table (k, n) between two times, s."""
-    edges = [start, *(float(knot) for knot in np.unique(knots) if start < knot < end), end]
-    for since, until in pairwise(edges):
-        if until > since:
-            row = int(np.searchsorted(knots, 0.5 * (since + until))) - 1
-            yield since, until, table[max(row, 0)]
 
 
 class CommandDelay:

@@ -21,16 +21,13 @@ from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.machine import Base, Machine
-from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
-from dyn_nodes.simulation.command_delay import held_inputs
-from dyn_nodes.simulation.constrained import Stabilization
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.constrained import ConstrainedSystem, Stabilization
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine, starting_velocity
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_of, wheels_of
-from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
-from dyn_nodes.simulation.event_search import EventSearch
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_of
-from dyn_nodes.simulation.plant import Plant, PlantDivergedError
+from dyn_nodes.simulation.plant import Plant, PlantStoppedError
 from dyn_nodes.simulation.system import UnknownNameError
 from dyn_nodes.stability.balance import contact_axes
 
@@ -44,14 +41,6 @@ smaller for a machine whose rows differ much in length from the start."""
 SERVO_BANDWIDTH, SERVO_DAMPING = 40.0, 1.0
 SERVO_CUTOFF = 1e-9
 """Of the inertia that driven joints feel: directions in which they fight each other, relative."""
-
-
-class PlantStoppedError(PlantDivergedError):
-    """The model does not say how the motion goes on; `kind` names the event."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -117,12 +106,9 @@ class ConstrainedPlantSystem:
         self.nq, self.nv = tree.nq, tree.nv
         stance = tuple(_Wheel(name) for name in (*(wheel.name for wheel in machine.wheels), *wheels_of(machine)))
         self.machine = _Stance(machine.name, machine.base, stance, machine.contacts)
-        rates = (f'{name}_rate' for name in tree.velocity_names)
-        self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, 'work', 'heat')
+        self.state_names = self.system.state_names
         self.input_names = (*(f'{name}/effort' for name in self.system.actuated), *blocks.inputs)
-        taken = {*COMMON_PARAMETERS, *blocks.parameters.states, *blocks.inputs}
-        own = tuple(name for name in blocks.parameters.names[1:] if name not in taken)
-        self.parameter_names = (*COMMON_PARAMETERS, *own)
+        self.parameter_names = self.system.parameter_names
         self.observed = ConstrainedOutputs(machine, blocks)
         self.output_names = tuple(self.observed.names)
         names = (self.state_names, self.input_names, self.parameter_names, self.output_names)
@@ -130,9 +116,6 @@ class ConstrainedPlantSystem:
             kind: {name: k for k, name in enumerate(own)}
             for kind, own in zip(('state', 'input', 'parameter', 'output'), names)
         }
-        known = [(k, name) for k, name in enumerate(blocks.parameters.names) if name in self._index['parameter']]
-        self._own = np.array([k for k, _ in known], dtype=np.intp)
-        self._given = np.array([self._index['parameter'][name] for _, name in known], dtype=np.intp)
 
     def index(self, kind: str, name: str) -> int:
         """Return the place of a name. Raises UnknownNameError."""
@@ -142,26 +125,13 @@ class ConstrainedPlantSystem:
 
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Return a parameter vector: the machine's own values, changed by name. Raises UnknownNameError."""
-        p = np.ones(len(self.parameter_names))
-        p[[self.index('parameter', name) for name in ('payload_mass', 'joint_stop_scale')]] = 0.0
-        p[self._given] = self.blocks.parameters.values()[self._own]
-        for name, value in (values or {}).items():
-            p[self.index('parameter', name)] = value
-        return p
-
-    def numbers(self, p: Array, time: float, x: Array) -> Array:
-        """Return the parameters of the blocks at a time, s, and a state."""
-        numbers = np.empty(len(self.blocks.parameters.names))
-        numbers[0], numbers[self.system.command_places] = time, 0.0  # an input's value comes with every step
-        numbers[self._own] = p[self._given]
-        numbers[self.system.element_places] = x[self.system.element_slice]
-        return numbers
+        for name in values or {}:
+            self.index('parameter', name)
+        return self.system.parameters(values)
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
-        """Return what keeps the events of the elements from a state on; what happens to constraints ends a run."""
-        watcher = Watcher(self.system.watches, capacity)
-        watcher.begin(self.system.watched(x, self.numbers(p, 0.0, x)))
-        return watcher
+        """Return what keeps the events of runs that begin at a state; what happens to constraints ends a run."""
+        return self.system.watcher(x, u, p, capacity)
 
 
 class ConstrainedPlant(Plant):
@@ -205,48 +175,32 @@ class ConstrainedPlant(Plant):
         start = self.system.start
         if self.start:
             start = constrained_machine(self.machine, self.start, self.system.inside)
-        found = start.at_rest(self.system.numbers(self.p, 0.0, self._unloaded(start)))
+        found = start.at_rest(start.system.numbers(self.p, start.system.state(start.q, start.v)))
         self._held_at_rest = np.array([found.efforts.get(name, 0.0) for name in self.joints])
         v = start.v if found.q is start.q else starting_velocity(self.machine, start.system.blocks, found.q)
-        x = start.system.state(found.q, v, start.system.blocks.parameters.values())
+        x = start.system.state(found.q, v)
         for name, value in found.states.items():
             x[self.system.index('state', name)] = value
         return x
 
-    @staticmethod
-    def _unloaded(start: ConstrainedMachine) -> Array:
-        return start.system.state(start.q, start.v, start.system.blocks.parameters.values())
-
     def _begin(self) -> None:
-        system: ConstrainedPlantSystem = self.system
-        q, v = self._tree_state()
-        numbers = system.numbers(self.p, 0.0, self.x)
-        condition = Subspaces(system.blocks.at(q, v, numbers).J).condition
-        self.stepper = ConstrainedStepper(
-            system.system,
-            q,
-            v,
-            numbers,
-            step=self.period / self.substeps * (1 + 1e-9),
-            stabilization=STABILIZATION,
-            tolerance=min(NEARNESS, 0.1 / condition),
-        )
+        system: ConstrainedSystem = self.system.system
+        at = system.blocks_at(self.x, self.u, self.p)
+        tolerance = min(NEARNESS, 0.1 / Subspaces(at.J).condition)
+        self.solver = system.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
+        self.system.codes = self.solver.codes
         self._drifted = False
         self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
+        self._limit = float(np.cos(self.machine.overturn_angle)) if self.observer else -2.0
         super()._begin()
         if self.system.inside == 'effort':
             at_rest = self.machine.supports or self.machine.initial.moves  # a servo would brake what is to move
             self.set_efforts(self._held_at_rest if at_rest else self.holding_efforts())
 
-    def _refine(self) -> None:
-        super()._refine()
-        self.stepper.step = self.period / self.substeps * (1 + 1e-9)
-
     def _fastest_motion(self) -> FastestMotion:
         system: ConstrainedPlantSystem = self.system
-        self.stepper.put(self.x, self.time, system.numbers(self.p, self.time, self.x))
         scales = {own.name: own.scale for own in system.blocks.element_states}
-        return fastest_of(system.state_names, scales, lambda x: self.stepper.rates(x, self.u), self.x)
+        return fastest_of(system.state_names, scales, lambda x: self.solver.rates(x, self.u, self.p), self.x)
 
     @property
     def reaction(self) -> Any:  # type: ignore[override]
@@ -258,9 +212,8 @@ class ConstrainedPlant(Plant):
         system: ConstrainedPlantSystem = self.system
         assert self._reaction is not None
         tree, q, v = system.blocks.tree, *self._tree_state()
-        self.outputs()
-        numbers = system.numbers(self.p, self.time, self.x)
-        forces = self._reaction.forces(q, v, self.stepper.acceleration, self.stepper.multipliers, self._tau(), numbers)
+        numbers = system.system.numbers(self.p, self.x)
+        forces = self._reaction.forces(q, v, *self.solution(), self._tau(), numbers)
         result = np.empty((len(self.machine.reactions), 6))
         for row, name in zip(result, self.machine.reactions):
             link = tree.frame(self.machine.joint(name).child)
@@ -287,55 +240,28 @@ class ConstrainedPlant(Plant):
         tau[self._effort_places] = self.u[: len(self._effort_places)]
         return tau
 
+    def solution(self) -> tuple[Array, Array]:
+        """Return accelerations (nv,) and multipliers (m,) now."""
+        return self.solver.solution(self.x, self.u, self.p)
+
     def _evaluate(self) -> Array:
         system: ConstrainedPlantSystem = self.system
-        q, v = self._tree_state()
-        numbers = system.numbers(self.p, self.time, self.x)
-        self.stepper.put(self.x, self.time, numbers)
-        self.stepper.evaluate(self.u)
-        return system.observed.evaluate(q, v, self.stepper.acceleration, self.stepper.multipliers, self._tau(), numbers)
+        numbers = system.system.numbers(self.p, self.x)
+        return system.observed.evaluate(*self._tree_state(), *self.solution(), self._tau(), numbers)
 
     def _integrate(self, x: Array, start: float, end: float, knots: Array, table: Array) -> list[Event]:
-        """Advance x in place. Raises PlantStoppedError with the event's kind where the motion cannot go on."""
-        stepper = self.stepper
         drift = 0.0 if self._outputs is None else self.output('constraint_drift')
         if drift > BROKEN:
             text = f'constraints have drifted apart by {drift:.3g} m or rad'
             raise PlantStoppedError('constraint_drift', f'{self.machine.name}: at t = {start:.4f} s: {text}')
-        events: list[Event] = []
-        for since, until, inputs in held_inputs(knots, table, start, end):
-            stepper.put(x, since, self.system.numbers(self.p, since, x))
-            status = stepper.advance(until - since, inputs)
-            if status != 'done':
-                break
-            after = stepper.state
-            events += self._located(x, since, until, inputs, after)
-            x[:] = after
-            self.overturned = self.overturned or self._has_overturned(x)
-        else:
-            return events
-        at = f'{self.machine.name}: at t = {stepper.time:.4f} s: '
-        if status == 'diverged':
-            raise PlantDivergedError(f'{at}the simulation diverged')
-        raise PlantStoppedError(status.replace(' ', '_'), at + (stepper.detail or status))
+        x[self.system.system.time_place] = start
+        return super()._integrate(x, start, end, knots, table)
 
-    def _located(self, x: Array, start: float, end: float, efforts: Array, after: Array) -> list[Event]:
-        """Return what has happened between a state x and the one after it, located within the integrator's steps."""
-        system, stepper, watcher = self.system, self.stepper, self._watcher
-        if not len(watcher.watches):
-            return []
-        numbers = system.numbers(self.p, start, x)
-        found = EventSearch(stepper, watcher, lambda state: system.system.watched(state, numbers))
-        return found.between(x, start, end, numbers, efforts, after)
-
-    def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
-        self.stepper.put(self.x, start, self.system.numbers(self.p, start, self.x))
-        for since, until, inputs in held_inputs(knots, table, start, end):
-            self.stepper.advance(until - since, inputs)
-        return self.stepper.state
-
-    def _has_overturned(self, x: Array) -> bool:
-        return self.observer is not None and self._tilt(x) > self.machine.overturn_angle
+    def _stopped(self, status: int, x: Array) -> PlantStoppedError:
+        system: ConstrainedSystem = self.system.system
+        kind, text = system.reason(status, self.solver.rank)
+        at = f'{self.machine.name}: at t = {x[system.time_place]:.4f} s: '
+        return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
 
     def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
         """Return efforts (n,) that drive the actuated joints to a target, as stiff position servos would.
@@ -345,8 +271,7 @@ class ConstrainedPlant(Plant):
         springs do not work against the ground: that would be a brake that locks them.
         """
         system: ConstrainedPlantSystem = self.system
-        q, v = self._tree_state()
-        at = system.system.blocks_at(q, v, system.numbers(self.p, self.time, self.x))
+        at = system.system.blocks_at(self.x, self.u, self.p)
         spaces = Subspaces(at.J)
         N, forced = spaces.motions, spaces.pseudo_inverse @ at.gamma
         inertia = N.T @ at.M @ N
@@ -402,7 +327,7 @@ class ConstrainedPlant(Plant):
     def constraint_health(self) -> ConstraintHealth:
         """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""
         system: ConstrainedPlantSystem = self.system
-        at = system.system.blocks_at(*self._tree_state(), system.numbers(self.p, self.time, self.x))
+        at = system.system.blocks_at(self.x, self.u, self.p)
         spaces = Subspaces(at.J)
         drift, slip = self.output('constraint_drift'), self.output('constraint_slip')
         if drift > GREATEST_DRIFT and not self._drifted:

@@ -45,6 +45,7 @@ class ConstrainedRun:
         status: `done`, or why the run ended early at `end` s; `detail` says more.
         end: time reached, s.
         z: (t, nz) states of the elements, in the order of `blocks.parameters.states`.
+        counts: steps accepted and rejected by an adaptive method.
     """
 
     system: Monitored
@@ -60,6 +61,7 @@ class ConstrainedRun:
     end: float
     detail: str = ''
     z: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    counts: dict[str, int] = field(default_factory=dict)
 
     def position(self, name: str) -> Array:
         """Return (t,) of a generalized position by name. Raises KeyError."""

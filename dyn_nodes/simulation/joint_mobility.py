@@ -86,10 +86,9 @@ class ConstrainedMobility:
     def at(self, positions: Array) -> Array:
         """Return the mobility (n, n) at the positions of all movable joints, in the machine's order."""
         self._q[self._movable] = positions
-        blocks, changed = self._system.blocks, {}
-        if blocks.tree.payload is not None:
-            changed['payload_mass'] = self.payload
-        at = self._system.blocks_at(self._q, self._still, blocks.parameters.values(changed))
+        system = self._system
+        p = system.parameters({'payload_mass': self.payload})
+        at = system.blocks_at(system.state(self._q, self._still), np.zeros(len(system.input_names)), p)
         motions = self._subspaces(at.J).motions
         own = motions[self._places]
         return np.asarray(own @ np.linalg.solve(motions.T @ at.M @ motions, own.T))

@@ -28,6 +28,7 @@ from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.simulation.system import System
+from dyn_nodes.simulation.trace import stretches
 from dyn_nodes.stability.balance import Balance, balance_observer
 
 Array = NDArray[np.float64]
@@ -38,6 +39,14 @@ STOPPED = 0.02
 
 class PlantDivergedError(RuntimeError):
     """The integration left the numbers that make sense; the plant keeps its last good state."""
+
+
+class PlantStoppedError(PlantDivergedError):
+    """The model does not say how the motion goes on; `kind` names the event."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
 
 
 class Plant:
@@ -310,27 +319,50 @@ class Plant:
         self._events += events
 
     def _integrate(self, x: Array, start: float, end: float, knots: Array, table: Array) -> list[Event]:
-        """Advance x in place; return what happened."""
-        watcher = self._watcher
-        status, _, count = run_rk4_watched(
-            self.system.codes,
-            x,
-            start,
-            (end - start) / self.substeps,
-            self.substeps,
-            knots,
-            table,
-            self.p,
-            self._limit,
-            0,
-            self._trace,
-            watcher.positive,
-            watcher.found,
-        )
+        """Advance x in place; return what happened.
+
+        Raises:
+            PlantStoppedError: the motion cannot go on.
+            PlantDivergedError: the numbers run away.
+        """
+        status, events = self._run(x, start, end, knots, table, self._limit, self._watcher.positive)
         if status == integrators.DIVERGED:
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {self.time:.4f} s')
+        if status < 0:
+            raise self._stopped(status, x)
         self.overturned = self.overturned or status == integrators.GUARDED
-        return watcher.events(count)
+        return events
+
+    def _run(
+        self, x: Array, start: float, end: float, knots: Array, table: Array, limit: float, positive: NDArray[np.bool_]
+    ) -> tuple[int, list[Event]]:
+        """Advance x in place, by steps that end at the knots of the inputs; return the status and what happened."""
+        status, events, step = integrators.DONE, [], (end - start) / self.substeps
+        for since, until, own_knots, own_table in stretches(knots, table, start, end):
+            count = max(1, int(np.ceil((until - since) / step - 1e-9)))
+            status, _, found = run_rk4_watched(
+                self.system.codes,
+                x,
+                since,
+                (until - since) / count,
+                count,
+                own_knots,
+                own_table,
+                self.p,
+                limit,
+                0,
+                self._trace,
+                positive,
+                self._watcher.found,
+            )
+            events += self._watcher.events(found)
+            if status != integrators.DONE:
+                break
+        return status, events
+
+    def _stopped(self, status: int, x: Array) -> PlantStoppedError:
+        """Return what a status without dx/dt means."""
+        raise NotImplementedError
 
     def _drop_within(self, start: float, end: float, knots: Array, table: Array) -> float | None:
         """Time within the period at which the payload is to be let go, s."""
@@ -350,9 +382,8 @@ class Plant:
 
     def _trial(self, start: float, end: float, knots: Array, table: Array) -> Array:
         """Return the state at another time; nothing else changes."""
-        x, step = self.x.copy(), (end - start) / self.substeps
-        arguments = (start, step, self.substeps, knots, table, self.p, -2.0, 0, self._trace)
-        run_rk4_watched(self.system.codes, x, *arguments, self._watcher.positive.copy(), self._watcher.found)
+        x = self.x.copy()
+        self._run(x, start, end, knots, table, -2.0, self._watcher.positive.copy())
         return x
 
     def _tilt(self, x: Array) -> float:

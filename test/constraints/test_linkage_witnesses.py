@@ -99,7 +99,7 @@ def test_without_masses_of_its_own_the_linkage_is_the_formula(boom, stick):
     v = projected_velocity(blocks, q, [RATES.get(name, 0.0) for name in blocks.tree.velocity_names], held=list(RATES))
     numbers = blocks.numbers(OIL | {'payload_mass': plain().payload.mass})
     found = constrained_dynamics(blocks, q, v, np.zeros(len(v)), numbers, method='saddle').acceleration
-    own = ca.Function('own', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_changes])
+    own = ca.Function('own', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
     oil = dict(zip(blocks.parameters.states, np.array(own(q, v, numbers)).ravel()))
     for name in RATES:
         acceleration = found[blocks.tree.velocity_index(name)]

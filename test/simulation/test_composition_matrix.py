@@ -112,7 +112,7 @@ def imbalance(blocks, q, v, numbers, tau):
     rate = ca.jtimes(energy, blocks.q, blocks.state.position_rate) + ca.jtimes(energy, blocks.v, a)
     for k, own in enumerate(blocks.element_states):
         if not own.discrete:
-            rate = rate + ca.jacobian(energy, p[own.name]) * blocks.element_changes[k]
+            rate = rate + ca.jacobian(energy, p[own.name]) * blocks.element_rates[k]
     parts = [rate, blocks.supplied_power, -blocks.dissipated_power, turning_plane(blocks)]
     evaluate = ca.Function('powers', [blocks.q, blocks.v, a, p.vector], parts)
     acceleration = constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration

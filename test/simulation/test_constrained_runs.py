@@ -18,6 +18,7 @@ from dyn_nodes.constraints import (
     constrained_dynamics,
     flexible_dynamics,
     hold_pseudo_joints,
+    projected_velocity,
     world_frame,
 )
 from dyn_nodes.constraints.flexible import exponential
@@ -25,11 +26,12 @@ from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.multibody import TreeBuilder
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedSystem, Stabilization
-from dyn_nodes.simulation.constrained_stepper import ConstrainedStepper
+from dyn_nodes.simulation.system import Settings
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'constraints'))
 
+from derivatives import differences
 from random_systems import random_system
 from test_arms_of_yesiloglu import spatial_motion
 
@@ -310,15 +312,7 @@ def test_steps_are_of_fourth_order_and_jumps_do_not_spoil_it():
 
 
 def test_work_of_a_moving_constraint_is_counted():
-    builder = TreeBuilder()
-    arm = builder.add_joint('arm', -1, 'revolute', (0, 1, 0), mass=2.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3))
-    builder.add_joint(
-        'elbow', arm, 'revolute', (0, 1, 0), p=(1, 0, 0), mass=1.0, com=(0.3, 0, 0), inertia=0.05 * np.eye(3)
-    )
-    blocks = ConstraintBlocks(
-        builder.build(), [Prescribed(Lock('drive', 'arm'), lambda t: 0.8 * ca.sin(2 * t))], gravity=(0, 0, -9.81)
-    )
-    run = ConstrainedSystem('driven', blocks).run([0, 0.2], [1.6, 0.0], np.linspace(0, 3, 31), step=2e-3)
+    run = ConstrainedSystem('driven', driven_arm()).run([0, 0.2], [1.6, 0.0], np.linspace(0, 3, 31), step=2e-3)
     assert run.position('arm') == pytest.approx(0.8 * np.sin(2 * run.times), abs=1e-9)
     assert np.abs(run.work).max() > 1
     assert np.abs(run.energy_balance).max() < 1e-8
@@ -371,8 +365,73 @@ def test_a_contact_that_would_pull_ends_the_run():
     blocks = ConstraintBlocks(tree, [Prescribed(contact, lambda t: -20 * t**3 / 6)], gravity=(0, 0, -9.81))
     run = ConstrainedSystem('table', blocks, unilateral=['table/z']).run([0.0], [0.0], np.linspace(0, 1, 11))
     assert run.status == 'contact opened'
-    assert run.end == pytest.approx(9.81 / 20, abs=6e-3)
+    assert run.end == pytest.approx(9.81 / 20, abs=1e-12)  # located within the step
     assert run.detail == 'table/z would pull'
+    assert run.times[-1] == pytest.approx(0.4)
+
+
+def driven_arm():
+    """Two joints, the first led by a motion: its rows move, so that they do work, and depend on the time."""
+    builder = TreeBuilder()
+    arm = builder.add_joint('arm', -1, 'revolute', (0, 1, 0), mass=2.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3))
+    builder.add_joint(
+        'elbow', arm, 'revolute', (0, 1, 0), p=(1, 0, 0), mass=1.0, com=(0.3, 0, 0), inertia=0.05 * np.eye(3)
+    )
+    motion = Prescribed(Lock('drive', 'arm'), lambda t: 0.8 * ca.sin(2 * t))
+    return ConstraintBlocks(builder.build(), [motion], gravity=(0, 0, -9.81))
+
+
+@pytest.mark.parametrize('kind', ['independent rows', 'dependent rows', 'moving rows'])
+def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
+    """By states and by inputs, Baumgarte's terms included; of dependent rows those that the solve keeps."""
+    if kind == 'moving rows':
+        system, q = ConstrainedSystem('driven', driven_arm(), ('elbow',)), np.array([0.1, 0.2])
+    else:
+        model = planar[0] if kind == 'independent rows' else models.four_bar(planar=False)
+        q = model.q
+        system = planar[1] if kind == 'independent rows' else ConstrainedSystem('bar', model.blocks(), ('crank_1',))
+    rng, blocks = np.random.default_rng(1), system.blocks
+    v = projected_velocity(blocks, q, rng.standard_normal(blocks.tree.nv), {'time': 0.05})
+    x, u = system.state(q, v), rng.standard_normal(len(system.input_names))
+    x[system.time_place], p = 0.05, system.parameters()
+    solver = system.solver(
+        system.blocks_at(x, u, p), stabilization=Stabilization(1.0, 10.0), tolerance=1e-2, implicit=True
+    )
+    by_state, by_input = solver.jacobians(x, u, p)
+    expected = differences(lambda at: solver.rates(at, u, p), x, np.maximum(1.0, abs(x)))
+    assert by_state == pytest.approx(expected, abs=1e-8 * np.abs(expected).max())
+    assert by_input == pytest.approx(differences(lambda at: solver.rates(x, at, p), u, np.ones(len(u))), abs=1e-9)
+    assert np.abs(by_state).max() > 1
+
+
+@pytest.mark.parametrize('method', ['dopri5', 'rodas3'])
+def test_adaptive_methods_take_constraints(planar, method):
+    model, system = planar
+    times = np.linspace(0.0, 6.0, 4)
+    exact = system.run(model.q, model.v, times, RAMP, step=5e-3)
+    settings = Settings(method, step=1e-2, rtol=1e-7, atol=1e-7)
+    run = system.run(model.q, model.v, times, RAMP, settings=settings)
+    assert run.status == 'done'
+    assert run.times == pytest.approx(times)
+    assert run.q == pytest.approx(exact.q, abs=1e-5)
+    assert run.multipliers == pytest.approx(exact.multipliers, abs=1e-4)
+    assert run.counts['accepted'] > 10
+    assert np.abs(run.energy_balance).max() < 1e-5
+
+
+@pytest.mark.parametrize('method', ['rk4', 'dopri5', 'rodas3'])
+def test_every_method_ends_where_a_contact_opens(method):
+    """A ball on a table that sinks with jerk: within the step, and with the last state that has a force."""
+    builder = TreeBuilder()
+    builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
+    tree = builder.build()
+    contact = Loop.on_plane('table', tree.frame('ball'), world_frame())
+    blocks = ConstraintBlocks(tree, [Prescribed(contact, lambda t: -20 * t**3 / 6)], gravity=(0, 0, -9.81))
+    system = ConstrainedSystem('table', blocks, unilateral=['table/z'])
+    run = system.run([0.0], [0.0], [0.0, 0.4, 1.0], settings=Settings(method, step=5e-2))
+    assert run.status == 'contact opened'
+    assert run.end == pytest.approx(9.81 / 20, abs=1e-9)
+    assert run.times == pytest.approx([0.0, 0.4])
 
 
 def test_a_run_that_can_not_be_is_refused(planar):
@@ -393,50 +452,31 @@ def test_a_run_that_can_not_be_is_refused(planar):
 
 
 def test_a_run_piece_by_piece_is_the_run(planar):
-    """Efforts as they come, 10 ms a piece, against the table of the whole ramp: the same steps."""
+    """Efforts as they come, 50 ms a piece, against the table of the whole ramp: the same steps."""
     model, system = planar
     whole = system.run(model.q, model.v, [0.0, 1.0], RAMP, step=1e-2)
-    stepper = ConstrainedStepper(system, model.q, model.v, step=1e-2)
-    ends = np.array([models.PLANAR_RAMP[name] for name in system.actuated])
-    for k in range(100):
-        assert stepper.advance(1e-2, ends * k / 500, ends * (k + 1) / 500) == 'done'
-    assert stepper.time == pytest.approx(1.0)
-    assert stepper.q == pytest.approx(whole.q[-1], abs=1e-13)
-    assert stepper.v == pytest.approx(whole.v[-1], abs=1e-13)
-    assert stepper.work == pytest.approx(whole.work[-1], abs=1e-15)
-    assert stepper.acceleration == pytest.approx(whole.a[-1], abs=1e-11)
-    assert stepper.multipliers == pytest.approx(whole.multipliers[-1], abs=1e-11)
+    q, v, work = model.q, model.v, 0.0
+    for k in range(20):
+        times = [0.05 * k, 0.05 * (k + 1)]
+        ramp = {name: [models.PLANAR_RAMP[name] * time / 5 for time in times] for name in system.actuated}
+        piece = system.run(q, v, times, Inputs(times, ramp), step=1e-2)
+        q, v, work = piece.q[-1], piece.v[-1], work + piece.work[-1]
+    assert q == pytest.approx(whole.q[-1], abs=1e-13)
+    assert v == pytest.approx(whole.v[-1], abs=1e-13)
+    assert work == pytest.approx(whole.work[-1], abs=1e-15)
+    assert piece.a[-1] == pytest.approx(whole.a[-1], abs=1e-11)
+    assert piece.multipliers[-1] == pytest.approx(whole.multipliers[-1], abs=1e-11)
 
 
-def test_a_stepper_takes_parameters_and_refuses_nonsense(planar):
+def test_a_run_takes_parameters_by_name(planar):
     model, system = planar
-    stepper = ConstrainedStepper(system, model.q, model.v)
-    stepper.set_parameter('gravity_y', -1.0)
-    stepper.advance(0.5)
-    assert stepper.v[1] == pytest.approx(-0.5, abs=0.1)
-    assert system.monitor(np.array([0.5]), stepper.q[None], stepper.v[None], stepper._p)['momentum'][0, 4] == (
-        pytest.approx(-0.5 * 80, rel=1e-9)
-    )
-    with pytest.raises(KeyError, match='unknown parameter'):
-        stepper.set_parameter('luck', 1.0)
-    with pytest.raises(ValueError, match='duration above zero'):
-        stepper.advance(0.0)
-    with pytest.raises(ValueError, match='expected 2 finite efforts'):
-        stepper.advance(0.1, [1.0, np.nan])
-
-
-def test_a_stepper_stops_where_a_contact_opens():
-    builder = TreeBuilder()
-    builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
-    tree = builder.build()
-    contact = Loop.on_plane('table', tree.frame('ball'), world_frame())
-    blocks = ConstraintBlocks(tree, [Prescribed(contact, lambda t: -20 * t**3 / 6)], gravity=(0, 0, -9.81))
-    stepper = ConstrainedStepper(ConstrainedSystem('table', blocks, unilateral=['table/z']), [0.0], [0.0])
-    while stepper.advance(0.05) == 'done':
-        assert stepper.time < 1
-    assert stepper.status == 'contact opened'
-    assert stepper.time == pytest.approx(9.81 / 20, abs=2e-3)
-    assert np.abs(blocks.at(stepper.q, stepper.v, {'time': stepper.time}).residual).max() < 1e-12
+    run = system.run(model.q, model.v, [0.0, 0.5], p={'gravity_y': -1.0})
+    assert run.velocity(system.blocks.tree.velocity_names[1])[-1] == pytest.approx(-0.5, abs=0.1)
+    assert run.momentum[-1, 4] == pytest.approx(-0.5 * 80, rel=1e-9)
+    with pytest.raises(KeyError, match=r"unknown name 'luck'"):
+        system.run(model.q, model.v, [0.0], p={'luck': 1.0})
+    with pytest.raises(ValueError, match='expected p of'):
+        system.run(model.q, model.v, [0.0], p=[1.0])
 
 
 def test_a_pseudo_joint_is_a_lock_whose_multiplier_is_its_effort():

@@ -1,0 +1,310 @@
+"""dx/dt of a system with constraints as a kernel like any other: `status = code(x, nx, u, nu, p, np, out, n)`.
+
+A state is [q, v, z, time, work, heat]: positions, velocities, states of elements, s, the work of actuators and moving
+constraints and the heat of dampers and friction, J. The system's own kernel `blocks(x, u, p, out)` writes [dq/dt, M, h,
+J by rows, gamma, sigma, residual, heat rate, supplied power, dz/dt]; what follows is one text for all systems. A system
+is its `layout`, int64: [address of `blocks`, nq, nv, m, own states, length of `out`, method, rank, some sigma is not
+zero, address of `changes` or 0, then of each input the place of the velocity that it drives or -1, of each row whether
+it is holonomic and whether its multiplier must not be negative]; and `settings`: [tolerance of the rank, zeta, omega].
+
+Where there is no dx/dt, because the rank is another one, rows contradict each other, a motion has no mass or a contact
+would pull, the status is `STOPPED` less the reason.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import carray, types
+
+from dyn_nodes.compile.code import POINTER, STOPPED, call_code
+from dyn_nodes.constraints._dense_loops import CONTRADICTORY as DISAGREE
+from dyn_nodes.constraints._dense_loops import (
+    FLAGS,
+    SINGULAR,
+    accelerate,
+    backward,
+    coordinates,
+    factorize_rows,
+    motions,
+    reflect,
+    reflect_back,
+    respond,
+)
+from dyn_nodes.loops import code_of, guarded, kernels_of
+
+kernel = kernels_of(__file__, fastmath=FLAGS)
+HEADER = 10
+BLOCKS, NQ, NV, ROWS, OWN, SIZE, METHOD, RANK, MOVING, CHANGES = range(HEADER)
+RANK_CHANGED, SINGULAR_MOTION, CONTRADICTORY, LIFTED, FAULT = range(5)
+REASONS = (
+    'rank changed',
+    'motion without mass',
+    'contradictory constraints',
+    'contact opened',
+    'fault inside a guard zone',
+)
+
+
+def reason_of(status: int) -> tuple[int, int]:
+    """Return the number of the reason of a status, as REASONS has them, and the rank found or the row that opened."""
+    value = STOPPED - status
+    return value % 8, value // 8
+
+
+@kernel
+def stopped(reason: int, what: int) -> int:
+    """Return the status of a reason."""
+    return STOPPED - reason - 8 * what
+
+
+@kernel
+def outcome(found: int, rank: int) -> int:
+    """Return the status of a result of `accelerate`: 0 for the expected rank."""
+    if found == rank:
+        return 0
+    if found == SINGULAR:
+        return stopped(SINGULAR_MOTION, rank)
+    if found <= DISAGREE:
+        found = DISAGREE - found
+        if found == rank:
+            return stopped(CONTRADICTORY, found)
+    return stopped(RANK_CHANGED, found)
+
+
+@kernel
+def prepared(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any) -> int:
+    """Evaluate the blocks and complete them in place: h becomes the load, gamma takes Baumgarte's terms."""
+    nq, nv, m = layout[NQ], layout[NV], layout[ROWS]
+    status: int = call_code(layout[BLOCKS], x, u, p, out)
+    if status != 0:
+        return status
+    at = nq + nv * nv
+    for i in range(nv):
+        out[at + i] = -out[at + i]
+    for k in range(u.shape[0]):
+        place = layout[HEADER + k]
+        if place >= 0:
+            out[at + place] += u[k]
+    zeta, omega = settings[1], settings[2]
+    if omega > 0.0:
+        rows = at + nv
+        gamma = rows + m * nv
+        marks = HEADER + u.shape[0]
+        for i in range(m):
+            slip = -out[gamma + m + i]
+            for k in range(nv):
+                slip += out[rows + i * nv + k] * x[nq + k]
+            out[gamma + i] -= 2.0 * zeta * omega * slip
+            if layout[marks + i]:
+                out[gamma + i] -= omega * omega * out[gamma + 2 * m + i]
+    return 0
+
+
+@kernel
+def solve(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any, want: bool, a: Any, multipliers: Any) -> int:
+    """Write accelerations and, where wanted, multipliers at a state; return the status."""
+    nq, nv, m = layout[NQ], layout[NV], layout[ROWS]
+    status = prepared(layout, settings, x, u, p, out)
+    if status != 0:
+        return status
+    at = nq + nv * nv
+    M, load = out[nq:at].reshape((nv, nv)), out[at : at + nv]
+    at += nv
+    J, gamma = out[at : at + m * nv].reshape((m, nv)), out[at + m * nv : at + m * nv + m]
+    return outcome(accelerate(M, load, J, gamma, layout[METHOD], settings[0], want, a, multipliers), layout[RANK])
+
+
+@kernel
+def solutions(layout: Any, settings: Any, x: Any, u: Any, p: Any, a: Any, multipliers: Any) -> None:
+    """Write accelerations (t, nv) and multipliers (t, m) at states (t, n), contacts that would pull included.
+
+    NaN stands where there are none.
+    """
+    out = np.empty(layout[SIZE])
+    for k in range(x.shape[0]):
+        if solve(layout, settings, x[k], u[k], p, out, True, a[k], multipliers[k]) != 0:
+            a[k] = np.nan
+            multipliers[k] = np.nan
+
+
+@kernel
+def rates(layout: Any, settings: Any, x: Any, u: Any, p: Any, rate: Any) -> int:
+    """Write dx/dt at a state; return the status."""
+    nq, nv, m, own = layout[NQ], layout[NV], layout[ROWS], layout[OWN]
+    n = nq + nv + own + 3
+    if x.shape[0] != n:
+        return (n << 8) + 1
+    if u.shape[0] != layout.shape[0] - HEADER - 2 * m:
+        return ((layout.shape[0] - HEADER - 2 * m) << 8) + 2
+    if rate.shape[0] != n:
+        return (n << 8) + 4
+    out, a, multipliers = np.empty(layout[SIZE]), np.empty(nv), np.zeros(m)
+    unilateral = HEADER + u.shape[0] + m
+    moving, pushing = layout[MOVING] != 0, False
+    for i in range(m):
+        pushing = pushing or layout[unilateral + i] != 0
+    status = solve(layout, settings, x, u, p, out, moving or pushing, a, multipliers)
+    if status != 0:
+        return status
+    for i in range(m):
+        if layout[unilateral + i] != 0 and multipliers[i] < 0.0:
+            return stopped(LIFTED, i)
+    power = 0.0
+    for k in range(u.shape[0]):
+        place = layout[HEADER + k]
+        if place >= 0:
+            power += u[k] * x[nq + place]
+    at = nq + nv * nv + nv + m * nv + m
+    if moving:
+        for i in range(m):
+            power += multipliers[i] * out[at + i]
+    at += 2 * m
+    for i in range(nq):  # assigned slices would compile the text of an error about shapes
+        rate[i] = out[i]
+    for i in range(nv):
+        rate[nq + i] = a[i]
+    for i in range(own):
+        rate[nq + nv + i] = out[at + 2 + i]
+    rate[n - 3] = 1.0
+    rate[n - 2] = power + out[at + 1]
+    rate[n - 1] = out[at]
+    return 0
+
+
+@kernel
+def basic_multipliers(L: Any, V: Any, order: Any, rank: int, rest: Any, multipliers: Any) -> None:
+    """Write multipliers of the rows that were found independent, zero for the others; `rest` is load - M a."""
+    for i in range(rest.shape[0]):
+        rest[i] = -rest[i]
+    reflect_back(V, rank, rest)
+    backward(L, rest, rank)
+    for i in range(multipliers.shape[0]):
+        multipliers[i] = 0.0
+    for i in range(rank):
+        multipliers[order[i]] = rest[i]
+
+
+@kernel
+def jacobian(layout: Any, settings: Any, x: Any, u: Any, p: Any, by_inputs: bool, flat: Any) -> int:
+    """Write the exact derivatives of dx/dt by x, or by the inputs, column by column; return the status.
+
+    By implicit differentiation: [M, -J^T; J, 0] d(a, lambda)/ds = d/ds (f - M a + J^T lambda, gamma - J a), whose
+    right-hand side, a and lambda held, the system's kernel `changes` gives. Dependent rows: a and its derivatives meet
+    the rows that the factorization found independent, which carry the multipliers alone.
+    """
+    nq, nv, m, own = layout[NQ], layout[NV], layout[ROWS], layout[OWN]
+    n, inputs = nq + nv + own + 3, u.shape[0]
+    count = inputs if by_inputs else n
+    if flat.shape[0] != n * count:
+        return ((n * count) << 8) + 4
+    out = np.empty(layout[SIZE])
+    status = prepared(layout, settings, x, u, p, out)
+    if status != 0:
+        return status
+    at = nq + nv * nv
+    M, load = out[nq:at].reshape((nv, nv)), out[at : at + nv]
+    at += nv
+    J, gamma = out[at : at + m * nv].reshape((m, nv)), out[at + m * nv : at + m * nv + m]
+    sigma = at + m * nv + m
+    L, V, order = J.copy(), np.empty((min(m, nv), nv)), np.empty(m, np.int64)
+    rank = factorize_rows(L, V, order, settings[0])
+    if rank != layout[RANK]:
+        return stopped(RANK_CHANGED, rank)
+    free = nv - rank
+    N, MN, inertia = np.empty((free, nv)), np.empty((free, nv)), np.empty((free, free))
+    a, multipliers, rest, c = np.empty(nv), np.zeros(m), np.empty(nv), np.empty(free)
+    if not motions(M, V, rank, N, MN, inertia):
+        return stopped(SINGULAR_MOTION, rank)
+    coordinates(L, order, rank, gamma, a)
+    reflect(V, rank, a)
+    respond(M, N, MN, inertia, load, a, rest, c)
+    basic_multipliers(L, V, order, rank, rest, multipliers)
+    held = np.empty(nv + m + 2)
+    for i in range(nv):
+        held[i] = a[i]
+    for i in range(m):
+        held[nv + i] = multipliers[i]
+    held[nv + m], held[nv + m + 1] = 2.0 * settings[1] * settings[2], settings[2] * settings[2]
+    height = nv + m + nq + own + 2 + m
+    changes = np.empty(height * (n + inputs))
+    status = call_code(layout[CHANGES], x, u, p, held, changes)
+    if status != 0:
+        return status
+    own_multipliers = np.zeros(m)
+    for j in range(count):
+        column = changes[(j + n if by_inputs else j) * height : (j + n + 1 if by_inputs else j + 1) * height]
+        coordinates(L, order, rank, column[nv : nv + m], a)
+        reflect(V, rank, a)
+        respond(M, N, MN, inertia, column[:nv], a, rest, c)
+        basic_multipliers(L, V, order, rank, rest, own_multipliers)
+        k = nv + m
+        first = j * n
+        for i in range(nq):
+            flat[first + i] = column[k + i]
+        for i in range(nv):
+            flat[first + nq + i] = a[i]
+        for i in range(own):
+            flat[first + nq + nv + i] = column[k + nq + i]
+        k += nq + own
+        power = column[k + 1]
+        for i in range(m):
+            power += own_multipliers[i] * out[sigma + i] + multipliers[i] * column[k + 2 + i]
+        for i in range(inputs):
+            place = layout[HEADER + i]
+            if place >= 0:
+                if by_inputs and i == j:
+                    power += x[nq + place]
+                elif not by_inputs and j == nq + place:
+                    power += u[i]
+        flat[first + n - 3] = 0.0
+        flat[first + n - 2] = power
+        flat[first + n - 1] = column[k]
+    return 0
+
+
+def _rate_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n):  # type: ignore[no-untyped-def]
+    own = carray(layout, layouts), carray(settings, sizes)
+    return rates(own[0], own[1], carray(x, nx), carray(u, nu), carray(p, np_), carray(out, n))
+
+
+def _jacobian_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n):  # type: ignore[no-untyped-def]
+    own = carray(layout, layouts), carray(settings, sizes)
+    return jacobian(own[0], own[1], carray(x, nx), carray(u, nu), carray(p, np_), False, carray(out, n))
+
+
+# an exception does not leave a C function: that of an index check is handed on as a status
+def _checked_rate_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n):  # type: ignore[no-untyped-def]
+    own = carray(layout, layouts), carray(settings, sizes)
+    try:
+        return rates(own[0], own[1], carray(x, nx), carray(u, nu), carray(p, np_), carray(out, n))
+    except Exception:
+        return stopped(FAULT, 0)
+
+
+def _checked_jacobian_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n):  # type: ignore[no-untyped-def]
+    own = carray(layout, layouts), carray(settings, sizes)
+    try:
+        return jacobian(own[0], own[1], carray(x, nx), carray(u, nu), carray(p, np_), False, carray(out, n))
+    except Exception:
+        return stopped(FAULT, 0)
+
+
+def _code(plain: Any, checked: Any) -> Any:
+    """Return the C function of layout and settings, then x, u, p and out, each with its length."""
+    signature = types.intp(types.CPointer(types.int64), types.intp, POINTER, types.intp, *[POINTER, types.intp] * 4)
+    return code_of(__file__, checked if guarded() else plain, signature, fastmath=FLAGS)
+
+
+@cache
+def rate_code() -> Any:
+    """Return the C function of `rates`."""
+    return _code(_rate_code, _checked_rate_code)
+
+
+@cache
+def jacobian_code() -> Any:
+    """Return the C function of `jacobian` by x."""
+    return _code(_jacobian_code, _checked_jacobian_code)

@@ -1,0 +1,115 @@
+"""How a run solves the constraints of a system: the rank that it expects, the method, Baumgarte's return."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import CompiledModule
+from dyn_nodes.compile.code import BoundCode
+from dyn_nodes.constraints import _rates
+from dyn_nodes.integrators import codes_of
+from dyn_nodes.integrators.codes import JACOBIAN, RHS
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+StepMethod = Literal['auto', 'operator', 'reduced']
+
+
+class Solver:
+    """The kernels of a system with constraints, solved in one way.
+
+    Args:
+        module: kernel `blocks` of the system, and those of its guard, watches and discrete states.
+        sizes: nq, nv, rows, own states of elements, length of what `blocks` writes.
+        marks: of the inputs (n,) the places of the velocities that they drive, -1 for other inputs; of the rows (m,)
+            whether they are holonomic; of the rows (m,) whether their multipliers must not be negative.
+        moving: some constraint moves by itself, so that it does work.
+        rank: that the rows have. A state at which they have another one has no dx/dt.
+        method: OPERATOR or REDUCED of `constraints`.
+        settings: tolerance of the rank; damping ratio and frequency of Baumgarte's return, 1/s.
+        implicit: kernel `changes` of the system, for the Jacobian; None: there is no Jacobian.
+
+    Attributes:
+        codes: addresses of the kernels, for the integrators; they hold as long as this object.
+        rank: as given.
+    """
+
+    def __init__(
+        self,
+        module: CompiledModule,
+        sizes: tuple[int, int, int, int, int],
+        marks: tuple[Places, NDArray[np.bool_], NDArray[np.bool_]],
+        moving: bool,
+        rank: int,
+        method: int,
+        settings: tuple[float, float, float],
+        implicit: CompiledModule | None = None,
+    ) -> None:
+        self.rank, self._sizes, self._modules = rank, sizes, (module, implicit)
+        changes = 0 if implicit is None else implicit.code('changes')
+        head = [module.code('blocks'), *sizes, method, rank, moving, changes]
+        self._layout = np.concatenate([head, *marks]).astype(np.int64)
+        self._settings = np.array(settings, dtype=np.float64)
+        own = self._layout, self._settings
+        self.codes = codes_of(module)
+        self._bound = [BoundCode(_rates.rate_code(), own, 4)]
+        self.codes[RHS] = self._bound[0].address
+        if implicit is not None:
+            self._bound.append(BoundCode(_rates.jacobian_code(), own, 4))
+            self.codes[JACOBIAN] = self._bound[1].address
+
+    def rates(self, x: Array, u: Array, p: Array) -> Array:
+        """Return dx/dt (n,); NaN where there is none."""
+        rate = np.empty(len(x))
+        status = _rates.rates(self._layout, self._settings, x, u, p, rate)
+        if status > _rates.STOPPED and status != 0:
+            raise ValueError('expected states, inputs and parameters of this system')
+        return rate if status == 0 else np.full(len(x), np.nan)
+
+    def solution(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
+        """Return accelerations (nv,) and multipliers (m,) at a state; NaN where there are none."""
+        a, multipliers = self.solutions(x.reshape(1, -1), u.reshape(1, -1), p)
+        return a[0], multipliers[0]
+
+    def solutions(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
+        """Return accelerations (t, nv) and multipliers (t, m) at states (t, n) under inputs (t, k)."""
+        _, nv, m, *_ = self._sizes
+        a, multipliers = np.empty((len(x), nv)), np.zeros((len(x), m))
+        _rates.solutions(self._layout, self._settings, x, u, p, a, multipliers)
+        return a, multipliers
+
+    def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
+        """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, k); NaN where there are none.
+
+        Raises:
+            ValueError: made without the kernel of the derivatives.
+        """
+        if self.codes[JACOBIAN] == 0:
+            raise ValueError('expected a solver that was made with the kernel of the derivatives')
+        results = []
+        for by_inputs, columns in ((False, len(x)), (True, len(u))):
+            flat = np.empty(len(x) * columns)
+            if _rates.jacobian(self._layout, self._settings, x, u, p, by_inputs, flat) != 0:
+                flat[:] = np.nan
+            results.append(flat.reshape(len(x), columns, order='F'))
+        return results[0], results[1]
+
+
+def reason(status: int, rank: int, rows: tuple[str, ...]) -> tuple[str, str]:
+    """Return why a system has no dx/dt: the kind of it, and more to say about it or ''.
+
+    Args:
+        status: of a run, at most STOPPED.
+        rank: expected.
+        rows: names of the rows.
+    """
+    number, what = _rates.reason_of(status)
+    if number == _rates.FAULT:
+        raise RuntimeError('the rates of a system with constraints: an index beyond its array')
+    if number == _rates.RANK_CHANGED:
+        text = f'the rank of the constraints went from {rank} to {what}: motion beyond this point is not continued'
+        return _rates.REASONS[number], text
+    return _rates.REASONS[number], f'{rows[what]} would pull' if number == _rates.LIFTED else ''
