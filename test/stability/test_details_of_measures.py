@@ -13,6 +13,7 @@ from dyn_nodes.stability import (
     planar_edge_moments,
     static_margin,
     support_order,
+    zmp_degree,
 )
 from dyn_nodes.stability.wheel_loads import loads_on_plane, wheel_loads
 
@@ -85,20 +86,42 @@ def test_planar_moments_take_every_arm_and_no_slope_unless_given():
     assert (float(level.front), float(level.rear)) == (float(found.front), float(found.rear))
 
 
+def test_wheels_at_the_very_middle_count_half_and_the_size_of_a_machine_does_not_count():
+    wheels = np.vstack((RECTANGLE, [0.0, 0.0, 0.0]))
+    found = load_share(wheels, np.array([1.0, 1.0, 1.0, 1.0, 4.0]))
+    assert (found.front, found.rear, found.left, found.right) == (0.5, 0.5, 0.5, 0.5)
+    loads, wheels = np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.vstack((RECTANGLE, [0.01, 0.01, 0.0]))
+    for scale in (1.0, 1e-6, 1e6):
+        found = load_share(scale * wheels, loads)
+        assert (found.front, found.left) == pytest.approx(((1 + 2 + 16) / 31, (2 + 4 + 16) / 31))
+
+
+def test_without_a_force_there_is_no_angle():
+    found = force_angle(RECTANGLE, (0.2, 0.1, 0.6), (0.0, 0.0, 0.0))
+    assert not found.valid
+    assert np.isnan(found.angles).all()
+
+
+def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
+    for place in ((0.0, 0.0, 0.0), (5.0, -7.0, 2.0)):
+        found = zmp_degree(RECTANGLE + place, np.add((0.1, 0.0, 1.0), place), (0.0, 0.0, -1.0))
+        assert found.inradius == pytest.approx(0.8)
+
+
 # -- wheel loads -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(('at', 'balanced'), [((0.3, -0.2, 1.1), True), ((2.2, 0.4, 1.1), False)])
 @pytest.mark.parametrize('turn', [ON_ITS_NOSE, *TURNS])
-def test_wheel_loads_are_those_of_the_machine_in_any_frame(turn):
-    """Also where the normal of the ground is the x axis, along which the axes of the plane usually begin."""
-    force, at = np.array([1.2e4, -0.8e4, -2.0e5]), np.array([0.3, -0.2, 1.1])
+def test_wheel_loads_are_those_of_the_machine_in_any_frame(turn, at, balanced):
+    """Also where the normal of the ground is the x axis, along which the axes of the plane usually begin, and tipping."""
+    force, at = np.array([1.2e4, -0.8e4, -2.0e5]), np.array(at)
     order = support_order(WHEELS)
     plane = np.array([0.0, 0.0, 1.0, 0.0])
     plain = wheel_loads(WHEELS, STIFFNESS, LENGTH, order, force, np.cross(at, force), plane)
     start = np.append(turn @ plane[:3], 0.0)
     turned = wheel_loads(WHEELS @ turn.T, STIFFNESS, LENGTH, order, turn @ force, turn @ np.cross(at, force), start)
-    assert plain.balanced
-    assert turned.balanced
+    assert plain.balanced == turned.balanced == balanced
     assert turned.normal == pytest.approx(plain.normal, rel=1e-6)
     assert turned.plane == pytest.approx(np.append(turn @ plain.plane[:3], plain.plane[3]), abs=1e-8)
     assert turned.center_of_pressure == pytest.approx(turn @ plain.center_of_pressure, abs=1e-6)
