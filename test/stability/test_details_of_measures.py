@@ -56,9 +56,19 @@ def test_beyond_the_polygon_both_parts_of_the_longitudinal_margin_are_lost():
 
 
 @pytest.mark.parametrize('turn', TURNS)
+def test_the_longitudinal_margin_drops_the_upward_part_of_the_travel_in_any_frame(turn):
+    travel, com = np.array([1.0, 0.3, 0.7]), np.array([0.2, 0.1, 0.8])
+    plain = longitudinal_margin(RECTANGLE, com, travel, (0.0, 0.0, 1.0))
+    level = longitudinal_margin(RECTANGLE, com, (1.0, 0.3, 0.0), (0.0, 0.0, 1.0))
+    turned = longitudinal_margin(RECTANGLE @ turn.T, turn @ com, turn @ travel, turn @ [0.0, 0.0, 1.0])
+    assert (turned.front, turned.rear) == pytest.approx((plain.front, plain.rear))
+    assert (level.front, level.rear) == pytest.approx((plain.front, plain.rear))
+
+
+@pytest.mark.parametrize('turn', TURNS)
 def test_shares_of_the_sides_follow_the_machine_whatever_way_up_is(turn):
     """Front, rear, left and right are those of the direction of travel, in any frame."""
-    wheels, loads = np.vstack((WHEELS, [0.4, 1.2, 0.3])), np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    wheels, loads = np.vstack((WHEELS, [0.4, 0.5, 3.0])), np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     travel = np.array([1.0, 0.3, 0.2])
     plain = load_share(wheels, loads, travel, (0.0, 0.0, 1.0))
     turned = load_share(wheels @ turn.T, loads, turn @ travel, turn @ [0.0, 0.0, 1.0])
