@@ -36,6 +36,7 @@ VALUES = (
     *('&lt;', '<a>', '0 0 0', '1 2 3 4', 'world', 'base_link', '../../etc/passwd', '/dev/zero', '[red]', '$', '%s'),
 )
 _VALUE = re.compile(r'(?<=[=:] )[^\n]+|"[^"\n]*"|\'[^\'\n]*\'|[-+]?\d[\d.eE+-]*|\w+')
+MACHINE = re.compile('<arg name="machine" default="(\\w+)"')
 PARAMETERS = """/**:
   ros__parameters:
     machine: log_loader
@@ -58,10 +59,20 @@ def base_files() -> list[tuple[str, Path | None, str]]:
         ('launch', 'launch/*.launch.xml'),
     ):
         for path in sorted(ROOT.glob(pattern)):
-            if kind != 'machine' or (ROOT / 'urdf' / f'{path.stem}.urdf').exists():
+            if kind != 'machine' or urdf_of(path) is not None:
                 found.append((kind, path, path.read_text(encoding='utf-8')))
-    found.append(('levers', ROOT / 'config' / 'teleop.yaml', (ROOT / 'config' / 'teleop.yaml').read_text()))
-    return found
+    levers = sorted((ROOT / 'config').glob('teleop*.yaml'))
+    return [*found, *(('levers', path, path.read_text(encoding='utf-8')) for path in levers)]
+
+
+def urdf_of(config: Path) -> Path | None:
+    """Return the URDF of a machine YAML: that of its name, or of its launch file; None where it is no machine."""
+    launch, name = ROOT / 'launch' / f'{config.stem}.launch.xml', config.stem
+    if launch.exists():
+        given = MACHINE.search(launch.read_text(encoding='utf-8'))
+        name = given[1] if given else name
+    path = ROOT / 'urdf' / f'{name}.urdf'
+    return path if path.exists() else None
 
 
 def damage(text: str, rng: random.Random) -> bytes:
@@ -147,7 +158,9 @@ def _urdf(original: Path | None, path: Path) -> None:
 
 def _config(original: Path | None, path: Path) -> None:
     assert original is not None
-    _machine(ROOT / 'urdf' / f'{original.stem}.urdf', path)
+    urdf = urdf_of(original)
+    assert urdf is not None
+    _machine(urdf, path)
 
 
 def _task(original: Path | None, path: Path) -> None:

@@ -1,0 +1,97 @@
+"""The log-loader with cylinders as bodies through its launch file: a process each for dynamics, oil, levers and bag."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from domains import next_domain
+
+from dyn_nodes.control.voltage_profile import load_voltage_profile
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.studies.bag_reading import BagData, read_bag
+
+TASK = """name: both_cylinders
+description: boom up, stick out
+duration: 2.0
+segments:
+  - {name: move, start: 0.3, end: 2.0, ramp: 0.3, volts: {boom: 7.0, stick: -5.5}}
+"""
+DURATION = 2.0
+PINS = ('boom_pin', 'rocker_pin', 'horn_pin')
+HOLDING = 1.1
+"""Effort limit over the effort at rest: the boom cannot be lifted within it."""
+
+
+def launched(folder: Path, *words: str) -> BagData:
+    """Run the launch file in lockstep with the task; return its bag."""
+    task, bag = folder / 'task.yaml', folder / 'bag'
+    task.write_text(TASK)
+    given = ['mode:=lockstep', f'duration:={DURATION}', f'task:={task}', 'record:=true', f'bag:={bag}', *words]
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
+    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader_linkage', *given]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=800, check=False)
+    assert run.returncode == 0, f'{run.stdout[-2000:]}{run.stderr[-2000:]}'
+    return read_bag(bag)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path):
+    """Positions of the split system are those of the monolithic plant; pins, ground and margins are published."""
+    bag = launched(tmp_path)
+    machine, states = machine_of('log_loader_linkage', ''), bag.table('joint_states')
+    plant = plant_for(machine, 'compliant')(machine, 'hydraulic', 5e-3, 5e-4, values={'joint_stop_scale': 1.0})
+    names = [own.name for own in machine.actuators]
+    task = load_voltage_profile(tmp_path / 'task.yaml', names)
+    for _ in range(round(DURATION / plant.period)):
+        volts = task.evaluate(plant.time, names).ravel()
+        plant.set_inputs({f'{name}/voltage': value for name, value in zip(names, volts)})
+        plant.advance()
+    moved = dict(zip(plant.joints, plant.positions - [states[f'{name}/position'][0] for name in plant.joints]))
+    assert moved['boom_joint'] > 0.01
+    assert abs(moved['stick_joint']) > 0.01
+    for name in plant.joints:
+        found = states[f'{name}/position'][-1] - states[f'{name}/position'][0]
+        assert found == pytest.approx(moved[name], abs=2e-3), name
+    reactions = bag.below('constraint_reactions')
+    assert set(PINS) <= set(reactions)
+    assert np.abs(reactions['boom_pin']['fx']).max() > 1e4
+    wheels = bag.below('ground_reactions')
+    assert sum(own['fz'][0] for own in wheels.values()) == pytest.approx(
+        machine.gravity * (machine.total_mass + machine.payload.mass), rel=1e-6
+    )
+    assert set(wheels) == {wheel.name for wheel in machine.wheels}
+    assert len(bag.table('stability/static')) > 50
+    health = [status for _, status in bag.statuses['diagnostics'] if status.name == 'dynamics_node: constraints']
+    assert health
+    assert max(float(status.values['drift']) for status in health) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_cylinder_that_pushes_more_than_its_joint_takes_does_not_stop_time(tmp_path):
+    """The run ends at its time; the boom is held where its cylinder asks for too much, and /diagnostics says so."""
+    urdf = find_resource('urdf/log_loader_linkage.urdf').read_text()
+    machine = machine_of('log_loader_linkage', '')
+    plant = plant_for(machine, 'compliant')(machine, 'hydraulic', 5e-3, 5e-4)
+    effort = plant.output('boom_rod_joint/drive_effort')
+    limit = f'<limit lower="0.3" upper="1.35" effort="{HOLDING * abs(effort):.0f}" velocity="1"/>'
+    assert '<limit lower="0.3" upper="1.35" effort="1000000" velocity="1"/>' in urdf
+    weak = tmp_path / 'weak.urdf'
+    weak.write_text(urdf.replace('<limit lower="0.3" upper="1.35" effort="1000000" velocity="1"/>', limit))
+    config = find_resource('config/log_loader_linkage.yaml')
+    bag = launched(tmp_path, f'machine:={weak}', f'config:={config}')
+    states = bag.table('joint_states')
+    assert states.time[-1] == pytest.approx(DURATION, abs=0.011)
+    assert np.isfinite(states['boom_rod_joint/position']).all()
+    health = [status for _, status in bag.statuses['diagnostics'] if status.name == 'dynamics_node: commands']
+    refused = [status for status in health if 'refused: out of range' in status.values]
+    assert refused
+    assert "effort of 'boom_rod_joint': expected at most" in refused[-1].values['last refusal']
