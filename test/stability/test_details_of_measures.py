@@ -124,7 +124,7 @@ def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
 @pytest.mark.parametrize(('at', 'balanced'), [((0.3, -0.2, 1.1), True), ((2.2, 0.4, 1.1), False)])
 @pytest.mark.parametrize('turn', [ON_ITS_NOSE, *TURNS])
 def test_wheel_loads_are_those_of_the_machine_in_any_frame(turn, at, balanced):
-    """Also where the normal of the ground is the x axis, along which the axes of the plane usually begin, and tipping."""
+    """Also tipping, and where the normal of the ground is x, along which the axes of the plane usually begin."""
     force, at = np.array([1.2e4, -0.8e4, -2.0e5]), np.array(at)
     order = support_order(WHEELS)
     plane = np.array([0.0, 0.0, 1.0, 0.0])
