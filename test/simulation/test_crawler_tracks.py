@@ -20,7 +20,7 @@ from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.middleware import message
+from dyn_nodes.middleware import deserialize_message
 from dyn_nodes.model import MachineError, load_machine
 from dyn_nodes.model.equilibrium import static_stance
 from dyn_nodes.model.terrain import Rise
@@ -32,7 +32,6 @@ from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.plants import plant_for
 
-Time = message('builtin_interfaces/msg/Time')
 ROLLERS, BRISTLES = 4, 60.0
 PITCH = LENGTH / (ROLLERS - 1)
 FREE = 0.3
@@ -178,10 +177,13 @@ def reported(balance):
 
     class Node:
         def create_publisher(self, kind, topic, qos):
-            return SimpleNamespace(publish=lambda message: sent.update({topic: message}))
+            def publish(msg):
+                sent[topic] = deserialize_message(msg, kind) if isinstance(msg, (bytes, bytearray)) else msg
+
+            return SimpleNamespace(publish=publish)
 
     reports = BalanceReports(Node(), balance.wheels, tuple(balance.margins), None, 'odom')
-    reports.publish(balance, Time(), with_markers=True)
+    reports.publish(balance, 0, with_markers=True)
     return sent
 
 
