@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -66,17 +68,11 @@ def run_nodes(
     Raises:
         CommandError: the nodes can't be started.
     """
-    from dyn_nodes.commands.live_feed import LiveFeed
     from dyn_nodes.launching import LaunchError, LaunchSession, find_launch_file
-    from dyn_nodes.measures import DEFAULT_MEASURES
-    from dyn_nodes.nodes.machines import machine_of
 
     run = DemoRun(directory / 'bag', directory / 'log')
     run.logs.mkdir(parents=True, exist_ok=True)
-    machine = machine_of(machine_name, '')
-    mass = machine.total_mass + (machine.payload.mass if machine.payload else 0.0)
-    title = f'{machine.name}: {"reach, tip, recover" if recovery else "reach and overturn"}'
-    state = LiveState(title, duration, mass * machine.gravity)
+    state = LiveState(f'{machine_name}: {"reach, tip, recover" if recovery else "reach and overturn"}', duration)
     arguments = {
         'mode': 'lockstep',
         'compose': 'true' if compose else 'false',
@@ -89,20 +85,39 @@ def run_nodes(
         arguments |= {'viewer': 'true', 'port': str(cockpit.port)}
     live = dashboard and console.is_terminal
     try:
-        # the feed is there first, so that it sees the start and so that its domain is taken
-        with LiveFeed(machine, state, DEFAULT_MEASURES, detailed=live) as feed:
-            path = find_launch_file(launch_file)
-            session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.add_line)
+        path = find_launch_file(launch_file)
+        session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.add_line)
+        # the nodes start while the feed is made: they take longer
+        with _signals(session, run), session, _feed(machine_name, state, live) as feed:
+            preload()
             _watch(session, feed, run, console, live, cockpit)
     except LaunchError as error:
         raise CommandError(error.text) from None
     return run
 
 
+def _feed(machine_name: str, state: LiveState, detailed: bool) -> LiveFeed:
+    """Return what fills the state from the topics of a machine."""
+    from dyn_nodes.commands.live_feed import LiveFeed
+    from dyn_nodes.measures import DEFAULT_MEASURES
+    from dyn_nodes.nodes.machines import machine_of
+
+    machine = machine_of(machine_name, '')
+    state.weight = machine.gravity * (machine.total_mass + (machine.payload.mass if machine.payload else 0.0))
+    return LiveFeed(machine, state, DEFAULT_MEASURES, detailed=detailed)
+
+
+def preload() -> threading.Thread:
+    """Import what the report needs while the nodes run; return the thread that does it."""
+    thread = threading.Thread(target=importlib.import_module, args=('dyn_nodes.commands.progress',), daemon=True)
+    thread.start()
+    return thread
+
+
 def _watch(
     session: LaunchSession, feed: LiveFeed, run: DemoRun, console: Console, live: bool, cockpit: DemoCockpit | None
 ) -> None:
-    with _signals(session, run), session, _shown(console, feed.state, live) as show:
+    with _shown(console, feed.state, live) as show:
         watcher = _Watcher(session, feed.state, run)
         while session.wait(PERIOD) is None:
             feed.poll()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -187,17 +189,35 @@ def has_data(record: RunRecord, plot: str) -> bool:
     }[plot]
 
 
-def make_plots(record: RunRecord, directory: Path, progress: Callable[[str], None] | None = None) -> Mapping[str, Path]:
-    """Write `<plot>.png` for every plot that a run has data for; return the files by plot."""
-    files = {}
+@dataclass(frozen=True)
+class Plot:
+    """A plot as a PNG file, and as SVG for a page."""
+
+    file: Path
+    svg: bytes
+
+
+def make_plots(record: RunRecord, directory: Path, progress: Callable[[str], None] | None = None) -> dict[str, Plot]:
+    """Draw every plot that a run has data for; write `<plot>.png`.
+
+    Args:
+        record: the run.
+        directory: for the files.
+        progress: is told the name of every plot as it is drawn.
+    """
+    plots = {}
     for name, make in PLOTS.items():
         if has_data(record, name):
             if progress is not None:
                 progress(name)
-            files[name] = directory / f'{name}.png'
+            file, page = directory / f'{name}.png', io.BytesIO()
             with style():
-                make(record).savefig(files[name], dpi=RESOLUTION, metadata={'Software': None})
-    return files
+                figure = make(record)
+                figure.savefig(file, dpi=RESOLUTION, metadata={'Software': None})
+                figure.set_layout_engine('none')  # it is laid out
+                figure.savefig(page, format='svg', metadata={'Date': None, 'Creator': None})
+            plots[name] = Plot(file, page.getvalue())
+    return plots
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------

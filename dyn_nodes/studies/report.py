@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 import math
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
-from dyn_nodes.studies.plots import PLOTS, has_data, style
+from dyn_nodes.studies.plots import Plot
 from dyn_nodes.studies.run_record import RunRecord
 from dyn_nodes.studies.summary import verdict
 
@@ -54,11 +53,7 @@ CAPTIONS: dict[str, tuple[str, str]] = {
 
 
 def write_report(
-    record: RunRecord,
-    summary: Mapping[str, Any],
-    path: Path,
-    command: str = '',
-    progress: Callable[[str], None] | None = None,
+    record: RunRecord, summary: Mapping[str, Any], path: Path, plots: Mapping[str, Plot], command: str = ''
 ) -> None:
     """Write the page.
 
@@ -66,8 +61,8 @@ def write_report(
         record: the run.
         summary: of `summarize`.
         path: the HTML file.
+        plots: of `make_plots`.
         command: how the run was made.
-        progress: is told the name of every plot as it is drawn.
     """
     state, label = _state(summary)
     page = Template(TEMPLATE.read_text(encoding='utf-8'))
@@ -80,7 +75,7 @@ def write_report(
         subtitle=_text(_subtitle(summary)),
         story=_story(summary),
         tiles=_tiles(summary),
-        figures='\n'.join(_figures(record, progress)),
+        figures='\n'.join(_figures(plots)),
         loads=_loads_table(record, summary),
         margins=_margins_table(summary),
         events=_events_table(summary),
@@ -156,18 +151,12 @@ def _tiles(summary: Mapping[str, Any]) -> str:
     return '\n'.join(f'<div class="tile"><b>{_text(value)}</b><span>{_text(name)}</span></div>' for name, value in rows)
 
 
-def _figures(record: RunRecord, progress: Callable[[str], None] | None) -> Iterable[str]:
-    for name, make in PLOTS.items():
-        title, caption = CAPTIONS[name]
-        if not has_data(record, name):
+def _figures(plots: Mapping[str, Plot]) -> Iterable[str]:
+    for name, (title, caption) in CAPTIONS.items():
+        if name not in plots:
             yield f'<figure><h2>{title}</h2><p class="missing">The bag holds nothing to draw here.</p></figure>'
             continue
-        if progress is not None:
-            progress(name)
-        buffer = io.BytesIO()
-        with style():
-            make(record).savefig(buffer, format='svg', metadata={'Date': None, 'Creator': None})
-        image = base64.b64encode(buffer.getvalue()).decode()
+        image = base64.b64encode(plots[name].svg).decode()
         yield (
             f'<figure><h2>{title}</h2><img alt="{title} over time" src="data:image/svg+xml;base64,{image}">'
             f'<figcaption>{_text(caption)}</figcaption></figure>'

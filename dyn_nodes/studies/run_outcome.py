@@ -69,10 +69,10 @@ def make_outcome(
 
     def drawn(name: str) -> None:
         nonlocal made
-        tell(f'drawing {name.replace("_", " ")}', 0.5 + 0.05 * made)
+        tell(f'drawing {name.replace("_", " ")}', 0.5 + 0.1 * made)
         made += 1
 
     plots = make_plots(record, directory, drawn)
-    write_report(record, summary, files[1], command, drawn)
+    write_report(record, summary, files[1], plots, command)
     tell('done', 1.0)
-    return Outcome(summary, files[0], files[1], dict(plots))
+    return Outcome(summary, files[0], files[1], {name: plot.file for name, plot in plots.items()})

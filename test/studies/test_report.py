@@ -102,7 +102,7 @@ def test_the_page_says_what_an_engineer_wants_first(outcome):
 
 
 def test_an_overturned_run_says_so_in_red(overturned, tmp_path):
-    write_report(overturned, summarize(overturned), tmp_path / 'report.html')
+    write_report(overturned, summarize(overturned), tmp_path / 'report.html', {})
     text = (tmp_path / 'report.html').read_text(encoding='utf-8')
     assert '<header class="bad">' in text
     assert 'Overturned at 13.00 s' in parsed(tmp_path / 'report.html').text
@@ -111,7 +111,7 @@ def test_an_overturned_run_says_so_in_red(overturned, tmp_path):
 def test_text_from_a_bag_cannot_become_markup(recovered, tmp_path):
     event = replace(recovered.events[0], text='<script>alert(1)</script>', name='$headline')
     record = replace(recovered, events=(event,))
-    write_report(record, summarize(record), tmp_path / 'report.html')
+    write_report(record, summarize(record), tmp_path / 'report.html', {})
     page = parsed(tmp_path / 'report.html')
     assert 'script' not in page.tags
     assert '<script>alert(1)</script>' in page.text
@@ -120,11 +120,12 @@ def test_text_from_a_bag_cannot_become_markup(recovered, tmp_path):
 
 def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
     bare = replace(recovered, machine=None, margins={}, pressures={}, joints={}, phases=(), events=())
-    write_report(bare, summarize(bare), tmp_path / 'report.html')
+    plots = make_plots(bare, tmp_path)
+    assert set(plots) == {'base_rotation', 'wheel_loads'}
+    write_report(bare, summarize(bare), tmp_path / 'report.html', plots)
     page = parsed(tmp_path / 'report.html')
     assert page.text.count('The bag holds nothing to draw here.') == 3
     assert 'The machine is not known' in page.text
-    assert set(make_plots(bare, tmp_path)) == {'base_rotation', 'wheel_loads'}
 
 
 @pytest.mark.parametrize('name', PLOTS)
