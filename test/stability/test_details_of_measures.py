@@ -21,7 +21,9 @@ RECTANGLE = np.array([[1.0, -0.8, 0.0], [1.0, 0.8, 0.0], [-1.0, 0.8, 0.0], [-1.0
 DIAMOND = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 WHEELS = np.array([[1.4, -1.1, 0.3], [1.5, 1.0, 0.35], [-1.5, -1.2, 0.25], [-1.3, 1.1, 0.3]])
 STIFFNESS, DAMPING, LENGTH = np.full(4, 1.75e6), np.full(4, 7.5e4), np.full(4, 0.3)
-TURNS = [Rotation.random(random_state=seed).as_matrix() for seed in range(4)]
+SWAPPED = [np.eye(3)[[1, 2, 0]], np.eye(3)[[2, 0, 1]]]
+"""Every axis takes the place of another one."""
+TURNS = [*SWAPPED, *(Rotation.random(random_state=seed).as_matrix() for seed in range(3))]
 ON_ITS_NOSE = Rotation.from_euler('y', 90, degrees=True).as_matrix()
 """Turns the normal of the ground from z to x."""
 
