@@ -1,6 +1,8 @@
 """Runs of a hybrid model in one mode, until a surface is reached.
 
-`codes` (3, modes): addresses of the kernels RHS, SURFACES and WATCH of every mode.
+`codes` (3, modes): addresses of the kernels RHS, SURFACES and WATCH of every mode. `ground` is NO_GROUND for a model
+whose modes have equations of their own, or says which rows hold in the mode (`contact_rows`): then the kernel RHS
+writes the blocks that all modes share, and the surfaces follow from these.
 """
 # mypy: ignore-errors
 
@@ -9,14 +11,36 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.integrators.codes import check_run, copy, evaluate, keep, kernel, sound, table_input
+from dyn_nodes.integrators.contact_rows import NO_GROUND, ground_rates, ground_surfaces
 
 DONE, DIVERGED, REACHED, APPOINTED = 0, 1, 2, 3
 RHS, SURFACES, WATCH = 0, 1, 2
 KINDS = ('rhs', 'surfaces', 'watch')
+__all__ = ['DONE', 'DIVERGED', 'REACHED', 'APPOINTED', 'KINDS', 'NO_GROUND', 'run_stretch']
 
 
 @kernel
-def rk4_step(codes, mode, x, t, h, knots, table, p, u, k, y, out):
+def rates(codes, mode, x, u, p, ground, blocks, k):
+    """Write dx/dt to k; NaN where the rows of the mode depend on each other."""
+    if ground[0][1] > 0:
+        evaluate(codes[RHS, mode], x, u, p, blocks)
+        ground_rates(ground, blocks, x, k)
+    else:
+        evaluate(codes[RHS, mode], x, u, p, k)
+
+
+@kernel
+def surface_values(codes, mode, x, u, p, ground, blocks, values):
+    """Write the values of the surfaces of the mode."""
+    if ground[0][1] > 0:
+        evaluate(codes[RHS, mode], x, u, p, blocks)
+        ground_surfaces(ground, blocks, x, values)
+    else:
+        evaluate(codes[SURFACES, mode], x, u, p, values)
+
+
+@kernel
+def rk4_step(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, out):
     """Write the state after one classical Runge-Kutta step from x at t to out; u holds the inputs at t + h."""
     n = x.shape[0]
     cursor = np.int64(0)
@@ -27,7 +51,7 @@ def rk4_step(codes, mode, x, t, h, knots, table, p, u, k, y, out):
     for stage in range(4):
         fraction = 0.5 * ((stage + 1) // 2)
         cursor = table_input(t + fraction * h, knots, table, cursor, u)
-        evaluate(codes[RHS, mode], y, u, p, k)
+        rates(codes, mode, y, u, p, ground, blocks, k)
         weight = h / 3.0 if stage == 1 or stage == 2 else h / 6.0
         reach = 0.5 * h if stage < 2 else h
         for i in range(n):
@@ -46,7 +70,9 @@ def lowest(values, armed, count):
 
 
 @kernel
-def watch_part(codes, mode, x, t, h, knots, table, p, u, k, y, trial, values, positive, found, count):
+def watch_part(
+    codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, trial, values, positive, found, count
+):
     """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
     watches = positive.shape[0]
     for j in range(watches):
@@ -57,7 +83,7 @@ def watch_part(codes, mode, x, t, h, knots, table, p, u, k, y, trial, values, po
         low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
         for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
             middle = 0.5 * (low + high)
-            rk4_step(codes, mode, x, t, middle * h, knots, table, p, u, k, y, trial)
+            rk4_step(codes, mode, x, t, middle * h, knots, table, p, ground, blocks, u, k, y, trial)
             evaluate(codes[WATCH, mode], trial, u, p, inside)
             if (inside[j] > 0.0) == now:
                 high, after = middle, inside[watches + j]
@@ -86,6 +112,7 @@ def run_stretch(
     last,
     appointed,
     surfaces,
+    ground,
     knots,
     table,
     p,
@@ -114,13 +141,20 @@ def run_stretch(
     check_run(x, knots, table, last // stride + 1, trace)
     n = x.shape[0]
     rate, y, new, trial = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    blocks = np.empty(ground[0][3])
     u, values, seen = np.empty(table.shape[1]), np.empty(surfaces), np.empty(2 * positive.shape[0])
     armed, every = np.zeros(surfaces, np.bool_), np.ones(surfaces, np.bool_)
     found_now = np.int64(0)
     table_input(t, knots, table, np.int64(0), u)
-    evaluate(codes[SURFACES, mode], x, u, p, values)
+    surface_values(codes, mode, x, u, p, ground, blocks, values)
     for k in range(surfaces):
         armed[k] = values[k] > 0.0
+    flags = 0
+    for k in range(ground[5].shape[0]):
+        if values[k] < -ground[1][4]:
+            flags |= 1 << k
+    if flags and tick < last:  # an input has jumped: the ground would have to pull from here on
+        return 2, t, tick, flags, found_now
     while tick < last:
         if t >= appointed:
             return 3, t, tick, 0, found_now
@@ -129,10 +163,10 @@ def run_stretch(
         if not whole:
             target = appointed
         step = target - t
-        rk4_step(codes, mode, x, t, step, knots, table, p, u, rate, y, new)
+        rk4_step(codes, mode, x, t, step, knots, table, p, ground, blocks, u, rate, y, new)
         if not sound(new):
             return 1, t, tick, 0, found_now
-        evaluate(codes[SURFACES, mode], new, u, p, values)
+        surface_values(codes, mode, new, u, p, ground, blocks, values)
         flags = lowest(values, armed, surfaces)
         if flags:
             low, high = 0.0, 1.0
@@ -141,8 +175,8 @@ def run_stretch(
                 middle = 0.5 * (low + high)
                 if middle <= low or middle >= high:
                     break
-                rk4_step(codes, mode, x, t, middle * step, knots, table, p, u, rate, y, new)
-                evaluate(codes[SURFACES, mode], new, u, p, values)
+                rk4_step(codes, mode, x, t, middle * step, knots, table, p, ground, blocks, u, rate, y, new)
+                surface_values(codes, mode, new, u, p, ground, blocks, values)
                 now = lowest(values, armed, surfaces)
                 if now:
                     high, flags = middle, now
@@ -152,13 +186,13 @@ def run_stretch(
             table_input(t + high * step, knots, table, np.int64(0), u)
             evaluate(codes[WATCH, mode], trial, u, p, seen)
             found_now = watch_part(
-                codes, mode, x, t, high * step, knots, table, p, u, rate, y, new, seen, positive, found, found_now
+                codes, mode, x, t, high * step, knots, table, p, ground, blocks, u, rate, y, new, seen, positive, found, found_now
             )
             copy(trial, x)
             return 2, t + high * step, tick, flags, found_now
         evaluate(codes[WATCH, mode], new, u, p, seen)
         found_now = watch_part(
-            codes, mode, x, t, step, knots, table, p, u, rate, y, trial, seen, positive, found, found_now
+            codes, mode, x, t, step, knots, table, p, ground, blocks, u, rate, y, trial, seen, positive, found, found_now
         )
         copy(new, x)
         t = target

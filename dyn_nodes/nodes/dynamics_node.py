@@ -39,7 +39,7 @@ from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.pinned import ContactModelError
+from dyn_nodes.simulation.rigid_assembly import ContactModelError
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.plants import plant_for
 

@@ -76,9 +76,8 @@ def _relief(details: Any, at: str) -> str:
 
 
 def _impact(details: Any, at: str) -> str:
-    before, after = (details[name][2] for name in ('velocity_before', 'velocity_after'))
     double = ', double impact' if details['double'] else ''
-    return f'{details["wheel"]} hits the ground {at}, base rate {before:.4g} to {after:.4g} rad/s{double}'
+    return f'{_wheels(details)} hits the ground with {details["speed"]:.4g} m/s {at}{double}'
 
 
 def _overturned(details: Any, at: str) -> str:
@@ -103,7 +102,11 @@ def _stick(details: Any, at: str) -> str:
 
 
 def _wheel(details: Any, at: str) -> str:
-    return f'{details["wheel"]} {at}'
+    return f'{_wheels(details)} {at}'
+
+
+def _wheels(details: Any) -> str:
+    return ', '.join(details.get('wheels', [details['wheel']]))
 
 
 _WORDS: dict[str, Callable[[Any, str], str]] = {

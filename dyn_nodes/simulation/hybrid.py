@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -46,6 +46,18 @@ class Step:
     x: Array
     p: Array
     events: tuple[Event, ...]
+
+
+class Ground(NamedTuple):
+    """A mode as the compiled stretches take it.
+
+    Attributes:
+        kernel: rows that hold, for `integrators.modes`; NO_GROUND for a mode with equations of its own.
+        surfaces: names of the surfaces.
+    """
+
+    kernel: tuple[Any, ...]
+    surfaces: Sequence[str]
 
 
 class HybridError(RuntimeError):
@@ -106,8 +118,8 @@ class HybridRun:
         u = self.inputs.at(self.times, self.model.input_names)
         rows = np.empty((len(self.times), len(self.model.output_names)))
         for k, (x, row) in enumerate(zip(self.states, rows)):
-            kernel = self.model.kernel('outputs', self.model.modes[self.modes[k]])
-            kernel(x, u[k], self.parameter_sets[self.parameter_index[k]], row)
+            p = self.parameter_sets[self.parameter_index[k]]
+            row[:] = self.model.output_vector(self.model.modes[self.modes[k]], x, u[k], p)
         return rows
 
     def output(self, name: str) -> Array:
@@ -172,6 +184,19 @@ class HybridModel(ABC):
         self.parameter_names, self.output_names = tuple(meta['parameters']), tuple(meta['outputs'])
         self._defaults = np.array(meta['defaults'])
 
+    @property
+    def phases(self) -> Sequence[str]:
+        """Modes that have a plant of their own (`assembly`)."""
+        return self.modes
+
+    def phase_of(self, mode: str) -> str:
+        """Return the mode whose plant serves a mode."""
+        return mode
+
+    def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
+        """Return the rows that hold in a mode that begins, or goes on, at a state, and the names of its surfaces."""
+        return Ground(loops.NO_GROUND, self.surface_names[mode])
+
     def appointed(self, p: Array) -> float:
         """Return the time at which the payload is to be let go, s."""
         return float(p[self.index('parameter', 'drop_time')])
@@ -182,7 +207,9 @@ class HybridModel(ABC):
         place = self.index('parameter', 'payload_mass')
         dropped[place] = 0.0
         dropped[[self.index('parameter', name) for name in DROP_PARAMETERS]] = NEVER
-        details = {'mass': float(p[place]), 'mass_after': 0.0, 'pitch': float(x[self.index('state', 'base_pitch')])}
+        details = {'mass': float(p[place]), 'mass_after': 0.0}
+        if 'base_pitch' in self.state_names:
+            details['pitch'] = float(x[self.index('state', 'base_pitch')])
         return Step(mode, x, dropped, (Event(t, 'payload_drop', mode, mode, details),))
 
     def kernel(self, kind: Literal['rhs', 'surfaces', 'outputs', 'watch'], mode: str) -> Any:
@@ -296,6 +323,7 @@ class Stepper:
         self.events: list[Event] = []
         self.observed: list[Event] = []
         self.watcher = Watcher(model.watches, capacity)
+        self.ground: Ground | None = None
         self._nothing = Trace(0, np.zeros((1, len(x))), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
     def watch_from(self, u: Array) -> None:
@@ -316,6 +344,9 @@ class Stepper:
         trace = trace or self._nothing
         self.time = start
         while tick < steps:
+            if self.ground is None:
+                u = inputs_at(self.time, knots, table)
+                self.ground = model.ground(self.mode, self.x, u, self.sets[-1])
             code, self.time, tick, flags, count = loops.run_stretch(
                 model.codes,
                 model.modes.index(self.mode),
@@ -326,7 +357,8 @@ class Stepper:
                 tick,
                 steps,
                 model.appointed(self.sets[-1]),
-                len(model.surface_names[self.mode]),
+                len(self.ground.surfaces),
+                self.ground.kernel,
                 knots,
                 table,
                 self.sets[-1],
@@ -343,8 +375,7 @@ class Stepper:
                 self.status = 'diverged'
                 break
             if code != loops.DONE:
-                names = model.surface_names[self.mode]
-                reached = [name for k, name in enumerate(names) if flags >> k & 1]
+                reached = [name for k, name in enumerate(self.ground.surfaces) if flags >> k & 1]
                 self._cross(reached if code == loops.REACHED else ['drop'], inputs_at(self.time, knots, table))
                 if self.mode == END:
                     self.status = self.events[-1].kind
@@ -356,7 +387,7 @@ class Stepper:
         if step.p is not self.sets[-1]:
             self.sets.append(step.p)
         self.x[:] = step.x
-        self.mode = step.mode
+        self.mode, self.ground = step.mode, None
         self.events.extend(step.events)
         if len(self.events) > MOST_EVENTS:
             raise HybridError(f'{self.model.machine.name}: more than {MOST_EVENTS} events by t = {self.time:.6f} s')

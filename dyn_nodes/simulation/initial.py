@@ -256,7 +256,7 @@ def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
     """
     machine = system.machine
     x = np.zeros(len(system.state_names))
-    plant_q = _base_numbers(machine, rest.pose, system.base)
+    plant_q = base_numbers(machine, rest.pose, system.base)
     q_joints = rest.joints
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
@@ -292,7 +292,8 @@ def hold_joints(system: Any, x: Array, joints: Array, holding: Array) -> None:
         x[system.index('state', name)] = value
 
 
-def _base_numbers(machine: Machine, pose: Array, form: BaseForm) -> list[float]:
+def base_numbers(machine: Machine, pose: Array, form: BaseForm) -> list[float]:
+    """Return the base's generalized positions of a pose (x, y, z, roll, pitch, yaw)."""
     attachment = machine.base.attachment
     if attachment == 'free' and form == 'virtual_chain':
         from scipy.spatial.transform import Rotation

@@ -19,12 +19,9 @@ from dyn_nodes.model.machine import Link, Machine, Wheel
 from dyn_nodes.multibody import bias_force, mass_matrix
 from dyn_nodes.multibody.spatial import Expression, cross, solve_symmetric
 from dyn_nodes.simulation.assembly import Actuation, Assembly
+from dyn_nodes.simulation.rigid_assembly import ContactModelError
 
 BASE_COORDINATES = ('base_x', 'base_z', 'base_pitch')
-
-
-class ContactModelError(ValueError):
-    """The contact model does not exist, or does not suit the machine."""
 
 
 def edges_of(machine: Machine) -> tuple[Wheel, Wheel]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.pinned import ContactModelError
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.rigid_assembly import ContactModelError
 from dyn_nodes.simulation.rigid_plant import plant_type
 
 

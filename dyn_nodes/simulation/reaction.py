@@ -143,7 +143,7 @@ class PhaseReaction:
         self.model, self.joints, self.directions, self.side = model, tuple(joints), tuple(directions), side
         for joint in self.joints:
             model.machine.joint(joint)
-        key = [machine_fingerprint(model.machine), model.actuation, type(model).__name__, side, *model.modes]
+        key = [machine_fingerprint(model.machine), model.actuation, type(model).__name__, side, *model.phases]
         key += [str([tuple(float(c) for c in link.unit_axis), link.kind]) for link in self.directions]
         self._module = build_module(
             f'{model.machine.name}: phase_reaction', [*key, *self.joints], lambda: (self._trace(), {})
@@ -153,7 +153,7 @@ class PhaseReaction:
 
     def _trace(self) -> dict[str, ca.Function]:
         functions = {}
-        for mode in self.model.modes:
+        for mode in self.model.phases:
             plant = self.model.assembly(mode)
             a = ca.SX.sym('a', plant.tree.nv)
             # what a hybrid model has beside a System's parameters comes last and moves nothing
@@ -188,7 +188,7 @@ class PhaseReaction:
                     f'{model.machine.name}: expected a {name} vector of {size}, found shape {np.shape(vector)}'
                 )
         result = np.empty(len(self.joints) * len(self.directions))
-        kernel = getattr(self._module, f'reaction_{mode}')
+        kernel = getattr(self._module, f'reaction_{model.phase_of(mode)}')
         kernel(*(np.ascontiguousarray(v, dtype=np.float64) for v in (x, acceleration, p)), result)
         return result.reshape(len(self.joints), len(self.directions))
 

@@ -41,7 +41,8 @@ from dyn_nodes.simulation.hybrid import (
 )
 from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
-from dyn_nodes.simulation.pinned import ContactModelError, PinnedAssembly, edges_of, relocated
+from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
+from dyn_nodes.simulation.rigid_assembly import ContactModelError
 
 if TYPE_CHECKING:
     from dyn_nodes.constraints.impact import Impact

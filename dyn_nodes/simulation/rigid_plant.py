@@ -1,4 +1,4 @@
-"""The planar machine on rigid ground, advanced step by step as a `Plant` is."""
+"""A machine on rigid ground, advanced step by step as a `Plant` is."""
 
 from __future__ import annotations
 
@@ -8,40 +8,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
-from dyn_nodes.simulation.pinned import ContactModelError
 from dyn_nodes.simulation.plant import MOST_EVENTS_OF_A_PERIOD, Plant, PlantDivergedError
 from dyn_nodes.simulation.reaction import PhaseReaction
-from dyn_nodes.simulation.rigid_planar import STANDING, RigidPlanarModel
+from dyn_nodes.simulation.rigid_assembly import ContactModelError
+from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 
 Array = NDArray[np.float64]
 
 
 class RigidPlant(Plant):
-    """A running planar machine that stands, tips about an edge and hits the ground (`rigid_planar`).
+    """A running machine that stands on rigid ground, tips about edges and corners, and comes down (`rigid_ground`).
 
     Attributes:
-        mode: `standing`, `rear` or `front`: the edge about which the base turns.
-        x: state of the hybrid model, referred to that edge.
+        mode: contacts that are closed: `standing`, `flight`, or their names joined by `+`.
 
     Raises:
-        ValueError: the machine is not planar with two wheels on its base.
+        ContactModelError: rigid ground does not carry the machine, or a reaction is asked for at a joint of its legs.
     """
 
     def _make_system(self, actuation: Actuation) -> Any:
-        return RigidPlanarModel(self.machine, actuation)
+        _refuse_reactions_of_legs(self.machine)
+        return RigidGroundModel(self.machine, actuation)
 
     def _efforts_at_rest(self) -> Array:
-        return self.holding_efforts()
+        return np.asarray(self.system.holding_efforts(self.x, self.p))
 
     def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
-        """Return the efforts that drive the joints to a target, above a base that the ground alone carries."""
+        """Return the efforts that drive the joints to a target; see `Plant`.
+
+        Where no joint is part of a leg, they are those above a base that the ground alone carries.
+        """
+        if any(wheel.link != self.machine.base.link for wheel in self.machine.wheels):
+            return super().servo_efforts(target, target_velocity)
         return self._servo.efforts(self._servo_task(target, target_velocity))
 
     def _initial_state(self) -> Array:
         x = np.asarray(self.system.initial_state(self.p, self.start))
-        self.mode = STANDING
+        self.mode = self.system.resting_mode(x, self.p)
         return x
 
     def _begin(self) -> None:
@@ -66,7 +72,10 @@ class RigidPlant(Plant):
     def _go_on(self, knots: Array, table: Array) -> None:
         """Integrate over the period; the model itself lets the payload go."""
         stepper = self._stepper
-        stepper.x, stepper.mode, stepper.sets = self.x.copy(), self.mode, [self._with_drop_rule()]
+        p = self._with_drop_rule()
+        if stepper.mode != self.mode or not np.array_equal(p, stepper.sets[-1]):
+            stepper.ground = None
+        stepper.x, stepper.mode, stepper.sets = self.x.copy(), self.mode, [p]
         positive = stepper.watcher.positive.copy()
         stepper.events.clear()
         stepper.observed.clear()
@@ -94,37 +103,23 @@ class RigidPlant(Plant):
             p[self.system.index('parameter', name)] = NEVER if kept or value is None else value
         return p
 
-    def _tree_state(self) -> tuple[Array, Array]:
-        """Return positions and velocities of the machine's tree, referred to the base link instead of the edge."""
-        nv = self.system.nv
-        q, v = self.x[:nv].copy(), self.x[nv : 2 * nv].copy()
-        position, _ = self._pose(self.x)
-        q[:2] = position[0], position[2]
-        # the base link lies at `position` less that of the edge from the edge, turned with the base about +y
-        rise, ahead = position[2] - self.x[1], position[0] - self.x[0]
-        v[0] += rise * v[2]
-        v[1] -= ahead * v[2]
-        return q, v
 
-    def _tree_acceleration(self) -> Array:
-        """Return the rates of the tree's velocities, referred to the base link instead of the edge."""
-        names = ('base_x', 'base_z', 'base_pitch', *self.joints)
-        a = np.array([self.output(f'{name}_acceleration') for name in names])
-        position, _ = self._pose(self.x)
-        rise, ahead, rate = position[2] - self.x[1], position[0] - self.x[0], self.x[self.system.nv + 2]
-        a[0] += rise * a[2] - ahead * rate**2
-        a[1] -= ahead * a[2] + rise * rate**2
-        return a
-
-    def _pose(self, x: Array) -> tuple[Array, Array]:
-        point = self.system.edge_position(self.mode)
-        c, s, half = np.cos(x[2]), np.sin(x[2]), 0.5 * x[2]
-        position = np.array([x[0] - c * point[0] - s * point[2], 0.0, x[1] + s * point[0] - c * point[2]])
-        return position, np.array([0.0, np.sin(half), 0.0, np.cos(half)])
+def _refuse_reactions_of_legs(machine: Machine) -> None:
+    """Reactions follow from accelerations alone, so the ground must not push beyond their joint."""
+    carrying = {wheel.link for wheel in machine.wheels}
+    for joint in reversed(machine.joints):
+        if joint.child in carrying:
+            carrying.add(joint.parent)
+    legs = [name for name in machine.reactions if machine.joint(name).child in carrying]
+    if legs:
+        raise ContactModelError(
+            f'{machine.name}: expected joints that carry no wheels under `reactions` for rigid ground, '
+            f'found {", ".join(legs)}'
+        )
 
 
 def plant_type(contact_model: str) -> type[Plant]:
-    """Return the plant of a contact model: `compliant` wheels or `rigid` ground under a planar machine.
+    """Return the plant of a contact model: `compliant` wheels or `rigid` ground.
 
     Raises:
         ContactModelError: no such contact model.

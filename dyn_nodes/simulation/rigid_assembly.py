@@ -1,0 +1,221 @@
+"""A machine on rigid ground, traced once for all of its modes: the blocks, the rows of its contacts, its outputs.
+
+A braked wheel or foot touches with one point of its link: its attachment where `friction_point` says so, else the point
+one free length below it. It sticks: three rows. A wheel that rolls is a disc of its free length: it rolls along, holds
+sideways, and pushes along the normal. Springs and friction laws are not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dyn_nodes.constraints import Loop, RollingWheel, Rows, world_frame
+from dyn_nodes.elements.wheel import DIRECTIONS, XYZ, axis_names
+from dyn_nodes.forces.contact import ground_axes
+from dyn_nodes.model.machine import Machine, Wheel
+from dyn_nodes.multibody import Frame, TreeState, bias_force, mass_matrix
+from dyn_nodes.multibody.elements import Symbols, external_forces
+from dyn_nodes.multibody.spatial import Expression, cross
+from dyn_nodes.simulation.assembly import Actuation, Assembly
+
+UP = (0.0, 0.0, 1.0)
+ROWS = 3
+"""Rows of a contact: two along the ground, then the normal one."""
+
+
+class ContactModelError(ValueError):
+    """The contact model does not exist, or does not suit the machine."""
+
+
+class _Constants:
+    """Parameters of rows as numbers."""
+
+    @staticmethod
+    def add(_name: str, default: float) -> Expression:
+        """Return the number."""
+        return ca.SX(default)
+
+
+@dataclass(frozen=True, eq=False)
+class RigidContact:
+    """A wheel or foot on rigid ground.
+
+    Attributes:
+        wheel: of the machine.
+        base: name of the base link, whose heading is that of a wheel without a rolling direction.
+    """
+
+    wheel: Wheel
+    base: str
+
+    @property
+    def name(self) -> str:
+        """That of the wheel."""
+        return self.wheel.name
+
+    @property
+    def height(self) -> str:
+        """Parameter: height of the ground below the wheel, m."""
+        return f'{self.name}/ground_height'
+
+    @property
+    def rolls(self) -> bool:
+        """Its rows along the ground have no error in position."""
+        return self.wheel.rolling is not None
+
+    def frame(self, state: TreeState) -> Frame:
+        """Return the frame, in axes of its link, of the point that touches, or of the centre of a rolling wheel."""
+        link, below = state.tree.frame(self.wheel.link), 0.0
+        if not self.rolls and self.wheel.friction_point == 'ground':
+            below = self.wheel.free_length
+        return Frame(link.body, link.R, link.p + link.R @ (self.wheel.position - np.array([0.0, 0.0, below])))
+
+    def rows(self, state: TreeState, symbols: Symbols) -> Rows:
+        """Return three rows: two along the ground, then the normal; their multipliers are forces on the wheel, N."""
+        frame = self.frame(state)
+        if self.wheel.rolling is None:
+            rows = Loop.point(self.name, frame, world_frame()).rows(state, _Constants())  # type: ignore[arg-type]
+        else:
+            disc = RollingWheel(self.name, frame, self.wheel.rolling.axis, self.wheel.free_length)
+            rows = disc.rows(state, _Constants())  # type: ignore[arg-type]
+        return replace(rows, residual=rows.residual - ca.vertcat(0, 0, symbols[self.height]))
+
+    def ahead(self, state: TreeState) -> Expression:
+        """Return where the wheel rolls to, or the heading of the base, along the ground (3,)."""
+        if self.wheel.rolling is None:
+            heading = state.frame_pose(state.tree.frame(self.base)).R[:, 0]
+            return ca.SX(ca.vertcat(*ground_axes(UP, heading).longitudinal))
+        axle = ca.mtimes(state.frame_pose(self.frame(state)).R, ca.SX(np.asarray(self.wheel.rolling.axis)))
+        return -ca.SX(ca.vertcat(*ground_axes(UP, axle).lateral))
+
+    def force(self, state: TreeState, multipliers: Expression) -> Expression:
+        """Return the force of the ground (3,) in the world, of the multipliers (3,) of its rows."""
+        if self.wheel.rolling is None:
+            return multipliers
+        ahead, up = self.ahead(state), ca.SX(np.array(UP))
+        return multipliers[0] * ahead + multipliers[1] * cross(up, ahead) + multipliers[2] * up
+
+    def point(self, state: TreeState) -> Expression:
+        """Return the point (3,) of the wheel that touches, or would touch next, world frame, m."""
+        pose = state.frame_pose(self.frame(state))
+        if self.wheel.rolling is None:
+            return pose.p
+        axle = ca.mtimes(pose.R, ca.SX(np.asarray(self.wheel.rolling.axis)))
+        up = ca.SX(np.array(UP))
+        return pose.p - self.wheel.free_length * (up - axle[2] * axle) / ca.sqrt(1 - axle[2] ** 2)
+
+
+def rigid_contacts(machine: Machine) -> tuple[RigidContact, ...]:
+    """Return the wheels and feet of a machine as contacts with rigid ground.
+
+    Raises:
+        ContactModelError: the machine has none, is fixed, or has something that rigid ground does not carry.
+    """
+    refused = [f'{own.kind} {own.name}' for own in machine.contacts]
+    for wheel in machine.wheels:
+        if wheel.rolling is not None and wheel.rolling.roller_angle is not None:
+            refused.append(f'{wheel.name} with rollers')
+    if machine.terrain:
+        refused.append('terrain that rises')
+    if machine.needs_constraints:
+        refused.append('constraints')
+    if machine.base.attachment == 'fixed':
+        refused.append('a fixed base')
+    if not machine.wheels:
+        refused.append('no wheels')
+    if refused:
+        raise ContactModelError(
+            f'{machine.name}: expected wheels and feet on a plane for rigid ground, found {", ".join(refused)}'
+        )
+    return tuple(RigidContact(wheel, machine.base.link) for wheel in machine.wheels)
+
+
+class RigidAssembly(Assembly):
+    """The traced plant of a machine on rigid ground; names and places are those of a machine without wheels.
+
+    Attributes:
+        ground: contacts, in the machine's order; three rows each.
+        a, multipliers: symbols of the accelerations (nv,) and of the multipliers of all rows, for the outputs.
+    """
+
+    def __init__(self, machine: Machine, actuation: Actuation) -> None:
+        self.ground = rigid_contacts(machine)
+        super().__init__(replace(machine, wheels=()), actuation)
+        self.a = ca.SX.sym('a', self.tree.nv)
+        self.multipliers = ca.SX.sym('multipliers', ROWS * len(self.ground))
+
+    def _name_everything(self) -> None:
+        super()._name_everything()
+        heights = {own.height: 0.0 for own in self.ground}
+        self.element_parameters |= heights
+        self.parameters.add(*heights)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Those of all contacts."""
+        return Rows.stacked([own.rows(self.state, self.symbols) for own in self.ground], self.tree.nv)
+
+    @cached_property
+    def tilt(self) -> Expression:
+        """Angle between the z axis of the base and the normal of the ground, rad."""
+        R = self.base_rotation
+        return ca.atan2(ca.sqrt(R[2, 0] ** 2 + R[2, 1] ** 2 + 1e-300), R[2, 2])
+
+    @cached_property
+    def blocks(self) -> Expression:
+        """What `integrators.contact_rows` expects."""
+        state, rows = self.state, self.rows
+        pushes = external_forces(self.elements, state, self.symbols)
+        load = self.generalized_forces - bias_force(state, self.gravity, pushes)
+        changes = [rate for element in self.elements for rate in element.rates(state, self.symbols)]
+        parts = [state.position_rate, ca.vec(ca.densify(mass_matrix(state))), load, ca.vec(rows.jacobian.T)]
+        parts += [rows.gamma, rows.residual, *changes, self.tilt, self.machine.overturn_angle - self.tilt]
+        return ca.densify(ca.vertcat(*parts))
+
+    @property
+    def accelerations(self) -> Expression:  # type: ignore[override]
+        """(nv,) symbols: they follow from the mode."""
+        return self.a
+
+    def pushes(self, contact: int) -> Expression:
+        """Return the multipliers (3,) of a contact."""
+        return self.multipliers[ROWS * contact : ROWS * (contact + 1)]
+
+    @cached_property
+    def ground_wrench(self) -> tuple[Expression, Expression]:
+        """Force of the ground on the machine (3,), N, and its moment about the centre of mass (3,), N m."""
+        force, moment = ca.SX(3, 1), ca.SX(3, 1)
+        for k, own in enumerate(self.ground):
+            push = own.force(self.state, self.pushes(k))
+            force = force + push
+            moment = moment + cross(own.point(self.state) - self.state.center_of_mass, push)
+        return force, moment
+
+    @cached_property
+    def ground_outputs(self) -> Mapping[str, Expression]:
+        """Outputs of the contacts, under the names of those of wheels on springs."""
+        result: dict[str, Expression] = {}
+        state, slips = self.state, ca.mtimes(self.rows.jacobian, self.state.v)
+        for k, own in enumerate(self.ground):
+            ahead, point = own.ahead(state), own.point(state)
+            axes = (ahead, cross(ca.SX(np.array(UP)), ahead))
+            push, slip = (own.force(state, part) for part in (self.pushes(k), slips[ROWS * k : ROWS * (k + 1)]))
+            values: dict[str, Any] = {'height': self.rows.residual[ROWS * k + 2], 'normal_force': push[2]}
+            values |= {f'friction_{name}': ca.dot(axis, push) for name, axis in zip(DIRECTIONS, axes)}
+            values |= {f'slip_{name}': ca.dot(axis, slip) for name, axis in zip(DIRECTIONS, axes)}
+            below = ca.vertcat(point[0], point[1], self.parameter(own.height))
+            values |= {f'point_{axis}': below[i] for i, axis in enumerate(XYZ)}
+            result |= {f'{own.name}/{quantity}': ca.SX(value) for quantity, value in values.items()}
+            result |= dict(zip(axis_names(own.name), ca.vertsplit(ca.vertcat(ahead, ca.SX(np.array(UP))))))
+        return result
+
+
+def row_places(contacts: int) -> Sequence[np.ndarray]:
+    """Return the rows of every contact, the normal one last."""
+    return [np.arange(ROWS * k, ROWS * (k + 1), dtype=np.intp) for k in range(contacts)]

@@ -1,0 +1,416 @@
+"""A machine on rigid ground: it stands, tips about edges and corners, comes down, and may leave the ground.
+
+    model = RigidGroundModel(machine)
+    p = model.parameters({'payload_mass': 4000.0}, slope=math.radians(20))
+    run = model.run(model.initial_state(p), model.modes[-1], times, inputs, p)
+
+A mode is the set of contacts that are closed: `standing` where all are, `flight` where none is, else their names joined
+by `+`, such as `front_left+front_right` while the machine tips about its front edge. The equations are traced once; a
+mode only says which rows of them hold (`integrators.contact_rows`). A border is crossed where the ground would have to
+pull (`lift_off`) and where an open contact reaches the ground (`impact`, or `touch_down` where it is slow). Contacts
+stick: friction is what holding needs.
+
+States, inputs and parameters are those of a System of the machine without its wheels, with `<wheel>/ground_height`,
+`drop_tilt` and `drop_time`. Outputs are those of a System with its wheels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.compile import build_module
+from dyn_nodes.constraints.unilateral import (
+    NO_PULL,
+    ClosedContacts,
+    ContactImpact,
+    ContactProblem,
+    NoContactStateError,
+)
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import Actuation, gravity_vector
+from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
+from dyn_nodes.simulation.fingerprint import machine_fingerprint
+from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, Ground, HybridError, HybridModel, Step
+from dyn_nodes.simulation.initial import (
+    NoEquilibriumError,
+    base_numbers,
+    hold_joints,
+    initial_pose,
+    joint_vector,
+)
+from dyn_nodes.simulation.outputs import traced_outputs
+from dyn_nodes.simulation.rigid_assembly import (
+    ROWS,
+    ContactModelError,
+    RigidAssembly,
+    rigid_contacts,
+    row_places,
+)
+
+Array = NDArray[np.float64]
+STANDING, FLIGHT = 'standing', 'flight'
+MOST_CONTACTS = 10
+STABILIZATION = (1.0, 10.0)
+"""Damping ratio and frequency, 1/s, with which closed contacts return to where they stand (Baumgarte)."""
+SLACK = 1e-9
+"""Depth at which an open contact counts as having reached the ground, m: above the round-off of a pose."""
+TOUCHING = 1e-8
+"""Gap up to which a contact takes part in what happens at an instant, m."""
+REST_SPEED = 5e-3
+"""Speed of a contact, m/s, below which it comes to rest on the ground instead of bouncing about."""
+
+
+class RigidGroundModel(HybridModel):
+    """A machine with wheels and feet on rigid ground.
+
+    Args:
+        machine: a tree with a free or planar base.
+        actuation: of the joints.
+        rest_speed: m/s; contacts slower than this come to rest on the ground.
+
+    Raises:
+        ContactModelError: the machine is not of this kind.
+    """
+
+    def __init__(
+        self, machine: Machine, actuation: Actuation = 'hydraulic', rest_speed: float = REST_SPEED
+    ) -> None:
+        self.machine, self.actuation, self.rest_speed = machine, actuation, rest_speed
+        self.contacts = tuple(own.name for own in rigid_contacts(machine))
+        if len(self.contacts) > MOST_CONTACTS:
+            raise ContactModelError(
+                f'{machine.name}: expected at most {MOST_CONTACTS} wheels and feet for rigid ground, '
+                f'found {len(self.contacts)}'
+            )
+        self.module = build_module(
+            f'{machine.name}: rigid_ground_{actuation}', [machine_fingerprint(machine), actuation], self._functions
+        )
+        self.modes = tuple(self._mode_name(bits) for bits in range(2 ** len(self.contacts)))
+        self._places = row_places(len(self.contacts))
+        self.take(self.module)
+
+    def take(self, module: Any, names: Sequence[str] = ()) -> None:
+        """Adopt the names stored beside the compiled module; all modes have the same kernels."""
+        meta = module.meta
+        code, watch = module.code('blocks'), module.code('watch')
+        self.codes = np.repeat(np.array([[code], [0], [watch]]), len(self.modes), axis=1)
+        self.watches = meta['watches']
+        self.state_names, self.input_names = tuple(meta['states']), tuple(meta['inputs'])
+        self.parameter_names, self.output_names = tuple(meta['parameters']), tuple(meta['outputs'])
+        self._defaults = np.array(meta['defaults'])
+        self.nq, self.nv, self._size = (int(meta[key]) for key in ('nq', 'nv', 'size'))
+        self.free = bool(meta['free'])
+        self._held = np.array(meta['held'])
+
+    # --- tracing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def phases(self) -> Sequence[str]:
+        """One plant serves all modes."""
+        return (STANDING,)
+
+    def phase_of(self, mode: str) -> str:
+        """Return the mode whose plant serves all."""
+        return STANDING
+
+    def assembly(self, mode: str = STANDING) -> RigidAssembly:
+        """Return the traced plant, which is that of every mode."""
+        return RigidAssembly(self.machine, self.actuation)
+
+    def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        plant = self.assembly()
+        p = ca.vertcat(plant.p, ca.SX.sym('drop', len(DROP_PARAMETERS)))
+        state = [plant.x, plant.u, p]
+        names, own = traced_outputs(plant)
+        outputs = ca.densify(ca.vertcat(own, *plant.ground_outputs.values()))
+        watched = Watched()
+        watch_surfaces(watched, plant.surfaces)
+        x = ca.SX(plant.x)
+        x[plant.v_place] = 0.0
+        holding = ca.densify(ca.substitute([plant.static_forces], [plant.x], [x])[0])
+        functions = {
+            'blocks': ca.Function('blocks', state, [plant.blocks]),
+            'watch': ca.Function('watch', state, [watched.expression]),
+            'outputs': ca.Function('outputs', [*state, plant.a, plant.multipliers], [outputs]),
+            'holding': ca.Function('holding', [plant.x, p], [holding]),
+        }
+        meta = {
+            'states': plant.states.names,
+            'inputs': plant.inputs.names,
+            'parameters': [*plant.parameters.names, *DROP_PARAMETERS],
+            'outputs': [*names, *plant.ground_outputs],
+            'watches': watched.watches,
+            'defaults': [*plant.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS)],
+            'held': [0.0 if own.rolls and row < 2 else 1.0 for own in plant.ground for row in range(ROWS)],
+            'size': plant.blocks.numel(),
+            'nq': plant.tree.nq,
+            'nv': plant.tree.nv,
+            'free': plant.tree.free,
+        }
+        return functions, meta
+
+    # --- modes -------------------------------------------------------------------------------------------------------
+
+    def _mode_name(self, bits: int) -> str:
+        return self.mode_of(k for k in range(len(self.contacts)) if bits >> k & 1)
+
+    def mode_of(self, closed: Iterable[int]) -> str:
+        """Return the name of the mode in which contacts, given by their numbers, are closed."""
+        chosen = sorted(closed)
+        if len(chosen) == len(self.contacts):
+            return STANDING
+        return '+'.join(self.contacts[k] for k in chosen) or FLIGHT
+
+    def closed_in(self, mode: str) -> tuple[int, ...]:
+        """Return the numbers of the contacts that are closed in a mode."""
+        bits = self.modes.index(mode)
+        return tuple(k for k in range(len(self.contacts)) if bits >> k & 1)
+
+    def blocks(self, x: Array, u: Array, p: Array) -> Array:
+        """Return what the kernel of all modes writes at a state."""
+        result = np.empty(self._size)
+        self.module.blocks(*(np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p)), result)
+        return result
+
+    def problem(self, x: Array, u: Array, p: Array) -> tuple[ContactProblem, Array]:
+        """Return the blocks at a state as matrices, and the errors (m,) of the rows: positions of the contacts, m."""
+        nq, nv, m = self.nq, self.nv, ROWS * len(self.contacts)
+        parts = np.split(self.blocks(x, u, p), np.cumsum([nq, nv * nv, nv, m * nv, m, m]))
+        _, M, load, J, gamma, errors = parts[:6]
+        return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, self._places), errors
+
+    def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
+        """Return the rows, facets and surfaces of a mode that begins, or goes on, at a state."""
+        problem, errors = self.problem(x, u, p)
+        state = problem.closed(self.closed_in(mode))
+        normals = np.array([places[-1] for places in self._places])
+        anchors = errors.copy()
+        anchors[normals] = 0.0
+        normals[list(state.contacts)] *= -1
+        normals[list(state.contacts)] -= 1
+        least = NO_PULL * max(1.0, float(np.abs(problem.load).max(initial=0.0)))
+        tilt = float(p[self.index('parameter', 'drop_tilt')])
+        kernel = (
+            np.array([self.nq, self.nv, len(errors), self._size]),
+            np.array([*STABILIZATION, SLACK, tilt, least]),
+            state.rows.astype(np.int64),
+            anchors,
+            normals.astype(np.int64),
+            np.ascontiguousarray(state.facets),
+            self._held,
+        )
+        surfaces = [f'leave {face}' for face in range(len(state.facets))]
+        surfaces += [f'reach {k}' for k in range(len(self.contacts))]
+        return Ground(kernel, (*surfaces, 'overturned', 'drop'))
+
+    def solve(self, mode: str, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
+        """Return accelerations (nv,) and the multipliers of all rows (m,), shared without a pull, at a state."""
+        problem, _ = self.problem(x, u, p)
+        state = problem.closed(self.closed_in(mode))
+        a, multipliers = problem.accelerations(state)
+        return a, problem.shared(state, multipliers)
+
+    def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state, in the order of `output_names`."""
+        y = np.empty(len(self.output_names))
+        given = (np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p, *self.solve(mode, x, u, p)))
+        self.module.outputs(*given, y)
+        return y
+
+    def kernel(self, kind: str, mode: str) -> Any:
+        """Return a compiled kernel: `watch`, which all modes share."""
+        return getattr(self.module, kind)
+
+    def parameters(
+        self, values: Mapping[str, float] | None = None, slope: float | tuple[float, float] | None = None
+    ) -> Array:
+        """Return a parameter vector: the machine's own values, changed by name.
+
+        Args:
+            values: by name.
+            slope: of the ground, (roll, pitch) or pitch alone, rad; positive pitch: the front is downhill.
+        """
+        p = super().parameters(values)
+        if slope is not None:
+            p[:3] = gravity_vector(self.machine.gravity, slope if isinstance(slope, tuple) else (0.0, slope))
+        return p
+
+    # --- rest --------------------------------------------------------------------------------------------------------
+
+    def initial_state(self, p: Array, joints: Mapping[str, float] | None = None) -> Array:
+        """Return the state at rest on the ground, the actuators holding the joints; its mode is `resting_mode`.
+
+        Raises:
+            NoEquilibriumError: the machine tips at rest in this posture.
+            ValueError: an actuator can't hold its joint, as a cylinder at a dead centre.
+        """
+        angles = joint_vector(self.machine, joints)
+        x = np.zeros(len(self.state_names))
+        x[self.nq - len(angles) : self.nq] = angles
+        size = 2 if self.machine.base.attachment == 'planar' else 3
+        for feet in combinations(range(len(self.contacts)), size):
+            found = self._standing_on(feet, x, p)
+            if found is not None:
+                hold_joints(self, x, angles, self._holding(x, p))
+                return x
+        raise NoEquilibriumError(f'{self.machine.name}: no rest on the ground in this posture: it tips')
+
+    def resting_mode(self, x: Array, p: Array) -> str:
+        """Return the mode of a state at rest: what touches the ground is closed."""
+        _, errors = self.problem(x, np.zeros(len(self.input_names)), p)
+        return self.mode_of(k for k, gap in enumerate(errors[ROWS - 1 :: ROWS]) if gap <= TOUCHING)
+
+    def _standing_on(self, feet: tuple[int, ...], x: Array, p: Array) -> Array | None:
+        """Put the base of x, in place, on some feet; None where others are in the ground, or it tips there."""
+        pose = initial_pose(self.machine)
+        pose[3:5] = 0.0
+        free = [2, 4] if self.machine.base.attachment == 'planar' else [2, 3, 4]
+        base = self.nq - len(self.machine.movable_joints)
+
+        def gaps(pose: Array) -> Array:
+            x[:base] = base_numbers(self.machine, pose, 'quaternion')
+            return self.problem(x, u, p)[1][ROWS - 1 :: ROWS]
+
+        u, own = np.zeros(len(self.input_names)), list(feet)
+        for _ in range(30):
+            error = gaps(pose)[own]
+            if np.abs(error).max() < 1e-13:
+                break
+            columns = []
+            for k in free:
+                ahead, behind = pose.copy(), pose.copy()
+                ahead[k], behind[k] = pose[k] + 1e-6, pose[k] - 1e-6
+                columns.append((gaps(ahead)[own] - gaps(behind)[own]) / 2e-6)
+            pose[free] -= np.linalg.lstsq(np.column_stack(columns), error, rcond=1e-9)[0]
+            if not np.isfinite(pose).all() or np.abs(pose[3:5]).max() > 0.5 * np.pi:
+                return None
+        if gaps(pose).min() < -TOUCHING:
+            return None
+        state, multipliers, missed = self._statics(x, p)
+        weight = max(1.0, float(np.abs(multipliers).max(initial=0.0)))
+        if missed > 1e-6 * weight or (state.facets @ multipliers < -NO_PULL * weight).any():
+            return None
+        return x
+
+    def _statics(self, x: Array, p: Array) -> tuple[ClosedContacts, Array, float]:
+        """Return what touches, the multipliers that hold the base, and the greatest force on it left over."""
+        problem, base = self._at_rest(x, p)
+        state = problem.closed(self.closed_in(self.resting_mode(x, p)))
+        J = problem.J[state.rows]
+        multipliers = np.linalg.lstsq(J.T, -problem.load, rcond=1e-12)[0]
+        return state, multipliers, float(np.abs(J.T @ multipliers + problem.load).max(initial=0.0))
+
+    def _at_rest(self, x: Array, p: Array) -> tuple[ContactProblem, int]:
+        """Return the balance of the base alone, joints held, and the number of its velocities."""
+        problem, _ = self.problem(x, np.zeros(len(self.input_names)), p)
+        base = self.nv - len(self.machine.movable_joints)
+        held = np.empty(self.nv)
+        self.module.holding(x, p, held)
+        part = slice(0, base)
+        return replace(problem, M=problem.M[part, part], load=-held[part], J=problem.J[:, part]), base
+
+    def _holding(self, x: Array, p: Array) -> Array:
+        """Return (nv,) the forces that hold a machine at rest, less those of the ground: efforts of the joints."""
+        state, multipliers, _ = self._statics(x, p)
+        problem, _ = self._at_rest(x, p)
+        held = np.empty(self.nv)
+        self.module.holding(x, p, held)
+        full, _ = self.problem(x, np.zeros(len(self.input_names)), p)
+        return np.asarray(held - full.J.T @ problem.shared(state, multipliers))
+
+    def holding_efforts(self, x: Array, p: Array) -> Array:
+        """Return the efforts of the movable joints that hold a machine at rest on the ground, N m or N."""
+        return self._holding(x, p)[self.nv - len(self.machine.movable_joints) :]
+
+    # --- borders -----------------------------------------------------------------------------------------------------
+
+    def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
+        """Let contacts come off or strike the ground, the payload go, or end the run."""
+        if 'overturned' in reached:
+            tilt = {'tilt': float(self.blocks(x, u, p)[-2])}
+            return Step(END, x, p, (Event(t, 'overturned', mode, END, tilt | self._pitch(x)),))
+        if any(name.startswith('reach') for name in reached):
+            return self._strike(mode, t, x, u, p)
+        if any(name.startswith('leave') for name in reached):
+            faces = [int(name.split()[1]) for name in reached if name.startswith('leave')]
+            return self._leave(mode, faces, t, x, u, p)
+        return self.drop_payload(mode, t, x, p)
+
+    def _pitch(self, x: Array) -> dict[str, float]:
+        """Pitch and its rate of a planar machine, for its events."""
+        if self.machine.base.attachment != 'planar':
+            return {}
+        return {'pitch': float(x[2]), 'rate': float(x[self.nv + 2])}
+
+    def _leave(self, mode: str, faces: Sequence[int], t: float, x: Array, u: Array, p: Array) -> Step:
+        problem, _ = self.problem(x, u, p)
+        state = problem.closed(self.closed_in(mode))
+        leaving = {k for face in faces for k in state.leaving[face]}
+        kept = self._carrying(problem, state.contacts, leaving, t)
+        after = self.mode_of(kept)
+        lifted = [self.contacts[k] for k in state.contacts if k not in kept]
+        if not lifted:
+            return Step(mode, x, p, ())
+        return Step(after, x, p, (Event(t, 'lift_off', mode, after, {'wheel': lifted[0], 'wheels': lifted}),))
+
+    def _carrying(
+        self, problem: ContactProblem, closed: Sequence[int], leaving: Iterable[int], t: float
+    ) -> tuple[int, ...]:
+        try:
+            return problem.carrying(closed, leaving)
+        except NoContactStateError as error:
+            raise HybridError(f'{self.machine.name}: at t = {t:.6f} s: {error}') from None
+
+    def _strike(self, mode: str, t: float, x: Array, u: Array, p: Array) -> Step:
+        problem, errors = self.problem(x, u, p)
+        closed, v = self.closed_in(mode), x[self.nq : self.nq + self.nv]
+        gaps = errors[ROWS - 1 :: ROWS]
+        struck = [k for k, gap in enumerate(gaps) if k not in closed and gap <= TOUCHING]
+        before = v.copy()
+        speed = max(-float(problem.J[self._places[k][-1]] @ v) for k in struck)
+        hit = self._impact(problem, closed, struck, v, t)
+        self._put_on_ground(x, hit.kept, u, p)
+        x[self.nq : self.nq + self.nv] = hit.hit.velocity
+        settled, _ = self.problem(x, u, p)
+        kept = self._carrying(settled, hit.kept, (), t)
+        after = self.mode_of(kept)
+        names = [self.contacts[k] for k in struck]
+        details: dict[str, Any] = {'wheel': names[0], 'wheels': names, 'speed': speed}
+        if speed <= self.rest_speed:
+            return Step(after, x, p, (Event(t, 'touch_down', mode, after, details),))
+        details |= {
+            'velocity_before': before.tolist(),
+            'velocity_after': hit.hit.velocity.tolist(),
+            'impulse': hit.hit.impulse.tolist(),
+            'energy_before': hit.hit.energy_before,
+            'energy_after': hit.hit.energy_after,
+            'double': bool(closed) and set(closed) <= set(hit.kept),
+        }
+        return Step(after, x, p, (Event(t, 'impact', mode, after, details),))
+
+    def _impact(
+        self, problem: ContactProblem, closed: Sequence[int], struck: Sequence[int], v: Array, t: float
+    ) -> ContactImpact:
+        try:
+            return problem.impact(closed, struck, v, self.rest_speed)
+        except NoContactStateError as error:
+            raise HybridError(f'{self.machine.name}: at t = {t:.6f} s: {error}') from None
+
+    def _put_on_ground(self, x: Array, contacts: Sequence[int], u: Array, p: Array) -> None:
+        """Move x, in place, by the least change in the metric of the masses that closes the gaps of contacts."""
+        problem, errors = self.problem(x, u, p)
+        state = problem.closed(contacts)
+        error = np.where(np.arange(len(errors)) % ROWS == ROWS - 1, errors, 0.0)[state.rows]
+        J = problem.J[state.rows]
+        spread = np.linalg.solve(problem.M, J.T)
+        step = -spread @ np.linalg.solve(J @ spread, error)
+        moved = x.copy()
+        moved[self.nq : self.nq + self.nv] = step
+        x[: self.nq] += self.blocks(moved, u, p)[: self.nq]
