@@ -19,6 +19,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
+from scipy.optimize import nnls
 
 from dyn_nodes.constraints.errors import ConstraintError
 from dyn_nodes.constraints.impact import Impact, plastic_impact
@@ -170,8 +171,8 @@ class ContactProblem:
             v: (nv,) velocities before.
             rest: speed, m/s; contacts that would leave the ground more slowly stay on it.
 
-        Raises:
-            NoContactStateError: no set of contacts takes impulses that push while the others separate.
+        Contacts that stick may leave no such choice (Painleve). Then the points of all contacts stop along the ground,
+        and of the normal velocities the nearest ones, in the metric of the masses, that do not enter it are taken.
         """
         touched = tuple(sorted({*closed, *struck}))
         normals = np.array([self.places[k][-1] for k in touched])
@@ -188,7 +189,21 @@ class ContactProblem:
                 state = self.closed(slow)
                 hit = plastic_impact(self.M, self.J[state.rows], v)
             return ContactImpact(slow, state.rows, hit)
-        raise NoContactStateError('no set of contacts takes impulses that push while the others separate')
+        return self._all_held(touched, v)
+
+    def _all_held(self, touched: Sequence[int], v: Array) -> ContactImpact:
+        """Return the velocity nearest to v with J_t v = 0 and J_n v >= 0: a projection on a cone, so energy falls."""
+        normals = np.array([self.places[k][-1] for k in touched])
+        along = np.concatenate([self.places[k][:-1] for k in touched])
+        L = np.linalg.cholesky(self.M)
+        spread = solve_triangular(L, np.vstack([self.J[normals], self.J[along], -self.J[along]]).T, lower=True)
+        found, _ = nnls(spread, -L.T @ v)
+        after = v + solve_triangular(L.T, spread @ found, lower=False)
+        push, forth, back = np.split(found, [len(normals), len(normals) + len(along)])
+        kept = tuple(k for k, speed in zip(touched, self.J[normals] @ after) if speed <= LEAST_SPEED)
+        impulse = np.concatenate([push, forth - back])
+        energies = 0.5 * v @ self.M @ v, 0.5 * after @ self.M @ after
+        return ContactImpact(kept, np.concatenate([normals, along]), Impact(after, impulse, *map(float, energies)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +212,7 @@ class ContactImpact:
 
     Attributes:
         kept: contacts that are at rest on the ground after it; the others separate.
-        rows: (r,) independent rows among theirs, along which `hit.impulse` acts.
+        rows: (r,) along which `hit.impulse` acts.
         hit: velocities, impulses and kinetic energies.
     """
 
