@@ -6,8 +6,8 @@ come off (a_n >= 0), and in an impact likewise with impulses and velocities.
 
 Where more contacts are closed than a body needs, as four feet of one body, the rows depend on each other and the
 multipliers are not unique. Whether *some* share without a pull exists does not depend on a choice: the admissible
-multipliers are a cone, and `ClosedContacts.facets` are its faces. For feet of one body on a plane these are the edges of
-the support polygon, and the value of a facet is the moment about its edge over the distance of the opposite feet.
+multipliers are a cone, and `ClosedContacts.facets` are its faces. For feet of one body on a plane these are the edges
+of the support polygon, and the value of a facet is the moment about its edge over the distance of the opposite feet.
 """
 
 from __future__ import annotations
@@ -49,12 +49,14 @@ class ClosedContacts:
         rows: (r,) independent rows among theirs; their multipliers are unique.
         facets: (f, r) these times the multipliers of `rows` are not negative where some share pushes everywhere.
         leaving: by facet, the contacts that carry nothing where it is zero, and come off beyond.
+        share: (m, r) from the multipliers of `rows` to those of all rows that do the same with the least norm.
     """
 
     contacts: tuple[int, ...]
     rows: Places
     facets: Array
     leaving: tuple[tuple[int, ...], ...]
+    share: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class ContactProblem:
         """Return the rows and facets of contacts that are closed together."""
         chosen = tuple(contacts)
         if not chosen:
-            return ClosedContacts((), np.zeros(0, np.intp), np.zeros((0, 0)), ())
+            return ClosedContacts((), np.zeros(0, np.intp), np.zeros((0, 0)), (), np.zeros((len(self.J), 0)))
         every = np.concatenate([self.places[k] for k in chosen])
         L = np.linalg.cholesky(self.M)
         spread = solve_triangular(L, self.J[every].T, lower=True)  # lengths in the metric of the masses
@@ -92,7 +94,14 @@ class ContactProblem:
         for place, row in enumerate(rows):
             facets[:, place] = weights[:, normals == row].sum(axis=1)
         leaving = tuple(tuple(k for k, share in zip(chosen, face) if share > 0.0) for face in weights)
-        return ClosedContacts(chosen, rows, facets, leaving)
+        return ClosedContacts(chosen, rows, facets, leaving, self._share(every, rows, spread))
+
+    def _share(self, every: Places, rows: Places, spread: Array) -> Array:
+        """Every row is a combination of the independent ones, J = C J_r, so that lambda = C (C^T C)^-1 lambda_r."""
+        share = np.zeros((len(self.J), len(rows)))
+        combined = np.linalg.lstsq(spread[:, np.searchsorted(every, rows)], spread, rcond=None)[0].T
+        share[every] = combined @ np.linalg.inv(combined.T @ combined)
+        return share
 
     def accelerations(self, state: ClosedContacts) -> tuple[Array, Array]:
         """Return the accelerations (nv,), and the multipliers (r,) of the rows of `state`."""
@@ -140,10 +149,12 @@ class ContactProblem:
             state: closed contacts.
             multipliers: (r,) of their independent rows.
         """
-        result = np.zeros(len(self.J))
+        result = state.share @ multipliers
+        if self.pushes(state.contacts, result):
+            return np.asarray(result)
         effort = self.J[state.rows].T @ multipliers
         carrying = list(state.contacts)
-        least: Array | None = None
+        least = result.copy()
         while carrying:
             every = np.concatenate([self.places[k] for k in carrying])
             found = np.linalg.lstsq(self.J[every].T, effort, rcond=DEPENDENT)[0]
@@ -152,12 +163,15 @@ class ContactProblem:
                 break
             result[:] = 0.0
             result[every] = found
-            least = result.copy() if least is None else least
-            loads = result[[self.places[k][-1] for k in carrying]]
-            if loads.min() >= -NO_PULL * max(1.0, float(np.abs(found).max())):
+            if self.pushes(carrying, result):
                 return result
-            del carrying[int(np.argmin(loads))]
-        return result if least is None else least
+            del carrying[int(np.argmin(result[[self.places[k][-1] for k in carrying]]))]
+        return least
+
+    def pushes(self, contacts: Sequence[int], multipliers: Array) -> bool:
+        """Return whether no contact pulls, given the multipliers (m,) of all rows."""
+        normals = multipliers[[int(self.places[k][-1]) for k in contacts]]
+        return bool(normals.min(initial=0.0) >= -NO_PULL * max(1.0, float(np.abs(multipliers).max(initial=0.0))))
 
     def impact(self, closed: Sequence[int], struck: Sequence[int], v: Array, rest: float) -> ContactImpact:
         """Return what happens when contacts strike the ground without restitution: Gauss's principle in velocities.
@@ -188,7 +202,7 @@ class ContactProblem:
             if len(slow) > len(kept):
                 state = self.closed(slow)
                 hit = plastic_impact(self.M, self.J[state.rows], v)
-            return ContactImpact(slow, state.rows, hit)
+            return ContactImpact(slow, state.rows, hit, bool(set(kept) & set(closed)))
         return self._all_held(touched, v)
 
     def _all_held(self, touched: Sequence[int], v: Array) -> ContactImpact:
@@ -203,7 +217,8 @@ class ContactProblem:
         kept = tuple(k for k, speed in zip(touched, self.J[normals] @ after) if speed <= LEAST_SPEED)
         impulse = np.concatenate([push, forth - back])
         energies = 0.5 * v @ self.M @ v, 0.5 * after @ self.M @ after
-        return ContactImpact(kept, np.concatenate([normals, along]), Impact(after, impulse, *map(float, energies)))
+        hit = Impact(after, impulse, *map(float, energies))
+        return ContactImpact(kept, np.concatenate([normals, along]), hit, True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,11 +229,13 @@ class ContactImpact:
         kept: contacts that are at rest on the ground after it; the others separate.
         rows: (r,) along which `hit.impulse` acts.
         hit: velocities, impulses and kinetic energies.
+        double: contacts that were closed would have moved into the ground, and took an impulse, too.
     """
 
     kept: tuple[int, ...]
     rows: Places
     hit: Impact
+    double: bool
 
 
 def _null_space(matrix: Array, rank: int) -> Array:

@@ -4,8 +4,8 @@ The kernel writes, at a state, `blocks`: [dq/dt, M, load, J by rows, gamma, erro
 tilt, overturn angle less tilt]. A mode is `ground`, a tuple:
 
     sizes (4,): nq, nv, rows of J, length of the blocks
-    how (5,): damping ratio and frequency, 1/s, of the return to the ground; slack of a gap, m; tilt at which the payload
-        is let go, rad; pull that counts as none, N
+    how (5,): damping ratio and frequency, 1/s, of the return to the ground; slack of a gap, m; tilt at which the
+        payload is let go, rad; pull that counts as none, N
     rows (r,): the independent rows that hold
     anchors (rows of J,): errors that count as none, m: where a foot stands
     normals (c,): the normal row of every contact; -1 - row of one that is closed

@@ -70,9 +70,7 @@ def lowest(values, armed, count):
 
 
 @kernel
-def watch_part(
-    codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, trial, values, positive, found, count
-):
+def watch_part(codes, mode, x, t, h, knots, table, p, ground, blocks, u, k, y, trial, values, positive, found, count):
     """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
     watches = positive.shape[0]
     for j in range(watches):
@@ -186,13 +184,47 @@ def run_stretch(
             table_input(t + high * step, knots, table, np.int64(0), u)
             evaluate(codes[WATCH, mode], trial, u, p, seen)
             found_now = watch_part(
-                codes, mode, x, t, high * step, knots, table, p, ground, blocks, u, rate, y, new, seen, positive, found, found_now
+                codes,
+                mode,
+                x,
+                t,
+                high * step,
+                knots,
+                table,
+                p,
+                ground,
+                blocks,
+                u,
+                rate,
+                y,
+                new,
+                seen,
+                positive,
+                found,
+                found_now,
             )
             copy(trial, x)
             return 2, t + high * step, tick, flags, found_now
         evaluate(codes[WATCH, mode], new, u, p, seen)
         found_now = watch_part(
-            codes, mode, x, t, step, knots, table, p, ground, blocks, u, rate, y, trial, seen, positive, found, found_now
+            codes,
+            mode,
+            x,
+            t,
+            step,
+            knots,
+            table,
+            p,
+            ground,
+            blocks,
+            u,
+            rate,
+            y,
+            trial,
+            seen,
+            positive,
+            found,
+            found_now,
         )
         copy(new, x)
         t = target

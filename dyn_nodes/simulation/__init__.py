@@ -2,10 +2,9 @@
 
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import NoEquilibriumError, initial_state, settle
-from dyn_nodes.simulation.pinned_planar import PinnedPlanarModel
 from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
 from dyn_nodes.simulation.rigid_body import RigidBodyModel
-from dyn_nodes.simulation.rigid_planar import RigidPlanarModel
+from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.simulation.system import Settings, System
 from dyn_nodes.simulation.trace import Inputs, Run
 
@@ -17,9 +16,8 @@ __all__ = [
     'Inputs',
     'JointReaction',
     'NoEquilibriumError',
-    'PinnedPlanarModel',
     'RigidBodyModel',
-    'RigidPlanarModel',
+    'RigidGroundModel',
     'Run',
     'Settings',
     'System',

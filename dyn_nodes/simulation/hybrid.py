@@ -185,6 +185,11 @@ class HybridModel(ABC):
         self._defaults = np.array(meta['defaults'])
 
     @property
+    def first_mode(self) -> str:
+        """Mode in which a run from rest begins."""
+        return self.modes[0]
+
+    @property
     def phases(self) -> Sequence[str]:
         """Modes that have a plant of their own (`assembly`)."""
         return self.modes

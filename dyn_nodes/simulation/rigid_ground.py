@@ -33,6 +33,7 @@ from dyn_nodes.constraints.unilateral import (
     ContactProblem,
     NoContactStateError,
 )
+from dyn_nodes.integrators.contact_rows import row_motion
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
@@ -59,6 +60,9 @@ STANDING, FLIGHT = 'standing', 'flight'
 MOST_CONTACTS = 10
 STABILIZATION = (1.0, 10.0)
 """Damping ratio and frequency, 1/s, with which closed contacts return to where they stand (Baumgarte)."""
+UNSTABILIZED = np.zeros(5)
+SAME = 1e-9
+"""Effort, relative to the greatest force, by which a share of forces may miss them and still count as one."""
 SLACK = 1e-9
 """Depth at which an open contact counts as having reached the ground, m: above the round-off of a pose."""
 TOUCHING = 1e-8
@@ -79,9 +83,7 @@ class RigidGroundModel(HybridModel):
         ContactModelError: the machine is not of this kind.
     """
 
-    def __init__(
-        self, machine: Machine, actuation: Actuation = 'hydraulic', rest_speed: float = REST_SPEED
-    ) -> None:
+    def __init__(self, machine: Machine, actuation: Actuation = 'hydraulic', rest_speed: float = REST_SPEED) -> None:
         self.machine, self.actuation, self.rest_speed = machine, actuation, rest_speed
         self.contacts = tuple(own.name for own in rigid_contacts(machine))
         if len(self.contacts) > MOST_CONTACTS:
@@ -94,6 +96,7 @@ class RigidGroundModel(HybridModel):
         )
         self.modes = tuple(self._mode_name(bits) for bits in range(2 ** len(self.contacts)))
         self._places = row_places(len(self.contacts))
+        self._known: dict[str, ClosedContacts] = {}
         self.take(self.module)
 
     def take(self, module: Any, names: Sequence[str] = ()) -> None:
@@ -110,6 +113,11 @@ class RigidGroundModel(HybridModel):
         self._held = np.array(meta['held'])
 
     # --- tracing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def first_mode(self) -> str:
+        """Every contact is closed."""
+        return STANDING
 
     @property
     def phases(self) -> Sequence[str]:
@@ -181,8 +189,11 @@ class RigidGroundModel(HybridModel):
 
     def problem(self, x: Array, u: Array, p: Array) -> tuple[ContactProblem, Array]:
         """Return the blocks at a state as matrices, and the errors (m,) of the rows: positions of the contacts, m."""
+        return self._split(self.blocks(x, u, p))
+
+    def _split(self, blocks: Array) -> tuple[ContactProblem, Array]:
         nq, nv, m = self.nq, self.nv, ROWS * len(self.contacts)
-        parts = np.split(self.blocks(x, u, p), np.cumsum([nq, nv * nv, nv, m * nv, m, m]))
+        parts = np.split(blocks, np.cumsum([nq, nv * nv, nv, m * nv, m, m]))
         _, M, load, J, gamma, errors = parts[:6]
         return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, self._places), errors
 
@@ -190,36 +201,48 @@ class RigidGroundModel(HybridModel):
         """Return the rows, facets and surfaces of a mode that begins, or goes on, at a state."""
         problem, errors = self.problem(x, u, p)
         state = problem.closed(self.closed_in(mode))
-        normals = np.array([places[-1] for places in self._places])
-        anchors = errors.copy()
-        anchors[normals] = 0.0
-        normals[list(state.contacts)] *= -1
-        normals[list(state.contacts)] -= 1
+        self._known[mode] = state
         least = NO_PULL * max(1.0, float(np.abs(problem.load).max(initial=0.0)))
         tilt = float(p[self.index('parameter', 'drop_tilt')])
-        kernel = (
-            np.array([self.nq, self.nv, len(errors), self._size]),
-            np.array([*STABILIZATION, SLACK, tilt, least]),
-            state.rows.astype(np.int64),
-            anchors,
-            normals.astype(np.int64),
-            np.ascontiguousarray(state.facets),
-            self._held,
-        )
+        kernel = self._kernel(state, np.array([*STABILIZATION, SLACK, tilt, least]), errors)
         surfaces = [f'leave {face}' for face in range(len(state.facets))]
         surfaces += [f'reach {k}' for k in range(len(self.contacts))]
         return Ground(kernel, (*surfaces, 'overturned', 'drop'))
 
+    def _kernel(self, state: ClosedContacts, how: Array, errors: Array | None = None) -> tuple[Any, ...]:
+        """Return a mode as `integrators.contact_rows` takes it; errors (m,) of the rows there, m."""
+        normals = np.array([places[-1] for places in self._places], dtype=np.int64)
+        anchors = np.zeros(ROWS * len(self.contacts)) if errors is None else errors.copy()
+        anchors[normals] = 0.0
+        closed = list(state.contacts)
+        normals[closed] = -1 - normals[closed]
+        sizes = np.array([self.nq, self.nv, len(anchors), self._size], dtype=np.int64)
+        rows, facets = state.rows.astype(np.int64), np.ascontiguousarray(state.facets)
+        return sizes, how, rows, anchors, normals, facets, self._held
+
     def solve(self, mode: str, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Return accelerations (nv,) and the multipliers of all rows (m,), shared without a pull, at a state."""
-        problem, _ = self.problem(x, u, p)
-        state = problem.closed(self.closed_in(mode))
+        blocks = self.blocks(x, u, p)
+        problem, _ = self._split(blocks)
+        known = self._known.get(mode)
+        if known is not None:
+            a, multipliers = np.empty(self.nv), np.empty(len(known.rows))
+            row_motion(self._kernel(known, UNSTABILIZED), blocks, np.ascontiguousarray(x), a, multipliers)
+            shared = known.share @ multipliers
+            missed = problem.J.T @ shared - problem.J[known.rows].T @ multipliers
+            if np.abs(missed).max() <= SAME * max(1.0, float(np.abs(shared).max())):
+                return a, problem.shared(known, multipliers) if shared[ROWS - 1 :: ROWS].min() < 0.0 else shared
+        state = self._known[mode] = problem.closed(self.closed_in(mode))
         a, multipliers = problem.accelerations(state)
         return a, problem.shared(state, multipliers)
 
     def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`."""
-        y = np.empty(len(self.output_names))
+        return self.vector_of(mode, x, u, p, len(self.output_names))
+
+    def vector_of(self, mode: str, x: Array, u: Array, p: Array, size: int) -> Array:
+        """Return the outputs of the kernel, of which there are `size`."""
+        y = np.empty(size)
         given = (np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p, *self.solve(mode, x, u, p)))
         self.module.outputs(*given, y)
         return y
@@ -301,25 +324,25 @@ class RigidGroundModel(HybridModel):
 
     def _statics(self, x: Array, p: Array) -> tuple[ClosedContacts, Array, float]:
         """Return what touches, the multipliers that hold the base, and the greatest force on it left over."""
-        problem, base = self._at_rest(x, p)
+        problem = self._at_rest(x, p)
         state = problem.closed(self.closed_in(self.resting_mode(x, p)))
         J = problem.J[state.rows]
         multipliers = np.linalg.lstsq(J.T, -problem.load, rcond=1e-12)[0]
         return state, multipliers, float(np.abs(J.T @ multipliers + problem.load).max(initial=0.0))
 
-    def _at_rest(self, x: Array, p: Array) -> tuple[ContactProblem, int]:
-        """Return the balance of the base alone, joints held, and the number of its velocities."""
+    def _at_rest(self, x: Array, p: Array) -> ContactProblem:
+        """Return the balance of the base alone, joints held."""
         problem, _ = self.problem(x, np.zeros(len(self.input_names)), p)
         base = self.nv - len(self.machine.movable_joints)
         held = np.empty(self.nv)
         self.module.holding(x, p, held)
         part = slice(0, base)
-        return replace(problem, M=problem.M[part, part], load=-held[part], J=problem.J[:, part]), base
+        return replace(problem, M=problem.M[part, part], load=-held[part], J=problem.J[:, part])
 
     def _holding(self, x: Array, p: Array) -> Array:
         """Return (nv,) the forces that hold a machine at rest, less those of the ground: efforts of the joints."""
         state, multipliers, _ = self._statics(x, p)
-        problem, _ = self._at_rest(x, p)
+        problem = self._at_rest(x, p)
         held = np.empty(self.nv)
         self.module.holding(x, p, held)
         full, _ = self.problem(x, np.zeros(len(self.input_names)), p)
@@ -391,7 +414,7 @@ class RigidGroundModel(HybridModel):
             'impulse': hit.hit.impulse.tolist(),
             'energy_before': hit.hit.energy_before,
             'energy_after': hit.hit.energy_after,
-            'double': bool(closed) and set(closed) <= set(hit.kept),
+            'double': hit.double,
         }
         return Step(after, x, p, (Event(t, 'impact', mode, after, details),))
 

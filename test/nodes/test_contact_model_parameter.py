@@ -8,9 +8,10 @@ from dyn_nodes.nodes import dynamics_node
 from dyn_nodes.nodes.parameters import ParameterError
 
 
-def test_rigid_ground_under_a_free_machine_names_the_parameter(make_node):
-    with pytest.raises(ParameterError, match=r"parameter 'contact_model': .*expected a planar base, found free"):
-        make_node(dynamics_node.DynamicsNode, contact_model='rigid')
+def test_rigid_ground_that_does_not_carry_a_machine_names_the_parameter(make_node):
+    found = r"parameter 'contact_model': agv_mecanum: expected wheels and feet on a plane .* found .* with rollers"
+    with pytest.raises(ParameterError, match=found):
+        make_node(dynamics_node.DynamicsNode, machine='agv_mecanum', contact_model='rigid')
 
 
 def test_a_fault_of_another_kind_is_not_blamed_on_the_contact_model(make_node, monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.simulation import System, settle
-from dyn_nodes.simulation.pinned_planar import PinnedPlanarModel
+from dyn_nodes.studies.abo_shanab_2003.pinned_planar import PinnedPlanarModel
 from dyn_nodes.studies.abo_shanab_2003.planar import P2, Case, friction_system, hybrid_model, simulate
 from dyn_nodes.studies.abo_shanab_2003.surveys import contact_survey
 

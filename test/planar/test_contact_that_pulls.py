@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.elements.wheel import StandingWheel, sprung_wheels
-from dyn_nodes.simulation import pinned_planar
-from dyn_nodes.simulation.pinned import PinnedAssembly
-from dyn_nodes.studies.abo_shanab_2003 import planar
+from dyn_nodes.studies.abo_shanab_2003 import pinned_planar, planar
+from dyn_nodes.studies.abo_shanab_2003.pinned import PinnedAssembly
 from dyn_nodes.studies.abo_shanab_2003.planar import Case, planar_machine, simulate
 
 

@@ -16,7 +16,6 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.actuation import ActuatorSystem
 from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
-from dyn_nodes.simulation.rigid_planar import STANDING
 from dyn_nodes.studies.abo_shanab_2003.planar import (
     P1,
     friction_system,
@@ -25,6 +24,7 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
     profile,
     profile_inputs,
 )
+from dyn_nodes.studies.abo_shanab_2003.rigid_planar import STANDING
 
 ROOT = Path(__file__).resolve().parents[2]
 END = 10.0
@@ -196,7 +196,7 @@ def test_every_hybrid_model_lets_the_payload_go_at_a_time_and_at_a_tilt(contact)
     inputs = profile_inputs(profile(P1))
     for values, of_time in (({'drop_time': 9.123456789}, True), ({'drop_tilt': math.radians(2.0)}, False)):
         p = model.parameters(values)
-        run = model.run(model.initial_state(p), model.modes[0], times, inputs, p, 1e-3)
+        run = model.run(model.initial_state(p), model.first_mode, times, inputs, p, 1e-3)
         (drop,) = run.of_kind('payload_drop')
         assert drop.details['mass'] == 5000.0
         if of_time:

@@ -15,7 +15,6 @@ import pytest
 from scipy.optimize import brentq
 
 from dyn_nodes.simulation import Inputs, NoEquilibriumError
-from dyn_nodes.simulation.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
 from dyn_nodes.stability.balance import PlanarBalanceObserver
 from dyn_nodes.studies.abo_shanab_2003.planar import (
     S1,
@@ -27,6 +26,7 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
     profile_inputs,
     random_manoeuvres,
 )
+from dyn_nodes.studies.abo_shanab_2003.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
 
 STEP = 1e-3
 OF_LOADS = ('net_moment', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'moment_height')
@@ -65,7 +65,7 @@ def carried_out(name):
 def at_rest(model, run, place, u, p):
     """Margins of the arm at a sample, the base taken at rest on both edges."""
     x = run.states[place].copy()
-    x[:3] = model.rear.position[0], 0.0, 0.0
+    x[:3] = 0.0
     x[model.nv : model.nv + 3] = 0.0
     return observer().observe(model.output_vector(STANDING, x, u[place], p), p[:3]).margins
 
@@ -109,7 +109,7 @@ def test_all_measures_of_loads_vanish_at_the_located_onset(name):
 
     def net(share):
         x = run.states[after - 1] + share * (run.states[after] - run.states[after - 1])
-        x[:3], x[model.nv : model.nv + 3] = (model.rear.position[0], 0.0, 0.0), 0.0
+        x[:3], x[model.nv : model.nv + 3] = 0.0, 0.0
         y = model.output_vector(STANDING, x, u[after], p)
         return observer().observe(y, p[:3]).margins['net_moment'].value
 
@@ -137,7 +137,7 @@ def test_the_sign_of_a_measure_of_posture_is_whether_the_machine_rests(measure, 
     def margin(slope):
         p = model.parameters({'payload_mass': 4000.0}, slope=slope)
         x = np.zeros(len(model.state_names))
-        x[0], x[3], x[4] = model.rear.position[0], math.radians(boom), math.radians(stick)
+        x[3], x[4] = math.radians(boom), math.radians(stick)
         return watching.observe(model.output_vector(STANDING, x, np.zeros(2), p), p[:3]).margins[measure]
 
     low, high = 0.0, math.radians(45.0)
@@ -164,7 +164,7 @@ def test_a_machine_put_beyond_its_margin_tips_in_the_first_step(beyond):
 
     def state():
         x = np.zeros(len(model.state_names))
-        x[0], x[3:5] = model.rear.position[0], angles
+        x[3:5] = angles
         return x
 
     def margins(slope):

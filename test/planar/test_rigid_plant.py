@@ -10,12 +10,14 @@ import pytest
 from dyn_nodes.multibody.dh_machines import planar_rigid_machine
 from dyn_nodes.multibody.lagrange_euler import newton_euler
 from dyn_nodes.simulation import Inputs, joint_reaction
+from dyn_nodes.simulation.hybrid import HybridError
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.reaction import PhaseReaction
-from dyn_nodes.simulation.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
+from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.simulation.rigid_plant import RigidPlant, plant_type
 from dyn_nodes.stability import planar_energy_level
 from dyn_nodes.studies.abo_shanab_2003.planar import S1, hybrid_model, planar_machine, profile
+from dyn_nodes.studies.abo_shanab_2003.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
 
 PERIOD = 1e-3
 SLOPE = math.radians(20.0)
@@ -74,10 +76,11 @@ def test_the_plant_runs_as_the_model_does():
         states.append(plant.x.copy())
         modes.append(plant.mode)
         events += plant.take_events()
-    model = hybrid_model('rigid', 'literal')
+    model = RigidGroundModel(planar_machine())
     p = model.parameters({'payload_mass': 4000.0, 'drop_tilt': math.radians(0.2)}, slope=SLOPE)
     times = np.arange(5001) * PERIOD
-    run = model.run(model.initial_state(p, LIFT), STANDING, times, Inputs.constant({'boom/voltage': 5.0}), p, step=5e-4)
+    inputs = Inputs.constant({'boom/voltage': 5.0})
+    run = model.run(model.initial_state(p, LIFT), STANDING, times, inputs, p, step=5e-4)
     assert {'lift_off', 'payload_drop', 'impact'} <= {event.kind for event in events}
     assert [(event.kind, event.before, event.after) for event in run.log] == [
         (event.kind, event.before, event.after) for event in events
@@ -121,9 +124,8 @@ def test_the_ground_carries_the_machine_in_every_phase(lifted):
     for mode, (x, p, u) in list(zip(modes, states))[::50]:
         y = dict(zip(model.output_names, model.output_vector(mode, x, u, p)))
         seen.add(mode)
-        assert y['rear/friction_longitudinal'] + y['front/friction_longitudinal'] == pytest.approx(y['traction'])
+        assert y['rear/friction_longitudinal'] + y['front/friction_longitudinal'] == pytest.approx(-y['load_force_x'])
         assert y['rear/normal_force'] + y['front/normal_force'] == pytest.approx(-y['load_force_z'])
-        assert y['load_force_x'] == pytest.approx(-y['traction'])
         lifted_wheel = {STANDING: None, FRONT: 'rear', REAR: 'front'}[mode]
         if lifted_wheel:
             assert y[f'{lifted_wheel}/normal_force'] == 0.0
@@ -131,7 +133,7 @@ def test_the_ground_carries_the_machine_in_every_phase(lifted):
         # moments about the point on the ground below the middle, of weight, inertia and ground
         arm = np.array([y[f'{wheel}/point_x'] - y['center_of_mass_x'] for wheel in ('rear', 'front')])
         loads = np.array([y['rear/normal_force'], y['front/normal_force']])
-        about_com = -float(loads @ arm) - y['center_of_mass_z'] * y['traction']
+        about_com = -float(loads @ arm) + y['center_of_mass_z'] * y['load_force_x']
         assert about_com == pytest.approx(-y['load_moment_y'], rel=1e-9, abs=1e-4)
     assert seen >= {STANDING, FRONT}
 
@@ -208,9 +210,7 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
     nose_up = {STANDING: 0.0, FRONT: -0.15, REAR: 0.12}[mode]
     rate = {STANDING: 0.0, FRONT: -0.2, REAR: 0.3}[mode]
     joints, speeds, u = np.array([0.4, -0.9]), np.array([0.25, -0.35]), np.array([2.5e5, 4e4])
-    x = np.zeros(len(model.state_names))
-    x[0], x[2], x[3:5] = model.edge_position(mode)[0], -nose_up, joints
-    x[7], x[8:10] = -rate, speeds
+    x = model.at_edge(FRONT if mode == FRONT else REAR, -nose_up, joints, (0.0, 0.0, -rate, *speeds))
     y = model.outputs(mode, x, u, p)
     accelerations = [-y['base_pitch_acceleration'], y['boom_joint_acceleration'], y['stick_joint_acceleration']]
     expected = chain_reactions(
@@ -228,7 +228,7 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
         assert np.abs(row[[1, 3, 5]]).max() < 1e-6
         wrench = joint_reaction(model, x, joint, u, p, mode=mode)
         np.testing.assert_allclose(np.r_[wrench.force, wrench.torque], row, rtol=1e-12)
-    with pytest.raises(ValueError, match='mode: expected one of standing, rear, front, found None'):
+    with pytest.raises(ValueError, match='mode: expected one of flight, rear, front, standing, found None'):
         joint_reaction(model, x, 'boom_joint', u, p)
 
 
@@ -300,12 +300,29 @@ def test_held_by_efforts_it_stands_still():
     np.testing.assert_allclose(plant.positions, target, atol=1e-3)
 
 
-def test_what_the_model_does_not_cover_leaves_the_plant_as_it_was():
+def test_hung_from_the_ceiling_it_falls_off():
     plant = RigidPlant(planar_machine(), 'effort', PERIOD, 5e-4, ())
-    plant.set_slope(0.0, math.pi)  # hanging from the ceiling
+    plant.set_slope(0.0, math.pi)
     plant.u[:] = plant.holding_efforts()
+    for _ in range(100):
+        plant.advance()
+    (event,) = plant.take_events()
+    assert (event.kind, event.time, event.after, event.details['wheels']) == (
+        'lift_off', 0.0, 'flight', ['rear', 'front'],
+    )  # fmt: skip
+    assert plant.base_pose()[0][2] == pytest.approx(0.5 * 9.81 * 0.1**2, rel=1e-6)
+
+
+def test_what_the_model_does_not_cover_leaves_the_plant_as_it_was(monkeypatch):
+    plant = RigidPlant(planar_machine(), 'effort', PERIOD, 5e-4, ())
+
+    def jammed(*_arguments):
+        raise HybridError('contacts jam')
+
+    monkeypatch.setattr(plant.system, 'transition', jammed)
+    plant.set_slope(0.0, math.pi)
     x = plant.x.copy()
-    with pytest.raises(PlantDivergedError, match='the base leaves the ground'):
+    with pytest.raises(PlantDivergedError, match='contacts jam'):
         plant.advance()
     np.testing.assert_array_equal(plant.x, x)
     assert plant.ticks == 0

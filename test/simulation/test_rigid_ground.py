@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ def test_it_rocks_to_rest_and_loses_energy_in_impacts_alone(model):
     assert run.events[-1].after == STANDING
     edges = [run.times[0], *(event.time for event in run.events), run.times[-1]]
     left = np.inf
-    for start, end in zip(edges, edges[1:]):
+    for start, end in pairwise(edges):
         part = energy(run)[(run.times > start) & (run.times < end)]
         if len(part):
             assert np.ptp(part) < 1e-6
@@ -236,7 +237,7 @@ def test_what_rigid_ground_does_not_carry_is_named(tmp_path):
     from dataclasses import replace
 
     machine = box(tmp_path)
-    with pytest.raises(ContactModelError, match='box: expected wheels and feet on a plane .* found a fixed base'):
+    with pytest.raises(ContactModelError, match=r'box: expected wheels and feet on a plane .* found a fixed base'):
         RigidGroundModel(replace(machine, base=replace(machine.base, attachment='fixed')), 'effort')
     with pytest.raises(ContactModelError, match='found no wheels'):
         RigidGroundModel(replace(machine, wheels=()), 'effort')

@@ -10,8 +10,8 @@ from rosbags.highlevel import AnyReader
 
 from dyn_nodes.middleware import message
 from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.rigid_planar import STANDING
 from dyn_nodes.studies.abo_shanab_2003.planar import hybrid_model, profile
+from dyn_nodes.studies.abo_shanab_2003.rigid_planar import STANDING
 
 Float64 = message('std_msgs/msg/Float64')
 STATUS = 'diagnostic_msgs/msg/DiagnosticStatus'

@@ -20,9 +20,9 @@ from dyn_nodes.model.machine import Karnopp, Machine, Wheel
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.hybrid import Event, HybridModel
-from dyn_nodes.simulation.pinned_planar import PinnedPlanarModel
-from dyn_nodes.simulation.rigid_planar import STANDING, RigidPlanarModel
+from dyn_nodes.studies.abo_shanab_2003.pinned_planar import PinnedPlanarModel
 from dyn_nodes.studies.abo_shanab_2003.printed_friction import PrintedArmSystem
+from dyn_nodes.studies.abo_shanab_2003.rigid_planar import STANDING, RigidPlanarModel
 
 Array = NDArray[np.float64]
 Contact = Literal['rigid', 'no_skid', 'middle_held', 'friction']
@@ -253,7 +253,7 @@ def _hybrid(case: Case, inputs: Inputs, times: Array, joints: Mapping[str, float
     p = model.parameters(values, slope=math.radians(case.slope))
     assert isinstance(model, (RigidPlanarModel, PinnedPlanarModel))
     start = model.initial_state(p, joints)
-    run = model.run(start, model.modes[0], times, inputs, p, case.step)
+    run = model.run(start, model.first_mode, times, inputs, p, case.step)
     series = _common(run)
     if case.contact == 'rigid':
         series['moment_front'], series['moment_rear'] = run.output('moment_front'), run.output('moment_rear')

@@ -36,7 +36,7 @@ from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, kernels
 from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs
-from dyn_nodes.simulation.pinned import PinnedAssembly, edges_of, relocated
+from dyn_nodes.studies.abo_shanab_2003.pinned import PinnedAssembly, edges_of, relocated
 
 Array = NDArray[np.float64]
 Reference = Literal['edges', 'middle']
