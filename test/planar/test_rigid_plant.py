@@ -16,7 +16,7 @@ from dyn_nodes.simulation.reaction import PhaseReaction
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.simulation.rigid_plant import RigidPlant, plant_type
 from dyn_nodes.stability import planar_energy_level
-from dyn_nodes.studies.abo_shanab_2003.planar import S1, hybrid_model, planar_machine, profile
+from dyn_nodes.studies.abo_shanab_2003.planar import S1, planar_machine, profile
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
 
 PERIOD = 1e-3
