@@ -85,6 +85,7 @@ def run_all(module, size):
         10,
         99.0,
         1,
+        modes.NO_GROUND,
         KNOTS,
         TABLE,
         p,
