@@ -1,4 +1,4 @@
-"""What a small change of a measure would spoil: every axis, every border, and the sizes in between."""
+"""Details of the stability measures that no other test notices: every axis, every border, any size."""
 
 from __future__ import annotations
 

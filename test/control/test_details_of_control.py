@@ -1,0 +1,100 @@
+"""Details of controllers that no other test notices: the time since a command, late keys, limits without zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_trajectory_tracking import BOOM, STICK, one_joint
+
+from dyn_nodes.control import JointTrajectory, TrajectoryPoint, TrajectoryTracker
+from dyn_nodes.control.hand_levers import FAREWELL, FIRST_PRESS, REPEAT, Keyboard
+from dyn_nodes.control.lever_pattern import Lever
+from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
+from dyn_nodes.control.trajectory_tracker import TrackerGains
+
+# -- trajectory tracker ----------------------------------------------------------------------------------------------
+
+GOAL = one_joint(TrajectoryPoint(10.0, [0.9], [0.0], [0.0]))
+
+
+def commands(start, measured, efforts=None):
+    """Return the voltages every 0.5 s of a tracker that got its trajectory at a time."""
+    tracker = TrajectoryTracker([BOOM])
+    tracker.set_trajectory(GOAL, start, [0.5])
+    return [tracker.voltages(start + 0.5 * k, [place], efforts)[0] for k, place in enumerate(measured)]
+
+
+@pytest.mark.parametrize('start', [0.25, 100.0])
+def test_voltages_depend_on_the_time_since_the_trajectory_came(start):
+    measured = 0.5 + 0.02 * np.arange(20)
+    for efforts in (None, [2.0e5]):
+        assert commands(start, measured, efforts) == pytest.approx(commands(0.0, measured, efforts), abs=1e-9)
+    assert len(set(np.round(commands(0.0, measured), 3))) > 5
+
+
+def test_the_integral_unwinds_while_the_valve_is_saturated_against_a_small_error():
+    """The feedforward saturates the valve, the joint is a little ahead: the integral falls, and shows at the goal."""
+    tracker = TrajectoryTracker([BOOM], TrackerGains(integral=5.0))
+    tracker.set_trajectory(one_joint(TrajectoryPoint(1.0, [1.3], [0.0], [0.0])), 0.0, [0.0])
+    volts = []
+    for time in np.arange(0.05, 1.0, 0.05):
+        ahead = tracker.reference(time).position[0] + 0.03
+        volts.append(tracker.voltages(time, [ahead])[0])
+    assert max(volts) == BOOM.valve.voltage_limit
+    assert tracker.voltages(1.5, [1.3 - 0.01])[0] < 0.0
+
+
+def test_the_integral_stands_while_the_valve_is_saturated_by_the_error():
+    tracker = TrajectoryTracker([BOOM], TrackerGains(integral=50.0))
+    tracker.set_trajectory(one_joint(TrajectoryPoint(0.1, [1.0], [0.0], [0.0])), 0.0, [0.0])
+    for time in np.arange(0.5, 5.0, 0.5):  # seconds of saturation would wind it up to hundreds
+        assert tracker.voltages(time, [0.0])[0] == BOOM.valve.voltage_limit
+    assert tracker.voltages(5.5, [1.01])[0] < 0.0
+
+
+def test_measured_efforts_are_filtered_with_the_time_constant_of_their_joint():
+    """After one step of the time constant half of a jump is taken."""
+    gains = [TrackerGains(load_filter=0.3), TrackerGains(load_filter=0.1)]
+    tracker = TrajectoryTracker([BOOM, STICK], gains)
+    names = ['boom_joint', 'stick_joint']
+    goal = JointTrajectory.from_points(names, [TrajectoryPoint(5.0, [0.9, -1.0], [0.0] * 2, [0.0] * 2)])
+    tracker.set_trajectory(goal, 0.0, [0.5, -1.5])
+    tracker.voltages(0.0, [0.5, -1.5], [0.0, 0.0])
+    tracker.voltages(0.3, [0.5, -1.5], [1.0e5, 1.0e5])
+    assert tracker._effort == pytest.approx([0.5e5, 0.75e5])
+
+
+# -- keyboard --------------------------------------------------------------------------------------------------------
+
+LEVERS = {'boom': Lever(axis=None, sign=1.0, volts=6.0, keys=('k', 'i'), positive='up', negative='down')}
+
+
+@pytest.mark.parametrize('now', [0.0, 1.0e5])
+def test_a_repeated_key_acts_for_the_shorter_time_whatever_the_clock_shows(now):
+    keyboard = Keyboard(['boom'], LEVERS)
+    keyboard.press('k', now)
+    keyboard.press('k', now + 0.5 * FIRST_PRESS)
+    released = now + 0.5 * FIRST_PRESS + REPEAT
+    assert keyboard.command(released - 0.01) == [3.0]
+    assert keyboard.command(released + 0.01) == [0.0]
+    assert keyboard.command(now + 0.5 * FIRST_PRESS + FIRST_PRESS + FAREWELL + 0.1) is None
+
+
+def test_the_throw_of_a_keyboard_is_half_of_the_levers_at_first():
+    keyboard = Keyboard(['boom'], LEVERS)
+    keyboard.press('k', 0.0)
+    assert keyboard.command(0.1) == [3.0]
+
+
+# -- torque distribution ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('wrench', [0.6, 0.2, -1.5])
+def test_drives_that_must_push_more_than_is_wanted_can_give_no_part_of_it(wrench):
+    """Both give at least 0.5; a multiple of the wrench that they could give is no part of it."""
+    drives = TorqueDistribution([[1.0], [1.0]], 0.5, 1.0, names=['left', 'right'])
+    with pytest.raises(InfeasibleDemandError) as refused:
+        drives([wrench])
+    assert refused.value.fraction == 0.0
+    assert refused.value.binding == ('left', 'right')
+    assert drives([1.5]) == pytest.approx([0.75, 0.75])
