@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dyn_nodes.control.motion import PositionMotion, ValveMotion
+from dyn_nodes.control.recover_on import RecoverOn, recover_on
+from dyn_nodes.control.recovery import SupervisedTask
 from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.trajectory_tracker import TrackerGains, TrajectoryTracker
@@ -15,7 +17,9 @@ __all__ = [
     'JointReference',
     'JointTrajectory',
     'PositionMotion',
+    'RecoverOn',
     'Segment',
+    'SupervisedTask',
     'TaskError',
     'TorqueDistribution',
     'TrackerGains',
@@ -25,6 +29,7 @@ __all__ = [
     'ValvePositionLaw',
     'VoltageProfile',
     'load_voltage_profile',
+    'recover_on',
     'spool_for_speed',
     'trapezoid',
 ]

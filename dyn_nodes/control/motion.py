@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control.recovery import SupervisedTask
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.trajectory_tracker import TrajectoryTracker
 from dyn_nodes.control.voltage_profile import VoltageProfile
@@ -30,7 +31,9 @@ class ValveMotion:
             second-order accurate.
     """
 
-    def __init__(self, tracker: TrajectoryTracker, profile: VoltageProfile | None = None, lead: float = 0.0) -> None:
+    def __init__(
+        self, tracker: TrajectoryTracker, profile: VoltageProfile | SupervisedTask | None = None, lead: float = 0.0
+    ) -> None:
         self.tracker, self.profile, self.lead = tracker, profile, lead
         self._names = [actuator.name for actuator in tracker.actuators]
 
@@ -42,6 +45,8 @@ class ValveMotion:
     def restart(self, positions: Array) -> None:
         """Begin again: the task plays at its times, and no trajectory."""
         self.tracker.cancel()
+        if isinstance(self.profile, SupervisedTask):
+            self.profile.restart()
 
     def follow(self, trajectory: JointTrajectory, time: float, positions: Array, velocities: Array) -> None:
         """Follow a trajectory from now on. Raises ValueError for other joints."""
@@ -57,6 +62,8 @@ class ValveMotion:
     def voltages(self, time: float, positions: Array, efforts: Array | None) -> Array:
         """Return one voltage per actuator, V."""
         if self.tracker.trajectory is None and self.profile is not None:
+            if isinstance(self.profile, SupervisedTask):
+                self.profile.watch(time)
             return self.profile.evaluate(time + self.lead, self._names)
         return self.tracker.voltages(time, positions, efforts)
 

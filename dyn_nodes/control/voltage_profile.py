@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.control.recover_on import RecoverOn
 from dyn_nodes.model.problems import PRINTABLE, MachineError, Report, did_you_mean, is_printable
 from dyn_nodes.model.yaml_source import Entry, read_yaml
 
@@ -78,6 +80,7 @@ class VoltageProfile:
         name: of the task.
         duration: s.
         segments: in the order of time, no two at the same time.
+        recover_on: what a supervisor waits for before it plays the recovery; None: its times.
         knots: (times, volts) by actuator name; 0 V outside and for every actuator without knots.
 
     Raises:
@@ -87,6 +90,7 @@ class VoltageProfile:
     name: str
     duration: float
     segments: tuple[Segment, ...]
+    recover_on: RecoverOn | None = None
     knots: dict[str, tuple[Array, Array]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,7 +163,7 @@ class VoltageProfile:
     def without_recovery(self) -> VoltageProfile:
         """Return the same task without the segments that are marked as recovery."""
         kept = tuple(segment for segment in self.segments if not segment.recovery)
-        return replace(self, segments=kept)
+        return replace(self, segments=kept, recover_on=None)
 
 
 def load_voltage_profile(
@@ -169,7 +173,8 @@ def load_voltage_profile(
 
     Args:
         path: YAML with `name`, `duration` (s) and `segments`, each with `name`, `start`, `end`, `ramp` (s), `volts`
-            (actuator: V) and optionally `recovery: true`.
+            (actuator: V) and optionally `recovery: true`; optionally `recover_on` with `event` or `measure` and
+            `below`, `delay`, `timeout` (s).
         actuators: names that the machine has; None: any.
         recovery: False leaves out the segments marked as recovery.
 
@@ -192,19 +197,42 @@ class _Reader:
         self.actuators = actuators
 
     def profile(self, root: Entry) -> VoltageProfile | None:
-        self._known_keys(root, ('name', 'description', 'duration', 'segments'))
+        self._known_keys(root, ('name', 'description', 'duration', 'recover_on', 'segments'))
         name = self._text(root, 'name')
         duration = self._number(root, 'duration', 's')
         listed = self._required(root, 'segments', 'a list of segments')
         if listed is not None and (listed.kind != 'list' or not listed.items):
             self.report.add(listed.line, listed.path, 'a list of segments', listed.describe())
         segments = [self._segment(item) for item in (listed.items if listed is not None else [])]
+        on = self._recover_on(root.mapping.get('recover_on'))
+        if on is not None and listed is not None and not any(own is not None and own.recovery for own in segments):
+            self.report.add(listed.line, listed.path, 'a segment with `recovery: true` (recover_on waits)', 'none')
         if self.report.failed or listed is None:
             return None
         try:
-            return VoltageProfile(name, duration, tuple(segment for segment in segments if segment is not None))
+            return VoltageProfile(name, duration, tuple(segment for segment in segments if segment is not None), on)
         except ValueError as error:
             self._add_split(listed.line, 'segments', error)
+            return None
+
+    def _recover_on(self, entry: Entry | None) -> RecoverOn | None:
+        if entry is None:
+            return None
+        if entry.kind != 'map':
+            self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
+            return None
+        self._known_keys(entry, ('event', 'measure', 'below', 'delay', 'timeout'))
+        given: dict[str, Any] = {key: self._text(entry, key) for key in ('event', 'measure') if key in entry.mapping}
+        units = {'below': 'the unit of the measure', 'delay': 's', 'timeout': 's'}
+        needed = {'below'} if 'measure' in given else set()
+        for key in (key for key in units if key in {*entry.mapping, *needed}):
+            given[key] = self._number(entry, key, units[key])
+        if self.report.failed:
+            return None
+        try:
+            return RecoverOn(**given)
+        except ValueError as error:
+            self._add_split(entry.line, entry.path, error)
             return None
 
     def _segment(self, entry: Entry) -> Segment | None:

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.control import PositionMotion, TrackerGains, TrajectoryTracker, ValveMotion, load_voltage_profile
+from dyn_nodes.control import (
+    PositionMotion,
+    SupervisedTask,
+    TrackerGains,
+    TrajectoryTracker,
+    ValveMotion,
+    VoltageProfile,
+    load_voltage_profile,
+    recover_on,
+)
 from dyn_nodes.middleware import (
     DurabilityPolicy,
     QoSProfile,
@@ -32,6 +41,7 @@ from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
+from dyn_nodes.nodes.recovery_watch import RecoveryWatch
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.trajectory_messages import trajectory_of
 from dyn_nodes.share import find_resource
@@ -72,9 +82,12 @@ class ControllerNode(CommandingNode):
         self.reader = JointStateReader(self.motion.joint_names, Bounds.of(self.machine, self.motion.joint_names))
         self.trajectories = 0
         self.phase = ''
+        self.watch = self._make_watch()
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
         statuses = {'joint_states': self.health.joint_states, 'commands': self._command_health}
+        if self.watch is not None:
+            statuses['recovery'] = self.watch.health
         self.diagnostics = DiagnosticsPublisher(self, statuses)
         self.add_on_set_parameters_callback(self._on_parameters)
         self._start_watch()
@@ -91,11 +104,19 @@ class ControllerNode(CommandingNode):
         tracker = TrajectoryTracker(actuators)
         tracker.set_gains(self._gains(tracker.joint_names, values))
         names = [actuator.name for actuator in actuators]
-        profile = None
-        if values['task']:
-            profile = load_voltage_profile(self._task_file(), names, values['recovery'])
         self._out = labelled_array(names)
-        return ValveMotion(tracker, profile, 0.5 * values['command_period'])
+        return ValveMotion(tracker, self._make_task(names), 0.5 * values['command_period'])
+
+    def _make_task(self, names: list[str]) -> VoltageProfile | SupervisedTask | None:
+        values = self.values
+        if not values['task']:
+            return None
+        profile = load_voltage_profile(self._task_file(), names, values['recovery'])
+        try:
+            on = recover_on(values['recover_on'], profile.recover_on, values['recovery_delay'])
+            return profile if on is None or not values['recovery'] else SupervisedTask(profile, on)
+        except ValueError as error:
+            raise ParameterError(f"parameter 'recover_on': {error}") from None
 
     def _make_position_motion(self) -> PositionMotion:
         if self.values['task']:
@@ -133,6 +154,13 @@ class ControllerNode(CommandingNode):
             return find_resource(f'config/tasks/{task}.yaml')
         except FileNotFoundError as error:
             raise ParameterError(f"parameter 'task': {error}") from None
+
+    def _make_watch(self) -> RecoveryWatch | None:
+        """Subscriptions of a recovery that waits, before that to joint states: of one instant they come first."""
+        task = self.motion.profile if self.valves else None
+        if not isinstance(task, SupervisedTask):
+            return None
+        return RecoveryWatch(self, task, lambda refused: self._refuse(self.refusals, refused), QoSProfile(depth=100))
 
     def _create_topics(self) -> None:
         states, command = states_qos(self.values), command_qos(self.lockstep)
@@ -188,6 +216,8 @@ class ControllerNode(CommandingNode):
         else:
             self._publish_positions(*self.motion.reference(now))
         self._publish_phase(self.motion.phase(now))
+        if self.watch is not None:
+            self.watch.report()
         if self.lockstep and self._due.at(self.stamp or 0):
             self.update_diagnostics()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dyn_nodes.studies.abo_shanab_2003.recovery import Reaction, reaction_case
 from dyn_nodes.studies.abo_shanab_2003.spatial import coordination_case
 from dyn_nodes.studies.framework import load_studies, run_study
 
@@ -19,6 +20,15 @@ def failed(name: str) -> list[str]:
 @pytest.mark.parametrize('name', ['e9', 'e10'])
 def test_claims_of_reaching_out_hold(name):
     assert failed(name) == []
+
+
+def test_claims_of_the_recovery_by_a_supervisor_hold():
+    assert failed('recovery') == []
+
+
+def test_a_reaction_that_is_too_late_is_no_recovery():
+    """The claims can fail: a second later than by the clock the same voltages do not bring the machine back."""
+    assert reaction_case(Reaction(None, 1.5)).overturned
 
 
 @pytest.mark.slow

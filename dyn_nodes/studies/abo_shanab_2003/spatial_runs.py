@@ -141,10 +141,20 @@ def profile_run(
     posture: Mapping[str, float] | None = None,
 ) -> SpatialRun:
     """Run voltage profiles with 5100 kg; `posture` in rad, None: the machine's initial one."""
+    return inputs_run(voltage_inputs(schedules), duration, parameters, posture)
+
+
+def inputs_run(
+    inputs: Inputs,
+    duration: float,
+    parameters: Mapping[str, float] | None = None,
+    posture: Mapping[str, float] | None = None,
+) -> SpatialRun:
+    """Run voltages with 5100 kg; see `profile_run`."""
     plant = system()
     p = plant.parameters(parameters)
     times = _sampling(round(duration / SPACING) + 1)
-    run = plant.run(initial_state(plant, p, posture), times, voltage_inputs(schedules), p, Settings(step=STEP))
+    run = plant.run(initial_state(plant, p, posture), times, inputs, p, Settings(step=STEP))
     return _spatial(
         plant, run.times, run.states, run.inputs.at(run.times, plant.input_names), p, run.overturned, run.end_time
     )

@@ -1,0 +1,97 @@
+"""What a supervisor waits for before it plays the recovery of a task."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from dyn_nodes.measures import MEASURES
+
+LIFT_OFF = 'lift_off'
+EVENTS = (LIFT_OFF,)
+LOAD_SHARE = 'load_share'
+CLOCK = 'clock'
+FORM = f'{CLOCK}, {LIFT_OFF} or <measure> < <value>'
+
+
+@dataclass(frozen=True)
+class RecoverOn:
+    """An event of the machine, or a measure below a value, and the time until the supervisor acts.
+
+    The reports of a measure show that the machine can be seen at all: with `lift_off` those of `load_share`, the least
+    share of the load on any wheel, which is 0 once a wheel is off the ground and stands in for an event that was lost.
+
+    Attributes:
+        event: `lift_off`, or '' with a measure.
+        measure: name of a stability measure, or '' with an event.
+        below: value of the measure at which the recovery begins, in its SI unit.
+        delay: from the event to the first volt of the recovery, s: the time in which a person or a computer reacts.
+        timeout: time without a report of the measure after which the task is stopped, s.
+
+    Raises:
+        ValueError: neither or both of event and measure, an unknown one, or a number that can not be.
+    """
+
+    event: str = ''
+    measure: str = ''
+    below: float = 0.0
+    delay: float = 0.0
+    timeout: float = 0.5
+
+    def __post_init__(self) -> None:
+        if bool(self.event) == bool(self.measure):
+            raise ValueError(
+                'recover_on: expected an event or a measure, found ' + ('both' if self.event else 'neither')
+            )
+        if self.event and self.event not in EVENTS:
+            raise ValueError(f'event: expected {" or ".join(EVENTS)}, found {self.event!r}')
+        if self.measure and self.measure not in MEASURES:
+            raise ValueError(f'measure: expected one of {", ".join(MEASURES)}, found {self.measure!r}')
+        if not math.isfinite(self.below):
+            raise ValueError(f'below: expected a finite number, found {self.below:g}')
+        if not 0.0 <= self.delay <= 60.0:
+            raise ValueError(f'delay: expected 0 to 60 s, found {self.delay:g}')
+        if not 0.05 <= self.timeout <= 10.0:
+            raise ValueError(f'timeout: expected 0.05 to 10 s, found {self.timeout:g}')
+
+    @property
+    def watched(self) -> str:
+        """Name of the measure whose reports the supervisor needs."""
+        return self.measure or LOAD_SHARE
+
+    def is_reached(self, value: float) -> bool:
+        """Return whether a value of the watched measure begins the recovery."""
+        return value < self.below if self.measure else value <= 0.0
+
+    def __str__(self) -> str:
+        return self.event or f'{self.measure} < {self.below:g}'
+
+
+def recover_on(text: str, known: RecoverOn | None, delay: float = -1.0) -> RecoverOn | None:
+    """Return what a text such as `lift_off` or `force_angle < 0.1` says; None for `clock`.
+
+    Args:
+        text: '': what is known already.
+        known: of the task; its timeout holds for the text, too.
+        delay: over that of the task, s; negative: that of the task.
+
+    Raises:
+        ValueError: another form, or what `RecoverOn` refuses.
+    """
+    timeout = RecoverOn(LIFT_OFF).timeout if known is None else known.timeout
+    delay = delay if delay >= 0.0 else 0.0 if known is None else known.delay
+    if text == CLOCK:
+        return None
+    if not text:
+        return None if known is None else RecoverOn(known.event, known.measure, known.below, delay, timeout)
+    if text in EVENTS:
+        return RecoverOn(text, delay=delay, timeout=timeout)
+    found = re.fullmatch(r'(\w+)\s*<\s*(\S+)', text)
+    try:
+        measure, below = (found[1], float(found[2])) if found else ('', 0.0)
+    except ValueError:
+        measure = ''
+    if not measure:
+        raise ValueError(f'recover_on: expected {FORM}, found {text!r}')
+    return RecoverOn(measure=measure, below=below, delay=delay, timeout=timeout)

@@ -1,0 +1,143 @@
+"""A task whose recovery begins when something happens to the machine, not at a time of the clock.
+
+    task = SupervisedTask(profile, RecoverOn(event='lift_off', delay=0.3))
+    task.note_event('lift_off', 8.343, now)
+    task.note_measure('load_share', 0.0, now)
+    volts = task.evaluate(now, actuators)
+
+Segments that are no recovery play at their times. Once the cause is there, and the delay has passed, they end: their
+voltages fade out within the first ramp while the recovery begins, with the lengths and levels of its segments. It
+begins once, from the first segment on, and never before the instant at which its cause is known: a message that comes
+late makes it late, not stronger.
+
+Where the reports of the machine stop while segments play, nothing would show that it tips: the voltages fade out, and
+the task is not taken up again. The recovery can still begin after that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.recover_on import RecoverOn
+from dyn_nodes.control.voltage_profile import VoltageProfile
+
+Array = NDArray[np.float64]
+STOPPED = 'stopped'
+"""Phase after the reports of the machine have stopped."""
+
+
+class SupervisedTask:
+    """A voltage profile whose segments marked as recovery wait for a cause.
+
+    Args:
+        profile: with segments of both kinds.
+        on: what the recovery waits for.
+
+    Attributes:
+        name, duration: of the profile; the latter moves with the recovery.
+        started: when the recovery begins, s; None while there is no cause.
+        cause: in words, '' without one.
+        stopped: when the voltages began to fade because the reports had stopped, s; None where they go on.
+
+    Raises:
+        ValueError: a profile without recovery, or without anything else.
+    """
+
+    def __init__(self, profile: VoltageProfile, on: RecoverOn) -> None:
+        recovery = tuple(segment for segment in profile.segments if segment.recovery)
+        course = profile.without_recovery()
+        if not recovery or not course.segments:
+            found = 'none' if not recovery else 'no other'
+            raise ValueError(f'recover_on: expected segments with recovery and others, found {found}')
+        self.name, self.on, self._whole, self._course = profile.name, on, profile, course
+        self._recovery = VoltageProfile(profile.name, profile.duration, recovery)
+        self._first, self._last = course.segments[0].start, course.segments[-1].end
+        self._ramp = recovery[0].ramp
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again: nothing has happened yet."""
+        self.started: float | None = None
+        self.stopped: float | None = None
+        self.cause = ''
+        self._reported: float | None = None
+
+    # -- the machine -----------------------------------------------------------------------------------------------
+
+    def note_event(self, kind: str, at: float, now: float) -> None:
+        """Take notice of an event that happened at an instant, s, and is known now."""
+        if kind == self.on.event and at >= self._first:
+            self._begin(at, now, f'{kind} at t = {at:.3f} s')
+
+    def note_measure(self, name: str, value: float, now: float) -> None:
+        """Take notice of a value of a measure; one that is no number is no report."""
+        if name != self.on.watched or not math.isfinite(value):
+            return
+        self._reported = now
+        if now >= self._first and self.on.is_reached(value):
+            self._begin(now, now, f'{name} {value:.4g} at t = {now:.3f} s')
+
+    def _begin(self, at: float, now: float, cause: str) -> None:
+        if self.started is None:
+            self.started, self.cause = max(now, at + self.on.delay), cause
+
+    def watch(self, now: float) -> None:
+        """Stop the segments where the reports have stopped for too long, or have not begun when the first one does."""
+        if self.stopped is not None or not self._first <= now < self._last:
+            return
+        if self.started is not None and now >= self.started:
+            return
+        if self._reported is None or now - self._reported > self.on.timeout:
+            self.stopped = now
+
+    # -- what is played ----------------------------------------------------------------------------------------------
+
+    @property
+    def duration(self) -> float:
+        """End of the task, s."""
+        if self.started is None:
+            return self._whole.duration
+        return max(self._whole.duration, self.started + self._whole.duration - self._recovery.segments[0].start)
+
+    @property
+    def knot_times(self) -> Array:
+        """Times at which a slope changes, ascending, each once, as things are now."""
+        times = [self._course.knot_times]
+        for instant in (self.stopped, self.started):
+            if instant is not None:
+                times = [
+                    np.concatenate([own[own < instant] for own in times]),
+                    np.array([instant, instant + self._ramp]),
+                ]
+        if self.started is not None:
+            moved = self._recovery.knot_times[1:] + self.started - self._recovery.segments[0].start
+            times.append(moved[moved >= self.started])
+        return np.unique(np.concatenate(times))
+
+    def evaluate(self, time: float, actuators: Sequence[str]) -> Array:
+        """Return the volts (n,) of actuators at a time, s, as things are now."""
+        if self.started is not None and time >= self.started:
+            before = self._before_recovery(self.started, actuators) * self._fade(time - self.started)
+            moved = time - self.started + self._recovery.segments[0].start
+            return np.asarray(before + self._recovery.evaluate(moved, actuators))
+        return self._before_recovery(time, actuators)
+
+    def _before_recovery(self, time: float, actuators: Sequence[str]) -> Array:
+        if self.stopped is not None and time >= self.stopped:
+            return np.asarray(self._course.evaluate(self.stopped, actuators) * self._fade(time - self.stopped))
+        return self._course.evaluate(time, actuators)
+
+    def _fade(self, since: float) -> float:
+        return max(0.0, 1.0 - since / self._ramp)
+
+    def phase(self, time: float) -> str:
+        """Return the name of the segment at a time, `stopped`, or one of `VoltageProfile.phase`."""
+        if self.started is not None and time >= self.started:
+            return self._recovery.phase(time - self.started + self._recovery.segments[0].start)
+        if self.stopped is not None and time >= self.stopped:
+            return STOPPED
+        return self._course.phase(time)

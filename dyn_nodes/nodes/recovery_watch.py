@@ -1,0 +1,95 @@
+"""Subscriptions of a node that recovers a task by events and margins: what they show goes to a `SupervisedTask`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from dyn_nodes.control import SupervisedTask
+from dyn_nodes.measures import MEASURES
+from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+
+DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
+Float64 = message('std_msgs/msg/Float64')
+AHEAD = 0.5
+"""Time by which an event may be ahead of the joint states, s: one that is farther ahead is of another run."""
+
+
+class RecoveryWatch:
+    """Feeds a supervised task.
+
+    Args:
+        node: the node; its `time` is that of the joint states.
+        task: the task.
+        refuse: called with what could not be used.
+        qos: of the reports.
+
+    Attributes:
+        reports, events: received.
+    """
+
+    def __init__(
+        self, node: Any, task: SupervisedTask, refuse: Callable[[RefusedError], None], qos: QoSProfile
+    ) -> None:
+        self.node, self.task, self._refuse = node, task, refuse
+        self.reports = self.events = 0
+        self._told: tuple[float | None, float | None] = (None, None)
+        topic = f'stability/{MEASURES[task.on.watched].topic}'
+        node.create_subscription(Float64, topic, self._on_measure, qos)
+        if task.on.event:
+            node.create_subscription(DiagnosticStatus, 'events', self._on_event, QoSProfile(depth=100))
+
+    def _on_measure(self, msg: Any) -> None:
+        self.reports += 1
+        self.task.note_measure(self.task.on.watched, float(msg.data), self.node.time)
+
+    def _on_event(self, msg: Any) -> None:
+        kind = msg.name.rpartition(': ')[2]
+        if kind != self.task.on.event:
+            return
+        try:
+            at = self._time_of(msg, kind)
+        except RefusedError as refused:
+            self._refuse(refused)
+            return
+        self.events += 1
+        self.task.note_event(kind, at, self.node.time)
+
+    def _time_of(self, msg: Any, kind: str) -> float:
+        given = next((item.value for item in msg.values if item.key == 'time'), '')
+        try:
+            at = float(given)
+        except ValueError:
+            at = math.nan
+        if not 0.0 <= at <= self.node.time + AHEAD:  # false for NaN too
+            expected = f'a time up to {self.node.time + AHEAD:.3f} s'
+            raise RefusedError('event', f'events: {kind}: expected {expected}, found {given[:40]!r}')
+        return at
+
+    def report(self) -> None:
+        """Log once that the recovery begins, or that the task is stopped."""
+        task, log = self.task, self.node.get_logger()
+        told, self._told = self._told, (task.started, task.stopped)
+        if task.started is not None and told[0] is None:
+            log.warn(f'recovery from t = {task.started:.3f} s: {task.cause}')
+        if task.stopped is not None and told[1] is None:
+            log.error(f'the task is stopped at t = {task.stopped:.3f} s: {self._silence()}')
+
+    def _silence(self) -> str:
+        topic = f'stability/{MEASURES[self.task.on.watched].topic}'
+        return f'no {topic} for {self.task.on.timeout:g} s' if self.reports else f'no {topic}'
+
+    def health(self) -> Health:
+        """The status `recovery`."""
+        task = self.task
+        values = {'waits for': str(task.on), 'delay': f'{task.on.delay:g}', 'reports': str(self.reports)}
+        values |= {'events': str(self.events), 'cause': task.cause}
+        if task.started is not None:
+            text = f'recovery from t = {task.started:.3f} s: {task.cause}'
+            return Health(WARN, text, values)
+        if task.stopped is not None:
+            return Health(ERROR, f'the task is stopped: {self._silence()}', values)
+        return Health(text=f'waiting for {task.on}', values=values)

@@ -1,0 +1,141 @@
+"""The controller recovers a task by messages: events and margins in, voltages out; late, lost and false messages."""
+
+from __future__ import annotations
+
+import pytest
+from domains import next_domain
+
+from dyn_nodes.middleware import Context, Parameter, init, message
+from dyn_nodes.nodes.controller_node import ControllerNode
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import stamp_of
+
+DOMAIN = next_domain()
+DiagnosticStatus, KeyValue = message('diagnostic_msgs/msg/DiagnosticStatus'), message('diagnostic_msgs/msg/KeyValue')
+Float64, JointState = message('std_msgs/msg/Float64'), message('sensor_msgs/msg/JointState')
+START = {'swing_joint': 0.0, 'boom_joint': 0.17, 'stick_joint': -0.96}
+
+
+class Bench:
+    """A controller that gets its messages by hand, and what it sent last."""
+
+    def __init__(self, **parameters) -> None:
+        self.context = Context()
+        init(args=['bench'], context=self.context)
+        given = {'machine': 'log_loader', 'mode': 'lockstep', 'task': 'pick_and_place_supervised', **parameters}
+        overrides = [Parameter(name, value=value) for name, value in given.items()]
+        self.node = ControllerNode(context=self.context, parameter_overrides=overrides)
+        self.sent: list[list[float]] = []
+        self.node.commands_out.publish = lambda msg: self.sent.append(list(msg.data))
+
+    def reach(self, time: float, share: float | None = 0.1) -> tuple[float, float]:
+        """Let time go on to an instant, with a report where there is a share of the load; volts of boom and stick."""
+        if share is not None:
+            self.node.watch._on_measure(Float64(data=share))
+        msg = JointState(name=list(START), position=list(START.values()), velocity=[0.0] * 3, effort=[0.0] * 3)
+        msg.header.stamp = stamp_of(time)
+        self.node._on_joint_states(msg)
+        names = [actuator.name for actuator in self.node.motion.tracker.actuators]
+        volts = dict(zip(names, self.sent[-1]))
+        return volts['boom'], volts['stick']
+
+    def run(self, since: float, until: float, share: float | None = 0.1) -> tuple[float, float]:
+        for k in range(round((until - since) / 0.02) + 1):
+            volts = self.reach(since + 0.02 * k, share)
+        return volts
+
+    def event(self, kind: str, time: str) -> None:
+        status = DiagnosticStatus(name=f'dynamics_node: {kind}', values=[KeyValue(key='time', value=time)])
+        self.node.watch._on_event(status)
+
+    def health(self):
+        return self.node.watch.health()
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
+    made = []
+
+    def make(**parameters) -> Bench:
+        made.append(Bench(**parameters))
+        return made[-1]
+
+    yield make
+    for own in made:
+        own.context.try_shutdown()
+
+
+def names_of(own: Bench) -> set[str]:
+    return {subscription.topic_name for subscription in own.node.subscriptions}
+
+
+def test_the_arm_is_pulled_back_so_long_after_the_event(bench):
+    own = bench()
+    assert {'/events', '/stability/load_share'} <= names_of(own)
+    assert own.run(0.0, 8.34)[0] < -3.0
+    assert own.health().text == 'waiting for lift_off'
+    own.event('touch_down', '8.1')
+    own.event('lift_off', '8.343000000')
+    assert own.run(8.36, 8.62, 0.0)[0] < 0.0
+    assert own.run(8.64, 9.26, 0.0) == pytest.approx((4.5, 4.0), abs=0.2)
+    assert own.node.phase == 'recover'
+    level, text = own.health().level, own.health().text
+    assert (level, text) == (1, 'recovery from t = 8.643 s: lift_off at t = 8.343 s')
+
+
+def test_a_lost_event_is_made_up_for_by_the_load_of_the_wheel(bench):
+    own = bench()
+    own.run(0.0, 8.34)
+    own.run(8.36, 8.40, 0.0)
+    assert own.node.motion.profile.started == pytest.approx(8.34 + 0.3, abs=0.021)
+
+
+def test_a_silent_machine_stops_the_reach_and_health_says_why(bench):
+    own = bench()
+    own.run(0.0, 6.0)
+    volts = own.run(6.02, 7.5, None)
+    assert volts == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert own.node.phase == 'stopped'
+    health = own.health()
+    assert (health.level, health.text) == (2, 'the task is stopped: no stability/load_share for 0.5 s')
+    own.event('lift_off', '7.5')
+    assert own.run(7.52, 8.6, None) == pytest.approx((4.5, 4.0))
+
+
+@pytest.mark.parametrize('time', ['', 'soon', 'nan', 'inf', '-1', '1e300', '400.0'])
+def test_an_event_without_a_time_that_can_be_is_refused(bench, time):
+    own = bench()
+    own.run(0.0, 6.0)
+    own.event('lift_off', time)
+    assert own.node.motion.profile.started is None
+    assert own.node.refusals.counts['event'] == 1
+
+
+def test_a_reset_forgets_the_recovery(bench):
+    own = bench()
+    own.run(0.0, 8.34)
+    own.event('lift_off', '8.343')
+    own.run(8.36, 9.0, 0.0)
+    own.reach(0.0)
+    assert own.node.motion.profile.started is None
+    assert own.run(0.02, 6.0) == pytest.approx((-5.0, -5.5))
+
+
+def test_a_parameter_goes_over_the_task_and_the_clock_is_the_default(bench):
+    assert bench(task='pick_and_place_recovery').node.watch is None
+    assert bench(recover_on='clock').node.watch is None
+    assert bench(recovery=False).node.watch is None
+    own = bench(task='pick_and_place_recovery', recover_on='zmp < 0.15', recovery_delay=0.1)
+    assert '/stability/zmp_degree' in names_of(own)
+    assert '/events' not in names_of(own)
+    own.run(0.0, 6.2, 0.5)
+    own.reach(6.22, 0.14)
+    assert own.node.motion.profile.started == pytest.approx(6.3, abs=0.021)
+
+
+def test_a_parameter_that_says_nothing_is_refused(bench):
+    with pytest.raises(ParameterError, match="parameter 'recover_on': recover_on: expected clock, lift_off or"):
+        bench(recover_on='soon')
+    with pytest.raises(ParameterError, match='expected segments with recovery and others, found none'):
+        bench(task='excavator_dig', machine='excavator', recover_on='lift_off')
