@@ -34,7 +34,8 @@ class Allowance(NamedTuple):
 
     Attributes:
         payload: kg that may be added to the payload, in this posture: at rest, and in the motion of now.
-        reach: m that the payload may be moved outwards at its height by the arm, and be at rest there.
+        reach: m that the payload may be moved outwards at its height by the arm, and be at rest there; NaN for an
+            arm in closed loops, whose joints do not move one by one.
         swing_speed: rad/s by which the swing may be faster, with the arm held, braking included.
     """
 
@@ -206,6 +207,8 @@ class Allowances:
 
     def _reach(self, q: Array, payload: float) -> float:
         """Along the path at constant height: safe postures first end, or unsafe ones first end, somewhere on it."""
+        if self.machine.constraints:
+            return float('nan')
         start = self._point(q)
         outwards = self._outwards(start)
         if not outwards.any():

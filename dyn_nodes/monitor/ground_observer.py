@@ -59,9 +59,9 @@ class Footing(NamedTuple):
     """Result of :class:`GroundObserver`, base axes.
 
     Attributes:
-        normal: (w,) push of the ground on each wheel, N.
+        normal: (s,) push of the ground on each spring, N.
         plane: (4,) of the ground, unit normal and distance, m.
-        feet: (w, 3) ground points below the wheels, m.
+        feet: (s, 3) ground points below the springs, m.
         force, moment: (3,) load and its moment about the base link's origin that these loads balance, N, N m.
         balanced, pressed: as in :class:`WheelLoads`.
     """
@@ -75,26 +75,51 @@ class Footing(NamedTuple):
     pressed: bool
 
 
+class ContactSprings:
+    """Which springs of a machine belong to which wheel or other contact.
+
+    Args:
+        machine: the machine; the springs of a contact follow one another.
+
+    Attributes:
+        names: of the contacts.
+        starts: (c,) index of the first spring of each.
+        corners: indices of the springs that may be corners of the support polygon.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        own = [spring.contact for spring in machine.supports]
+        self.names = tuple(dict.fromkeys(own))
+        self.starts = np.array([own.index(name) for name in self.names], dtype=np.intp)
+        self.corners = np.array([k for k, spring in enumerate(machine.supports) if spring.corner], dtype=np.intp)
+
+    def summed(self, values: Array) -> Array:
+        """Return the sums (c, ...) over the springs of each contact of values (s, ...)."""
+        return np.asarray(np.add.reduceat(values, self.starts, axis=0))
+
+
 class GroundObserver:
     """Follows the ground below a machine.
 
     Args:
-        machine: on three wheels or more, in a polygon.
+        machine: on three wheels or more in a polygon, or on two tracks.
         settings: of the filter.
 
     Attributes:
         bias: (3,) of the gyroscope, as learnt, rad/s.
-        polygon: indices of the wheels, counter-clockwise.
+        contacts: whose springs they are.
+        polygon: indices of the springs at the corners of the support polygon, counter-clockwise.
         radius: inradius of that polygon, m.
         resets: how often the two sources disagreed.
     """
 
     def __init__(self, machine: Machine, settings: ObserverSettings | None = None) -> None:
         self.settings = settings or ObserverSettings()
-        wheels = machine.wheels
-        self.stiffness = np.array([wheel.stiffness for wheel in wheels])
-        self.damping = np.array([wheel.damping for wheel in wheels])
-        self.free_length = np.array([wheel.free_length for wheel in wheels])
+        springs = machine.supports
+        self.stiffness = np.array([spring.stiffness for spring in springs])
+        self.damping = np.array([spring.damping for spring in springs])
+        self.free_length = np.array([spring.free_length for spring in springs])
+        self.contacts = ContactSprings(machine)
         self.polygon: NDArray[np.intp] | None = None
         self.radius = 1.0
         self.resets = 0
@@ -120,8 +145,9 @@ class GroundObserver:
         return result
 
     def learn_polygon(self, attachments: Array) -> None:
-        """Take the support polygon of the wheels' attachments (w, 3), base axes."""
-        self.polygon = support_order(attachments)
+        """Take the support polygon of the springs' attachments (s, 3), base axes."""
+        places = self.contacts.corners
+        self.polygon = places[support_order(attachments[places])]
         corners = attachments[self.polygon]
         degree = zmp_degree(corners, corners.mean(axis=0), np.array([0.0, 0.0, -1.0]))
         self.radius = float(degree.inradius)
@@ -172,9 +198,10 @@ class GroundObserver:
             self._apart = 0.0
             self._normal, self._age = target.copy(), 0.0
             return self._footing(load, found)
-        stands = found.normal.min() >= self.settings.lifted * press
+        stands = self.contacts.summed(found.normal).min() >= self.settings.lifted * press
         self._stood = self._stood + step if stands else 0.0
-        off = loads.min() <= 0.0 and self._stood < self.settings.standing
+        least = self.contacts.summed(loads).min()
+        off = least <= 0.0 and self._stood < self.settings.standing
         if off:
             self._age = min(self._age, self.settings.renewal)
         else:
@@ -191,7 +218,7 @@ class GroundObserver:
         self._normal = normal / np.linalg.norm(normal)
         moment = load.moment + cross(shift, -press * normal)
         plane = np.append(normal, distance)
-        return Footing(loads, plane, feet, load.force, moment, found.balanced or loads.min() > 0.0, True)
+        return Footing(loads, plane, feet, load.force, moment, found.balanced or least > 0.0, True)
 
     @staticmethod
     def _footing(load: Load, found: WheelLoads) -> Footing:

@@ -33,8 +33,8 @@ class Load(NamedTuple):
         com: (3,) centre of mass, m.
         force, moment: (3,) gravity and inertia of the whole machine, N, and their moment about the base link's origin,
             N m: what the ground has to hold.
-        attachments: (w, 3) of the wheels, m.
-        axles: (w, 3) unit axles of the wheels, to the left; of a braked wheel the left of the base.
+        attachments: (s, 3) of the springs on which the machine stands, `Machine.supports`: of wheels, of rollers, m.
+        axles: (s, 3) their unit axles, to the left; of a braked wheel the left of the base.
         payload_point: (3,) m; NaN without a payload mount.
         payload_load: (3,) gravity less acceleration there, m/s2; NaN without a payload mount.
     """
@@ -54,6 +54,12 @@ class Load(NamedTuple):
         return self.moment - rotations.cross(self.com, self.force)
 
 
+def axles_of(machine: Machine) -> dict[str, Array | None]:
+    """Return the axle (3,) of every wheel that rolls and of every other contact, in its link; None of the others."""
+    wheels = {own.name: None if own.rolling is None else np.array(own.rolling.axis) for own in machine.wheels}
+    return {**wheels, **{own.name: np.array(LEFT) for own in machine.contacts}}
+
+
 class LoadModel:
     """Compiled load of a machine.
 
@@ -61,8 +67,7 @@ class LoadModel:
         machine: with a base that is not fixed (`free` or `planar`: the base is a free body here).
 
     Raises:
-        ValueError: the base is fixed to the world; loads, whose poses no joint states hold; contacts beside wheels,
-            whose loads it does not estimate.
+        ValueError: the base is fixed to the world; loads, whose poses no joint states hold.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -71,13 +76,10 @@ class LoadModel:
         if machine.loads:
             names = ', '.join(load.name for load in machine.loads)
             raise ValueError(f'{machine.name}: expected bodies on joints alone, found the loads {names}')
-        if machine.contacts:
-            names = ', '.join(contact.name for contact in machine.contacts)
-            raise ValueError(f'{machine.name}: expected wheels and feet alone, found {names}')
         self.machine = machine
         self.joints = tuple(joint.name for joint in machine.movable_joints)
-        self._wheels = len(machine.wheels)
-        self._size = 16 + 6 * self._wheels
+        self._springs = len(machine.supports)
+        self._size = 16 + 6 * self._springs
         self._kernel = build_module(
             f'{machine.name}: load', [machine_fingerprint(machine)], self._functions, batch=('load',)
         )
@@ -95,11 +97,11 @@ class LoadModel:
         no_gravity = ca.SX(3, 1)
         wrench = inverse_dynamics(state, acceleration, no_gravity)[:6]
         wheels, axles = [], []
-        for wheel in self.machine.wheels:
-            frame = tree.frame(wheel.link)
-            wheels.append(state.poses[frame.body].point(ca.SX(frame.p + frame.R @ wheel.position)))
-            axle = ca.SX(LEFT) if wheel.rolling is None else ca.SX(frame.R @ np.array(wheel.rolling.axis))
-            axles.append(axle if wheel.rolling is None else ca.mtimes(state.poses[frame.body].R, axle))
+        own_axles = axles_of(self.machine)
+        for spring in self.machine.supports:
+            frame, axle = tree.frame(spring.link), own_axles[spring.contact]
+            wheels.append(state.poses[frame.body].point(ca.SX(frame.p + frame.R @ spring.position)))
+            axles.append(ca.SX(LEFT) if axle is None else ca.mtimes(state.poses[frame.body].R, ca.SX(frame.R @ axle)))
         point, load = self._payload(state, body_accelerations(state, acceleration, no_gravity))
         outputs = [state.mass, state.center_of_mass, -wrench[3:6], -wrench[0:3], point, load, *wheels, *axles]
         flat = ca.densify(ca.vertcat(*outputs))
@@ -147,7 +149,7 @@ class LoadModel:
         return self._split(flat)
 
     def _split(self, flat: Array) -> Load:
-        shape, middle = (*flat.shape[:-1], self._wheels, 3), 16 + 3 * self._wheels
+        shape, middle = (*flat.shape[:-1], self._springs, 3), 16 + 3 * self._springs
         return Load(
             flat[..., 0],
             flat[..., 1:4],

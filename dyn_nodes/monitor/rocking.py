@@ -26,7 +26,7 @@ class RockingModel:
     """Integrates the rocking of a machine.
 
     Args:
-        machine: on three wheels or more.
+        machine: on three wheels or more, or on two tracks.
         model: its load model.
 
     Attributes:
@@ -35,9 +35,9 @@ class RockingModel:
 
     def __init__(self, machine: Machine, model: LoadModel) -> None:
         self.machine, self.model = machine, model
-        self.stiffness = np.array([wheel.stiffness for wheel in machine.wheels])
-        self.damping = np.array([wheel.damping for wheel in machine.wheels])
-        self.free_length = np.array([wheel.free_length for wheel in machine.wheels])
+        self.stiffness = np.array([spring.stiffness for spring in machine.supports])
+        self.damping = np.array([spring.damping for spring in machine.supports])
+        self.free_length = np.array([spring.free_length for spring in machine.supports])
         self.plane: Array | None = None
         self._omega, self._climb = np.zeros(3), 0.0
 

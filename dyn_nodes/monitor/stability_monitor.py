@@ -18,7 +18,7 @@ from dyn_nodes.measures import DEFAULT_MEASURES, measure
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
-from dyn_nodes.monitor.load_model import Load, LoadModel
+from dyn_nodes.monitor.load_model import Load, LoadModel, axles_of
 from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.monitor.rocking import RockingModel
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
@@ -42,6 +42,8 @@ LIFTING, LIFTED_TIME = 0.005, 2.0
 FULL_SCALE_ROUNDS = 3
 RECENT = 64
 """Instants that are kept until it is known whether they matter to the guard."""
+LEAST_PRESS = 1e-9
+"""Added to the push of every spring for the centre of pressure, N."""
 FELT_SHOCK = 15.0
 """Surprise of the accelerometer from which on it matters to the margins: about 0.2 m/s2."""
 
@@ -70,7 +72,7 @@ class StabilityMonitor:
         q, v, a: (n,) estimates of the joints.
 
     Raises:
-        ValueError: fewer than three wheels, or a base that is not free.
+        ValueError: fewer than three corners of the support polygon, or a base that is not free.
         KeyError: an unknown measure.
     """
 
@@ -86,13 +88,15 @@ class StabilityMonitor:
         imu_timeout: float = 0.1,
         guard: GuardSettings | None = None,
     ) -> None:
-        if len(machine.wheels) < 3:
-            raise ValueError(f'{machine.name}: expected three wheels or more, found {len(machine.wheels)}')
+        if (corners := sum(spring.corner for spring in machine.supports)) < 3:
+            raise ValueError(f'{machine.name}: expected three wheels or more, or two tracks, found {corners} corners')
         for name in measures:
             measure(name)
         self.machine, self.measures = machine, measures
         self.model = LoadModel(machine)
         self.ground = GroundObserver(machine, observer)
+        axles = axles_of(machine)
+        self._rolling = np.array([axles[spring.contact] is not None for spring in machine.supports])
         self.rocking = RockingModel(machine, self.model)
         self.noise, self.mount = noise or SensorNoise(), mount or ImuMount()
         self.settling, self.imu_timeout = settling, imu_timeout
@@ -200,7 +204,7 @@ class StabilityMonitor:
         self._balance = None
         shocked = self._shocked or self._joints.surprise > JOINT_GATE
         self._shocked = False
-        self.guard.see(self.time, shocked, self.footing.normal > 0.0)
+        self.guard.see(self.time, shocked, self.ground.contacts.summed(self.footing.normal) > 0.0)
         if not self.settled:
             return
         since = self.time - self.guard.span(self.time)
@@ -262,7 +266,8 @@ class StabilityMonitor:
         load, footing = self.rocking.advance(self.q, self.v, self.a, self.payload, up, step)
         if np.abs(self.v).max(initial=0.0) > TURNING:
             self._moved = self.time
-        if not self.footing.balanced or footing.normal.min() < LIFTING * footing.normal.sum():
+        least = self.ground.contacts.summed(footing.normal).min()
+        if not self.footing.balanced or least < LIFTING * footing.normal.sum():
             self._lifted = self.time
         if not footing.pressed or not self.rocking.upright:
             self.rocking.plane, self._lifted = None, self.time
@@ -323,25 +328,49 @@ class StabilityMonitor:
             moment=moment_at_com @ axes,
             mass=float(load.mass),
             up=up @ axes,
-            normal_loads=footing.normal,
-            wheels=points,
+            normal_loads=self.ground.contacts.summed(footing.normal),
+            wheels=self._centers(footing.normal, points) if self.machine.contacts else points,
             gravity=self.machine.gravity,
             edge_names=self._edge_names,
         )
         self._edge_names = support.edge_names  # of wheels that stay where they are on the machine
         forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
-        rolling = np.array([wheel.rolling is not None for wheel in self.machine.wheels])
-        contacts = contact_frames(load.axles @ axes, rolling)
+        return self._balance_of(forces, points, contact_frames(load.axles @ axes, self._rolling), com, center, support)
+
+    def _centers(self, normal: Array, points: Array) -> Array:
+        """Centres of pressure (c, 3) of the contacts; the middle of one without load."""
+        springs = self.ground.contacts
+        pushes = normal + LEAST_PRESS
+        return springs.summed(pushes[:, None] * points) / springs.summed(pushes)[:, None]
+
+    def _balance_of(
+        self, forces: Array, points: Array, frames: Array, com: Array, center: Array, support: Support
+    ) -> Balance:
+        """Balance of the forces (s, 3) on springs at points (s, 3), in frames (s, 3, 3): summed to contacts."""
+        springs, order = self.ground.contacts, self.ground.polygon
+        assert order is not None
+        foot_names, feet, moments, polygon = None, None, None, order
+        axes, resultants = frames[springs.starts], springs.summed(forces)
+        centers = points if support.wheels is None else support.wheels
+        if self.machine.contacts:
+            arms = points - np.repeat(centers, np.diff(np.append(springs.starts, len(points))), axis=0)
+            moments = np.einsum('wij,wi->wj', axes, springs.summed(np.cross(arms, forces)))
+            names = [spring.name for spring in self.machine.supports]
+            foot_names, feet = tuple(names[k] for k in springs.corners), points[springs.corners]
+            polygon = np.searchsorted(springs.corners, order)
         return Balance(
-            tuple(wheel.name for wheel in self.machine.wheels),
-            points,
-            np.einsum('wij,wi->wj', contacts, forces),
-            contacts,
-            order,
+            springs.names,
+            centers,
+            np.einsum('wij,wi->wj', axes, resultants),
+            axes,
+            polygon,
             com,
             center,
             margins(support, self.measures),
             support.edge_names,
+            foot_names=foot_names,
+            feet=feet,
+            moments=moments,
         )
 
     def full_scale(self) -> dict[str, float]:

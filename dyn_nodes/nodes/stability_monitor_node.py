@@ -90,7 +90,7 @@ class StabilityMonitorNode(OverridableNode):
 
     def _create_topics(self, measures: tuple[str, ...], qos: QoSProfile) -> None:
         prefix = self.values['prefix']
-        wheels = [wheel.name for wheel in self.machine.wheels]
+        wheels = [own.name for own in self.machine.ground_contacts]
         self.reports = BalanceReports(self, wheels, measures, qos, self.values['ground_frame'], prefix)
         start = f'{prefix}/' if prefix else ''
         known = [] if self.machine.payload is None else ['payload', 'reach']

@@ -10,6 +10,7 @@ import numpy as np
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
+from dyn_nodes.model import Machine
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
@@ -25,7 +26,7 @@ from dyn_nodes.nodes.exchange import (
 )
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
-from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
@@ -38,6 +39,16 @@ LONGEST_STEP = 0.1
 """A command after a longer pause is led on as after this one, s."""
 MOST_WAITING = 1000
 """Commands kept that came before the joint states that they belong to."""
+
+
+def refuse_closed_loops(machine: Machine) -> None:
+    """Raise ParameterError for a machine with constraints: the prediction moves each joint by its actuator alone."""
+    if machine.constraints:
+        names = ', '.join(constraint.name for constraint in machine.constraints)
+        raise ParameterError(
+            f'machine {machine.name!r}: the governor predicts joints that their actuators move alone, expected no '
+            f'constraints, found {names}'
+        )
 
 
 class TipOverGovernorNode(OverridableNode):
@@ -59,6 +70,7 @@ class TipOverGovernorNode(OverridableNode):
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.machine = machine_of(values['machine'], values['config'])
+        refuse_closed_loops(self.machine)
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
         order = valve_order(self.machine, values['joints'])

@@ -9,6 +9,7 @@ import pytest
 from node_testing import Outbox, joint_state, statuses
 
 from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.tip_over_governor_node import LONGEST_STEP, MOST_WAITING, TipOverGovernorNode
 
@@ -48,6 +49,12 @@ def level(node):
     node._update_diagnostics()
     status = statuses(node.diagnostics.publisher.last)['governor']
     return status.level[0] if isinstance(status.level, bytes) else int(status.level), status.message
+
+
+@pytest.mark.parametrize('machine', ['excavator', 'log_loader_linkage'])
+def test_a_machine_whose_actuators_move_closed_loops_is_refused_in_one_line(make_governor, machine):
+    with pytest.raises(ParameterError, match=r'expected no constraints, found boom_pin, '):
+        make_governor(machine=machine)
 
 
 def test_commands_pass_where_there_is_room(make_governor):
