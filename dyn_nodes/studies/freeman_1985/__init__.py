@@ -1,0 +1,1 @@
+"""Mechanisms in any coordinates: kinematic influence coefficients and their transfer (Freeman 1985)."""
