@@ -90,8 +90,9 @@ def uncertain(plant: Plant, rng: np.random.Generator) -> None:
 
 
 def in_bristles(machine: Machine) -> float:
-    """Return the most energy, J, that bristles of tyres hold under twice the weight; it counts as heat."""
-    weight, frictions = machine.gravity * machine.total_mass, [wheel.friction for wheel in machine.wheels]
+    """Return the most energy, J, that bristles of tyres and tracks hold under twice the weight; it counts as heat."""
+    weight = machine.gravity * machine.total_mass
+    frictions = [own.friction for own in (*machine.wheels, *machine.contacts)]
     return max((own.static**2 * weight / own.bristle_stiffness for own in frictions if own is not None), default=0.0)
 
 
