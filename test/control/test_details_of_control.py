@@ -64,6 +64,24 @@ def test_measured_efforts_are_filtered_with_the_time_constant_of_their_joint():
     assert tracker._effort == pytest.approx([0.5e5, 0.75e5])
 
 
+def test_without_efforts_the_valves_are_inverted_for_no_load():
+    measured = 0.5 + 0.015 * np.arange(20)
+    assert commands(0.0, measured) == commands(0.0, measured, [0.0])
+
+
+def test_a_lasting_error_opens_the_valve_further_with_the_gains_of_the_product():
+    tracker = TrajectoryTracker([BOOM])
+    tracker.set_trajectory(one_joint(TrajectoryPoint(1.0, [0.5], [0.0], [0.0])), 0.0, [0.5])
+    volts = [tracker.voltages(2.0 + 0.5 * k, [0.49])[0] for k in range(6)]
+    assert volts[0] > 0.0
+    assert np.diff(volts).min() > 0.0
+
+
+def test_the_first_of_several_broken_measurements_is_named():
+    with pytest.raises(ValueError, match=r"positions: .* joint 'boom_joint'"):
+        TrajectoryTracker([BOOM, STICK]).voltages(0.0, [np.nan, np.nan])
+
+
 # -- keyboard --------------------------------------------------------------------------------------------------------
 
 LEVERS = {'boom': Lever(axis=None, sign=1.0, volts=6.0, keys=('k', 'i'), positive='up', negative='down')}
@@ -98,3 +116,12 @@ def test_drives_that_must_push_more_than_is_wanted_can_give_no_part_of_it(wrench
     assert refused.value.fraction == 0.0
     assert refused.value.binding == ('left', 'right')
     assert drives([1.5]) == pytest.approx([0.75, 0.75])
+
+
+def test_only_drives_at_a_limit_are_named():
+    drives = TorqueDistribution(np.eye(3), -1.0, 1.0, names=['left', 'right', 'rear'])
+    for wrench, expected in (([2.0, 0.5, -0.5], ('left',)), ([0.5, -2.0, -0.5], ('right',))):
+        with pytest.raises(InfeasibleDemandError) as refused:
+            drives(wrench)
+        assert refused.value.fraction == pytest.approx(0.5)
+        assert refused.value.binding == expected
