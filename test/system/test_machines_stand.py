@@ -50,6 +50,14 @@ def machine_named(name: str) -> Machine:
     return machine_of(given['machine'], given.get('config', ''))
 
 
+def standing(name: str) -> Machine:
+    """Return a machine that starts at rest; skip one that its file sets in motion, such as the disc."""
+    machine = machine_named(name)
+    if machine.initial.moves:
+        pytest.skip(f'{name} starts in motion: see test/vehicles/test_rolling_disc.py')
+    return machine
+
+
 def weight_of(machine: Machine) -> float:
     return machine.gravity * (machine.total_mass + (machine.payload.mass if machine.payload else 0.0))
 
@@ -70,7 +78,7 @@ def test_there_are_machines_of_every_kind():
 @pytest.mark.parametrize('name', MACHINES)
 def test_at_rest_nothing_accelerates_and_the_ground_carries_the_weight(name):
     """Evaluated by CasADi, without machine code: drives, oil, springs and constraints hold the machine."""
-    machine = machine_named(name)
+    machine = standing(name)
     start = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
     blocks, rest = start.system.blocks, start.at_rest()
     numbers, still, drives = blocks.numbers(rest.states), np.zeros(blocks.tree.nv), np.zeros(blocks.tree.nv)
@@ -148,4 +156,4 @@ def check_bag(machine: Machine, bag: BagData, duration: float) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize('name', MACHINES)
 def test_a_machine_stands_for_a_minute_after_its_launch(name, tmp_path):
-    check_bag(machine_named(name), launched(name, MINUTE, tmp_path / 'bag'), MINUTE)
+    check_bag(standing(name), launched(name, MINUTE, tmp_path / 'bag'), MINUTE)
