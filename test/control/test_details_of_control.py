@@ -80,6 +80,16 @@ def test_a_lasting_error_opens_the_valve_further_with_the_gains_of_the_product()
 def test_the_first_of_several_broken_measurements_is_named():
     with pytest.raises(ValueError, match=r"positions: .* joint 'boom_joint'"):
         TrajectoryTracker([BOOM, STICK]).voltages(0.0, [np.nan, np.nan])
+    with pytest.raises(ValueError, match=r"positions: .* joint 'stick_joint'"):
+        TrajectoryTracker([BOOM, STICK]).voltages(0.0, [0.5, np.nan])
+
+
+def test_reference_and_end_are_those_of_the_time_since_the_trajectory_came():
+    tracker = TrajectoryTracker([BOOM])
+    tracker.set_trajectory(GOAL, 3.0, [0.5])
+    assert tracker.reference(8.0).position == pytest.approx(GOAL.starting_from([0.5]).sample(5.0).position)
+    assert not tracker.finished(12.9)
+    assert tracker.finished(13.0)
 
 
 # -- keyboard --------------------------------------------------------------------------------------------------------
