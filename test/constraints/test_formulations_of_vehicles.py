@@ -138,7 +138,16 @@ def test_free_bodies_are_refused_by_those_that_need_coordinates():
     own = omni_vehicle(vehicle(3), base='free')
     q = own.rest
     _, refused = applicable(own.blocks, q, np.zeros(9), np.zeros(9))
-    for which in ('multipliers', 'maggi', 'chaplygin', 'voronec', 'hamilton', 'gibbs-appell', 'kane'):
+    for which in (
+        'coordinate transfer',
+        'multipliers',
+        'maggi',
+        'chaplygin',
+        'voronec',
+        'hamilton',
+        'gibbs-appell',
+        'kane',
+    ):
         assert 'found the free body platform; write it as a chain of joints' in refused[which]
     assert set(WITNESSES) - set(refused) >= {'natural complement', 'svd', 'qr'}
 

@@ -19,6 +19,7 @@ from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.constraints.natural_complement import natural_orthogonal_complement
 from dyn_nodes.constraints.solve import Method, constrained_dynamics
+from dyn_nodes.constraints.transfer.formulation import coordinate_transfer as transfer_formulation
 from dyn_nodes.constraints.witnesses.answer import Answer, Witness
 from dyn_nodes.constraints.witnesses.appell import gibbs_appell
 from dyn_nodes.constraints.witnesses.chaplygin import chaplygin, hamilton, voronec
@@ -46,6 +47,17 @@ def natural_complement(system: ConstraintBlocks) -> Witness:
     return solve
 
 
+def coordinate_transfer(system: ConstraintBlocks) -> Witness:
+    """Transfer of generalized coordinates, independent joints by pivoting, loads along the rows (freeman-1985)."""
+    formulation = transfer_formulation(system)
+
+    def solve(q: Array, v: Array, tau: Array) -> Answer:
+        here = formulation.at(q, v)
+        return Answer(here.accelerations(tau), here.multipliers(tau))
+
+    return solve
+
+
 def _engine(method: Method) -> Callable[[ConstraintBlocks], Witness]:
     def build(system: ConstraintBlocks) -> Witness:
         def solve(q: Array, v: Array, tau: Array) -> Answer:
@@ -59,6 +71,7 @@ def _engine(method: Method) -> Callable[[ConstraintBlocks], Witness]:
 
 WITNESSES: Mapping[str, Callable[[ConstraintBlocks], Witness]] = {
     'natural complement': natural_complement,
+    'coordinate transfer': coordinate_transfer,
     'multipliers': multipliers,
     'maggi': maggi,
     'chaplygin': chaplygin,
