@@ -158,19 +158,19 @@ class ViewerInputs:
                 self._set_base(shift, item.transform.rotation)
 
     def _guess_contacts(self) -> None:
-        """Where no frame says where a wheel touches the ground: below its attachment, on the plane of the world."""
+        """Place wheels and tracks without a contact frame below their attachment, in the plane of the world."""
         if self.machine is None or self.robot is None or not self._guess_contacts_needed:
             return
         base = rotation_of(self.snapshot.base_quaternion)
         poses = None
-        for wheel in self.machine.wheels:
-            point = np.array(wheel.position)
-            if wheel.link != self.robot.root:
+        for own in self.machine.ground_contacts:
+            point = np.mean([spring.position for spring in own.supports], axis=0)
+            if own.link != self.robot.root:
                 poses = poses or self.robot.poses(self.snapshot.joints)
-                place, turn = poses[wheel.link]
+                place, turn = poses[own.link]
                 point = place + turn.apply(point)
             x, y, _ = base.apply(point) + self.snapshot.base_position
-            self.snapshot.contacts[wheel.name] = (float(x), float(y), 0.0)
+            self.snapshot.contacts[own.name] = (float(x), float(y), 0.0)
 
     # -- stability, hydraulics ---------------------------------------------------------------------------------------
 
