@@ -108,6 +108,7 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
         console.print(_actuator_table(facts))
         console.print(f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}', soft_wrap=True)
     _print_statics(console, facts['static'])
+    _print_rigid_ground(console, facts['rigid_ground'])
     _print_constraints(console, facts['constraints'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
@@ -217,6 +218,18 @@ def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
         corners = '  '.join(f'({_point(corner)})' for corner in static['support_polygon'])
         console.print(f'support polygon, m: {corners}', soft_wrap=True)
         console.print(_margin_table(static))
+
+
+def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:
+    if facts is None:
+        return
+    text = f'not for this machine: {facts["refused"]}'
+    if facts['refused'] is None:
+        ways = '; '.join(' and '.join(names) for names in facts['leave'])
+        shared = 'normal forces unique' if facts['unique'] else 'normal forces shared'
+        text = f'{facts["contacts"]} contacts, {facts["independent"]} of {facts["rows"]} rows independent, {shared}; '
+        text += f'it tips where these lift off: {ways}'
+    console.print(f'rigid ground (contact_model: rigid): {text}', soft_wrap=True)
 
 
 def _margin_table(static: dict[str, Any]) -> Table:

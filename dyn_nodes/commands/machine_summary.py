@@ -17,6 +17,7 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.initial import initial_pose
 from dyn_nodes.simulation.initial_motion import given_velocities
+from dyn_nodes.simulation.rigid_check import rigid_ground_summary
 from dyn_nodes.stability import Support, margins, support_order
 from dyn_nodes.stability.balance import value_names
 
@@ -27,6 +28,7 @@ BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
 def machine_summary(machine: Machine) -> dict[str, Any]:
     """Return the facts of a machine, SI units; None stands for "no limit".
 
+    `rigid_ground` is None without contacts.
     `static` holds centre of mass, support polygon, wheel loads and stability margins in the initial posture; it is
     None where `static_summary` is, and without `wheels` where the machine does not stand.
     """
@@ -57,6 +59,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
         'actuators': [_actuator(machine, actuator) for actuator in machine.actuators],
         'initial_velocities': _initial_velocities(machine, start),
         'static': static_summary(machine),
+        'rigid_ground': rigid_ground_summary(machine) if machine.supports else None,
         'constraints': None if start is None else constraint_summary(start),
         'assumed': dict(machine.assumed),
     }

@@ -1,0 +1,50 @@
+"""What a machine is on rigid ground, without machine code: rows, which forces are unique, where it may tip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from dyn_nodes.constraints.unilateral import ContactProblem
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.initial import base_numbers, initial_pose, joint_vector
+from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, row_places
+
+
+def rigid_ground_summary(machine: Machine) -> dict[str, Any]:
+    """Return the facts of a machine with `contact_model: rigid`, all contacts closed in its initial posture.
+
+    Keys: `refused`, the reason or None; else also `contacts`, `rows`, `independent` (rows), `unique` (contacts whose
+    normal force is unique) and `leave` (contacts that lift off together where it begins to tip, by way of tipping).
+    """
+    try:
+        plant = RigidAssembly(machine, 'effort')
+        problem = _problem(machine, plant)
+        state = problem.closed(range(len(plant.ground)))
+    except (ContactModelError, LinAlgError) as error:
+        return {'refused': str(error).removeprefix(f'{machine.name}: ')}
+    names = [own.name for own in plant.ground]
+    alone = {feet[0] for feet in state.leaving if len(feet) == 1}
+    return {
+        'refused': None,
+        'contacts': len(names),
+        'rows': ROWS * len(names),
+        'independent': len(state.rows),
+        'unique': [names[k] for k in sorted(alone)] if len(alone) == len(names) else [],
+        'leave': [[names[k] for k in feet] for feet in state.leaving],
+    }
+
+
+def _problem(machine: Machine, plant: RigidAssembly) -> ContactProblem:
+    nv, m = plant.tree.nv, ROWS * len(plant.ground)
+    x = np.zeros(len(plant.states.names))
+    q = [*base_numbers(machine, initial_pose(machine), 'quaternion'), *joint_vector(machine, None)]
+    x[: len(q)] = q
+    u = np.zeros(len(plant.inputs.names))
+    function = ca.Function('blocks', [plant.x, plant.u, plant.p], [plant.blocks])
+    blocks = np.array(function(x, u, plant.default_parameters())).ravel()
+    _, M, load, J, gamma = np.split(blocks, np.cumsum([plant.tree.nq, nv * nv, nv, m * nv, m]))[:5]
+    return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, row_places(len(plant.ground)))
