@@ -81,7 +81,7 @@ def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]
     room = Path(room_file).resolve().parent
 
     def kernel(function: Function) -> Function:
-        with _cached_in(room) as cached:
+        with cached_in(room) as cached:
             decorate = njit(cache=cached, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options)
             return cast(Function, decorate(function))
 
@@ -97,13 +97,13 @@ def code_of(room_file: str, function: Callable[..., Any], signature: Any, **opti
         signature: of Numba.
         options: further ones of `numba.cfunc`.
     """
-    with _cached_in(Path(room_file).resolve().parent) as cached:
+    with cached_in(Path(room_file).resolve().parent) as cached:
         own: dict[str, Any] = {'error_model': 'numpy', 'boundscheck': guarded() or None, **options}
         return cfunc(signature, cache=cached, **own)(function)
 
 
 @contextmanager
-def _cached_in(room: Path) -> Iterator[bool]:
+def cached_in(room: Path) -> Iterator[bool]:
     """Let Numba keep what is decorated within where the kernels of a room live; False where nothing can be kept."""
     directory = kernel_directory(room)
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]

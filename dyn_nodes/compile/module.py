@@ -32,7 +32,7 @@ import numba
 from numba.core.options import DefaultOptions
 
 from dyn_nodes import compiling
-from dyn_nodes.compile import guard
+from dyn_nodes.compile import calls, guard
 from dyn_nodes.compile.cache import digest, mark_used, note_trace, prune, source_digest, traced
 from dyn_nodes.compile.manifest import verified_files, write_manifest
 from dyn_nodes.compile.tape import Tape
@@ -61,7 +61,7 @@ def _refuse(kernel, argument, which, expected, found):
 
 # Inputs come first. The code of a tape is a C function that looks at the lengths of its arguments: no way around its
 # checks. It is called by its symbol or address: a Numba function would be compiled again into all that calls it.
-KERNEL = """
+CODE = """
 _{name}_tape = tape_intrinsic(_HERE / '{name}.npz')
 
 
@@ -70,7 +70,10 @@ def _{name}_code({pairs}):
 {returns}
 {body}
     return 0
+"""
 
+# A function for callers inside the module: its drivers, and its kernels with guard zones.
+KERNEL = """
 
 _{name}_call = code_at(_{name}_code, f'{{_HERE.name}}_{name}')
 
@@ -109,7 +112,7 @@ _IDENTIFIER = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 class CompiledModule:
     """Machine code of one generated module.
 
-    Every kernel `name` is an attribute: a Numba function of contiguous float64 vectors, inputs then outputs, which it
+    Every kernel `name` is an attribute: a function of contiguous float64 vectors, inputs then outputs, which it
     fills. `name_batch` (where asked for) is the same over the rows of 2-D arrays. Drivers are attributes too. A vector
     of another length than the kernel's graph has raises LengthError, from Python and from compiled code alike.
 
@@ -258,13 +261,14 @@ def _refuse_text(names: Sequence[str]) -> str:
     return REFUSE.format(branches='\n'.join(lines))
 
 
-def _kernel_text(number: int, name: str, tape: Tape, batch: bool) -> str:
-    """Text of the kernel with this number; the batch, where it has one, has the next number."""
-    sizes = [*tape.inputs, *tape.outputs]
-    names = [f'x{k}' for k in range(len(tape.inputs))] + [f'y{k}' for k in range(len(tape.outputs))]
-    zoned = guarded()
-    options = 'cache=True' if zoned else OPTIONS
-    text = KERNEL.format(
+def _arguments(tape: Tape) -> list[str]:
+    return [f'x{k}' for k in range(len(tape.inputs))] + [f'y{k}' for k in range(len(tape.outputs))]
+
+
+def _code_text(name: str, tape: Tape) -> str:
+    """Text of the C function of a kernel."""
+    names, sizes = _arguments(tape), [*tape.inputs, *tape.outputs]
+    return CODE.format(
         name=name,
         count=len(names),
         pairs=', '.join(f'{n}, n{n}' for n in names),
@@ -272,7 +276,17 @@ def _kernel_text(number: int, name: str, tape: Tape, batch: bool) -> str:
             f'    if n{n} != {size}:\n        return {(size << 8) + k + 1}'
             for k, (n, size) in enumerate(zip(names, sizes))
         ),
-        body=_zoned_body(name, tape) if zoned else f'    _{name}_tape({", ".join(names)})',
+        body=_zoned_body(name, tape) if guarded() else f'    _{name}_tape({", ".join(names)})',
+    )
+
+
+def _kernel_text(number: int, name: str, tape: Tape, batch: bool) -> str:
+    """Text of the kernel with this number; the batch, where it has one, has the next number."""
+    names, sizes = _arguments(tape), [*tape.inputs, *tape.outputs]
+    zoned = guarded()
+    options = 'cache=True' if zoned else OPTIONS
+    text = _code_text(name, tape) + KERNEL.format(
+        name=name,
         signature=', '.join(['float64[::1]'] * len(names)),
         arguments=', '.join(names),
         checks='\n'.join(
@@ -331,6 +345,11 @@ def _zoned_body(name: str, tape: Tape) -> str:
 
 def _generate(functions: Functions, meta: dict[str, Any], texts: list[str], batch: Sequence[str]) -> Generated:
     tapes = {identifier(key): Tape.from_function(function) for key, function in functions.items()}
+    sizes = {key: (*tape.inputs, *tape.outputs) for key, tape in tapes.items()}
+    if not (texts or guarded()) and max(map(len, sizes.values())) <= calls.MOST:
+        body = ''.join(_code_text(key, tape) for key, tape in tapes.items())
+        text = f'{HEADER}_kernels = {list(tapes)!r}\n_sizes = {sizes!r}\n_batch = {list(batch)!r}\n{body}'
+        return Generated(text, tapes, json.dumps(meta))
     names: list[str] = []
     body = ''
     for key, tape in tapes.items():
@@ -386,7 +405,18 @@ def _run(root: Path, directory: Path, files: Mapping[str, bytes]) -> CompiledMod
     try:
         with sealing(root):
             exec(compile(files['module.py'], str(path), 'exec'), module.__dict__)
+        _add_calls(module)
     except BaseException:
         del sys.modules[name]
         raise
     return CompiledModule(directory, module, meta)
+
+
+def _add_calls(module: ModuleType) -> None:
+    """Let Python call the kernels of a module that has no functions of its own for that."""
+    inside = module.__dict__
+    for name, sizes in inside.get('_sizes', {}).items():
+        code = inside[f'_{name}_code']
+        inside[name] = calls.kernel_call(name, code, sizes)
+        if name in inside['_batch']:
+            inside[f'{name}_batch'] = calls.batch_call(name, code, sizes)

@@ -8,15 +8,19 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import ClassVar
 
 import casadi as ca
 import numpy as np
 import pytest
 from numba import njit
+from numba.core import event
 
 from dyn_nodes.compile import build_module, cache, cache_directory, compile_functions, source_digest
 from dyn_nodes.compile import module as module_text
 from dyn_nodes.compile.cache import prune
+from dyn_nodes.compile.code import call_code
+from dyn_nodes.compile.guard import LengthError
 from dyn_nodes.compiling import CompilationNotice
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -147,17 +151,66 @@ def test_drivers_call_kernels_and_count_in_the_key(place):
 
 
 def test_kernels_serve_other_compiled_code(place):
-    scaled = build(Maker()).scaled
+    module = build(Maker())
 
     @njit
-    def sum_of_scaled(rows):
+    def sum_of_scaled(code, rows):
         total, output = 0.0, np.empty(2)
         for k in range(rows.shape[0]):
-            scaled(rows[k], output)
-            total += output.sum()
+            total += call_code(code, rows[k], output) + output.sum()  # its status is 0
         return total
 
-    assert sum_of_scaled(np.arange(6.0).reshape(3, 2)) == 30.0
+    assert sum_of_scaled(module.code('scaled'), np.arange(6.0).reshape(3, 2)) == 30.0
+
+
+def test_a_module_without_drivers_compiles_no_function_for_python(place):
+    """One of them costs as much as a kernel; those of `calls` serve all modules."""
+
+    class Compilations(event.Listener):
+        names: ClassVar[list[str]] = []
+
+        def on_start(self, event):
+            self.names.append(event.data['dispatcher'].py_func.__module__)
+
+        def on_end(self, event):
+            pass
+
+    build(Maker()).scaled(np.ones(2), np.empty(2))  # `calls` may be compiled here
+    with event.install_listener('numba:compile', Compilations()):
+        other = build_module('cache_test', ['other'], Maker(3.0))
+        y = np.empty(2)
+        other.scaled(np.ones(2), y)
+    assert y.tolist() == [3.0, 3.0]
+    assert Compilations.names == []
+
+
+def test_shared_calls_refuse_wrong_lengths_rows_and_columns(place):
+    x, p = ca.SX.sym('x', 3), ca.SX.sym('p', 1)
+    functions = {'law': ca.Function('law', [x, p], [ca.vertcat(p * x, ca.sumsqr(x)), x[:2]])}
+    module = build_module('shared_calls', ['a'], lambda: (functions, {}), batch=('law',))
+    sizes = (3, 1, 4, 2)
+    for argument in range(4):
+        given = [np.full(size + (k == argument), 7.0) for k, size in enumerate(sizes)]
+        wanted = (
+            f"'law', argument {argument}: expected a vector of {sizes[argument]} numbers, found {len(given[argument])}"
+        )
+        with pytest.raises(LengthError, match=wanted):
+            module.law(*given)
+        assert all((array == 7.0).all() for array in given)
+        wide = [np.ones((5, size + (k == argument))) for k, size in enumerate(sizes)]
+        with pytest.raises(
+            LengthError, match=f"'law', argument {argument}: expected an array of {sizes[argument]} col"
+        ):
+            module.law_batch(*wide)
+    for argument in range(1, 4):
+        short = [np.ones((5 - (k == argument), size)) for k, size in enumerate(sizes)]
+        with pytest.raises(LengthError, match=f'argument {argument}: expected as many rows as argument 0, 5, found 4'):
+            module.law_batch(*short)
+    with pytest.raises(TypeError):
+        module.law_batch(*(np.ones(size) for size in sizes))
+    good = [np.full((5, size), 2.0) for size in sizes]
+    module.law_batch(*good)
+    np.testing.assert_array_equal(good[2], np.tile([4.0, 4.0, 4.0, 12.0], (5, 1)))
 
 
 @pytest.mark.parametrize('wrong', [np.zeros(2, dtype=np.int64), np.zeros(4)[::2], np.zeros((1, 2)), [0.0, 0.0]])
@@ -265,8 +318,9 @@ def test_processes_that_build_the_same_at_once_all_work(place):
     for rival in rivals:
         _, errors = rival.communicate(timeout=60)
         assert rival.returncode == 0, errors
-    assert [path.name.split('-')[0] for path in place.iterdir() if path.is_dir()] == [
-        'module'
+    assert sorted(path.name.split('-')[0] for path in place.iterdir() if path.is_dir()) == [
+        'compile',
+        'module',
     ]  # nothing half-made is left
 
 

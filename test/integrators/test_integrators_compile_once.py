@@ -106,8 +106,7 @@ def test_a_further_system_compiles_no_integrator(compiled, tmp_path, monkeypatch
     compiled.clear()
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
     run_all(chain(2), 2)
-    assert compiled, 'its kernels'
-    assert [name for name in compiled if not name.startswith('dyn_nodes_generated')] == []
+    assert not compiled, 'its kernels are C functions'
 
 
 def test_an_integrator_refuses_a_state_input_or_parameters_of_another_length():
