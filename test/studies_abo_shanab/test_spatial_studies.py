@@ -6,6 +6,7 @@ import pytest
 
 from dyn_nodes.studies.abo_shanab_2003.recovery import Reaction, reaction_case
 from dyn_nodes.studies.abo_shanab_2003.spatial import coordination_case
+from dyn_nodes.studies.abo_shanab_2003.surveys import spatial_survey
 from dyn_nodes.studies.framework import load_studies, run_study
 
 
@@ -29,6 +30,15 @@ def test_claims_of_the_recovery_by_a_supervisor_hold():
 def test_a_reaction_that_is_too_late_is_no_recovery():
     """The claims can fail: a second later than by the clock the same voltages do not bring the machine back."""
     assert reaction_case(Reaction(None, 1.5)).overturned
+
+
+@pytest.mark.pins('6.11/spatial_survey')
+def test_trends_of_stiffness_and_damping_in_the_first_random_manoeuvres():
+    """Two of eight rock and return; in both stiffness counts more than damping. No trend is rarer than by chance."""
+    found = spatial_survey(lambda function, cases, label: [function(case) for case in cases], 8)
+    assert found.kept == 2
+    assert [found.shares[name].holding for name in ('stiffness', 'stiffness_4', 'larger_effect')] == [2, 2, 2]
+    assert all(share.alike for share in found.shares.values())
 
 
 @pytest.mark.slow
