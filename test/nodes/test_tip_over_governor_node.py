@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from node_testing import Outbox, joint_state, statuses
 
-from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.middleware import HistoryPolicy, Parameter, SingleThreadedExecutor, message
 from dyn_nodes.nodes.parameters import ParameterError
-from dyn_nodes.nodes.stamps import NANO
+from dyn_nodes.nodes.stamps import NANO, stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import LONGEST_STEP, MOST_WAITING, TipOverGovernorNode
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -274,3 +274,37 @@ def test_before_the_filters_have_settled_the_valves_stay_at_neutral(make_governo
     stand(node, CLOSE)
     assert push(node, [-3.0, 0.0, 0.0], 5) == pytest.approx([0.0, 0.0, 0.0])
     assert level(node) == (ERROR, 'nothing certain is known of the machine: valves at neutral')
+
+
+def test_in_lockstep_what_is_held_back_is_shown_at_the_simulated_time(make_governor):
+    node = make_governor(mode='lockstep', exchange_period=0.01, command_period=0.01)
+    for k in range(40):
+        node._on_command(Float64MultiArray(data=OUT))
+        node.sensing._on_joint_states(joint_state(0.01 * k, FAR))
+    assert len(node.commands_out.messages) == 40
+    assert 0.0 <= node.verdict.scale < 1.0
+    found, text = level(node)
+    assert found == WARN
+    assert text.startswith('holding back ')
+    assert 'boom' in text
+    assert node.diagnostics.publisher.last.header.stamp == stamp_of(0.39)
+
+
+def test_a_spinning_governor_goes_to_neutral_when_its_levers_are_silent(make_governor, context):
+    node = make_governor(payload=0.0, state_timeout=10.0, command_timeout=0.2)
+    stand(node, CLOSE)
+    push(node, [-3.0, 0.0, 0.0])
+    assert node.commands_out.last.data[0] < -1.0
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    until = time.monotonic() + 30.0
+    while any(node.commands_out.last.data) and time.monotonic() < until:
+        executor.spin_once(timeout_sec=0.05)
+    assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ('mode', 'history'), [('lockstep', HistoryPolicy.KEEP_ALL), ('realtime', HistoryPolicy.KEEP_LAST)]
+)
+def test_in_lockstep_no_part_that_is_let_through_is_lost(make_governor, mode, history):
+    assert make_governor(mode=mode).scale_out.qos_profile.history == history
