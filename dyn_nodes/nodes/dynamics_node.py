@@ -38,10 +38,10 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, p
 from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.contact_models import ContactModelError
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.plants import plant_for
-from dyn_nodes.simulation.rigid_assembly import ContactModelError
 
 Clock = message('rosgraph_msgs/msg/Clock')
 JointState = message('sensor_msgs/msg/JointState')

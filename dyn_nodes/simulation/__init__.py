@@ -1,12 +1,18 @@
 """A machine with its elements becomes a system that runs."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import NoEquilibriumError, initial_state, settle
 from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
 from dyn_nodes.simulation.rigid_body import RigidBodyModel
-from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.simulation.system import Settings, System
 from dyn_nodes.simulation.trace import Inputs, Run
+
+if TYPE_CHECKING:
+    from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 
 __all__ = [
     'Event',
@@ -26,3 +32,12 @@ __all__ = [
     'joint_reaction',
     'settle',
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the rigid ground where it is asked for: constraints and SciPy come with it."""
+    if name == 'RigidGroundModel':
+        from dyn_nodes.simulation.rigid_ground import RigidGroundModel
+
+        return RigidGroundModel
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.contact_models import ContactModelError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.rigid_assembly import ContactModelError
-from dyn_nodes.simulation.rigid_plant import plant_type
 
 
 def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
@@ -27,4 +26,8 @@ def plant_for(machine: Machine, contact_model: str) -> type[Plant]:
     if machine.contacts and contact_model != 'compliant':
         found = ', '.join(own.name for own in machine.contacts)
         raise ContactModelError(f'{machine.name}: expected compliant for {found}, found {contact_model!r}')
+    if contact_model == 'compliant':
+        return Plant
+    from dyn_nodes.simulation.rigid_plant import plant_type
+
     return plant_type(contact_model)

@@ -23,14 +23,11 @@ from dyn_nodes.multibody import Frame, TreeState, bias_force, mass_matrix
 from dyn_nodes.multibody.elements import Symbols, external_forces
 from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.assembly import Actuation, Assembly
+from dyn_nodes.simulation.contact_models import ContactModelError
 
 UP = (0.0, 0.0, 1.0)
 ROWS = 3
 """Rows of a contact: two along the ground, then the normal one."""
-
-
-class ContactModelError(ValueError):
-    """The contact model does not exist, or does not suit the machine."""
 
 
 class _Constants:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.contact_models import ContactModelError
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
 from dyn_nodes.simulation.plant import MOST_EVENTS_OF_A_PERIOD, Plant, PlantDivergedError
 from dyn_nodes.simulation.reaction import PhaseReaction
-from dyn_nodes.simulation.rigid_assembly import ContactModelError
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 
 Array = NDArray[np.float64]
