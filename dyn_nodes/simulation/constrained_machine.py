@@ -45,14 +45,12 @@ from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.multibody import Frame, Tree, build_tree
 from dyn_nodes.multibody.elements import ForceElement
-from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation, gravity_vector
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.constrained_rest import ConstrainedRest
+from dyn_nodes.simulation.constrained_system import ConstrainedMachineSystem
 from dyn_nodes.simulation.initial_motion import given_velocities
 
 Array = NDArray[np.float64]
-ABSENT = ('payload_mass', 'joint_stop_scale')
-"""Common parameters that are zero where a machine has none; the others are factors."""
 
 
 class AtRest(NamedTuple):
@@ -75,7 +73,7 @@ class ConstrainedMachine:
 
     Attributes:
         machine: as loaded.
-        system: that runs; its inputs are the efforts of the actuated joints, and the commands of actuators inside.
+        system: that runs; its inputs are the efforts `<joint>/effort` of joints, and the commands of actuators inside.
         q: (nq,) initial position; v: (nv,) of the file, else at rest, but for what a prescribed motion moves at time 0.
         analysis: rank, mobility, underactuation, redundancy at the start.
         actuators: inside.
@@ -83,7 +81,7 @@ class ConstrainedMachine:
     """
 
     machine: Machine
-    system: ConstrainedSystem
+    system: ConstrainedMachineSystem
     q: Array
     v: Array
     analysis: Analysis
@@ -158,10 +156,7 @@ def constrained_machine(
     moved = {own.joint for own in inside.actuators}
     actuated = tuple(name for name in driven if name not in moved)
     q = _assembled(machine, blocks, list(joints or ()))
-    watched = [f'{entry.name}/normal' for entry in machine.constraints if entry.kind == 'wheel']
-    common = {name: float(name not in ABSENT) for name in COMMON_PARAMETERS}
-    upright = blocks.state.frame_pose(tree.frame(machine.base.link)).R[2, 2] if _watched(machine) else None
-    system = ConstrainedSystem(machine.name, blocks, actuated, watched, common, upright)
+    system = ConstrainedMachineSystem(machine, blocks, actuated, bool(_watched(machine)), actuation)
     settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
     rest = ConstrainedRest(machine, blocks, driven) if settles else None
     try:

@@ -7,7 +7,6 @@ other, a motion without mass, a wheel that would lift off.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,16 +18,14 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
-from dyn_nodes.model.contact import ContactRecord
-from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.constrained import ConstrainedSystem, Stabilization
-from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine, starting_velocity
-from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, loops_of, wheels_of
-from dyn_nodes.simulation.events import Event, Watcher
+from dyn_nodes.simulation.constrained import Stabilization
+from dyn_nodes.simulation.constrained_machine import constrained_machine, starting_velocity
+from dyn_nodes.simulation.constrained_outputs import loops_of, wheels_of
+from dyn_nodes.simulation.constrained_system import ConstrainedMachineSystem
+from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_of
 from dyn_nodes.simulation.plant import Plant, PlantStoppedError
-from dyn_nodes.simulation.system import UnknownNameError
 from dyn_nodes.stability.balance import contact_axes
 
 Array = NDArray[np.float64]
@@ -41,27 +38,6 @@ smaller for a machine whose rows differ much in length from the start."""
 SERVO_BANDWIDTH, SERVO_DAMPING = 40.0, 1.0
 SERVO_CUTOFF = 1e-9
 """Of the inertia that driven joints feel: directions in which they fight each other, relative."""
-
-
-@dataclass(frozen=True)
-class _Wheel:
-    name: str
-    corner: bool = True
-
-
-@dataclass(frozen=True)
-class _Stance:
-    """The part of a machine that a balance reads: its base, its wheels, on springs or by constraint, other contacts."""
-
-    name: str
-    base: Base
-    wheels: tuple[_Wheel, ...]
-    contacts: tuple[ContactRecord, ...]
-
-    @property
-    def supports(self) -> tuple[Any, ...]:
-        """Wheels, and the springs of other contacts."""
-        return (*self.wheels, *(support for own in self.contacts for support in own.supports))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,54 +62,6 @@ class ConstraintHealth:
     indeterminate: tuple[str, ...]
 
 
-class ConstrainedPlantSystem:
-    """Names and places of a machine with constraints: what `Plant` asks a `System` for.
-
-    Attributes:
-        state_names: positions, velocities (`<name>_rate`), states of elements, work done on the machine and heat, J.
-        input_names: `<joint>/effort` of the joints that take efforts, then the commands of actuators inside.
-        parameter_names: those of every plant, then those of the constraints and springs.
-    """
-
-    actuation = 'constrained'
-
-    def __init__(self, machine: Machine, inside: Actuation) -> None:
-        self.inside: Actuation = inside
-        self.start: ConstrainedMachine = constrained_machine(machine, actuation=inside)
-        self.system = self.start.system
-        self.blocks = blocks = self.system.blocks
-        tree = blocks.tree
-        self.nq, self.nv = tree.nq, tree.nv
-        stance = tuple(_Wheel(name) for name in (*(wheel.name for wheel in machine.wheels), *wheels_of(machine)))
-        self.machine = _Stance(machine.name, machine.base, stance, machine.contacts)
-        self.state_names = self.system.state_names
-        self.input_names = (*(f'{name}/effort' for name in self.system.actuated), *blocks.inputs)
-        self.parameter_names = self.system.parameter_names
-        self.observed = ConstrainedOutputs(machine, blocks)
-        self.output_names = tuple(self.observed.names)
-        names = (self.state_names, self.input_names, self.parameter_names, self.output_names)
-        self._index = {
-            kind: {name: k for k, name in enumerate(own)}
-            for kind, own in zip(('state', 'input', 'parameter', 'output'), names)
-        }
-
-    def index(self, kind: str, name: str) -> int:
-        """Return the place of a name. Raises UnknownNameError."""
-        if name not in self._index[kind]:
-            raise UnknownNameError(kind, name, tuple(self._index[kind]))
-        return self._index[kind][name]
-
-    def parameters(self, values: Mapping[str, float] | None = None) -> Array:
-        """Return a parameter vector: the machine's own values, changed by name. Raises UnknownNameError."""
-        for name in values or {}:
-            self.index('parameter', name)
-        return self.system.parameters(values)
-
-    def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
-        """Return what keeps the events of runs that begin at a state; what happens to constraints ends a run."""
-        return self.system.watcher(x, u, p, capacity)
-
-
 class ConstrainedPlant(Plant):
     """A running machine with constraints; arguments and attributes are those of `Plant`.
 
@@ -150,7 +78,8 @@ class ConstrainedPlant(Plant):
 
     def _make_system(self, actuation: Actuation) -> Any:
         self.loops, self.wheels = loops_of(self.machine), wheels_of(self.machine)
-        return ConstrainedPlantSystem(self.machine, actuation)
+        self._assembled = constrained_machine(self.machine, actuation=actuation)
+        return self._assembled.system
 
     def warm_up(self) -> None:
         """Load the machine code of everything that is called later, which may have to be compiled; then reset."""
@@ -162,19 +91,13 @@ class ConstrainedPlant(Plant):
         """Places of the driven joints among the velocities of the tree."""
         return np.array([self.system.blocks.tree.velocity_index(name) for name in self.actuated], dtype=np.intp)
 
-    @cached_property
-    def _effort_places(self) -> NDArray[np.intp]:
-        """Places of the joints that take efforts among the velocities of the tree; their inputs come first."""
-        tree = self.system.blocks.tree
-        return np.array([tree.velocity_index(name) for name in self.system.system.actuated], dtype=np.intp)
-
     def _efforts_at_rest(self) -> Array:
         return np.zeros(len(self.joints))  # those that hold it are set once the stepper is there
 
     def _initial_state(self) -> Array:
-        start = self.system.start
+        start = self._assembled
         if self.start:
-            start = constrained_machine(self.machine, self.start, self.system.inside)
+            start = constrained_machine(self.machine, self.start, self.system.actuation)
         found = start.at_rest(start.system.numbers(self.p, start.system.state(start.q, start.v)))
         self._held_at_rest = np.array([found.efforts.get(name, 0.0) for name in self.joints])
         v = start.v if found.q is start.q else starting_velocity(self.machine, start.system.blocks, found.q)
@@ -184,21 +107,24 @@ class ConstrainedPlant(Plant):
         return x
 
     def _begin(self) -> None:
-        system: ConstrainedSystem = self.system.system
+        system: ConstrainedMachineSystem = self.system
         at = system.blocks_at(self.x, self.u, self.p)
         tolerance = min(NEARNESS, 0.1 / Subspaces(at.J).condition)
         self.solver = system.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
-        self.system.codes = self.solver.codes
         self._drifted = False
         self._reaction = ForceObserver(system.blocks) if self.machine.reactions else None
         self._limit = float(np.cos(self.machine.overturn_angle)) if self.observer else -2.0
         super()._begin()
-        if self.system.inside == 'effort':
+        if self.system.actuation == 'effort':
             at_rest = self.machine.supports or self.machine.initial.moves  # a servo would brake what is to move
             self.set_efforts(self._held_at_rest if at_rest else self.holding_efforts())
 
+    @property
+    def _codes(self) -> NDArray[np.int64]:
+        return self.solver.codes
+
     def _fastest_motion(self) -> FastestMotion:
-        system: ConstrainedPlantSystem = self.system
+        system: ConstrainedMachineSystem = self.system
         scales = {own.name: own.scale for own in system.blocks.element_states}
         return fastest_of(system.state_names, scales, lambda x: self.solver.rates(x, self.u, self.p), self.x)
 
@@ -209,10 +135,10 @@ class ConstrainedPlant(Plant):
 
     def joint_reactions(self) -> Array:
         """Return the wrenches (joints, 6) of parent on child at these joints now, in the child's axes; N and N m."""
-        system: ConstrainedPlantSystem = self.system
+        system: ConstrainedMachineSystem = self.system
         assert self._reaction is not None
         tree, q, v = system.blocks.tree, *self._tree_state()
-        numbers = system.system.numbers(self.p, self.x)
+        numbers = system.numbers(self.p, self.x)
         forces = self._reaction.forces(q, v, *self.solution(), self._tau(), numbers)
         result = np.empty((len(self.machine.reactions), 6))
         for row, name in zip(result, self.machine.reactions):
@@ -237,7 +163,8 @@ class ConstrainedPlant(Plant):
 
     def _tau(self) -> Array:
         tau = np.zeros(self.system.nv)
-        tau[self._effort_places] = self.u[: len(self._effort_places)]
+        driven = self.system.driven_places
+        tau[driven] = self.u[: len(driven)]
         return tau
 
     def solution(self) -> tuple[Array, Array]:
@@ -245,20 +172,18 @@ class ConstrainedPlant(Plant):
         return self.solver.solution(self.x, self.u, self.p)
 
     def _evaluate(self) -> Array:
-        system: ConstrainedPlantSystem = self.system
-        numbers = system.system.numbers(self.p, self.x)
-        return system.observed.evaluate(*self._tree_state(), *self.solution(), self._tau(), numbers)
+        return np.asarray(self.system.outputs_of(self.x, self.u, self.p, *self.solution()))
 
     def _integrate(self, x: Array, start: float, end: float, knots: Array, table: Array) -> list[Event]:
         drift = 0.0 if self._outputs is None else self.output('constraint_drift')
         if drift > BROKEN:
             text = f'constraints have drifted apart by {drift:.3g} m or rad'
             raise PlantStoppedError('constraint_drift', f'{self.machine.name}: at t = {start:.4f} s: {text}')
-        x[self.system.system.time_place] = start
+        x[self.system.time_place] = start
         return super()._integrate(x, start, end, knots, table)
 
     def _stopped(self, status: int, x: Array) -> PlantStoppedError:
-        system: ConstrainedSystem = self.system.system
+        system: ConstrainedMachineSystem = self.system
         kind, text = system.reason(status, self.solver.rank)
         at = f'{self.machine.name}: at t = {x[system.time_place]:.4f} s: '
         return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
@@ -270,8 +195,8 @@ class ConstrainedPlant(Plant):
         as they must. Where driven joints fight each other, the efforts of least norm. Joints of rolling wheels on
         springs do not work against the ground: that would be a brake that locks them.
         """
-        system: ConstrainedPlantSystem = self.system
-        at = system.system.blocks_at(self.x, self.u, self.p)
+        system: ConstrainedMachineSystem = self.system
+        at = system.blocks_at(self.x, self.u, self.p)
         spaces = Subspaces(at.J)
         N, forced = spaces.motions, spaces.pseudo_inverse @ at.gamma
         inertia = N.T @ at.M @ N
@@ -326,8 +251,8 @@ class ConstrainedPlant(Plant):
 
     def constraint_health(self) -> ConstraintHealth:
         """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""
-        system: ConstrainedPlantSystem = self.system
-        at = system.system.blocks_at(self.x, self.u, self.p)
+        system: ConstrainedMachineSystem = self.system
+        at = system.blocks_at(self.x, self.u, self.p)
         spaces = Subspaces(at.J)
         drift, slip = self.output('constraint_drift'), self.output('constraint_slip')
         if drift > GREATEST_DRIFT and not self._drifted:
@@ -340,7 +265,7 @@ class ConstrainedPlant(Plant):
             rows=system.blocks.m,
             rank=spaces.rank,
             mobility=system.nv - spaces.rank,
-            underactuation=system.start.analysis.underactuation,
+            underactuation=self._assembled.analysis.underactuation,
             condition=spaces.condition,
             drift=drift,
             slip=slip,

@@ -5,63 +5,72 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.constraints import ConstraintBlocks
 from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.simulation.trace import Run
 
 Array = NDArray[np.float64]
 
 
-class Monitored(Protocol):
-    """A system with constraints that gives energy, momentum and drift along a run."""
-
-    @property
-    def blocks(self) -> ConstraintBlocks:
-        """Its matrices."""
-
-    @property
-    def element_places(self) -> NDArray[np.intp]:
-        """Places of the states of the elements among the parameters of the blocks."""
-
-    def monitor(self, times: Array, q: Array, v: Array, p: Array, z: Array) -> dict[str, Array]:
-        """Return what is watched at every sample, by name."""
-
-
-@dataclass(frozen=True, eq=False)
-class ConstrainedRun:
-    """What came of a run, sampled.
+@dataclass(eq=False)
+class ConstrainedRun(Run):
+    """A run of a system with constraints: beside what every run has, the forces of constraints and what to check.
 
     Attributes:
-        system: that ran.
-        times: (t,) s.
-        q, v, a: (t, nq), (t, nv), (t, nv) positions, velocities, accelerations.
+        a: (t, nv) accelerations.
         multipliers: (t, m).
-        work, heat: (t,) work done on the system by actuators and moving constraints, heat of dampers, J.
-        p: parameters.
-        status: `done`, or why the run ended early at `end` s; `detail` says more.
-        end: time reached, s.
-        z: (t, nz) states of the elements, in the order of `blocks.parameters.states`.
-        counts: steps accepted and rejected by an adaptive method.
+        detail: more to say about the status.
     """
 
-    system: Monitored
-    times: Array
-    q: Array
-    v: Array
-    a: Array
-    multipliers: Array
-    work: Array
-    heat: Array
-    p: Array
-    status: str
-    end: float
+    system: Any
+    a: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    multipliers: Array = field(default_factory=lambda: np.zeros((0, 0)))
     detail: str = ''
-    z: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def q(self) -> Array:
+        """(t, nq) positions."""
+        return self.states[:, : self.system.nq]
+
+    @property
+    def v(self) -> Array:
+        """(t, nv) velocities."""
+        return self.states[:, self.system.nq : self.system.nq + self.system.nv]
+
+    @property
+    def z(self) -> Array:
+        """(t, nz) states of the elements, in the order of `blocks.parameters.states`."""
+        return self.states[:, self.system.element_slice]
+
+    @property
+    def work(self) -> Array:
+        """(t,) work done on the system by actuators and moving constraints, J."""
+        return self.states[:, -2]
+
+    @property
+    def heat(self) -> Array:
+        """(t,) heat of dampers and friction, J."""
+        return self.states[:, -1]
+
+    @property
+    def end(self) -> float:
+        """Time reached, s."""
+        return self.end_time
+
+    @cached_property
+    def p(self) -> Array:
+        """(n,) parameters of the blocks at the start."""
+        return np.asarray(self.system.starting_numbers(self.parameters, self.times[0]))
+
+    @cached_property
+    def _outputs(self) -> Array:
+        u = self.inputs.at(self.times, self.system.input_names)
+        rows = zip(self.states, u, self.a, self.multipliers)
+        return np.array([self.system.outputs_of(x, own, self.parameters, a, forces) for x, own, a, forces in rows])
 
     def position(self, name: str) -> Array:
         """Return (t,) of a generalized position by name. Raises KeyError."""
@@ -77,14 +86,14 @@ class ConstrainedRun:
 
     def force(self, constraint: str) -> Array:
         """Return (t, rows) multipliers of a constraint. Raises KeyError that lists the known ones."""
-        slices = self.system.blocks.slices
+        slices: dict[str, slice] = self.system.blocks.slices
         if constraint not in slices:
             raise KeyError(f'unknown constraint {constraint!r}; known: {", ".join(slices)}')
         return self.multipliers[:, slices[constraint]]
 
     @cached_property
     def _monitor(self) -> dict[str, Array]:
-        return self.system.monitor(self.times, self.q, self.v, self.p, self.z)
+        return dict(self.system.monitor(self.states, self.parameters))
 
     @property
     def kinetic(self) -> Array:
@@ -125,10 +134,9 @@ class ConstrainedRun:
         there in proportion, and so does the share of the integrator's drift in them: look at this before believing a
         peak.
         """
-        numbers = self.p.copy()
         found = np.empty(len(self.times))
-        for k, (time, q, v, z) in enumerate(zip(self.times, self.q, self.v, self.z)):
-            numbers[0], numbers[self.system.element_places] = time, z
+        for k, (q, v, x) in enumerate(zip(self.q, self.v, self.states)):
+            numbers = self.system.numbers(self.parameters, x)
             found[k] = Subspaces(self.system.blocks.at(q, v, numbers).J).condition
         return found
 

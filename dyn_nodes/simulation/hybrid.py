@@ -26,7 +26,7 @@ from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector
 from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.events import Event, Watcher
-from dyn_nodes.simulation.system import UnknownNameError
+from dyn_nodes.simulation.names import UnknownNameError
 from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]

@@ -341,7 +341,7 @@ class Plant:
         for since, until, own_knots, own_table in stretches(knots, table, start, end):
             count = max(1, int(np.ceil((until - since) / step - 1e-9)))
             status, _, found = run_rk4_watched(
-                self.system.codes,
+                self._codes,
                 x,
                 since,
                 (until - since) / count,
@@ -359,6 +359,12 @@ class Plant:
             if status != integrators.DONE:
                 break
         return status, events
+
+    @property
+    def _codes(self) -> NDArray[np.int64]:
+        """Addresses of the kernels of the system."""
+        codes: NDArray[np.int64] = self.system.codes
+        return codes
 
     def _stopped(self, status: int, x: Array) -> PlantStoppedError:
         """Return what a status without dx/dt means."""

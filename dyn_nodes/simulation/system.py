@@ -20,6 +20,7 @@ from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, h
 from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
+from dyn_nodes.simulation.names import NamedVectors
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
 
@@ -30,16 +31,6 @@ MOST_EVENTS = 10_000
 """Kept of one run."""
 _WORK_SCALE = 1e5
 """Usual size of the audited work, J."""
-
-
-class UnknownNameError(KeyError):
-    """A state, input, parameter or output name that a system does not have."""
-
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(known)}')
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 @dataclass(frozen=True)
@@ -62,7 +53,7 @@ class Settings:
     watch: bool = False
 
 
-class System:
+class System(NamedVectors):
     """The compiled plant of a machine.
 
     Args:
@@ -90,7 +81,7 @@ class System:
                 f'{machine.name}: expected a machine without constraints, loads and locked joints; '
                 'dyn_nodes.simulation.constrained_machine runs one with them'
             )
-        self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
+        self.name, self.machine, self.actuation, self.base, self.audit = machine.name, machine, actuation, base, audit
         self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
         self.switches = has_discrete_states(machine)
         self.module = self._build('plant', self._functions)
@@ -104,12 +95,6 @@ class System:
         self.free: bool = bool(meta['free'])
         self.delays = input_delays(machine, self.input_names)
         self._defaults = np.array(meta['defaults'])
-        self._index = {
-            'state': {name: k for k, name in enumerate(self.state_names)},
-            'input': {name: k for k, name in enumerate(self.input_names)},
-            'parameter': {name: k for k, name in enumerate(self.parameter_names)},
-            'output': {name: k for k, name in enumerate(self.output_names)},
-        }
 
     def _build(self, kind: str, make: Any) -> CompiledModule:
         return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make)
@@ -163,13 +148,6 @@ class System:
 
         return self._build('implicit', make)
 
-    def index(self, kind: Literal['state', 'input', 'parameter', 'output'], name: str) -> int:
-        """Return the place of a name. Raises UnknownNameError."""
-        try:
-            return self._index[kind][name]
-        except KeyError:
-            raise UnknownNameError(kind, name, tuple(self._index[kind])) from None
-
     def parameters(self, values: Mapping[str, float] | None = None, slope: tuple[float, float] | None = None) -> Array:
         """Return a parameter vector: the machine's own values, changed by name; `slope` (roll, pitch), rad."""
         p = self._defaults.copy()
@@ -179,35 +157,23 @@ class System:
             p[self.index('parameter', name)] = value
         return p
 
-    def _check(self, x: Array, u: Array, p: Array) -> None:
-        """Machine code reads as many numbers as it needs: a vector of another length must not reach it."""
-        for kind, names, vector in (
-            ('state', self.state_names, x),
-            ('input', self.input_names, u),
-            ('parameter', self.parameter_names, p),
-        ):
-            if np.shape(vector) != (len(names),):
-                raise ValueError(
-                    f'{self.machine.name}: expected a {kind} vector of {len(names)}, found shape {np.shape(vector)}'
-                )
-
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt."""
-        self._check(x, u, p)
+        self.check(x, u, p)
         rate = np.empty(len(self.state_names))
         self.module.rhs(x, u, p, rate)
         return rate
 
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`."""
-        self._check(x, u, p)
+        self.check(x, u, p)
         y = np.empty(len(self.output_names))
         self.module.outputs(x, u, p, y)
         return y
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
-        self._check(x, u, p)
+        self.check(x, u, p)
         n, m = len(self.state_names), len(self.input_names)
         by_x, by_u = np.empty(n * n), np.empty(n * m)
         self.implicit.jacobian(x, u, p, by_x)
@@ -243,7 +209,7 @@ class System:
         if times.ndim != 1 or len(times) == 0 or not np.all(np.diff(times) > 0):
             raise ValueError('expected at least one time, and rising times')
         x = np.array(x0, dtype=np.float64)
-        self._check(x, np.empty(len(self.input_names)), p)
+        self.check(x, np.empty(len(self.input_names)), p)
         trace = np.full((len(times), len(x)), np.nan)
         trace[0] = x
         limit = float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else _NO_GUARD

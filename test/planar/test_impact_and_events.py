@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dyn_nodes.constraints.impact import plastic_impact
 from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.system import UnknownNameError
+from dyn_nodes.simulation.names import UnknownNameError
 from dyn_nodes.studies.abo_shanab_2003.planar import hybrid_model, profile, profile_inputs
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import STANDING
 

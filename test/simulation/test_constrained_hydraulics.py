@@ -240,5 +240,5 @@ def test_mobility_beside_constraints_is_the_response_of_the_joints_to_their_effo
 def test_joints_are_driven_by_efforts_where_no_actuator_is_inside():
     """The same machine with actuators outside: efforts in, as before."""
     start = constrained_machine(linkage())
-    assert set(start.system.input_names) == {'swing_joint', 'boom_joint'}
+    assert set(start.system.input_names) == {'swing_joint/effort', 'boom_joint/effort'}
     assert start.system.blocks.inputs == ()

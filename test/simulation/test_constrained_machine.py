@@ -64,7 +64,9 @@ def test_the_four_bar_of_the_files_is_that_of_the_study():
     assert machine.system.actuated == ('crank_joint',)
     report = machine.analysis
     assert (report.rows, report.rank, report.mobility, report.underactuation) == (5, 2, 1, 0)
-    run = machine.system.run(machine.q, machine.v, np.linspace(0, 0.3, 4), Inputs.constant({'crank_joint': -4.0}))
+    run = machine.system.run(
+        machine.q, machine.v, np.linspace(0, 0.3, 4), Inputs.constant({'crank_joint/effort': -4.0})
+    )
     # the URDF's axis turns x towards z at negative y: torque and angle have the sign of that axis
     moment = 4.0 + (2 + 3) * 9.81 * 0.5 * np.cos(models.CRANK_ANGLE)
     inertia = 2 / 3 * 2 * 0.25 + 3 * 0.25
@@ -76,7 +78,8 @@ def test_the_planar_arms_of_the_files_are_those_of_the_study():
     """The plane x, z instead of x, y: the same motion after 2 s under the motors' ramp."""
     machine = constrained_machine(load_machine(ARMS, ARMS_YAML))
     ramp = Inputs([0, 5], {name: [0, end] for name, end in models.PLANAR_RAMP.items()})
-    run = machine.system.run(machine.q, machine.v, [0.0, 2.0], ramp)
+    efforts = Inputs(ramp.knots, {f'{name}/effort': column for name, column in ramp.values.items()})
+    run = machine.system.run(machine.q, machine.v, [0.0, 2.0], efforts)
     model = models.planar_arms()
     reference = ConstrainedSystem('planar_arms', model.blocks(), model.actuated)
     expected = reference.run(model.q, model.v, [0.0, 2.0], ramp)
@@ -254,7 +257,7 @@ def test_a_rolling_cart_from_files(tmp_path, capsys):
     """Weight on four wheels; an equal torque on all drives it straight on."""
     machine = constrained_machine(load_machine(*cart(tmp_path, 0.0)))
     torque = 1.0
-    inputs = Inputs.constant({f'wheel_{k}_joint': torque for k in range(4)})
+    inputs = Inputs.constant({f'wheel_{k}_joint/effort': torque for k in range(4)})
     run = machine.system.run(machine.q, machine.v, np.linspace(0, 1, 11), inputs)
     mass, radius = 20 + 4 * 2, 0.2
     expected = 4 * torque / (radius * (mass + 4 * 0.04 / radius**2))

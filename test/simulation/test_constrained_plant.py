@@ -74,10 +74,30 @@ def test_steps_of_a_plant_are_a_run_of_the_system():
     driven(plant, [14.0, 0.0, 0.0], 250)
     system = constrained_machine(machine)
     times = np.linspace(0, 0.5, 251)
-    run = system.system.run(system.q, system.v, times, Inputs.constant({'crank_joint': 14.0}), step=5e-4)
+    run = system.system.run(system.q, system.v, times, Inputs.constant({'crank_joint/effort': 14.0}), step=5e-4)
     assert plant.positions == pytest.approx(run.q[-1], abs=1e-9)
     assert plant.velocities == pytest.approx(run.v[-1], abs=1e-8)
     assert plant.x[-2] == pytest.approx(run.work[-1], rel=1e-9)
+    assert run.state('crank_joint') == pytest.approx(run.position('crank_joint'))
+    for name in ('crank_joint_acceleration', 'crank_joint/drive_effort', 'pin/force_x', 'kinetic_energy'):
+        assert run.output(name)[-1] == pytest.approx(plant.output(name), rel=1e-6, abs=1e-6)
+
+
+def test_a_system_with_constraints_has_the_methods_of_others():
+    """Rates, outputs and Jacobians at a state, by the names of a tree's; vectors of another length are refused."""
+    start = constrained_machine(of_files('four_bar'))
+    system, x = start.system, start.system.state(start.q, start.v)
+    u, p = np.array([3.0]), system.parameters({'gravity_z': -1.0})
+    rate, outputs = system.rhs(x, u, p), system.outputs(x, u, p)
+    crank = system.index('state', 'crank_joint_rate')
+    assert rate[crank] == pytest.approx(outputs[system.index('output', 'crank_joint_acceleration')], rel=1e-12)
+    by_state, by_input = system.jacobians(x, u, p)
+    assert by_input[crank, 0] == pytest.approx(system.rhs(x, u + 1.0, p)[crank] - rate[crank], rel=1e-9)
+    assert by_state[system.index('state', 'time')] == pytest.approx(0.0)
+    with pytest.raises(ValueError, match='expected a state vector of'):
+        system.rhs(x[1:], u, p)
+    with pytest.raises(KeyError, match='unknown input'):
+        system.index('input', 'crank_joint')
 
 
 def test_spatial_arms_of_the_files_are_those_of_the_study():

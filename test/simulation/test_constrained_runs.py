@@ -473,7 +473,7 @@ def test_a_run_takes_parameters_by_name(planar):
     run = system.run(model.q, model.v, [0.0, 0.5], p={'gravity_y': -1.0})
     assert run.velocity(system.blocks.tree.velocity_names[1])[-1] == pytest.approx(-0.5, abs=0.1)
     assert run.momentum[-1, 4] == pytest.approx(-0.5 * 80, rel=1e-9)
-    with pytest.raises(KeyError, match=r"unknown name 'luck'"):
+    with pytest.raises(KeyError, match=r"unknown parameter 'luck'"):
         system.run(model.q, model.v, [0.0], p={'luck': 1.0})
     with pytest.raises(ValueError, match='expected p of'):
         system.run(model.q, model.v, [0.0], p=[1.0])

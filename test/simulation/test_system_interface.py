@@ -10,7 +10,7 @@ from log_loader_tasks import P3D, STILL, WHEELS, run
 
 from dyn_nodes.simulation import Inputs, Settings, initial_state
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
-from dyn_nodes.simulation.system import UnknownNameError
+from dyn_nodes.simulation.names import UnknownNameError
 
 
 def test_states_inputs_and_parameters_have_the_expected_names(system, effort_system, audited):

@@ -184,7 +184,7 @@ def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
         plant.advance()
     plant.outputs()
     q, v = plant._tree_state()
-    numbers = plant.system.system.numbers(plant.p, plant.x)
+    numbers = plant.system.numbers(plant.p, plant.x)
     observer = ForceObserver(plant.system.blocks)
     forces = observer.forces(q, v, *plant.solution(), plant._tau(), numbers)
     assert forces.residual < 1e-9 * WEIGHT
@@ -198,7 +198,7 @@ def test_energy_of_a_rocking_linkage_is_kept(folder):
     start = constrained_machine(standing_linkage(folder))
     system = start.system
     hold = start.at_rest().efforts['crank_joint']
-    push = Inputs([0.0, 0.2, 0.4], {'crank_joint': [hold, 4 * hold, -hold]})
+    push = Inputs([0.0, 0.2, 0.4], {'crank_joint/effort': [hold, 4 * hold, -hold]})
     run = system.run(start.q, start.v, np.linspace(0.0, 0.4, 41), push, step=2e-4)
     assert run.status == 'done'
     exchanged = np.abs(np.diff(run.kinetic)).sum() + np.abs(np.diff(run.potential)).sum() + np.abs(run.work).max()

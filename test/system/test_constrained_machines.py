@@ -112,7 +112,7 @@ def test_lockstep_follows_the_efforts_of_every_instant(processes, tmp_path, prob
         load_machine(find_resource('urdf/four_bar.urdf'), find_resource('config/four_bar.yaml'))
     )
     times = np.arange(401) * 1e-3
-    held = Inputs(np.repeat(times, 2)[1:-1], {'crank_joint': np.repeat([efforts(t) for t in times[:-1]], 2)})
+    held = Inputs(np.repeat(times, 2)[1:-1], {'crank_joint/effort': np.repeat([efforts(t) for t in times[:-1]], 2)})
     run = machine.system.run(machine.q, machine.v, times, held, step=5e-4)
     assert len(rows) == 401
     assert np.abs(rows[:, 1:] - run.q).max() < 1e-8

@@ -1,0 +1,257 @@
+"""Kernels of a system with constraints: its blocks, what guards, watches and switches, and what its Jacobian needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.compile.tape import Tape
+from dyn_nodes.constraints import Blocks, ConstraintBlocks
+from dyn_nodes.multibody.spatial import Expression
+from dyn_nodes.simulation.constrained_run import index_of
+from dyn_nodes.simulation.events import Watched, watch_surfaces
+from dyn_nodes.simulation.names import NamedVectors
+
+Array = NDArray[np.float64]
+OWN_STATES = ('time', 'work', 'heat')
+
+
+class ConstraintKernels(NamedVectors):
+    """A tree, constraints and elements as vectors with names, and their machine code.
+
+    Args:
+        name: for people and for the cache.
+        blocks: the traced system.
+        actuated: velocities with an input each, of the same name, N or N m.
+        unilateral: names of rows whose multiplier may not become negative, such as a wheel's normal force; a run
+            stops where one would.
+        common: parameters that come first, whether this system has them or not, with the values of those it has not.
+            Time, states and inputs of elements are then no parameters; by default, all parameters of the blocks are.
+        upright: cosine of the tilt that guards runs; None: nothing does.
+
+    Attributes:
+        input_names: of the actuated velocities, then those of the elements' inputs.
+        state_names: positions, velocities (`<name>_rate`), states of elements, time, s, work and heat, J.
+    """
+
+    output_names = ()
+
+    def __init__(
+        self,
+        name: str,
+        blocks: ConstraintBlocks,
+        actuated: Sequence[str] = (),
+        unilateral: Sequence[str] = (),
+        common: Mapping[str, float] | None = None,
+        upright: Expression | None = None,
+    ) -> None:
+        self.name, self.blocks, self.actuated, self.upright = name, blocks, tuple(actuated), upright
+        self._common, tree, names = common, blocks.tree, blocks.parameters.names
+        self.input_names = (*self.actuated, *blocks.inputs)
+        velocities = [tree.velocity_index(name) for name in self.actuated]
+        self._drives = np.array([*velocities, *[-1] * len(blocks.inputs)], dtype=np.int64)
+        self._pressing = np.zeros(blocks.m, dtype=bool)
+        self._pressing[[index_of(blocks.row_names, name) for name in unilateral]] = True
+        if common is not None:
+            taken = {*names[:1], *common, *blocks.parameters.states, *blocks.inputs}
+            names = (*common, *(name for name in names if name not in taken))
+        self.parameter_names = names
+        rates = (f'{name}_rate' for name in tree.velocity_names)
+        self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, *OWN_STATES)
+
+    @property
+    def nq(self) -> int:
+        """Number of positions."""
+        return self.blocks.tree.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return self.blocks.tree.nv
+
+    @property
+    def driven_places(self) -> NDArray[np.int64]:
+        """Places of the actuated velocities, whose inputs come first."""
+        return self._drives[: len(self.actuated)]
+
+    @property
+    def element_slice(self) -> slice:
+        """Place of the elements' states in the state."""
+        start = self.blocks.tree.nq + self.blocks.tree.nv
+        return slice(start, start + len(self.blocks.parameters.states))
+
+    @property
+    def time_place(self) -> int:
+        """Place of the time in the state."""
+        return self.element_slice.stop
+
+    @cached_property
+    def element_places(self) -> NDArray[np.intp]:
+        """Places of the elements' states among the parameters of the blocks."""
+        return self.blocks.parameters.state_places
+
+    @cached_property
+    def _known(self) -> tuple[list[int], list[int]]:
+        """Places of those parameters of the blocks that the system has too: in the blocks, and here."""
+        own = {name: k for k, name in enumerate(self.parameter_names)}
+        pairs = [(k, own[name]) for k, name in enumerate(self.blocks.parameters.names) if name in own]
+        return [k for k, _ in pairs], [k for _, k in pairs]
+
+    def state(self, q: ArrayLike, v: ArrayLike, numbers: ArrayLike | None = None) -> Array:
+        """Return a state; time and states of elements are those among the numbers of the blocks."""
+        given = np.asarray(self.blocks.numbers(None) if numbers is None else numbers, dtype=np.float64)
+        parts = np.asarray(q, float), np.asarray(v, float), given[self.element_places]
+        return np.concatenate([*parts, [given[0], 0.0, 0.0]])
+
+    def parameters(self, values: Mapping[str, float] | None = None) -> Array:
+        """Return the parameters (n,): the defaults of the blocks, changed by name. Raises UnknownNameError."""
+        theirs, ours = self._known
+        p = np.array([(self._common or {}).get(name, 0.0) for name in self.parameter_names])
+        p[ours] = self.blocks.parameters.values()[theirs]
+        for name, value in (values or {}).items():
+            p[self.index('parameter', name)] = value
+        return p
+
+    def numbers(self, p: Array, x: Array) -> Array:
+        """Return the parameters of the blocks, time and states of elements included; their inputs are zero."""
+        theirs, ours = self._known
+        numbers = np.zeros(len(self.blocks.parameters.names))
+        numbers[theirs] = p[ours]
+        numbers[0], numbers[self.element_places] = x[self.time_place], x[self.element_slice]
+        return numbers
+
+    @cached_property
+    def _symbols(self) -> tuple[Expression, Expression, Expression]:
+        sizes = len(self.state_names), len(self.input_names), len(self.parameter_names)
+        return ca.SX.sym('x', sizes[0]), ca.SX.sym('u', sizes[1]), ca.SX.sym('p', sizes[2])
+
+    def _traced(self, expression: Expression, *further: Expression) -> Expression:
+        """Return an expression of the blocks, and of further symbols, in x, u and p."""
+        blocks, (x, u, p) = self.blocks, self._symbols
+        nq, nv = blocks.tree.nq, blocks.tree.nv
+        names, (theirs, ours) = list(blocks.parameters.names), self._known
+        numbers = ca.SX(len(names), 1)
+        numbers[theirs] = p[ours]
+        numbers[0] = x[self.time_place]
+        numbers[self.element_places.tolist()] = x[self.element_slice]
+        for k, command in enumerate(blocks.inputs):
+            numbers[names.index(command)] = u[len(self.actuated) + k]
+        given = [blocks.q, blocks.v, blocks.parameters.vector, *further]
+        traced = ca.Function('traced', given, [ca.densify(expression)])
+        return traced(x[:nq], x[nq : nq + nv], numbers, *further)
+
+    def _function(self, name: str, expression: Expression, of_state_alone: bool = False) -> ca.Function:
+        """Return an expression of the blocks as a kernel of x, u and p, or of x alone."""
+        x, u, p = self._symbols
+        return ca.Function(name, [x] if of_state_alone else [x, u, p], [self._traced(expression)])
+
+    @cached_property
+    def module(self) -> CompiledModule:
+        """Kernels of the blocks, and of what guards, watches and switches."""
+        blocks, rows = self.blocks, self.blocks.rows
+        output = [
+            blocks.state.position_rate,
+            ca.vec(blocks.mass_matrix),
+            blocks.bias,
+            ca.vec(rows.jacobian.T),
+            rows.gamma,
+            rows.sigma,
+            rows.residual,
+            ca.SX(blocks.dissipated_power),
+            ca.SX(blocks.supplied_power),
+            blocks.element_rates,
+        ]
+        functions = {'blocks': self._function('blocks', ca.vertcat(*output))}
+        if self.upright is not None:
+            functions['guard'] = self._function('guard', self.upright, of_state_alone=True)
+        watched = Watched()
+        watch_surfaces(watched, blocks.surfaces)
+        if watched.watches:
+            functions['watch'] = self._function('watch', watched.expression)
+        if blocks.discrete.any():
+            functions['switch'] = self._switch
+        return build_module(
+            f'{self.name}: constrained',
+            [Tape.from_function(function).digest for function in functions.values()],
+            lambda: (functions, {'watches': watched.watches}),
+        )
+
+    @cached_property
+    def implicit(self) -> CompiledModule:
+        """Kernel of what the derivatives of dx/dt are solved from (`constraints._rates.jacobian`)."""
+        blocks, rows, (x, u, p) = self.blocks, self.blocks.rows, self._symbols
+        nv, m = blocks.tree.nv, blocks.m
+        # accelerations, multipliers, and Baumgarte's two coefficients, which do not change with the state
+        held = ca.SX.sym('held', nv + m + 2)
+        efforts, gaps = blocks.residuals(held[:nv], held[nv : nv + m])
+        slip = ca.mtimes(rows.jacobian, blocks.v) - rows.sigma
+        gaps = gaps - held[nv + m] * slip - held[nv + m + 1] * ca.SX(blocks.holonomic.astype(float)) * rows.residual
+        parts = [efforts, gaps, blocks.state.position_rate, blocks.element_rates]
+        parts += [ca.SX(blocks.dissipated_power), ca.SX(blocks.supplied_power), rows.sigma]
+        values = self._traced(ca.vertcat(*parts), held)
+        driven = self.driven_places.tolist()
+        values[driven] += u[: len(driven)]
+        by_state = ca.densify(ca.vec(ca.densify(ca.jacobian(values, ca.vertcat(x, u)))))
+        function = ca.Function('changes', [x, u, p, held], [by_state])
+        key = [Tape.from_function(function).digest]
+        return build_module(f'{self.name}: constrained_implicit', key, lambda: ({'changes': function}, {}))
+
+    @property
+    def _switch(self) -> ca.Function:
+        """The state with its discrete states as after this instant."""
+        x, u, p = self._symbols
+        after = ca.SX(x)
+        for name, value in self.blocks.switched.items():
+            after[self.state_names.index(name)] = self._traced(value)
+        return ca.Function('switch', [x, u, p], [ca.densify(after)])
+
+    def starting_numbers(self, p: Array, time: float) -> Array:
+        """Return the parameters of the blocks at the start of a run; states of elements are their defaults or given."""
+        theirs, ours = self._known
+        numbers = self.blocks.parameters.values()
+        numbers[theirs] = p[ours]
+        numbers[0] = time
+        return numbers
+
+    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+        """Return parameters (n,): as given, or the defaults, changed by name. Raises ValueError, UnknownNameError."""
+        if p is None or isinstance(p, Mapping):
+            return self.parameters(p)
+        given = np.array(p, dtype=np.float64)
+        if given.shape != (len(self.parameter_names),):
+            raise ValueError(f'expected p of {len(self.parameter_names)} numbers, found shape {given.shape}')
+        return given
+
+    @cached_property
+    def _moving(self) -> bool:
+        """Whether a constraint moves by itself, so that it does work."""
+        return not ca.SX(self.blocks.rows.sigma).is_zero()
+
+    def blocks_at(self, x: Array, u: Array, p: Array) -> Blocks:
+        """Return the blocks at a state from the compiled kernel: `ConstraintBlocks.at` for use in a loop.
+
+        Args:
+            x: (n,) state.
+            u: (k,) inputs.
+            p: (l,) parameters.
+
+        Raises:
+            LengthError: a vector of another length.
+        """
+        nq, nv, m, _, size = self._sizes
+        out = np.empty(size)
+        self.module.blocks(x, u, p, out)
+        ends = np.cumsum([nq, nv * nv, nv, m * nv, m, m])
+        _, M, h, J, gamma, sigma, rest = np.split(out, ends)
+        return Blocks(M.reshape(nv, nv), h, J.reshape(m, nv), gamma, sigma, rest[:m])
+
+    @property
+    def _sizes(self) -> tuple[int, int, int, int, int]:
+        """Numbers of positions, velocities, rows, states of elements, and of what the kernel of the blocks writes."""
+        nq, nv, m, own = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m, len(self.blocks.parameters.states)
+        return nq, nv, m, own, nq + nv * nv + nv + m * nv + 3 * m + 2 + own
