@@ -123,9 +123,20 @@ def test_a_bag_of_another_tool_is_read(tmp_path):
 
 def test_what_a_bag_says_of_types_is_not_believed(tmp_path):
     """A definition of the bag that differs from ROS's would read another message from the same bytes."""
+    from rosbags.typesys import get_types_from_msg
+    from rosbags.typesys.store import Typestore
+
     bag = bags.write_bag(tmp_path / 'bag', bags.good_messages(), 'sqlite3')
     with sqlite3.connect(next(bag.glob('*.db3'))) as database:
-        database.execute("UPDATE message_definitions SET encoded_message_definition = 'int8 data'")
+        for (name,) in database.execute('SELECT topic_type FROM message_definitions').fetchall():
+            store = Typestore()
+            store.register(get_types_from_msg('int8 data', name))
+            lie = 'int8 data', store.hash_rihs01(name), name  # with its own hash: rosbags 0.11.0 compares the two
+            database.execute(
+                'UPDATE message_definitions SET encoded_message_definition = ?, type_description_hash = ? '
+                'WHERE topic_type = ?',
+                lie,
+            )
     database.close()
     assert read_bag(bag).table('stability/force_angle')['data'][0] == 0.5
 
