@@ -170,7 +170,8 @@ class _PlanarLeg:
             found.append(turn)
         last = self.links[len(self.before) :]
         one, two = elbow(start, goal, last[0], last[1], self.sign)
-        return [*found, one - angle, two - one, pose[2] + self.direction - two]
+        rest = np.array([one - angle, two - one, pose[2] + self.direction - two])
+        return [*found, *(np.remainder(rest + np.pi, 2 * np.pi) - np.pi)]
 
 
 def _planar(
