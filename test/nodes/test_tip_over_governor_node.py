@@ -308,3 +308,35 @@ def test_a_spinning_governor_goes_to_neutral_when_its_levers_are_silent(make_gov
 )
 def test_in_lockstep_no_part_that_is_let_through_is_lost(make_governor, mode, history):
     assert make_governor(mode=mode).scale_out.qos_profile.history == history
+
+
+def test_on_a_slope_less_is_left(make_governor):
+    degrees = []
+    for pitch in (0.0, 0.08):
+        node = make_governor(slope_pitch=pitch)
+        stand(node, CLOSE)
+        push(node, [-1.0, 0.0, 0.0], 3)
+        degrees.append(node.verdict.degree)
+    assert degrees[1] < degrees[0] - 0.02
+
+
+def test_in_lockstep_the_output_follows_its_rate_over_simulated_time(make_governor):
+    node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
+    for k in range(5):
+        node._on_command(Float64MultiArray(data=[-5.0, 0.0, 0.0]))
+        node.sensing._on_joint_states(joint_state(0.01 * k, CLOSE))
+    assert [sent.data[0] for sent in node.commands_out.messages] == pytest.approx([-0.15, -0.3, -0.45, -0.6, -0.75])
+
+
+def test_in_lockstep_the_command_period_is_a_multiple_of_the_exchange(make_governor):
+    periods = {'exchange_period': 0.003, 'command_period': 0.01}
+    with pytest.raises(ParameterError, match='command_period'):
+        make_governor(mode='lockstep', **periods)
+    make_governor(mode='realtime', **periods)
+
+
+def test_diagnostics_in_real_time_have_the_time_of_the_clock(make_governor):
+    node = make_governor()
+    level(node)
+    stamp = node.diagnostics.publisher.last.header.stamp
+    assert abs(node.get_clock().now().nanoseconds / NANO - stamp.sec) < 60.0
