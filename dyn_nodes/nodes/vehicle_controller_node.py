@@ -128,12 +128,22 @@ class VehicleControllerNode(CommandingNode):
         self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
         self.servo: Any = None
         if names and self.values['output'] == 'effort':
+            self._refuse_closed_loops(names)
             from dyn_nodes.simulation.arm_servo import ArmServo  # a vehicle alone needs no rigid-body model
 
             self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth'])
         if self.servo is not None and self.values['payload'] >= 0.0:
             self.servo.payload = self.values['payload']
         self._out = JointState(name=[*self.motion.commanded, *names])
+
+    def _refuse_closed_loops(self, names: tuple[str, ...]) -> None:
+        """Raise ParameterError where efforts of an arm's joints would need the loops that its linkages close."""
+        loops = [own.name for own in self.machine.constraints if own.kind != 'wheel']
+        if loops:
+            raise ParameterError(
+                f"parameter 'output': expected valve_commands or velocity for {self.machine.name!r}, whose "
+                f'{", ".join(names)} move in closed loops ({", ".join(loops)}), found effort'
+            )
 
     def _create_topics(self) -> None:
         values, data = self.values, data_qos(not self.paced)

@@ -11,6 +11,7 @@ from node_testing import Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.middleware import message
+from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.vehicle_controller_node import DRIVING, HOLDING, VehicleControllerNode
 
@@ -119,3 +120,11 @@ def test_wrong_levers_are_refused_and_counted(node: Any) -> None:
 def test_a_vehicle_without_hydraulic_motors_has_no_valve_commands(make_node: Callable[..., Any]) -> None:
     with pytest.raises(NoVehicleError, match="expected a hydraulic actuator on joint 'front_left_drive', found none"):
         make_node(VehicleControllerNode, machine='agv_mecanum', output='valve_commands', exchange_period=PERIOD)
+
+
+def test_efforts_of_an_arm_in_closed_loops_are_refused_in_one_line(make_node: Callable[..., Any]) -> None:
+    expected = (
+        "'output': expected valve_commands or velocity for 'excavator', whose swing_joint, .*boom_pin.*found effort"
+    )
+    with pytest.raises(ParameterError, match=expected):
+        make_node(VehicleControllerNode, machine='excavator', exchange_period=PERIOD)
