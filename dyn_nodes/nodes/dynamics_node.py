@@ -221,7 +221,7 @@ class DynamicsNode(OverridableNode):
         """Advance by one exchange period; False where the run has ended."""
         if self._target is not None:
             if self._holding:
-                self.plant.let_wheels_run_out(self._target[0])
+                self.plant.let_wheels_run_out(*self._target)
             self.plant.set_efforts(self.plant.servo_efforts(*self._target))
         try:
             self.plant.advance()

@@ -53,6 +53,10 @@ from dyn_nodes.simulation.initial_motion import given_velocities
 Array = NDArray[np.float64]
 
 
+NEAR = 0.01
+"""Of the greatest velocity of the file: what the constraints may change of the velocities."""
+
+
 class AtRest(NamedTuple):
     """A machine with constraints at rest.
 
@@ -182,19 +186,36 @@ def _refuse_reactions(machine: Machine) -> None:
 def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> Array:
     """Return the velocity (nv,) at the start: that of the file; constraints and prescribed motions give the rest.
 
+    Velocities of the file that the constraints miss by less than NEAR are taken as the nearest that these allow: a base
+    that has settled on springs leans a little.
+
     Raises MachineError where the constraints do not allow the velocities of the file.
     """
     given = given_velocities(machine, _base_rotation(machine, blocks.tree, q))
     wanted = np.zeros(blocks.tree.nv)
-    for name, value in given.items():
-        wanted[blocks.tree.velocity_index(name)] = value
+    places = [blocks.tree.velocity_index(name) for name in given]
+    wanted[places] = list(given.values())
     try:
+        near = _nearest(blocks, q, wanted, places)
+        if np.abs(near - wanted).max() <= NEAR * np.abs(wanted).max(initial=0.0):
+            wanted = near
         return projected_velocity(blocks, q, wanted, held=list(given))
     except ContradictoryConstraintsError as error:
         if not machine.initial.moves:
             raise
         expected, line = 'velocities that the constraints allow', machine.initial.line
         raise MachineError([Problem(machine.sources[-1], line, 'initial', expected, str(error))]) from error
+
+
+def _nearest(blocks: ConstraintBlocks, q: Array, wanted: Array, places: list[int]) -> Array:
+    """Return wanted velocities (nv,) with those at some places moved, least, to where the constraints allow them."""
+    at = blocks.at(q, wanted)
+    spaces = Subspaces(at.J)
+    N, particular = spaces.motions, spaces.pseudo_inverse @ at.sigma
+    motion = np.linalg.lstsq(N[places], (wanted - particular)[places], rcond=1e-9)[0]
+    result = wanted.copy()
+    result[places] = (particular + N @ motion)[places]
+    return np.asarray(result)
 
 
 def _base_rotation(machine: Machine, tree: Tree, q: Array) -> Array:

@@ -36,6 +36,8 @@ NEARNESS = 1e-2
 """Relative length of what is left of a row at which it counts as dependent on the others: the run ends there. It is
 smaller for a machine whose rows differ much in length from the start."""
 SERVO_BANDWIDTH, SERVO_DAMPING = 40.0, 1.0
+BRAKING = 1.0
+"""Deceleration of a vehicle on wheels by constraint whose joints are held, m/s2."""
 SERVO_CUTOFF = 1e-9
 """Of the inertia that driven joints feel: directions in which they fight each other, relative."""
 
@@ -187,6 +189,33 @@ class ConstrainedPlant(Plant):
         kind, text = system.reason(status, self.solver.rank)
         at = f'{self.machine.name}: at t = {x[system.time_place]:.4f} s: '
         return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
+
+    def let_wheels_run_out(self, target: Array, rates: Array | None = None) -> None:
+        """As `Plant` does; wheels by constraint, which no friction lets slide, are led to rest at BRAKING.
+
+        A servo would stop them within milliseconds, and the vehicle would turn over them. Calls at successive
+        instants go on; after a gap the wheels are led from their present speed.
+        """
+        super().let_wheels_run_out(target)
+        if rates is None:
+            return
+        led, self._led = self._led, (self.ticks, rates)
+        goes_on = led[0] == self.ticks - 1 and led[1] is rates
+        for joint, radius in self._rigid_wheels:
+            speed = rates[joint] if goes_on else float(self.velocities[joint])
+            if speed != 0.0:  # it is held where it comes to rest
+                target[joint] = self.positions[joint]
+            rates[joint] = np.sign(speed) * max(0.0, abs(speed) - BRAKING * self.period / radius)
+
+    _led: tuple[int, Array | None] = (-2, None)
+    """Instant of the last call of `let_wheels_run_out`, and its rates."""
+
+    @cached_property
+    def _rigid_wheels(self) -> list[tuple[int, float]]:
+        """Places of the joints of wheels by constraint, and the radii of these."""
+        above = {joint.child: joint.name for joint in self.machine.movable_joints}
+        wheels = [(above.get(own.first.link), own.radius) for own in self.machine.rigid_wheels if own.first is not None]
+        return [(self.joints.index(name), radius) for name, radius in wheels if name is not None]
 
     def servo_efforts(self, target: Array, target_velocity: Array) -> Array:
         """Return efforts (n,) that drive the actuated joints to a target, as stiff position servos would.

@@ -114,7 +114,6 @@ class Plant:
         self._joint_v = [self.system.index('state', f'{name}_rate') for name in self.joints]
         self._joint_a = [self.system.index('output', f'{name}_acceleration') for name in self.joints]
         rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
-        rolling |= {wheel.first.link for wheel in machine.rigid_wheels if wheel.first is not None}
         movable = machine.movable_joints
         self._wheel_joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
         self._limit = float(np.cos(machine.overturn_angle)) if machine.supports else -2.0
@@ -436,10 +435,14 @@ class Plant:
     def _stops(self) -> list[tuple[int, JointStop]]:
         return [(self.joints.index(stop.joint), stop) for stop in joint_stops(self.machine)]
 
-    def let_wheels_run_out(self, target: Array) -> None:
+    def let_wheels_run_out(self, target: Array, rates: Array | None = None) -> None:
         """Take the present angle of every rolling wheel that still turns as its target (n,), in place.
 
         A position servo brakes such a wheel and holds it where it stops, instead of pulling it back.
+
+        Args:
+            target: (n,) positions of the joints, rad or m.
+            rates: (n,) velocities of the target; those of wheels that cannot slip are changed in place.
         """
         wheels = self._wheel_joints
         turning = wheels[np.abs(self.velocities[wheels]) > STOPPED]

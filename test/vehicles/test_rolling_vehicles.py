@@ -15,7 +15,8 @@ from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.launching import interpret
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.machines import machine_of, moving
+from dyn_nodes.simulation.constrained_plant import BRAKING
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.plants import plant_for
 
@@ -126,6 +127,27 @@ def test_the_ground_carries_its_weight(drive):
     for _ in range(100):
         drive.plant.advance()
     assert np.abs(drive.plant.base_pose()[0] - before).max() < 1e-9
+
+
+@pytest.mark.parametrize('slope', [0.0, 0.1])
+@pytest.mark.parametrize('name', ['agv_caster_rigid', 'cart_skids'])
+def test_a_vehicle_whose_joints_are_held_while_it_drives_comes_to_rest_on_all_its_wheels(name, slope):
+    """The safe state, where commands stop: a stiff servo would stop the wheels in milliseconds and lift one."""
+    own = moving(machine(name), '', '0.6,0,0,0,0,0')
+    plant = plant_for(own, 'compliant')(own, 'effort', PERIOD, 5e-4, slope=(0.0, slope))
+    target, rates = plant.positions.copy(), np.zeros(len(plant.joints))
+    speeds, loads = [plant.base_twist()[0][0]], []
+    for _ in range(240):
+        plant.let_wheels_run_out(target, rates)
+        plant.set_efforts(plant.servo_efforts(target, rates))
+        plant.advance()
+        speeds.append(plant.base_twist()[0][0])
+        loads.append(min(plant.ground_reaction(wheel)[2][2] for wheel in plant.wheels))
+    assert speeds[60] == pytest.approx(0.6 - 60 * PERIOD * BRAKING, abs=0.05)
+    assert min(speeds) > -0.02  # the base rocks back on its skids
+    assert abs(speeds[-1]) < 1e-4
+    assert min(loads) > 0.3 * loads[-1]
+    assert plant.take_events() == []
 
 
 @pytest.mark.parametrize(('rigid', 'sprung'), [('agv_caster_rigid', 'agv_caster'), ('agv_axle_rigid', 'agv_axle')])
