@@ -1,0 +1,56 @@
+"""How stiff the reference task is, and what that does to a run with steps of one length.
+
+    python -m benchmarks.stiffness
+
+Prints the error of the task against its converged solution for a number of steps, and the share of the time in which
+some rate of its linearization is beyond what the classical Runge-Kutta method follows with that step (2.785 over it).
+A line at tank pressure, into which the make-up check lets oil, is such a rate: it decays in 20 to 500 us.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.bench import Task
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation import Settings
+
+PARTS = (50, 56, 60, 64, 68, 72, 76, 80, 90, 100, 125, 160, 200, 250, 400)  # steps in 0.1 s
+STABLE = 2.785
+LOOKS = 3201
+
+
+def greatest_rates(task: Task) -> tuple[np.ndarray, list[str]]:
+    """Return the greatest rate (n,), 1/s, at n instants of the task, and the state that it moves most."""
+    system, times = task.system, np.linspace(0.0, task.duration, LOOKS)
+    run = system.run(task.start, times, task.inputs, task.parameters, Settings(step=1.25e-4))
+    knots, table = task.inputs.aligned(system.input_names)
+    sizes = np.abs(run.states).max(axis=0) + 1e-12
+    rates, names = np.zeros(len(times)), []
+    for k, time in enumerate(times):
+        volts = np.array([np.interp(time, knots, column) for column in table.T])
+        by_state, _ = system.jacobians(run.states[k], volts, task.parameters)
+        values, vectors = np.linalg.eig(by_state)
+        fastest = int(np.argmax(np.abs(values)))
+        rates[k] = abs(values[fastest])
+        names.append(system.state_names[int(np.argmax(np.abs(vectors[:, fastest]) / sizes))])
+    return rates, names
+
+
+def main() -> None:
+    """Print the table."""
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    task = Task(machine)
+    rates, names = greatest_rates(task)
+    fastest = int(np.argmax(rates))
+    print(f'greatest rate {rates[fastest]:.0f} /s, of {names[fastest]}')
+    print('| step, ms | error, rad | too stiff for the step |')
+    print('|---|---|---|')
+    for parts in PARTS:
+        share = float((rates > STABLE * parts / 0.1).mean())
+        print(f'| {100.0 / parts:.4g} | {task.error(task.run(0.1 / parts)):.1e} | {share:.1%} |', flush=True)
+
+
+if __name__ == '__main__':
+    main()
