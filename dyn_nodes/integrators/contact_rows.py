@@ -4,8 +4,9 @@ The kernel writes, at a state, `blocks`: [dq/dt, M, load, J by rows, gamma, erro
 tilt, overturn angle less tilt]. A mode is `ground`, a tuple:
 
     sizes (4,): nq, nv, rows of J, length of the blocks
-    how (5,): damping ratio and frequency, 1/s, of the return to the ground; slack of a gap, m; tilt at which the
-        payload is let go, rad; pull that counts as none, N
+    how (7,): damping ratio and frequency, 1/s, of the return to the ground; slack of a gap, m; tilt at which the
+        payload is let go, rad; pull that counts as none, N; friction coefficient of feet that stick, 0 where it is not
+        watched; 1 while the ground has more friction than is needed, -1 while it is needed beyond that
     rows (r,): the independent rows that hold
     anchors (rows of J,): errors that count as none, m: where a foot stands
     normals (c,): the normal row of every contact; -1 - row of one that is closed
@@ -13,7 +14,7 @@ tilt, overturn angle less tilt]. A mode is `ground`, a tuple:
     held (rows of J,): 1 for a row with an error in position, 0 for one that rolls
 
 A surface is positive within the mode: facets first, then by contact the gap and its slack (1 where it is closed), the
-overturn angle less the tilt, and the tilt at which the payload is let go less the tilt.
+overturn angle less the tilt, the tilt at which the payload is let go less the tilt, and what friction is left.
 """
 # mypy: ignore-errors
 
@@ -23,9 +24,11 @@ import numpy as np
 
 from dyn_nodes.integrators.codes import kernel
 
+STICKS_AGAIN = 0.95
+"""Share of the greatest friction below which a machine counts as sticking again."""
 NO_GROUND = (
     np.zeros(4, np.int64),
-    np.zeros(5),
+    np.zeros(7),
     np.zeros(0, np.int64),
     np.zeros(0),
     np.zeros(0, np.int64),
@@ -133,6 +136,24 @@ def ground_rates(ground, blocks, x, k):
 
 
 @kernel
+def friction_left(ground, multipliers):
+    """Return the greatest friction of all feet together less what holding needs, N; reversed while that is more.
+
+    The resultants do not depend on how the feet share them; rows are along x, y and z of the world.
+    """
+    how, rows = ground[1], ground[2]
+    total = np.zeros(3)
+    for i in range(rows.shape[0]):
+        total[rows[i] % 3] += multipliers[i]
+    needed = np.sqrt(total[0] * total[0] + total[1] * total[1])
+    if how[5] <= 0.0:
+        return 1.0
+    if how[6] > 0.0:
+        return how[5] * total[2] - needed
+    return needed - STICKS_AGAIN * how[5] * total[2]
+
+
+@kernel
 def ground_surfaces(ground, blocks, x, values):
     """Write the values of the surfaces of the mode."""
     sizes, how, normals, facets = ground[0], ground[1], ground[4], ground[5]
@@ -152,3 +173,4 @@ def ground_surfaces(ground, blocks, x, values):
     last = blocks.shape[0] - 1
     values[count] = blocks[last]
     values[count + 1] = how[3] - blocks[last - 1]
+    values[count + 2] = friction_left(ground, multipliers)

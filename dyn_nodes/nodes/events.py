@@ -20,6 +20,7 @@ ENDINGS = (
     'contact_opened',
 )
 """Kinds after which a machine's motion does not go on."""
+WARNINGS = ('constraint_drift', 'contact_slips')
 
 
 class EventPublisher:
@@ -39,7 +40,7 @@ class EventPublisher:
 
     def publish(self, event: Event) -> None:
         """Publish and log an event."""
-        level = ERROR if event.kind in ENDINGS else WARN if event.kind == 'constraint_drift' else OK
+        level = ERROR if event.kind in ENDINGS else WARN if event.kind in WARNINGS else OK
         text = words(event)
         values = {'time': f'{event.time:.9f}', **{name: _number(value) for name, value in _details(event).items()}}
         self.publisher.publish(status_message(self.node, event.kind, Health(level, text, values)))
@@ -109,10 +110,16 @@ def _wheels(details: Any) -> str:
     return ', '.join(details.get('wheels', [details['wheel']]))
 
 
+def _friction(details: Any, at: str) -> str:
+    return f'{", ".join(details["wheels"])} need a friction coefficient of {details["friction_needed"]:.3f} {at}'
+
+
 _WORDS: dict[str, Callable[[Any, str], str]] = {
     'lift_off': _wheel,
     'touch_down': _wheel,
     'impact': _impact,
+    'contact_slips': _friction,
+    'contact_sticks': _friction,
     'joint_limit': _limit,
     'joint_slip': _slip,
     'joint_stick': _stick,

@@ -8,10 +8,11 @@ A mode is the set of contacts that are closed: `standing` where all are, `flight
 by `+`, such as `front_left+front_right` while the machine tips about its front edge. The equations are traced once; a
 mode only says which rows of them hold (`integrators.contact_rows`). A border is crossed where the ground would have to
 pull (`lift_off`) and where an open contact reaches the ground (`impact`, or `touch_down` where it is slow). Contacts
-stick: friction is what holding needs.
+stick: friction is what holding needs. Where that is more than the machine's feet have, `contact_slips` is reported (and
+`contact_sticks` where it is enough again): from there on the machine would slide, which this model does not follow.
 
 States, inputs and parameters are those of a System of the machine without its wheels, with `<wheel>/ground_height`,
-`drop_tilt` and `drop_time`. Outputs are those of a System with its wheels.
+`drop_tilt`, `drop_time` and `slips` (1 after `contact_slips`). Outputs are those of a System with its wheels.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from dyn_nodes.constraints.unilateral import (
     ContactProblem,
     NoContactStateError,
 )
+from dyn_nodes.elements.wheel import FRICTION_SCALE
 from dyn_nodes.integrators.contact_rows import row_motion
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
@@ -56,11 +58,11 @@ from dyn_nodes.simulation.rigid_assembly import (
 )
 
 Array = NDArray[np.float64]
-STANDING, FLIGHT = 'standing', 'flight'
+STANDING, FLIGHT, SLIPS = 'standing', 'flight', 'slips'
 MOST_CONTACTS = 10
 STABILIZATION = (1.0, 10.0)
 """Damping ratio and frequency, 1/s, with which closed contacts return to where they stand (Baumgarte)."""
-UNSTABILIZED = np.zeros(5)
+UNSTABILIZED = np.zeros(7)
 SAME = 1e-9
 """Effort, relative to the greatest force, by which a share of forces may miss them and still count as one."""
 SLACK = 1e-9
@@ -82,6 +84,8 @@ class RigidGroundModel(HybridModel):
     Raises:
         ContactModelError: the machine is not of this kind.
     """
+
+    watches_friction = True
 
     def __init__(self, machine: Machine, actuation: Actuation = 'hydraulic', rest_speed: float = REST_SPEED) -> None:
         self.machine, self.actuation, self.rest_speed = machine, actuation, rest_speed
@@ -134,7 +138,7 @@ class RigidGroundModel(HybridModel):
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         plant = self.assembly()
-        p = ca.vertcat(plant.p, ca.SX.sym('drop', len(DROP_PARAMETERS)))
+        p = ca.vertcat(plant.p, ca.SX.sym('own', len(DROP_PARAMETERS) + 1))
         state = [plant.x, plant.u, p]
         names, own = traced_outputs(plant)
         outputs = ca.densify(ca.vertcat(own, *plant.ground_outputs.values()))
@@ -152,10 +156,10 @@ class RigidGroundModel(HybridModel):
         meta = {
             'states': plant.states.names,
             'inputs': plant.inputs.names,
-            'parameters': [*plant.parameters.names, *DROP_PARAMETERS],
+            'parameters': [*plant.parameters.names, *DROP_PARAMETERS, SLIPS],
             'outputs': [*names, *plant.ground_outputs],
             'watches': watched.watches,
-            'defaults': [*plant.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS)],
+            'defaults': [*plant.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS), 0.0],
             'held': [0.0 if own.rolls and row < 2 else 1.0 for own in plant.ground for row in range(ROWS)],
             'size': plant.blocks.numel(),
             'nq': plant.tree.nq,
@@ -204,10 +208,19 @@ class RigidGroundModel(HybridModel):
         self._known[mode] = state
         least = NO_PULL * max(1.0, float(np.abs(problem.load).max(initial=0.0)))
         tilt = float(p[self.index('parameter', 'drop_tilt')])
-        kernel = self._kernel(state, np.array([*STABILIZATION, SLACK, tilt, least]), errors)
+        kernel = self._kernel(state, np.array([*STABILIZATION, SLACK, tilt, least, *self._friction(mode, p)]), errors)
         surfaces = [f'leave {face}' for face in range(len(state.facets))]
         surfaces += [f'reach {k}' for k in range(len(self.contacts))]
-        return Ground(kernel, (*surfaces, 'overturned', 'drop'))
+        return Ground(kernel, (*surfaces, 'overturned', 'drop', SLIPS))
+
+    def _friction(self, mode: str, p: Array) -> tuple[float, float]:
+        """Return the least friction coefficient of the closed feet, 0 where it is not watched, and the side of it."""
+        closed = [self.machine.wheels[k] for k in self.closed_in(mode)]
+        known = [wheel.friction.static for wheel in closed if wheel.friction is not None and wheel.rolling is None]
+        if not self.watches_friction or not closed or len(known) < len(closed):
+            return 0.0, 1.0
+        side = 1.0 - 2.0 * float(p[self.index('parameter', SLIPS)])
+        return min(known) * float(p[self.index('parameter', FRICTION_SCALE)]), side
 
     def _kernel(self, state: ClosedContacts, how: Array, errors: Array | None = None) -> tuple[Any, ...]:
         """Return a mode as `integrators.contact_rows` takes it; errors (m,) of the rows there, m."""
@@ -364,7 +377,19 @@ class RigidGroundModel(HybridModel):
         if any(name.startswith('leave') for name in reached):
             faces = [int(name.split()[1]) for name in reached if name.startswith('leave')]
             return self._leave(mode, faces, t, x, u, p)
-        return self.drop_payload(mode, t, x, p)
+        if 'drop' in reached:
+            return self.drop_payload(mode, t, x, p)
+        return self._slip(mode, t, x, u, p)
+
+    def _slip(self, mode: str, t: float, x: Array, u: Array, p: Array) -> Step:
+        """Report that holding needs more friction than there is, or no longer does."""
+        after, place = p.copy(), self.index('parameter', SLIPS)
+        after[place] = 1.0 - p[place]
+        kind = 'contact_slips' if after[place] else 'contact_sticks'
+        closed = [self.contacts[k] for k in self.closed_in(mode)]
+        forces = self.solve(mode, x, u, p)[1].reshape(-1, ROWS).sum(axis=0)
+        needed = float(np.hypot(*forces[:2]) / forces[2])
+        return Step(mode, x, after, (Event(t, kind, mode, mode, {'wheels': closed, 'friction_needed': needed}),))
 
     def _pitch(self, x: Array) -> dict[str, float]:
         """Pitch and its rate of a planar machine, for its events."""

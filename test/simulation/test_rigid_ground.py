@@ -251,3 +251,22 @@ def test_a_strut_is_as_long_as_its_free_length(tmp_path):
         plant = RigidAssembly(box(tmp_path, friction_point=point), 'effort')
         frame = plant.ground[0].frame(plant.state)
         np.testing.assert_allclose(frame.p, [A, B, -H - below])
+
+
+def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path):
+    """A slope that grows steeper through the friction angle, and back; without friction in the file nothing is said."""
+    rough = RigidGroundModel(box(tmp_path, friction='{static: 0.3, kinetic: 0.2}'), 'effort')
+    p = rough.parameters(slope=(0.0, math.atan(0.31)))
+    x = rough.initial_state(p)
+    run = rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, p)
+    (event,) = run.events
+    assert (event.kind, event.before, event.after) == ('contact_slips', STANDING, STANDING)
+    assert event.details['friction_needed'] == pytest.approx(0.31, rel=1e-9)
+    np.testing.assert_allclose(run.states[-1], x, atol=1e-12)
+    slipping = rough.parameters({'slips': 1.0}, slope=(0.0, math.atan(0.29)))
+    assert not rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, slipping).events  # within 5 % of it
+    slipping = rough.parameters({'slips': 1.0}, slope=(0.0, math.atan(0.28)))
+    (event,) = rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, slipping).events
+    assert event.kind == 'contact_sticks'
+    scaled = rough.parameters({'friction_scale': 2.0}, slope=(0.0, math.atan(0.31)))
+    assert not rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, scaled).events

@@ -48,6 +48,9 @@ class RigidPlanarModel(RigidGroundModel):
         ValueError: a choice that does not exist.
     """
 
+    watches_friction = False
+    """Friction holds the edges of the source whatever is asked of it (section 4.1)."""
+
     def __init__(
         self,
         machine: Machine,
