@@ -18,8 +18,6 @@ States, inputs and parameters are those of a System of the machine without its w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import casadi as ca
@@ -41,21 +39,9 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
 from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, Ground, HybridError, HybridModel, Step
-from dyn_nodes.simulation.initial import (
-    NoEquilibriumError,
-    base_numbers,
-    hold_joints,
-    initial_pose,
-    joint_vector,
-)
 from dyn_nodes.simulation.outputs import traced_outputs
-from dyn_nodes.simulation.rigid_assembly import (
-    ROWS,
-    ContactModelError,
-    RigidAssembly,
-    rigid_contacts,
-    row_places,
-)
+from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, rigid_contacts, row_places
+from dyn_nodes.simulation.rigid_rest import TOUCHING, RigidRest
 
 Array = NDArray[np.float64]
 STANDING, FLIGHT, SLIPS = 'standing', 'flight', 'slips'
@@ -67,8 +53,6 @@ SAME = 1e-9
 """Effort, relative to the greatest force, by which a share of forces may miss them and still count as one."""
 SLACK = 1e-9
 """Depth at which an open contact counts as having reached the ground, m: above the round-off of a pose."""
-TOUCHING = 1e-8
-"""Gap up to which a contact takes part in what happens at an instant, m."""
 REST_SPEED = 5e-3
 """Speed of a contact, m/s, below which it comes to rest on the ground instead of bouncing about."""
 
@@ -287,83 +271,15 @@ class RigidGroundModel(HybridModel):
             NoEquilibriumError: the machine tips at rest in this posture.
             ValueError: an actuator can't hold its joint, as a cylinder at a dead centre.
         """
-        angles = joint_vector(self.machine, joints)
-        x = np.zeros(len(self.state_names))
-        x[self.nq - len(angles) : self.nq] = angles
-        size = 2 if self.machine.base.attachment == 'planar' else 3
-        for feet in combinations(range(len(self.contacts)), size):
-            found = self._standing_on(feet, x, p)
-            if found is not None:
-                hold_joints(self, x, angles, self._holding(x, p))
-                return x
-        raise NoEquilibriumError(f'{self.machine.name}: no rest on the ground in this posture: it tips')
+        return RigidRest(self, p).state(joints)
 
     def resting_mode(self, x: Array, p: Array) -> str:
         """Return the mode of a state at rest: what touches the ground is closed."""
-        _, errors = self.problem(x, np.zeros(len(self.input_names)), p)
-        return self.mode_of(k for k, gap in enumerate(errors[ROWS - 1 :: ROWS]) if gap <= TOUCHING)
-
-    def _standing_on(self, feet: tuple[int, ...], x: Array, p: Array) -> Array | None:
-        """Put the base of x, in place, on some feet; None where others are in the ground, or it tips there."""
-        pose = initial_pose(self.machine)
-        pose[3:5] = 0.0
-        free = [2, 4] if self.machine.base.attachment == 'planar' else [2, 3, 4]
-        base = self.nq - len(self.machine.movable_joints)
-
-        def gaps(pose: Array) -> Array:
-            x[:base] = base_numbers(self.machine, pose, 'quaternion')
-            return self.problem(x, u, p)[1][ROWS - 1 :: ROWS]
-
-        u, own = np.zeros(len(self.input_names)), list(feet)
-        for _ in range(30):
-            error = gaps(pose)[own]
-            if np.abs(error).max() < 1e-13:
-                break
-            columns = []
-            for k in free:
-                ahead, behind = pose.copy(), pose.copy()
-                ahead[k], behind[k] = pose[k] + 1e-6, pose[k] - 1e-6
-                columns.append((gaps(ahead)[own] - gaps(behind)[own]) / 2e-6)
-            pose[free] -= np.linalg.lstsq(np.column_stack(columns), error, rcond=1e-9)[0]
-            if not np.isfinite(pose).all() or np.abs(pose[3:5]).max() > 0.5 * np.pi:
-                return None
-        if gaps(pose).min() < -TOUCHING:
-            return None
-        state, multipliers, missed = self._statics(x, p)
-        weight = max(1.0, float(np.abs(multipliers).max(initial=0.0)))
-        if missed > 1e-6 * weight or (state.facets @ multipliers < -NO_PULL * weight).any():
-            return None
-        return x
-
-    def _statics(self, x: Array, p: Array) -> tuple[ClosedContacts, Array, float]:
-        """Return what touches, the multipliers that hold the base, and the greatest force on it left over."""
-        problem = self._at_rest(x, p)
-        state = problem.closed(self.closed_in(self.resting_mode(x, p)))
-        J = problem.J[state.rows]
-        multipliers = np.linalg.lstsq(J.T, -problem.load, rcond=1e-12)[0]
-        return state, multipliers, float(np.abs(J.T @ multipliers + problem.load).max(initial=0.0))
-
-    def _at_rest(self, x: Array, p: Array) -> ContactProblem:
-        """Return the balance of the base alone, joints held."""
-        problem, _ = self.problem(x, np.zeros(len(self.input_names)), p)
-        base = self.nv - len(self.machine.movable_joints)
-        held = np.empty(self.nv)
-        self.module.holding(x, p, held)
-        part = slice(0, base)
-        return replace(problem, M=problem.M[part, part], load=-held[part], J=problem.J[:, part])
-
-    def _holding(self, x: Array, p: Array) -> Array:
-        """Return (nv,) the forces that hold a machine at rest, less those of the ground: efforts of the joints."""
-        state, multipliers, _ = self._statics(x, p)
-        problem = self._at_rest(x, p)
-        held = np.empty(self.nv)
-        self.module.holding(x, p, held)
-        full, _ = self.problem(x, np.zeros(len(self.input_names)), p)
-        return np.asarray(held - full.J.T @ problem.shared(state, multipliers))
+        return self.mode_of(RigidRest(self, p).touching(x))
 
     def holding_efforts(self, x: Array, p: Array) -> Array:
         """Return the efforts of the movable joints that hold a machine at rest on the ground, N m or N."""
-        return self._holding(x, p)[self.nv - len(self.machine.movable_joints) :]
+        return RigidRest(self, p).holding(x)[self.nv - len(self.machine.movable_joints) :]
 
     # --- borders -----------------------------------------------------------------------------------------------------
 
