@@ -86,8 +86,17 @@ class ConstrainedSystem(ConstraintKernels):
         zeta, omega = (0.0, 0.0) if stabilization is None else (stabilization.zeta, stabilization.omega)
         marks = self._drives, self.blocks.holonomic, self._pressing
         settings = tolerance, zeta, omega
-        derivatives = self.implicit if implicit else None
-        return Solver(self.module, self._sizes, marks, self._moving, rank, chosen, settings, derivatives)
+        key = (rank, chosen, *settings, implicit)
+        if key not in self._solvers:  # it has no state, and takes some milliseconds to make
+            derivatives = self.implicit if implicit else None
+            self._solvers[key] = Solver(
+                self.module, self._sizes, marks, self._moving, rank, chosen, settings, derivatives
+            )
+        return self._solvers[key]
+
+    @cached_property
+    def _solvers(self) -> dict[tuple[float, ...], Solver]:
+        return {}
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt (n,) at a state, without stabilization; NaN where there is none."""

@@ -370,8 +370,7 @@ def test_what_happens_to_joints_is_located_within_the_step(tmp_path):
     slide = Part('slide', kind='prismatic', axis='0 0 1', limits=f'lower="{-height}" upper="1"')
     rough = Part('rough', kind='prismatic', axis='0 0 1', origin='0 1 0', dynamics=f'friction="{friction}"')
     machine = machine_of(tmp_path, [slide, rough, Part('flap', axis='0 0 1')], 'joints:\n  flap: {class: pseudo}\n')
-    plant = plant_of(machine)
-    plant.set_parameter('joint_stop_scale', 1.0)
+    plant = plant_of(machine, values={'joint_stop_scale': 1.0})
     positions = []
     plant.set_efforts(np.zeros(3))
     for _ in range(200):
