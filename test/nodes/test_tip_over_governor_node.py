@@ -340,3 +340,10 @@ def test_diagnostics_in_real_time_have_the_time_of_the_clock(make_governor):
     level(node)
     stamp = node.diagnostics.publisher.last.header.stamp
     assert abs(node.get_clock().now().nanoseconds / NANO - stamp.sec) < 60.0
+
+
+def test_levers_come_over_their_topic(make_governor):
+    node = make_governor()
+    (incoming,) = (own for own in node.subscriptions if own.topic_name.endswith('valve_commands_in'))
+    incoming.callback(Float64MultiArray(data=[0.0, 0.0, 0.0]))
+    assert node.received == 1

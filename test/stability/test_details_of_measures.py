@@ -127,6 +127,9 @@ def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
     for place in ((0.0, 0.0, 0.0), (5.0, -7.0, 2.0)):
         found = zmp_degree(RECTANGLE + place, np.add((0.1, 0.0, 1.0), place), (0.0, 0.0, -1.0))
         assert found.inradius == pytest.approx(0.8)
+    for turn in TURNS:
+        found = zmp_degree(RECTANGLE @ turn.T, turn @ [0.1, 0.0, 1.0], turn @ [0.0, 0.0, -1.0], up=turn[:, 2])
+        assert found.inradius == pytest.approx(0.8)
 
 
 # -- wheel loads -----------------------------------------------------------------------------------------------------
