@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -166,14 +165,15 @@ class TestOdometry:
 
     def test_the_pose_is_on_tf_only_on_request(self, make: Any, monkeypatch: Any) -> None:
         assert make().tf_out is None
-        monkeypatch.setattr(transforms, 'TFMessage', SimpleNamespace)  # rclpy's wheels have no tf2_msgs
+        sent: list[Any] = []  # rclpy's wheels have no tf2_msgs
         monkeypatch.setattr(transforms.TransformPublisher, '__init__', lambda *_: None)
+        monkeypatch.setattr(transforms.TransformPublisher, 'publish', lambda _, *frames: sent.append(frames))
         node = make(publish_tf_odom=True, world_frame='map')
-        node.tf_out.publisher = Outbox()
         play(node, 0.0, 0.1, speed=1.0)
-        transform = node.tf_out.publisher.last.transforms[0]
-        assert (transform.header.frame_id, transform.child_frame_id) == ('map', 'base_link')
-        assert transform.transform.translation.x == pytest.approx(0.1 * 0.08)
+        ((parent, child, position, _),), nanoseconds = sent[-1]
+        assert (parent, child) == ('map', 'base_link')
+        assert position[0] == pytest.approx(0.1 * 0.08)
+        assert nanoseconds == 80_000_000  # of the report, every 20 ms
 
     def test_slip_is_told_by_wheel_and_warned_of(self, make: Any) -> None:
         node = make(slip_warning=0.05)
