@@ -71,6 +71,23 @@ def test_left_and_right_turns_mirror_each_other(usual):
     assert right == pytest.approx(left * [1.0, -1.0, -1.0], rel=1e-6)
 
 
+def test_a_direction_without_a_solution_lies_between_its_neighbours(usual, monkeypatch):
+    known = {angle: usual._balance((np.cos(angle), 0.0, np.sin(angle) / usual.half)) for angle in usual._angles}
+    lost = usual._angles[40]
+
+    def search(self, rolling):
+        angle = np.arctan2(rolling[2] * self.half, rolling[0]) % (2.0 * np.pi)
+        nearest = min(known, key=lambda own: abs(own - angle))
+        return np.full(3, np.nan) if nearest == lost else known[nearest]
+
+    monkeypatch.setattr(TrackSlip, '_balance', search)
+    found = TrackSlip(usual.tracks)
+    assert found._motions[40] == pytest.approx(usual._motions[40], abs=1e-3)
+    monkeypatch.setattr(TrackSlip, '_balance', lambda self, rolling: np.full(3, np.nan))
+    with pytest.raises(ValueError, match='expected steady turns at belts of all directions'):
+        TrackSlip(usual.tracks)
+
+
 def test_at_rest_nothing_turns_and_nothing_is_held(usual):
     assert not usual.motion(np.zeros(3)).any()
     assert not usual.rolling(np.zeros(3)).any()
