@@ -29,10 +29,11 @@ from dyn_nodes.simulation.constrained_run import ConstrainedRun
 from dyn_nodes.simulation.constrained_solver import Solver, StepMethod, reason
 from dyn_nodes.simulation.events import Watcher
 from dyn_nodes.simulation.march import March
-from dyn_nodes.simulation.system import Settings
+from dyn_nodes.simulation.system import MOST_EVENTS, Settings
 from dyn_nodes.simulation.trace import Inputs, inputs_beside, stretches
 
 Array = NDArray[np.float64]
+NO_GUARD = -2.0
 WORK_SCALE = 1e5
 """Usual size of work and heat, J."""
 
@@ -49,7 +50,12 @@ class ConstrainedSystem(ConstraintKernels):
     """A system of a tree, constraints and forces that runs in compiled steps.
 
     A state is [q, v, states of elements, time, work, heat]: s, and J since the start.
+
+    Attributes:
+        delays: dead time of each input (n,), s; None: there is none.
     """
+
+    delays: Array | None = None
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
         """Return what keeps the events of runs that begin at a state."""
@@ -159,29 +165,24 @@ class ConstrainedSystem(ConstraintKernels):
             stabilization: None: off.
             tolerance: relative, of the rank; a larger one, such as 1e-2, ends the run at some distance from a position
                 in which rows depend on each other.
-            settings: of the integrator; None: rk4 with `step`. Nothing is watched, and overturning does not end a run.
+            settings: of the integrator; None: rk4 with `step`.
 
         Raises:
             ValueError: vectors of another length, times that do not rise, a step that is not above zero, an adaptive
                 method with discrete states.
             KeyError: an input that the system does not have.
         """
-        stops = np.ascontiguousarray(times, dtype=np.float64)
-        if stops.ndim != 1 or len(stops) == 0 or not np.all(np.diff(stops) > 0):
-            raise ValueError('expected at least one time, and rising times')
         settings = settings or Settings(step=step)
-        if not settings.step > 0:
-            raise ValueError(f'expected a step above zero, found {settings.step:g} s')
-        if self.blocks.discrete.any() and settings.method != 'rk4':
-            raise ValueError(f'{self.name}: expected method rk4 with discrete states, found {settings.method}')
+        stops = self._checked(times, settings)
         given = self.given_parameters(p)
         numbers = self.starting_numbers(given, stops[0])
         x = self.state(q, v, numbers)
         implicit = settings.method == 'rodas3'
         solver = self.solver(self.blocks.at(q, v, numbers), method, stabilization, tolerance, implicit)
         inputs = inputs or Inputs.constant()
-        knots, table = inputs.aligned(self.input_names)
-        march = March(solver.codes, given, self.time_place, settings, self._scales)
+        knots, table = inputs.aligned(self.input_names, self.delays)
+        watcher = self.watcher(x, table[0], given, MOST_EVENTS) if settings.watch else None
+        march = March(solver.codes, given, self.time_place, settings, self._scales, self.guard_limit(settings), watcher)
         trace, kept, status = np.full((len(stops), len(x)), np.nan), 1, integrators.DONE
         trace[0] = x
         for since, until, own_knots, own_table in stretches(knots, table, stops[0], stops[-1]):
@@ -197,9 +198,28 @@ class ConstrainedSystem(ConstraintKernels):
         u = inputs_beside(knots, table, stops)
         a, multipliers = solver.solutions(trace[:kept], u[:kept], given)
         end = float(stops[-1]) if status == integrators.DONE else march.time
-        run = ConstrainedRun(self, stops[:kept], trace[:kept], inputs, given, ended[0], x, end, march.counts)
+        run = ConstrainedRun(
+            self, stops[:kept], trace[:kept], inputs, given, ended[0], x, end, march.counts, march.events
+        )
         run.a, run.multipliers, run.detail = a, multipliers, ended[1]
         return run
+
+    def _checked(self, times: ArrayLike, settings: Settings) -> Array:
+        """Return the times of a run. Raises ValueError for some that do not rise, or settings that do not fit."""
+        stops = np.ascontiguousarray(times, dtype=np.float64)
+        if stops.ndim != 1 or len(stops) == 0 or not np.all(np.diff(stops) > 0):
+            raise ValueError('expected at least one time, and rising times')
+        if not settings.step > 0:
+            raise ValueError(f'expected a step above zero, found {settings.step:g} s')
+        if settings.watch and settings.method != 'rk4':
+            raise ValueError(f'{self.name}: expected method rk4 to watch for events, found {settings.method}')
+        if self.blocks.discrete.any() and settings.method != 'rk4':
+            raise ValueError(f'{self.name}: expected method rk4 with discrete states, found {settings.method}')
+        return stops
+
+    def guard_limit(self, settings: Settings) -> float:
+        """Return what the guard has to stay above in a run."""
+        return NO_GUARD
 
     @property
     def _scales(self) -> Array:

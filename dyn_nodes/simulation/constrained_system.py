@@ -14,8 +14,10 @@ from dyn_nodes.constraints import ConstraintBlocks
 from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation.command_delay import input_delays
+from dyn_nodes.simulation.constrained import NO_GUARD, ConstrainedSystem
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, wheels_of
+from dyn_nodes.simulation.system import Settings
 
 Array = NDArray[np.float64]
 ABSENT = ('payload_mass', 'joint_stop_scale')
@@ -64,9 +66,14 @@ class ConstrainedMachineSystem(ConstrainedSystem):
         super().__init__(machine.name, blocks, actuated, pressing, common, upright)
         self.actuation: Actuation = actuation
         self.input_names = (*(f'{name}/effort' for name in actuated), *blocks.inputs)
+        self.delays = input_delays(machine, self.input_names)
         names = (*(wheel.name for wheel in machine.wheels), *wheels_of(machine))
         self.machine = _Stance(machine.name, machine.base, tuple(_Wheel(name) for name in names), machine.contacts)
         self._record = machine
+
+    def guard_limit(self, settings: Settings) -> float:
+        """Return the least cosine of the tilt."""
+        return float(np.cos(self._record.overturn_angle)) if settings.stop_at_overturn else NO_GUARD
 
     @cached_property
     def _observed(self) -> ConstrainedOutputs:

@@ -179,13 +179,19 @@ def test_a_dead_time_delays_a_valve_beside_constraints():
     """Voltages 3 ms late, one and a half periods: the run is the same, that much later."""
     machine, dead_time = linkage(), 3e-3
     late = tuple(replace(own, valve=replace(own.valve, dead_time=dead_time)) for own in machine.actuators)
-    plant = ConstrainedPlant(replace(machine, actuators=late), 'hydraulic', 2e-3, STEP, measures=())
+    delayed = replace(machine, actuators=late)
+    plant = ConstrainedPlant(delayed, 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs(VOLTS)
     for _ in range(50):
         plant.advance()
     start = hydraulic_linkage()
     run = start.system.run(start.q, start.v, [0.0, 0.1 - dead_time], Inputs.constant(VOLTS), step=STEP)
     assert plant.positions == pytest.approx(run.q[-1], abs=1e-9)
+    volts = Inputs([0.0, 0.0], {name: [0.0, voltage] for name, voltage in VOLTS.items()})  # shut before
+    whole = constrained_machine(delayed, actuation='hydraulic').system.run(
+        start.q, start.v, [0.0, 0.1], volts, step=STEP
+    )
+    assert plant.positions == pytest.approx(whole.q[-1], abs=1e-9)
 
 
 def light_linkage():

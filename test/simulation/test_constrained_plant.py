@@ -17,6 +17,7 @@ from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.system import Settings
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -386,3 +387,10 @@ def test_what_happens_to_joints_is_located_within_the_step(tmp_path):
     assert 0.0 < events['joint_slip'].time < 0.01
     assert plant.output('rough/friction_effort') == pytest.approx(friction, rel=1e-6)
     assert plant.output('rough/drive_effort') == 0.0
+    start, settings = constrained_machine(machine), Settings(step=5e-4, watch=True)
+    parameters = {'joint_stop_scale': 1.0}
+    run = start.system.run(start.q, start.v, [0.0, 0.2], p=parameters, settings=settings)
+    again = {event.kind: event for event in reversed(run.events)}
+    assert again['joint_limit'].details['limit'] == 'lower'
+    for kind in ('joint_limit', 'joint_slip'):
+        assert again[kind].time == pytest.approx(events[kind].time, abs=1e-9)
