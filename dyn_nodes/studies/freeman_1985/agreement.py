@@ -1,0 +1,116 @@
+"""Transfer of coordinates beside the constraint engine and the natural complement, on the mechanisms of the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.constraints import constrained_dynamics, natural_orthogonal_complement
+from dyn_nodes.constraints.transfer import ParallelMachine, coordinate_transfer
+from dyn_nodes.studies import drawing
+from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.freeman_1985.arms import arm_a6
+from dyn_nodes.studies.freeman_1985.machines import MECHANISMS, Mechanism, random_state
+
+Array = NDArray[np.float64]
+STATES = 200
+AGREE = 1e-10
+GRAVITY = (0.3, -0.4, -9.81)
+ARM = 'arm A6'
+NAMES = (ARM, *MECHANISMS)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Greatest relative differences over the states: accelerations, loads along the rows, and the worst condition.
+
+    Attributes:
+        engine, complement: of the accelerations, from the constraint engine and from the natural complement.
+        loads: of J^T lambda from the constraint engine.
+        legs: of the accelerations by legs added at the platform; None for machines without legs.
+        condition: greatest condition number of the transfers.
+    """
+
+    engine: float
+    complement: float
+    loads: float
+    legs: float | None
+    condition: float
+
+
+def arm() -> Mechanism:
+    """Return the serial arm, a machine without constraints."""
+    tree = arm_a6()
+    return Mechanism(ARM, tree, np.array([0.3, -0.7, 1.1, 0.5, -0.9, 0.2]), (), tree.frame('tool'))
+
+
+def compare(name: str) -> Agreement:
+    """Return the differences on one machine in seeded random states."""
+    own = arm() if name == ARM else MECHANISMS[name]()
+    system = own.blocks(GRAVITY)
+    transfer, complement = coordinate_transfer(system), natural_orthogonal_complement(system)
+    rng = np.random.default_rng(1985)
+    worst = np.zeros(5)
+    for _ in range(STATES):
+        q, v, tau = random_state(own, system, rng)
+        here = transfer.at(q, v)
+        found, reference = here.accelerations(tau), constrained_dynamics(system, q, v, tau, method='saddle')
+        J = system.at(q).J
+        differences = [
+            _apart(found, reference.acceleration),
+            _apart(complement.at(q, v).accelerations(tau), found),
+            _apart(J.T @ here.multipliers(tau), J.T @ reference.multipliers) if len(J) else 0.0,
+            _apart(*_by_legs(own, q, v, tau, reference.acceleration)) if own.legs else 0.0,
+            here.condition,
+        ]
+        worst = np.maximum(worst, differences)
+    return Agreement(worst[0], worst[1], worst[2], worst[3] if own.legs else None, worst[4])
+
+
+def _by_legs(own: Mechanism, q: Array, v: Array, tau: Array, expected: Array) -> tuple[Array, Array]:
+    """Accelerations of the joints by the source's own route, and those expected, in the same order."""
+    position, names = own.coefficients.at(q, order=2), own.tree.velocity_names
+    machine = ParallelMachine(position, own.legs, own.directions, GRAVITY)
+    platform = position.frame(own.end).rows(own.directions)
+    kept = [names.index(joint) for leg in own.legs for joint in leg.kept]
+    w = np.concatenate([v[kept], platform.velocity(v)])
+    order = [names.index(joint) for joint in machine.joints.parameters]
+    acceleration = machine.model.acceleration(w, machine.joints.G.T @ tau[order])
+    return machine.joints.acceleration(w, acceleration), expected[order]
+
+
+def _apart(found: Array, expected: Array) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+@study('freeman-1985/formulations', 'Transfer of coordinates, constraint engine and natural complement on ten machines')
+def formulations(s: StudyRun) -> None:
+    """Check that they agree to 1e-10 in 200 random states of each machine."""
+    results = dict(zip(NAMES, s.map(compare, NAMES, 'machines')))
+    for name, found in results.items():
+        s.near(f'{name}: accelerations differ from the constraint engine, relative', 'ch. 4', 0.0, found.engine,
+               absolute=AGREE)  # fmt: skip
+        s.near(f'{name}: accelerations differ from the natural complement, relative', 'ch. 4', 0.0, found.complement,
+               absolute=AGREE)  # fmt: skip
+        s.near(f'{name}: loads of the constraints differ, relative', 'eq. 4-31', 0.0, found.loads, absolute=AGREE)
+        if found.legs is not None:
+            s.near(f'{name}: legs added at the platform, accelerations differ, relative', 'eq. 4-48', 0.0, found.legs,
+                   absolute=AGREE)  # fmt: skip
+    said = ', '.join(f'{name} {found.condition:.3g}' for name, found in results.items())
+    s.note(f'Greatest condition number of the transfers, {STATES} states each: {said}.')
+    s.figure('agreement', f'Greatest relative difference in {STATES} states', lambda: _picture(results))
+
+
+def _picture(results: dict[str, Agreement]) -> drawing.Figure:
+    figure, (axes,) = drawing.panels(1, 3.6)
+    places = range(len(results))
+    for label, mark in (('engine', 'o'), ('complement', 's'), ('loads', '^'), ('legs', 'x')):
+        values = [getattr(found, label) for found in results.values()]
+        axes.semilogx([value or np.nan for value in values], places, mark, markersize=4, label=label)
+    axes.axvline(AGREE, color='0.5', linewidth=0.8)
+    axes.set(xlabel='difference, relative', yticks=places, yticklabels=list(results))
+    axes.invert_yaxis()
+    drawing.legend(axes)
+    return figure

@@ -1,0 +1,63 @@
+"""What several studies of this source check: inertia-power arrays against slopes of the inertia; and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.constraints import assemble
+from dyn_nodes.multibody.influence import Coefficients, TransferredModel
+from dyn_nodes.multibody.influence.algebra import transposed
+from dyn_nodes.studies import drawing
+from dyn_nodes.studies.freeman_1985.machines import Mechanism
+
+Array = NDArray[np.float64]
+Model = Callable[[Array], tuple[TransferredModel, Coefficients]]
+"""From joint positions: a model in some joints, and all joints of the tree by them, in any order."""
+
+
+def christoffel_defect(own: Mechanism, model: Model, names: Sequence[str], step: float = 1e-5) -> tuple[float, float]:
+    """Return how far the symmetric part of P* is from the Christoffel symbols of I*, and the greatest |P*|.
+
+    Args:
+        own: of the machine.
+        model: in joints `names`, as a function of the positions of the tree.
+        names: of the joints that are its coordinates: true coordinates.
+        step: of the central differences along the closed loops.
+    """
+    here, joints = model(own.q)
+    order = [joints.parameters.index(name) for name in own.tree.velocity_names]
+    system, size = own.blocks(), len(names)
+    slopes = np.zeros((size,) * 3)
+    places = [own.tree.velocity_index(name) for name in names]
+    for n in range(size):
+        inertias = []
+        for side in (1, -1):
+            guess = own.q + side * step * joints.G[order, n]
+            guess[places] = own.q[places] + side * step * np.eye(size)[n]
+            inertias.append(model(assemble(system, guess, held=tuple(names)))[0].inertia)
+        slopes[:, :, n] = (inertias[0] - inertias[1]) / (2 * step)
+    expected = 0.5 * (slopes + np.swapaxes(slopes, 1, 2) - np.einsum('mnk->kmn', slopes))
+    found = 0.5 * (here.power + transposed(here.power))
+    return float(np.abs(found - expected).max()), float(np.abs(here.power).max())
+
+
+def sketch(own: Mechanism) -> drawing.Figure:
+    """Return a picture of the joints and links of a mechanism from above, and from the side where it is spatial."""
+    R, origins, _ = (part[0] for part in own.position.places)
+    views = [('x', 'y', 0, 1)] if np.ptp(origins[:, 2]) < 1e-9 else [('x', 'y', 0, 1), ('x', 'z', 0, 2)]
+    figure, panels = drawing.panels(1, 3.2, len(views), share=False)
+    ends = [leg.end for leg in own.legs] or [own.end]
+    for axes, (across, up, i, j) in zip(panels, views):
+        for end in ends:
+            chain, body = [], end.body
+            while body >= 0:
+                chain.append(origins[body])
+                body = own.tree.bodies[body].parent
+            line = np.array([origins[end.body] + R[end.body] @ end.p, *chain])
+            axes.plot(line[:, i], line[:, j], marker='o', markersize=3, linewidth=1.4)
+        axes.set(xlabel=across, ylabel=up)
+        axes.set_aspect('equal')
+    return figure

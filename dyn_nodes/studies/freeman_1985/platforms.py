@@ -1,0 +1,172 @@
+"""Parallel, hybrid, redundant and over-actuated machines (experiments X14, X17 to X20 of the spec)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.constraints.transfer import LoadDistribution, RedundantMotion
+from dyn_nodes.constraints.transfer.parallel import PLANE
+from dyn_nodes.multibody.influence import (
+    Coefficients,
+    SingularTransferError,
+    TransferredModel,
+)
+from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.freeman_1985.consistency import Model, christoffel_defect, sketch
+from dyn_nodes.studies.freeman_1985.machines import (
+    Mechanism,
+    hybrid_device,
+    redundant_device,
+    stewart,
+    three_leg,
+    two_finger_hand,
+    walker,
+)
+
+Array = NDArray[np.float64]
+
+
+def by_inputs(own: Mechanism, names: Sequence[str]) -> Model:
+    """Return the model in some joints, and all joints by them, as a function of the positions of the tree."""
+
+    def model(q: Array) -> tuple[TransferredModel, Coefficients]:
+        machine = own.parallel(q)
+        platform = machine.platform(names)
+        return machine.model.by(platform), machine.joints.by(platform)
+
+    return model
+
+
+def _consistent(s: StudyRun, own: Mechanism, names: Sequence[str], tolerance: float, what: str) -> None:
+    defect, size = christoffel_defect(own, by_inputs(own, names), names)
+    s.near(f'{what}: P* differs from the slopes of I*, relative to the greatest |P*|', 'spec 3.2', 0.0, defect / size,
+           absolute=tolerance)  # fmt: skip
+
+
+@study('freeman-1985/three-leg', 'Planar three-leg device whose base links alone have inertia (X14)')
+def three_leg_device(s: StudyRun) -> None:
+    """Check that the model by the base joints is what it must be: constant."""
+    own = three_leg()
+    machine = own.parallel()
+    final = machine.actuated(own.actuated)
+    off = float(np.abs(final.inertia - np.diag([1.0, 2.0, 3.0])).max())
+    s.near('I* by the base joints differs from diag(1, 2, 3)', 'eq. E-2', 0.0, off, absolute=1e-12)
+    s.near('greatest |P*| by the base joints', 'eq. E-2', 0.0, float(np.abs(final.power).max()), absolute=1e-12)
+    inputs = machine.inputs(own.actuated)
+    for row, expected in zip(inputs.G, ((-0.637, 0.225, -0.513), (0.124, -0.665, -0.514), (0.513, 0.439, -0.513))):
+        off = float(np.abs(row - expected).max())
+        s.near('base joint by the platform, difference from table E-2', 'table E-2', 0.0, off, absolute=0.003)
+    s.near('determinant of G of the base joints', 'spec 7.9', -0.606975, float(np.linalg.det(inputs.G)), absolute=1e-6)
+    s.note('The tables of the source come from rounded vectors; test/studies_freeman has every entry from these.')
+    s.figure('mechanism', 'The three legs', lambda: sketch(own))
+
+
+@study('freeman-1985/stewart', 'Generalized Stewart platform by its legs and by its base joints (X17)')
+def stewart_platform(s: StudyRun) -> None:
+    """Check the closed form of the legs, both sets of inputs, and the refusal of a singular one."""
+    own = stewart()
+    inputs = own.parallel().inputs(own.actuated)
+    worst = 0.0
+    for r, leg in enumerate(own.legs):
+        base, tip = (own.position.places[1][0, own.tree.body(leg.joints[k])] for k in (0, -1))
+        n, arm = (tip - base) / np.linalg.norm(tip - base), tip - own.position.pose(own.end)[1]
+        worst = max(worst, float(np.abs(inputs.G[r] - np.r_[n, np.cross(arm, n)]).max()))
+    s.near('legs by the platform differ from their closed form', 'X17', 0.0, worst, absolute=1e-12)
+    s.near('condition number of the legs', 'spec 7.10', 2.2907, inputs.condition, absolute=5e-5)
+    base = [f'leg_{r}_1' for r in range(1, 7)]
+    s.near('condition number of the base joints', 'spec 7.10', 4.9395, own.parallel().inputs(base).condition,
+           absolute=5e-5)  # fmt: skip
+    _consistent(s, own, own.actuated, 1e-5, 'inputs at the legs')
+    _consistent(s, own, base, 1e-5, 'inputs at the base joints')
+    try:
+        stewart(parallel_axes=True).parallel().platform(base)
+        refused = ''
+    except SingularTransferError as reason:
+        refused = reason.coordinate
+    s.holds('base joints with parallel axes are refused by the name of one', 'spec 7.10', refused in base,
+            expected='one of the base joints', value=refused)  # fmt: skip
+    s.figure('mechanism', 'Six legs between base and platform', lambda: sketch(own))
+
+
+@study('freeman-1985/hybrid', 'Three planar legs that carry a serial part (X18)')
+def hybrid(s: StudyRun) -> None:
+    """Check that the serial part comes out the same from every branch, and the model."""
+    own = hybrid_device()
+    machine = own.parallel()
+    serial = [machine.joints.rows(leg.joints[3:]) for leg in own.legs]
+    for what in 'GH':
+        off = max(float(np.abs(getattr(other, what) - getattr(serial[0], what)).max()) for other in serial[1:])
+        s.near(f'{what} of the serial joints differs between branches', 'X18', 0.0, off, absolute=1e-12)
+    s.near('condition number of the inputs', 'spec 7.11', 5.1436, machine.inputs(own.actuated).condition, absolute=5e-5)
+    _consistent(s, own, own.actuated, 1e-6, 'inputs at base and serial joints')
+    s.figure('mechanism', 'Three legs and the serial part', lambda: sketch(own))
+
+
+@study('freeman-1985/redundant', 'Planar device with three redundant inputs: motion of least energy (X19)')
+def redundant(s: StudyRun) -> None:
+    """Check the right inverse, the partial transfer, and what its accelerations leave out."""
+    own = redundant_device()
+    machine = own.parallel()
+    platform = machine.platform(own.actuated)
+    task, model = platform.rows(PLANE), machine.model.by(platform)
+    motion = RedundantMotion.of_least_energy(task, model)
+    v, a = np.array([0.3, -0.2, 0.4]), np.array([1.0, 0.5, -0.6])
+    rates, accelerations = motion.rates(v), motion.accelerations(v, a)
+    off = float(np.abs(task.G @ motion.right_inverse - np.eye(3)).max())
+    s.near('G G^-R differs from the unit matrix', 'eq. 4-70', 0.0, off, absolute=1e-10)
+    null = np.linalg.svd(task.G)[2][3:]
+    s.near('momentum of the rates along the null space', 'X19', 0.0, float(np.abs(null @ model.inertia @ rates).max()),
+           absolute=1e-10)  # fmt: skip
+    plain = model.kinetic_energy(np.linalg.pinv(task.G) @ v)
+    energy = model.kinetic_energy(rates)
+    s.near('kinetic energy', 'spec 7.12', 0.723482, energy, absolute=1e-6)
+    s.holds(
+        'less than with the plain pseudo-inverse', 'X19', energy < plain, expected=f'below {plain:.6f}', value=energy
+    )
+    off = float(np.abs(motion.effort(v, a) - model.effort(rates, accelerations)).max())
+    s.near('efforts by the partial transfer differ from the model', 'eq. 4-73', 0.0, off, absolute=1e-10)
+    Lambda = np.linalg.inv(task.G @ np.linalg.solve(model.inertia, task.G.T))
+    off = float(np.abs(motion.inertia - task.G.T @ Lambda).max())
+    s.near('both expressions of I*_qu differ', 'eq. 4-74', 0.0, off, absolute=1e-10)
+    difference = motion.accelerations(v, a, motion.inverse_rate(v)) - accelerations
+    greatest = float(np.abs(difference).max())
+    s.near('derivative of the rates less (4-71), greatest entry', 'spec 7.12', 0.433818, greatest, absolute=2e-6)
+    s.near('its share in the task', 'spec 5, 22', 0.0, float(np.abs(task.G @ difference).max()), absolute=1e-10)
+    _consistent(s, own, own.actuated, 1e-5, 'six inputs')
+    s.note(
+        'The accelerations (4-71) of the source meet those of the task but are not the derivative of the rates '
+        '(4-68): they differ along the null space, which `inverse_rate` adds.'
+    )
+    s.figure('mechanism', 'Three legs of four joints', lambda: sketch(own))
+
+
+@study('freeman-1985/over-actuated', 'Two-finger hand and walker: loads shared among too many inputs (X20)')
+def over_actuated(s: StudyRun) -> None:
+    """Check least squares, weights and internal loads."""
+    cases = (
+        ('two-finger hand', two_finger_hand(), np.array([0.2, -0.3, 0.5]), np.array([1, 0.5, -1]), (0.0, -9.81, 0.0)),
+        ('walker', walker(), np.array([0.5, -0.2, 0.3]), np.array([1, 0.5, -0.4]), (0.0, 0.0, 0.0)),
+    )
+    for name, own, v, a, weight in cases:
+        machine = own.parallel()
+        model = machine.model.with_load(Coefficients.identity(machine.coordinates, 2), weight)
+        inputs, load = machine.inputs(own.actuated), model.effort(v, a)
+        shared = LoadDistribution(inputs, model)
+        efforts = shared.effort(v, a)
+        s.near(f'{name}: G^T T_q - T_u', 'eq. 4-80', 0.0, float(np.abs(inputs.G.T @ efforts - load).max()),
+               absolute=1e-10)  # fmt: skip
+        s.near(f'{name}: internal load', 'X20', 0.0, float(np.abs(shared.internal.T @ efforts).max()), absolute=1e-10)
+        off = float(np.abs(efforts - shared.distributed(load)).max())
+        s.near(f'{name}: loads by (4-90) differ from (4-85)', 'eq. 4-85, 4-90', 0.0, off, absolute=1e-10)
+        squeezed = efforts + 0.1 * shared.internal[:, 0]
+        s.holds(f'{name}: any squeeze costs more', 'eq. 4-85', squeezed @ squeezed > efforts @ efforts)
+        W = np.linspace(1.0, 4.0, len(efforts))
+        weighted = LoadDistribution(inputs, model, W)
+        off = float(np.abs(inputs.G.T @ weighted.effort(v, a) - load).max())
+        s.near(f'{name}: G^T T_q - T_u with weights', 'spec 2.26', 0.0, off, absolute=1e-10)
+        off = float(np.abs(weighted.internal.T @ (W * weighted.effort(v, a))).max())
+        s.near(f'{name}: weighted loads along the internal ones', 'spec 2.26', 0.0, off, absolute=1e-10)
+        s.figure(name.replace(' ', '_').replace('-', '_'), name.capitalize(), lambda own=own: sketch(own))  # type: ignore[misc]
