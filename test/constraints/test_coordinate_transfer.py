@@ -39,6 +39,7 @@ from dyn_nodes.studies.freeman_1985.machines import MECHANISMS, bricard, five_ba
 
 GRAVITY = (0.3, -0.4, -9.81)
 Z = (0.0, 0.0, 1.0)
+SINGLE_LOOPS = {'five-bar', 'slider-crank', 'Bricard'}
 
 
 @cache
@@ -70,10 +71,11 @@ def test_mechanisms_accelerate_as_the_engine_and_the_natural_complement_say(name
         assert here.condition < 1e4
 
 
-@pytest.mark.parametrize('name', [name for name in MECHANISMS if MECHANISMS[name]().legs])
+@pytest.mark.parametrize('name', sorted(set(MECHANISMS) - SINGLE_LOOPS))
 def test_legs_added_at_the_platform_accelerate_as_the_engine_says(name):
     """The source's own route: every leg to the platform, the platform to the inputs."""
     own, system = mechanism(name)
+    assert own.legs
     rng = np.random.default_rng(21)
     names = system.tree.velocity_names
     for _ in range(3):
