@@ -4,9 +4,9 @@ The kernel writes, at a state, `blocks`: [dq/dt, M, load, J by rows, gamma, erro
 tilt, overturn angle less tilt]. A mode is `ground`, a tuple:
 
     sizes (4,): nq, nv, rows of J, length of the blocks
-    how (7,): damping ratio and frequency, 1/s, of the return to the ground; slack of a gap, m; tilt at which the
-        payload is let go, rad; pull that counts as none, N; friction coefficient of feet that stick, 0 where it is not
-        watched; 1 while the ground has more friction than is needed, -1 while it is needed beyond that
+    how (6,): damping ratio and frequency, 1/s, of the return to the ground; slack of a gap, m; tilt at which the
+        payload is let go, rad; friction coefficient of feet that stick, 0 where it is not watched; 1 while the ground
+        has more friction than is needed, -1 while it is needed beyond that
     rows (r,): the independent rows that hold
     anchors (rows of J,): errors that count as none, m: where a foot stands
     normals (c,): the normal row of every contact; -1 - row of one that is closed
@@ -28,7 +28,7 @@ STICKS_AGAIN = 0.95
 """Share of the greatest friction below which a machine counts as sticking again."""
 NO_GROUND = (
     np.zeros(4, np.int64),
-    np.zeros(7),
+    np.zeros(6),
     np.zeros(0, np.int64),
     np.zeros(0),
     np.zeros(0, np.int64),
@@ -146,11 +146,11 @@ def friction_left(ground, multipliers):
     for i in range(rows.shape[0]):
         total[rows[i] % 3] += multipliers[i]
     needed = np.sqrt(total[0] * total[0] + total[1] * total[1])
-    if how[5] <= 0.0:
+    if how[4] <= 0.0:
         return 1.0
-    if how[6] > 0.0:
-        return how[5] * total[2] - needed
-    return needed - STICKS_AGAIN * how[5] * total[2]
+    if how[5] > 0.0:
+        return how[4] * total[2] - needed
+    return needed - STICKS_AGAIN * how[4] * total[2]
 
 
 @kernel

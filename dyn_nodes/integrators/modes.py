@@ -147,12 +147,6 @@ def run_stretch(
     surface_values(codes, mode, x, u, p, ground, blocks, values)
     for k in range(surfaces):
         armed[k] = values[k] > 0.0
-    flags = 0
-    for k in range(ground[5].shape[0]):
-        if values[k] < -ground[1][4]:
-            flags |= 1 << k
-    if flags and tick < last:  # an input has jumped: the ground would have to pull from here on
-        return 2, t, tick, flags, found_now
     while tick < last:
         if t >= appointed:
             return 3, t, tick, 0, found_now

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
 from dyn_nodes.constraints.unilateral import (
-    NO_PULL,
     ClosedContacts,
     ContactImpact,
     ContactProblem,
@@ -48,7 +47,7 @@ STANDING, FLIGHT, SLIPS = 'standing', 'flight', 'slips'
 MOST_CONTACTS = 10
 STABILIZATION = (1.0, 10.0)
 """Damping ratio and frequency, 1/s, with which closed contacts return to where they stand (Baumgarte)."""
-UNSTABILIZED = np.zeros(7)
+UNSTABILIZED = np.zeros(6)
 SAME = 1e-9
 """Effort, relative to the greatest force, by which a share of forces may miss them and still count as one."""
 SLACK = 1e-9
@@ -190,9 +189,8 @@ class RigidGroundModel(HybridModel):
         problem, errors = self.problem(x, u, p)
         state = problem.closed(self.closed_in(mode))
         self._known[mode] = state
-        least = NO_PULL * max(1.0, float(np.abs(problem.load).max(initial=0.0)))
         tilt = float(p[self.index('parameter', 'drop_tilt')])
-        kernel = self._kernel(state, np.array([*STABILIZATION, SLACK, tilt, least, *self._friction(mode, p)]), errors)
+        kernel = self._kernel(state, np.array([*STABILIZATION, SLACK, tilt, *self._friction(mode, p)]), errors)
         surfaces = [f'leave {face}' for face in range(len(state.facets))]
         surfaces += [f'reach {k}' for k in range(len(self.contacts))]
         return Ground(kernel, (*surfaces, 'overturned', 'drop', SLIPS))
