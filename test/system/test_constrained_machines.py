@@ -38,7 +38,7 @@ def start(processes, probe, name, **parameters):
         probe.listen('geometry_msgs/msg/WrenchStamped', f'constraint_reactions/{constraint}')
     options = {'machine': name, 'mode': 'realtime', 'partner': 'external', 'command_timeout': 60.0, **parameters}
     processes.start('dynamics_node', **options)
-    probe.until(lambda: probe.count['joint_states'] > 5, 'joint_states', 90)
+    probe.until(lambda: probe.count['joint_states'] > 5, 'joint_states', 180)
 
 
 def commander(probe):
