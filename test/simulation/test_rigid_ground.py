@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import Inputs, NoEquilibriumError
+from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System
 from dyn_nodes.simulation.rigid_assembly import ContactModelError
 from dyn_nodes.simulation.rigid_ground import FLIGHT, STANDING, RigidGroundModel
 
@@ -270,3 +270,24 @@ def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path
     assert event.kind == 'contact_sticks'
     scaled = rough.parameters({'friction_scale': 2.0}, slope=(0.0, math.atan(0.31)))
     assert not rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, scaled).events
+
+
+def test_springs_that_stiffen_tend_to_rigid_ground(model, tmp_path):
+    """Tipping about the front edge: springs and bristles ten times as stiff come far nearer to the rigid course."""
+    p, end = model.parameters(), 0.15
+    x = turned_about(model, (A, 0.0, 0.0), (0.0, 0.3, 0.0))
+    times = np.linspace(0.0, end, 4)
+    rigid = model.run(x, FRONT_EDGE, times, NOTHING, p).output('pitch')
+    errors = []
+    for stiffness in (1e6, 1e7):
+        friction = f'{{static: 3.0, kinetic: 3.0, bristle_stiffness: {stiffness / 250}, bristle_damping: 60.0}}'
+        damping = math.sqrt(2.0 * MASS * stiffness)
+        machine = box(tmp_path, stiffness=f'{stiffness:.1e}', damping=f'{damping:.1f}', friction=friction)
+        system = System(machine, 'effort')
+        start = np.zeros(len(system.state_names))
+        start[:13] = x
+        start[2] += 0.3 - 0.5 * MASS * G / stiffness  # on attachments one free length above the ground, deflected
+        run = system.run(start, times, NOTHING, settings=Settings(step=1e-4))
+        errors.append(np.abs(run.output('pitch') - rigid).max())
+    assert errors[1] < 2e-3
+    assert errors[1] < 0.3 * errors[0]
