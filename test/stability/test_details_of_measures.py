@@ -88,6 +88,14 @@ def test_shares_of_the_sides_follow_the_machine_whatever_way_up_is(turn):
     assert (plain.front, plain.left) == pytest.approx(((1 + 2 + 16) / 31, (2 + 8 + 16) / 31))
 
 
+@pytest.mark.parametrize('turn', TURNS)
+def test_sides_of_a_machine_that_crabs_are_across_its_direction(turn):
+    """Ahead of the middle along (1, 1) are the first two wheels, of which the second is behind it along x."""
+    wheels = np.array([[1.0, 0.5, 0.0], [-0.5, 1.5, 0.0], [-1.0, -0.5, 0.0], [0.5, -1.5, 0.0]])
+    found = load_share(wheels @ turn.T, [1.0, 2.0, 4.0, 8.0], turn @ [1.0, 1.0, 0.2], turn @ [0.0, 0.0, 1.0])
+    assert (found.front, found.left) == pytest.approx((3 / 15, 6 / 15))
+
+
 def test_the_force_angle_measure_grows_with_the_force_from_the_smallest_on():
     found = force_angle(RECTANGLE, (0.2, 0.1, 0.6), (0.1, -0.05, -2.0))
     small = force_angle(RECTANGLE, (0.2, 0.1, 0.6), (1e-4, -5e-5, -2e-3))
@@ -127,9 +135,12 @@ def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
     for place in ((0.0, 0.0, 0.0), (5.0, -7.0, 2.0)):
         found = zmp_degree(RECTANGLE + place, np.add((0.1, 0.0, 1.0), place), (0.0, 0.0, -1.0))
         assert found.inradius == pytest.approx(0.8)
+    angles = 0.4 + np.array([0.0, 2.0, 4.0]) * np.pi / 3.0
+    triangle = np.column_stack((np.cos(angles), np.sin(angles), np.zeros(3)))
     for turn in TURNS:
-        found = zmp_degree(RECTANGLE @ turn.T, turn @ [0.1, 0.0, 1.0], turn @ [0.0, 0.0, -1.0], up=turn[:, 2])
-        assert found.inradius == pytest.approx(0.8)
+        for feet, radius in ((RECTANGLE, 0.8), (triangle, 0.5)):
+            found = zmp_degree(feet @ turn.T, turn @ [0.1, 0.0, 1.0], turn @ [0.0, 0.0, -1.0], up=turn[:, 2])
+            assert found.inradius == pytest.approx(radius)
 
 
 # -- wheel loads -----------------------------------------------------------------------------------------------------
