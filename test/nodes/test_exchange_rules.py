@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import struct
 from types import SimpleNamespace
 from typing import Any
 
@@ -318,6 +319,15 @@ def bounds() -> Bounds:
     return Bounds.of(dataclasses.replace(machine, joints=joints), list(limits))
 
 
+def test_a_time_beyond_the_last_stamp_becomes_it_and_none_before() -> None:
+    last = (2**31 - 1) * stamps.NANO + 999_999_999
+    for nanoseconds in (0, 1, 10**18, last - 1, last, last + 1, 2 * last):
+        expected = divmod(min(nanoseconds, last), stamps.NANO)
+        made = stamps.stamp_at(nanoseconds)
+        assert (made.sec, made.nanosec) == expected
+        assert struct.unpack('<iI', stamps.packed_stamp(nanoseconds)) == expected
+
+
 def test_a_position_may_leave_its_limits_by_the_range_between_them_and_a_little_at_least(bounds: Bounds) -> None:
     assert bounds.joints == ('boom_joint', 'stick_joint', 'swing_joint')
     assert bounds.low == pytest.approx([-2.0, 0.4, -1e7])
@@ -337,6 +347,9 @@ def test_a_position_may_leave_its_limits_by_the_range_between_them_and_a_little_
 def test_the_first_position_beyond_its_bounds_is_named(bounds: Bounds) -> None:
     with pytest.raises(RefusedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
         bounds.check_positions('joint_states', np.array([0.0, 9.0, 1e9]))
+    for border in (bounds.low[0], bounds.high[0]):  # the first joint is within its bounds
+        with pytest.raises(RefusedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
+            bounds.check_positions('joint_states', np.array([border, 9.0, 0.0]))
 
 
 @pytest.mark.parametrize(('check', 'largest'), [('velocities', 1e4), ('efforts', 1e12)])
