@@ -117,10 +117,10 @@ class PinnedAssembly(Assembly):
         moment = ca.vertcat(0, self.base_wrench[2], 0)
         return force, moment + cross(reference - self.state.center_of_mass, force)
 
-    def with_locked(self, expression: Expression, still: tuple[str, ...] = ()) -> Expression:
-        """Return an expression of x with the rates of locked coordinates, and the coordinates `still`, put to zero."""
+    def with_locked(self, expression: Expression) -> Expression:
+        """Return an expression of x with the rates of locked coordinates put to zero."""
         x = ca.SX(self.x)
-        for name in (*(f'{locked}_rate' for locked in self.locked), *still):
-            x[self.states.names.index(name)] = 0.0
+        for locked in self.locked:
+            x[self.states.names.index(f'{locked}_rate')] = 0.0
         evaluate = ca.Function('with_locked', [self.x, self.u, self.p], [expression])
         return ca.densify(evaluate(x, self.u, self.p))
