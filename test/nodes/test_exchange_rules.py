@@ -190,7 +190,7 @@ class Waiting:
     def __init__(self) -> None:
         self.nodes: set[str] = set()
         self.listeners: dict[str, list[str]] = {}
-        self.published: list[str] = ['/joint_states', '/odom', '/rosout', '/quiet']
+        self.published: list[str] = ['/quiet', '/joint_states', '/rosout', '/odom']
         self.silent = {'/quiet'}
         self.connected = 0
         self.lines: list[str] = []
