@@ -79,7 +79,9 @@ def random_message(name, numbers):
 
 def test_every_known_type_is_written_as_rosbags_writes_it():
     numbers = random.Random(1)
-    for name in known_messages() * 2:
+    names = [name for name in known_messages() if name in STORE.fielddefs]  # others, which tests register, it lacks
+    assert len(names) > 150
+    for name in names * 2:
         made = random_message(name, numbers)
         assert serialize_message(made) == bytes(STORE.serialize_cdr(made, name)), name
 

@@ -19,12 +19,11 @@ START = {'swing_joint': 0.0, 'boom_joint': 0.17, 'stick_joint': -0.96}
 class Bench:
     """A controller that gets its messages by hand, and what it sent last."""
 
-    def __init__(self, **parameters) -> None:
-        self.context = Context()
-        init(args=['bench'], context=self.context)
+    def __init__(self, context: Context, **parameters) -> None:
+        init(args=['bench'], context=context)
         given = {'machine': 'log_loader', 'mode': 'lockstep', 'task': 'pick_and_place_supervised', **parameters}
         overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.node = ControllerNode(context=self.context, parameter_overrides=overrides)
+        self.node = ControllerNode(context=context, parameter_overrides=overrides)
         self.sent: list[list[float]] = []
         self.node.commands_out.publish = lambda msg: self.sent.append(list(msg.data))
 
@@ -55,15 +54,15 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
-    made = []
+    contexts = []  # kept before a node is made: one that is refused leaves its context, too
 
     def make(**parameters) -> Bench:
-        made.append(Bench(**parameters))
-        return made[-1]
+        contexts.append(Context())
+        return Bench(contexts[-1], **parameters)
 
     yield make
-    for own in made:
-        own.context.try_shutdown()
+    for context in contexts:
+        context.try_shutdown()
 
 
 def names_of(own: Bench) -> set[str]:
