@@ -38,7 +38,7 @@ class DemoRun:
     Attributes:
         bag: the bag's directory.
         logs: directory of the nodes' logs.
-        wall_time: from the first step of simulated time to the last, s; None where time never started.
+        wall_time: from the first step of simulated time to the last, s, at most; None for a run that failed before.
         interrupted: by Ctrl-C or SIGTERM.
         failure: what went wrong, '' where nothing did.
         last_lines: of the log of the node that failed.
@@ -128,8 +128,10 @@ def _watch(
         feed.poll()
         watcher.look()
         show()
-    run.wall_time = watcher.wall_time
     run.failure = watcher.failure or _unsuccessful(session, run)
+    run.wall_time = watcher.wall_time
+    if run.wall_time is None and not (run.failure or run.interrupted):
+        run.wall_time = time.monotonic() - watcher.since  # so short a run that no message of it was seen: at most this
 
 
 @contextlib.contextmanager
@@ -173,16 +175,21 @@ class _Watcher:
     def __init__(self, session: LaunchSession, state: LiveState, run: DemoRun) -> None:
         self.session, self.state, self.run = session, state, run
         self.failure = ''
-        self._moved = time.monotonic()
+        self.since = self._moved = self._before = time.monotonic()
         self._seen: float | None = None
         self._first: tuple[float, float] | None = None  # wall and simulated time
         self._last: tuple[float, float] | None = None
 
     @property
     def wall_time(self) -> float | None:
-        """Wall time that the simulation took, s; its part before the first look at the speed of the rest."""
-        if self._first is None or self._last is None or self._last[1] <= self._first[1]:
+        """Wall time that the simulation took, s; its part before the first look at the speed of the rest.
+
+        A run that was over at the first look took at most the time since the look before.
+        """
+        if self._first is None or self._last is None:
             return None
+        if self._last[1] <= self._first[1]:
+            return self._last[0] - self._before
         (wall, simulated), (wall_end, simulated_end) = self._first, self._last
         return (wall_end - wall) * simulated_end / (simulated_end - simulated)
 
@@ -213,7 +220,10 @@ class _Watcher:
             self._moved, self._seen = now, simulated
             self._last = (now, simulated)
             self._first = self._first or self._last
-        elif now - self._moved > STANDSTILL and not self.session.stopping:
+            return
+        if self._first is None:
+            self._before = now
+        if now - self._moved > STANDSTILL and not self.session.stopping:
             self.failure = f'simulated time has stood still for {STANDSTILL:g} s, at {simulated or 0.0:.2f} s'
             self.session.request_stop(self.failure)
 
