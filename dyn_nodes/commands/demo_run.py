@@ -38,7 +38,7 @@ class DemoRun:
     Attributes:
         bag: the bag's directory.
         logs: directory of the nodes' logs.
-        wall_time: from the first step of simulated time to the last, s, at most; None for a run that failed before.
+        wall_time: from the first step of simulated time to the last, s; None where time never started.
         interrupted: by Ctrl-C or SIGTERM.
         failure: what went wrong, '' where nothing did.
         last_lines: of the log of the node that failed.
@@ -87,8 +87,8 @@ def run_nodes(
     try:
         path = find_launch_file(launch_file)
         session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.add_line)
-        # the nodes start while the feed is made: they take longer
-        with _signals(session, run), session, _feed(machine_name, state, live) as feed:
+        # the feed is there first, so that it sees the start and so that its domain is taken
+        with _signals(session, run), _feed(machine_name, state, live) as feed, session:
             preload()
             _watch(session, feed, run, console, live, cockpit)
     except LaunchError as error:
@@ -128,10 +128,8 @@ def _watch(
         feed.poll()
         watcher.look()
         show()
-    run.failure = watcher.failure or _unsuccessful(session, run)
     run.wall_time = watcher.wall_time
-    if run.wall_time is None and not (run.failure or run.interrupted):
-        run.wall_time = time.monotonic() - watcher.since  # so short a run that no message of it was seen: at most this
+    run.failure = watcher.failure or _unsuccessful(session, run)
 
 
 @contextlib.contextmanager
@@ -175,7 +173,7 @@ class _Watcher:
     def __init__(self, session: LaunchSession, state: LiveState, run: DemoRun) -> None:
         self.session, self.state, self.run = session, state, run
         self.failure = ''
-        self.since = self._moved = self._before = time.monotonic()
+        self._moved = self._before = time.monotonic()
         self._seen: float | None = None
         self._first: tuple[float, float] | None = None  # wall and simulated time
         self._last: tuple[float, float] | None = None

@@ -413,7 +413,7 @@ def _run(root: Path, directory: Path, files: Mapping[str, bytes]) -> CompiledMod
 
 
 def _add_calls(module: ModuleType) -> None:
-    """Let Python call the kernels of a module that has no functions of its own for that."""
+    """Add to a module the shared functions by which Python calls its kernels."""
     inside = module.__dict__
     for name, sizes in inside.get('_sizes', {}).items():
         code = inside[f'_{name}_code']

@@ -104,16 +104,23 @@ def prepared(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any) -> in
 
 
 @kernel
+def equations(layout: Any, out: Any) -> Any:
+    """Return M (nv, nv), load (nv,), J (m, nv) and gamma (m,) of the blocks, as `prepared` leaves them."""
+    nq, nv, m = layout[NQ], layout[NV], layout[ROWS]
+    load = nq + nv * nv
+    rows = load + nv
+    gamma = rows + m * nv
+    M, J = out[nq:load].reshape((nv, nv)), out[rows:gamma].reshape((m, nv))
+    return M, out[load:rows], J, out[gamma : gamma + m]
+
+
+@kernel
 def solve(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any, want: bool, a: Any, multipliers: Any) -> int:
     """Write accelerations and, where wanted, multipliers at a state; return the status."""
-    nq, nv, m = layout[NQ], layout[NV], layout[ROWS]
     status = prepared(layout, settings, x, u, p, out)
     if status != 0:
         return status
-    at = nq + nv * nv
-    M, load = out[nq:at].reshape((nv, nv)), out[at : at + nv]
-    at += nv
-    J, gamma = out[at : at + m * nv].reshape((m, nv)), out[at + m * nv : at + m * nv + m]
+    M, load, J, gamma = equations(layout, out)
     return outcome(accelerate(M, load, J, gamma, layout[METHOD], settings[0], want, a, multipliers), layout[RANK])
 
 
@@ -204,11 +211,8 @@ def jacobian(layout: Any, settings: Any, x: Any, u: Any, p: Any, by_inputs: bool
     status = prepared(layout, settings, x, u, p, out)
     if status != 0:
         return status
-    at = nq + nv * nv
-    M, load = out[nq:at].reshape((nv, nv)), out[at : at + nv]
-    at += nv
-    J, gamma = out[at : at + m * nv].reshape((m, nv)), out[at + m * nv : at + m * nv + m]
-    sigma = at + m * nv + m
+    M, load, J, gamma = equations(layout, out)
+    sigma = nq + nv * nv + nv + m * nv + m
     L, V, order = J.copy(), np.empty((min(m, nv), nv)), np.empty(m, np.int64)
     rank = factorize_rows(L, V, order, settings[0])
     if rank != layout[RANK]:

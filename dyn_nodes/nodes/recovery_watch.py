@@ -36,7 +36,7 @@ class RecoveryWatch:
     ) -> None:
         self.node, self.task, self._refuse = node, task, refuse
         self.reports = self.events = 0
-        self._told: tuple[float | None, float | None] = (None, None)
+        self._logged: tuple[float | None, float | None] = (None, None)
         topic = f'stability/{MEASURES[task.on.watched].topic}'
         node.create_subscription(Float64, topic, self._on_measure, qos)
         if task.on.event:
@@ -72,10 +72,10 @@ class RecoveryWatch:
     def report(self) -> None:
         """Log once that the recovery begins, or that the task is stopped."""
         task, log = self.task, self.node.get_logger()
-        told, self._told = self._told, (task.started, task.stopped)
-        if task.started is not None and told[0] is None:
+        logged, self._logged = self._logged, (task.started, task.stopped)
+        if task.started is not None and logged[0] is None:
             log.warn(f'recovery from t = {task.started:.3f} s: {task.cause}')
-        if task.stopped is not None and told[1] is None:
+        if task.stopped is not None and logged[1] is None:
             log.error(f'the task is stopped at t = {task.stopped:.3f} s: {self._silence()}')
 
     def _silence(self) -> str:

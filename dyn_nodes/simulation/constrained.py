@@ -59,12 +59,7 @@ class ConstrainedSystem(ConstraintKernels):
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
         """Return what keeps the events of runs that begin at a state."""
-        watcher = Watcher(self.module.meta['watches'], capacity)
-        if watcher.watches:
-            values = np.empty(2 * len(watcher.watches))
-            self.module.watch(x, u, p, values)
-            watcher.begin(values)
-        return watcher
+        return Watcher.at(self.module, x, u, p, capacity)
 
     def solver(
         self,

@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.compile import CompiledModule
 from dyn_nodes.multibody.elements import Surface, Watch
 from dyn_nodes.multibody.spatial import Expression
 
@@ -91,6 +92,16 @@ class Watcher:
         self.positive: Flags = np.ones(len(self.watches), np.bool_)
         self.found: Array = np.zeros((capacity, FOUND_COLUMNS))
         self.lost = 0
+
+    @classmethod
+    def at(cls, module: CompiledModule, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
+        """Return the watcher of runs of a module that begin at a state."""
+        watcher = cls(module.meta['watches'], capacity)
+        if watcher.watches:
+            values = np.empty(2 * len(watcher.watches))
+            module.watch(x, u, p, values)
+            watcher.begin(values)
+        return watcher
 
     def begin(self, values: Array) -> None:
         """Take the signs from the values (2 n,) of the watch kernel at the state from which a run starts."""

@@ -52,7 +52,7 @@ class Ground(NamedTuple):
     """A mode as the compiled stretches take it.
 
     Attributes:
-        kernel: rows that hold, for `integrators.modes`; NO_GROUND for a mode with equations of its own.
+        kernel: rows that hold, for `integrators.modes`; NO_GROUND for a mode whose kernel is the whole right-hand side.
         surfaces: names of the surfaces.
     """
 

@@ -248,11 +248,7 @@ class System(NamedVectors):
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
         """Return what keeps the events of runs that begin at a state."""
-        watcher = Watcher(self.module.meta['watches'], capacity)
-        values = np.empty(2 * len(watcher.watches))
-        self.module.watch(x, u, p, values)
-        watcher.begin(values)
-        return watcher
+        return Watcher.at(self.module, x, u, p, capacity)
 
     def _run_rk4(
         self,

@@ -203,7 +203,7 @@ def make_plots(record: RunRecord, directory: Path, progress: Callable[[str], Non
     Args:
         record: the run.
         directory: for the files.
-        progress: is told the name of every plot as it is drawn.
+        progress: gets the name of every plot as it is drawn.
     """
     plots = {}
     for name, make in PLOTS.items():

@@ -1,4 +1,4 @@
-"""What `check` says of a machine on rigid ground."""
+"""`check` describes a machine on rigid ground."""
 
 from __future__ import annotations
 

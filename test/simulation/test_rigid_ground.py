@@ -254,7 +254,7 @@ def test_a_strut_is_as_long_as_its_free_length(tmp_path):
 
 
 def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path):
-    """A slope that grows steeper through the friction angle, and back; without friction in the file nothing is said."""
+    """A slope that grows steeper through the friction angle, and back; no report where the file has no friction."""
     rough = RigidGroundModel(box(tmp_path, friction='{static: 0.3, kinetic: 0.2}'), 'effort')
     p = rough.parameters(slope=(0.0, math.atan(0.31)))
     x = rough.initial_state(p)

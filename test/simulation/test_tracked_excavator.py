@@ -150,8 +150,8 @@ def test_its_valves_follow_cmd_vel_and_its_odometry_knows_the_slip(plant):
             without_slip += motion.odometry.rolling[2] * plant.period
             steady += [speeds(plant)] if k * plant.period > duration - 1.0 else []
         assert np.mean(steady, axis=0) == pytest.approx([twist[0], twist[2]], abs=0.005)
-        turned, told = plant.output('yaw') - yaw, motion.odometry.pose[2] - belts_yaw
-        assert told == pytest.approx(turned, rel=0.03, abs=1e-3)
-        yaw, belts_yaw = yaw + turned, belts_yaw + told
+        turned, measured = plant.output('yaw') - yaw, motion.odometry.pose[2] - belts_yaw
+        assert measured == pytest.approx(turned, rel=0.03, abs=1e-3)
+        yaw, belts_yaw = yaw + turned, belts_yaw + measured
     assert without_slip > 1.5 * yaw
     assert motion.odometry.pose[:2] == pytest.approx(plant.x[:2], abs=0.1)

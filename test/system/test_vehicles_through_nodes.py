@@ -180,7 +180,7 @@ def test_the_car_with_a_tie_rod_turns_under_cmd_vel(drive):
 
 
 def drives_by_constraint(drive, machine, config, wheels, weight, exact):
-    """Ahead and round: what odometry says of a vehicle whose wheels cannot slip is what it does."""
+    """Ahead and round: the odometry of a vehicle whose wheels cannot slip is its motion."""
     driver = drive(machine, lambda time: (0.3, 0.0, 0.4), 1.2, wheels=wheels, config=config)
     last = max(driver.twist)
     assert driver.twist[last] == pytest.approx([0.3, 0.0, 0.4], abs=0.02)

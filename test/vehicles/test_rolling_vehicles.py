@@ -39,7 +39,7 @@ class Drive:
     twists: np.ndarray
     seen: np.ndarray
     poses: np.ndarray
-    told: np.ndarray
+    odometry: np.ndarray
     pitching: np.ndarray
 
 
@@ -109,7 +109,7 @@ def test_its_wheels_know_where_it_is_as_nothing_slips(drive):
     missed, rocks = drive.twists - drive.seen, drive.plant.machine.supports
     assert np.abs(missed[:, 0] - radius * drive.pitching).max() < (1e-5 if rocks else 1e-12)
     assert np.abs(missed[:, 1:]).max() < (1e-6 if rocks else 1e-12)
-    off = np.abs(drive.poses - drive.told)
+    off = np.abs(drive.poses - drive.odometry)
     assert off.max() < (4e-4 if rocks else 2e-6)  # the arcs of a period are of second order
     assert off[-1].max() < (4e-5 if rocks else 2e-6)
     assert drive.plant.take_events() == []

@@ -144,6 +144,13 @@ class Coefficients:
         turned = bilinear(a, self.H + 2 * transposed(self.H), v)
         return np.asarray(self.G @ np.asarray(j, float) + turned + cubic(v, D))
 
+    def demand(self, parameters: tuple[str, ...]) -> None:
+        """Demand that these are coefficients of the parameters. Raises ValueError."""
+        if self.parameters != parameters:
+            raise ValueError(
+                f'expected coefficients of {", ".join(parameters)}, found those of {", ".join(self.parameters)}'
+            )
+
     def by(self, inner: Coefficients) -> Coefficients:
         """Return the same parameters by the coordinates of `inner` (3-22, 3-26).
 
@@ -153,10 +160,7 @@ class Coefficients:
         Raises:
             ValueError: `inner` is of other parameters.
         """
-        if inner.parameters != self.coordinates:
-            raise ValueError(
-                f'expected coefficients of {", ".join(self.coordinates)}, found those of {", ".join(inner.parameters)}'
-            )
+        inner.demand(self.coordinates)
         H = sandwich(inner.G, self.H) + dot_product(self.G, inner.H)
         D = None
         if self.D is not None and inner.D is not None:

@@ -65,10 +65,7 @@ class TransferredModel:
         Raises:
             ValueError: `inner` is of other parameters.
         """
-        if inner.parameters != self.coordinates:
-            raise ValueError(
-                f'expected coefficients of {", ".join(self.coordinates)}, found those of {", ".join(inner.parameters)}'
-            )
+        inner.demand(self.coordinates)
         G = inner.G
         power = sandwich(G, dot_product(G.T, self.power)) + dot_product(G.T @ self.inertia, inner.H)
         return TransferredModel(inner.coordinates, G.T @ self.inertia @ G, power, G.T @ self.load)

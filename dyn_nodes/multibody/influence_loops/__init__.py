@@ -1,1 +1,1 @@
-"""Compiled loops for influence coefficients: a package of its own, so that a change elsewhere compiles nothing."""
+"""Compiled loops for influence coefficients: a separate package, so that a change elsewhere compiles nothing."""

@@ -16,6 +16,12 @@ REVOLUTE = 0
 
 
 @kernel
+def crossed(f: float, g: float, h: float, p: float, q: float, r: float) -> Any:
+    """Return (f, g, h) x (p, q, r)."""
+    return g * r - h * q, h * p - f * r, f * q - g * p
+
+
+@kernel
 def place(parent: Any, kind: Any, axis: Any, R0: Any, p0: Any, q: Any, turn: Any, origin: Any, s: Any) -> None:
     """Write rotation (N, n, 3, 3), origin (N, n, 3), joint axis (N, n, 3) of every body in the world at q (N, n)."""
     for e in range(q.shape[0]):
@@ -69,7 +75,7 @@ def points(
                     u = where[e, c, 0] - origin[e, k, 0]
                     v = where[e, c, 1] - origin[e, k, 1]
                     w = where[e, c, 2] - origin[e, k, 2]
-                    x, y, z = y * w - z * v, z * u - x * w, x * v - y * u
+                    x, y, z = crossed(x, y, z, u, v, w)
                 G[e, c, 0, k], G[e, c, 1, k], G[e, c, 2, k] = x, y, z
                 if order < 2:
                     continue
@@ -78,8 +84,7 @@ def points(
                     j = path[b, before]
                     if kind[j] != REVOLUTE:
                         continue
-                    f, g, h = s[e, j, 0], s[e, j, 1], s[e, j, 2]
-                    p, q, r = g * z - h * y, h * x - f * z, f * y - g * x
+                    p, q, r = crossed(s[e, j, 0], s[e, j, 1], s[e, j, 2], x, y, z)
                     H[e, c, 0, j, k], H[e, c, 1, j, k], H[e, c, 2, j, k] = p, q, r
                     H[e, c, 0, k, j], H[e, c, 1, k, j], H[e, c, 2, k, j] = p, q, r
                     if order < 3:
@@ -89,13 +94,7 @@ def points(
                         i = path[b, first]
                         if kind[i] != REVOLUTE:
                             continue
-                        f, g, h = s[e, i, 0], s[e, i, 1], s[e, i, 2]
-                        for axis in range(3):
-                            value = g * r - h * q
-                            if axis == 1:
-                                value = h * p - f * r
-                            elif axis == 2:
-                                value = f * q - g * p
+                        for axis, value in enumerate(crossed(s[e, i, 0], s[e, i, 1], s[e, i, 2], p, q, r)):
                             D[e, c, axis, i, j, k] = value
                             D[e, c, axis, i, k, j] = value
                             D[e, c, axis, j, i, k] = value
@@ -125,8 +124,7 @@ def rotations(kind: Any, path: Any, count: Any, s: Any, body: Any, order: int, G
                     j = path[b, before]
                     if kind[j] != REVOLUTE:
                         continue
-                    f, g, h = s[e, j, 0], s[e, j, 1], s[e, j, 2]
-                    p, q, r = g * z - h * y, h * x - f * z, f * y - g * x
+                    p, q, r = crossed(s[e, j, 0], s[e, j, 1], s[e, j, 2], x, y, z)
                     H[e, c, 0, j, k], H[e, c, 1, j, k], H[e, c, 2, j, k] = p, q, r
                     if order < 3:
                         continue
@@ -134,12 +132,6 @@ def rotations(kind: Any, path: Any, count: Any, s: Any, body: Any, order: int, G
                         i = path[b, first]
                         if kind[i] != REVOLUTE:
                             continue
-                        f, g, h = s[e, i, 0], s[e, i, 1], s[e, i, 2]
-                        for axis in range(3):
-                            value = g * r - h * q
-                            if axis == 1:
-                                value = h * p - f * r
-                            elif axis == 2:
-                                value = f * q - g * p
+                        for axis, value in enumerate(crossed(s[e, i, 0], s[e, i, 1], s[e, i, 2], p, q, r)):
                             D[e, c, axis, i, j, k] = value
                             D[e, c, axis, j, i, k] = value
