@@ -1,6 +1,7 @@
 """Run a machine for long and look for growth: `python -m faults.soak`, or `make soak`.
 
-Dynamics, hydraulics and controller run in lockstep for simulated hours, as fast as they go. Their memory, descriptors
+Dynamics, hydraulics and controller run in lockstep for simulated hours, as fast as they go, in a process each or in
+one (`--composed`, which is faster). Once a simulated minute the stick moves out and in again. Memory, descriptors
 and threads are read once a second; the slopes, by least squares over the second half, must be flat.
 """
 
@@ -10,6 +11,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +62,9 @@ def sample(pid: int) -> tuple[float, int, int]:
     return float(lines['VmRSS'].split()[0]) / 1024.0, descriptors, int(lines['Threads'])
 
 
-def soak(hours: float, minutes: float, start: float = START, period: float = 1.0, domain: int = 48) -> Soak:
+def soak(
+    hours: float, minutes: float, start: float = START, period: float = 1.0, domain: int = 48, composed: bool = False
+) -> Soak:
     """Run the log-loader for simulated hours or real minutes, whichever is over first.
 
     Args:
@@ -69,19 +73,60 @@ def soak(hours: float, minutes: float, start: float = START, period: float = 1.0
         start: wall time left out at the beginning, s.
         period: between samples, s.
         domain: ROS_DOMAIN_ID.
+        composed: all nodes in one process.
     """
-    command = [
-        *(sys.executable, '-m', 'dyn_nodes.nodes.dynamics_node', '--ros-args', '-p', 'machine:=log_loader'),
-        *('-p', 'mode:=lockstep', '-p', 'actuation:=topics', '-p', f'duration:={3600.0 * hours}'),
-    ]
-    actuator = [word.replace('dynamics_node', 'hydraulic_actuator_node') for word in command[:6]]
-    controller = [word.replace('dynamics_node', 'controller_node') for word in command[:6]]
-    mode = ['-p', 'mode:=lockstep']
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
-    running = [
-        subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for words in (command, [*actuator, *mode], [*controller, *mode])
+    with tempfile.TemporaryDirectory() as directory:
+        task = Path(directory) / 'strokes.yaml'
+        task.write_text(strokes(hours))
+        commands = _composed(hours, task) if composed else _separate(hours, task)
+        running = [
+            subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for words in commands
+        ]
+        return _watch(running, minutes, start, period)
+
+
+def strokes(hours: float) -> str:
+    """Return a task that moves the stick out and in again once a minute."""
+    lines = ['name: strokes', 'description: a stroke a minute', f'duration: {3600.0 * hours}', 'segments:']
+    for minute in range(max(1, int(60 * hours))):
+        for at, volts in ((5.0, -2.0), (8.0, 2.0)):
+            since = 60.0 * minute + at
+            lines.append(
+                f'  - {{name: stroke, start: {since}, end: {since + 2.0}, ramp: 0.5, volts: {{stick: {volts}}}}}'
+            )
+    return '\n'.join(lines) + '\n'
+
+
+def _separate(hours: float, task: Path) -> list[list[str]]:
+    """Return the commands of dynamics, hydraulics and controller."""
+    node = [sys.executable, '-m']
+    common = ['--ros-args', '-p', 'machine:=log_loader', '-p', 'mode:=lockstep']
+    return [
+        [
+            *node,
+            'dyn_nodes.nodes.dynamics_node',
+            *common,
+            '-p',
+            'actuation:=topics',
+            '-p',
+            f'duration:={3600.0 * hours}',
+        ],
+        [*node, 'dyn_nodes.nodes.hydraulic_actuator_node', *common],
+        [*node, 'dyn_nodes.nodes.controller_node', *common, '-p', f'task:={task}'],
     ]
+
+
+def _composed(hours: float, task: Path) -> list[list[str]]:
+    """Return the command of all nodes in one process."""
+    arguments = ['compose:=false', 'mode:=lockstep', f'task:={task}', f'duration:={3600.0 * hours}', 'payload:=500.0']
+    launch_file = ROOT / 'launch' / 'log_loader.launch.xml'
+    return [[sys.executable, '-m', 'dyn_nodes.nodes.composition_node', str(launch_file), *arguments]]
+
+
+def _watch(running: list[subprocess.Popen[bytes]], minutes: float, start: float, period: float) -> Soak:
+    """Sample processes until the first of them ends or the time is over; end them."""
     dynamics, rows, began = running[0], [], time.monotonic()
     try:
         while dynamics.poll() is None and time.monotonic() - began < start + 60.0 * minutes:
@@ -118,11 +163,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog='python -m faults.soak', description=__doc__)
     parser.add_argument('--hours', type=float, default=24.0, help='simulated (24)')
     parser.add_argument('--minutes', type=float, default=20.0, help='of wall time at most (20)')
+    parser.add_argument('--composed', action='store_true', help='all nodes in one process')
+    parser.add_argument('--domain', type=int, default=48, help='ROS_DOMAIN_ID (48)')
     args = parser.parse_args()
-    result = soak(args.hours, args.minutes)
-    growth = ', '.join(f'{name} {value:+.2f}' for name, value in result.growth().items())
+    result = soak(args.hours, args.minutes, domain=args.domain, composed=args.composed)
+    growth = ', '.join(
+        f'{name} {value:+.2f}{" MB" if name == "memory" else ""}' for name, value in result.growth().items()
+    )
     wall = result.times[-1] - result.times[0] if result.times else 0.0
-    print(f'{wall:.0f} s of wall time; growth over the second half: {growth} (memory in MB)')
+    ended = {None: 'stopped', 0: 'to its end'}.get(result.status, f'exit status {result.status}')
+    print(f'{wall:.0f} s of wall time, {ended}; growth over the second half: {growth}')
+    print(f'memory {result.memory[-1]:.1f} MB' if result.memory else 'nothing was seen')
     return 0 if result.flat else 1
 
 
