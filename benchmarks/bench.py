@@ -35,8 +35,9 @@ from benchmarks.scipy_task import build_peer
 from dyn_nodes.commands.free_domain import choose_domain
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation import Inputs, RigidBodyModel, Settings, System, initial_state
+from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 
 REPORT = Path(__file__).resolve().parents[1] / 'build' / 'bench.json'
 URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')

@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.pinocchio_contacts import constrained_call, point_contact
 from benchmarks.timing import best_of
+from dyn_nodes.constraints.minimal_system import MinimalSystem
 from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.minimal import MinimalSystem
+from dyn_nodes.simulation.minimal_run import run_minimal
 from dyn_nodes.studies.yesiloglu_2007.wheeled import CORNERS, platform
 
 TORQUE = 1.5  # N m of each drive
@@ -97,7 +98,7 @@ def compare(rounds: int) -> dict[str, float]:
     mujoco.mj_step(peer, state, 100 * STEPS)  # settled on its contacts
     steps = best_of(
         [
-            lambda: driven.run(locked.q, locked.v, STEPS * STEP, inputs, STEP, STEPS),
+            lambda: run_minimal(driven, locked.q, locked.v, STEPS * STEP, inputs, STEP, STEPS),
             lambda: mujoco.mj_step(peer, state, STEPS),
         ],
         rounds,

@@ -15,7 +15,7 @@ LAYERS = (
     {'elements'},
     {'stability', 'control'},
     {'simulation'},
-    {'monitor'},
+    {'monitor', 'cosimulation'},
     {'studies', 'nodes'},
     {'commands', 'cli', 'entry'},
 )
@@ -29,7 +29,7 @@ BESIDE = {
     'compiling': 0,
     'sealing': 0,
     'measures': LEVEL['stability'],
-    'compile': LEVEL['constraints'],
+    'compile': LEVEL['multibody'],
     'integrators': LEVEL['simulation'],
     'recording': LEVEL['studies'],
     'launching': LEVEL['nodes'],

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 def with_plant(report: LoadReport) -> LoadReport:
     """Return the report with what only building the machine's plant can tell."""
-    from dyn_nodes.simulation.build_check import build_problems
+    from dyn_nodes.commands.build_check import build_problems
 
     if report.machine is None:
         return report

@@ -47,6 +47,10 @@ class MachineError(ValueError):
         super().__init__('\n'.join(str(problem) for problem in self.problems))
 
 
+class ContactModelError(ValueError):
+    """The contact model does not exist, or does not suit the machine."""
+
+
 @dataclass
 class Report:
     """Collects the problems and warnings of one machine.

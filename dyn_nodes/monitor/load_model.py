@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
 from dyn_nodes.model import rotations
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import body_accelerations
 from dyn_nodes.multibody.spatial import Expression, Motion, cross
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
 LEFT = (0.0, 1.0, 0.0)

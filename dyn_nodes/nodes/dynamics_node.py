@@ -19,6 +19,7 @@ from dyn_nodes.middleware import (
     spin,
 )
 from dyn_nodes.model import Machine
+from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
@@ -38,7 +39,6 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, p
 from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.contact_models import ContactModelError
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.plant import Plant, PlantDivergedError
 from dyn_nodes.simulation.plants import plant_for

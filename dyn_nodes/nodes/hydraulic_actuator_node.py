@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.cosimulation.actuation import ActuatorSystem, DivergedError
+from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.cosimulation.joint_mobility import mobility_of
 from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
@@ -35,9 +38,6 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
-from dyn_nodes.simulation.actuation import ActuatorSystem, DivergedError
-from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
-from dyn_nodes.simulation.joint_mobility import mobility_of
 
 JointState = message('sensor_msgs/msg/JointState')
 Float64 = message('std_msgs/msg/Float64')

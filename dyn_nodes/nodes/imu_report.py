@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dyn_nodes.middleware import message
+from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.prepared import PreparedPublisher
 from dyn_nodes.nodes.stamps import nanoseconds_of, packed_stamp
-from dyn_nodes.simulation.inertial import read_imu
 from dyn_nodes.simulation.plant import Plant
 
 Imu = message('sensor_msgs/msg/Imu')

@@ -129,7 +129,7 @@ class VehicleControllerNode(CommandingNode):
         self.servo: Any = None
         if names and self.values['output'] == 'effort':
             self._refuse_closed_loops(names)
-            from dyn_nodes.simulation.arm_servo import ArmServo  # a vehicle alone needs no rigid-body model
+            from dyn_nodes.control.arm_servo import ArmServo  # a vehicle alone needs no rigid-body model
 
             self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth'])
         if self.servo is not None and self.values['payload'] >= 0.0:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import NoEquilibriumError, initial_state, settle
 from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
-from dyn_nodes.simulation.rigid_body import RigidBodyModel
 from dyn_nodes.simulation.system import Settings, System
 from dyn_nodes.simulation.trace import Inputs, Run
 
@@ -22,7 +21,6 @@ __all__ = [
     'Inputs',
     'JointReaction',
     'NoEquilibriumError',
-    'RigidBodyModel',
     'RigidGroundModel',
     'Run',
     'Settings',

@@ -13,13 +13,13 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import states_at_rest
 from dyn_nodes.elements.wheel import STIFFNESS_SCALE
 from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections, resting_states
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.initial_motion import given_velocities
 from dyn_nodes.simulation.system import System
 

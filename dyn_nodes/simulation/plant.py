@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes import integrators
+from dyn_nodes.control.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
 from dyn_nodes.integrators import run_rk4_watched
 from dyn_nodes.measures import DEFAULT_MEASURES
@@ -26,7 +27,6 @@ from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import STABLE, FastestMotion, fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import joint_vector, settle, state_of_rest
 from dyn_nodes.simulation.reaction import JointReaction
-from dyn_nodes.simulation.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.trace import stretches
 from dyn_nodes.stability.balance import Balance, balance_observer

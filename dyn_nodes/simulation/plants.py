@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.contact_models import ContactModelError
+from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.simulation.plant import Plant
 
 

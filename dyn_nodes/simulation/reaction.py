@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.virtual_links import (
@@ -25,7 +26,6 @@ from dyn_nodes.multibody.virtual_links import (
     virtual_names,
 )
 from dyn_nodes.simulation.assembly import Assembly
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import HybridModel, HybridRun
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.trace import Run

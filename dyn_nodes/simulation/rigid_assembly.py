@@ -19,11 +19,11 @@ from dyn_nodes.constraints import Loop, RollingWheel, Rows, world_frame
 from dyn_nodes.elements.wheel import DIRECTIONS, XYZ, axis_names
 from dyn_nodes.forces.contact import ground_axes
 from dyn_nodes.model.machine import Machine, Wheel
+from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.multibody import Frame, TreeState, bias_force, mass_matrix
 from dyn_nodes.multibody.elements import Symbols, external_forces
 from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.assembly import Actuation, Assembly
-from dyn_nodes.simulation.contact_models import ContactModelError
 
 UP = (0.0, 0.0, 1.0)
 ROWS = 3

@@ -33,10 +33,10 @@ from dyn_nodes.constraints.unilateral import (
 )
 from dyn_nodes.elements.wheel import FRICTION_SCALE
 from dyn_nodes.integrators.contact_rows import row_motion
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, Ground, HybridError, HybridModel, Step
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, rigid_contacts, row_places

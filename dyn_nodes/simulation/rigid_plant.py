@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.contact_models import ContactModelError
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
 from dyn_nodes.simulation.plant import MOST_EVENTS_OF_A_PERIOD, Plant, PlantDivergedError
 from dyn_nodes.simulation.reaction import PhaseReaction

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dyn_nodes import integrators
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.integrators import codes_of, run_dopri5, run_rk4, run_rk4_watched, run_rodas3
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, has_discrete_states
 from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.names import NamedVectors
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.machine import Base, Joint, Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
-from dyn_nodes.simulation.rigid_body import RigidBodyModel
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.stability import support_order
 
 Array = NDArray[np.float64]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody.elements import symbolic
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.studies.oil_integrator import run_oil, solve_stage
 from dyn_nodes.studies.signal_smoothing import noise_level, smooth
 

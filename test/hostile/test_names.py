@@ -16,7 +16,8 @@ from rosbags.typesys import Stores, get_typestore
 from dyn_nodes.cli import main
 from dyn_nodes.compile import cache_directory
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import RigidBodyModel, System
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
+from dyn_nodes.simulation import System
 
 URDF = """<?xml version='1.0'?>
 <robot name={name}>

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.model import load_machine, load_machine_report
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 CORPUS = Path(__file__).resolve().parents[1] / 'corpus'
 CRANE = CORPUS / 'crane.urdf'

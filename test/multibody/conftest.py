@@ -6,7 +6,7 @@ import pytest
 from rigid_states import LOG_LOADER, ROOT
 
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import RigidBodyModel
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 
 @pytest.fixture(scope='session')

@@ -10,7 +10,7 @@ from pinocchio_witness import Pinocchio, robot_file
 from rigid_states import LOG_LOADER, assert_close, effort_scale, random_state
 
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import RigidBodyModel
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 STATES = 200
 TOLERANCE = 1e-9  # relative to the largest entry

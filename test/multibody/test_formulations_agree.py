@@ -13,7 +13,7 @@ from dyn_nodes.model.machine import Base, Joint, Link
 from dyn_nodes.multibody import lagrange_euler as trace_form
 from dyn_nodes.multibody.dh import Body, ordinary_inertia
 from dyn_nodes.multibody.dh_machines import log_loader_chain
-from dyn_nodes.simulation import RigidBodyModel
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 LINKS = ('base_link', 'payload_link')
 

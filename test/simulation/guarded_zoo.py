@@ -27,7 +27,7 @@ def exercise(name: str) -> None:
         assert np.isfinite(plant.outputs()).any(), name
     plant.servo_efforts(plant.positions, np.zeros(len(plant.joints)))
     if machine.actuators:
-        from dyn_nodes.simulation.actuation import ActuatorSystem
+        from dyn_nodes.cosimulation.actuation import ActuatorSystem
 
         oil = ActuatorSystem(machine)
         n = len(oil.names)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from joint_machines import Part, machine_of
 
+from dyn_nodes.commands import build_check
+from dyn_nodes.commands.build_check import TracedSystem, build_problems
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Slope
-from dyn_nodes.simulation import build_check
-from dyn_nodes.simulation.build_check import TracedSystem, build_problems
 from dyn_nodes.simulation.initial import settle
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.cosimulation.actuation import ActuatorSystem
+from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
 from dyn_nodes.model import SharedPump, load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, System, initial_state
-from dyn_nodes.simulation.actuation import ActuatorSystem
-from dyn_nodes.simulation.actuator_exchange import ActuatorExchange
 from dyn_nodes.simulation.command_delay import CommandDelay
 from dyn_nodes.simulation.plant import Plant
 

@@ -10,8 +10,8 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.inertial import read_imu
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.rigid_plant import RigidPlant
 

@@ -8,12 +8,12 @@ from log_loader_tasks import CONFIG, URDF
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Base, Joint, Link, Machine, frozen_array
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.multibody.virtual_link_examples import ThreeLinkChain
 from dyn_nodes.multibody.virtual_links import force_along, torque_about
 from dyn_nodes.simulation import (
     Inputs,
     JointReaction,
-    RigidBodyModel,
     Settings,
     System,
     initial_state,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from dyn_nodes.forces.joint_stop import FREQUENCY, JointStop, joint_stops
 from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.simulation import Inputs, Settings, initial_state
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.rigid_body import RigidBodyModel
 
 STOP = JointStop('boom', -0.5, 1.0, 1e5, 1e3)
 

@@ -7,9 +7,10 @@ import pytest
 
 from dyn_nodes.constraints import ConstraintBlocks, Lock, MethodError, constrained_dynamics, projected_velocity
 from dyn_nodes.constraints.elimination import choose
+from dyn_nodes.constraints.minimal_system import MinimalSystem
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedSystem
-from dyn_nodes.simulation.minimal import MinimalSystem
+from dyn_nodes.simulation.minimal_run import run_minimal
 from dyn_nodes.studies.yesiloglu_2007 import models, wheeled
 
 CASES = {
@@ -42,7 +43,7 @@ def test_a_run_is_that_of_the_step_that_decides_the_rank():
     model = wheeled.cart('contact')
     inputs = Inputs.constant({'left_drive': -0.25, 'right_drive': -0.5})
     minimal = MinimalSystem('test_cart', model.blocks(), [model.q], model.actuated)
-    run = minimal.run(model.q, model.v, 1.0, inputs, step=0.01, stride=10)
+    run = run_minimal(minimal, model.q, model.v, 1.0, inputs, step=0.01, stride=10)
     assert run.status == 'done'
     dense = ConstrainedSystem('test_cart_dense', model.blocks(), model.actuated)
     other = dense.run(model.q, model.v, run.times, inputs, step=0.01)
@@ -56,7 +57,7 @@ def test_a_motion_that_leaves_the_choice_ends_the_run_and_says_so():
     inputs = Inputs.constant({f'{corner}_drive': -1.5 for corner in wheeled.CORNERS})
     still = minimal.accelerations(model.q, model.v, [0.0, -1.5] * 4)
     assert still[4] == pytest.approx(0.15846736, abs=1e-8)
-    run = minimal.run(model.q, model.v, 0.2, inputs)
+    run = run_minimal(minimal, model.q, model.v, 0.2, inputs)
     assert 'rank changes' in run.status
     assert run.end < 0.05
 
@@ -76,7 +77,7 @@ def test_vectors_of_another_length_are_refused():
     with pytest.raises(ValueError, match='expected 0 efforts'):
         system.accelerations(model.q, model.v, [1.0])
     with pytest.raises(ValueError, match='whole multiples'):
-        system.run(model.q, model.v, 0.0105, step=1e-3)
+        run_minimal(system, model.q, model.v, 0.0105, step=1e-3)
 
 
 def test_a_system_held_completely_does_not_move():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from log_loader_tasks import P3D, STILL, WHEELS, run
 
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.simulation import Inputs, Settings, initial_state
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.names import UnknownNameError
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from vehicles import STEP, vehicle
 
+from dyn_nodes.control.arm_servo import ArmServo
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.nodes.dynamics_health import LOW_SHARE
-from dyn_nodes.simulation.arm_servo import ArmServo
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 0.002

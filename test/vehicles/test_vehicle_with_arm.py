@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyn_nodes.control.arm_servo import ArmServo
 from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.simulation.arm_servo import ArmServo
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 0.002

@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import Surface
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, kernels
 from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
 from dyn_nodes.simulation.outputs import traced_outputs

@@ -186,7 +186,7 @@ def _notes(s: StudyRun, results: dict[str, Comparison]) -> None:
     s.note(
         'The source argues that the natural complement is cheaper because it needs no decomposition of A. What it '
         'saves is a decomposition of the small J, not the sums over all bodies: called from Python it costs more than '
-        'svd or qr of J. Its own gain is that the elimination can be unrolled (`simulation.minimal`), that no '
+        'svd or qr of J. Its own gain is that the elimination can be unrolled (`constraints.minimal_system`), that no '
         'derivative of an energy is taken, and that joint and contact wrenches follow from it.'
     )
 

@@ -2,16 +2,14 @@
 
     system = MinimalSystem('platform', blocks, [q], actuated=('left_drive', 'right_drive'))
     a = system.accelerations(q, v, u)
-    run = system.run(q, v, 2.0, Inputs.constant({'left_drive': -0.5}), step=1e-3)
 
 `ConstrainedSystem` decides the rank anew in every stage and gives the multipliers; this one has the elimination
-unrolled and only watches that it stays sound: a run ends where it does not.
+unrolled and only watches that it stays sound. `simulation.minimal_run` runs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
@@ -22,29 +20,15 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.elimination import Elimination, choose, traced_acceleration
-from dyn_nodes.integrators import STATUS, codes_of, run_rk4
-from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
-UNSOUND = 'the choice of independent motions no longer holds: the rank changes, or a pivot vanishes'
-
-
-@dataclass(frozen=True, eq=False)
-class MinimalRun:
-    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s."""
-
-    times: Array
-    q: Array
-    v: Array
-    status: str
-    end: float
 
 
 class MinimalSystem:
     """A constrained system with its elimination unrolled.
 
     Args:
-        name: for people and for the cache.
+        name: for messages and for the cache.
         blocks: the traced system.
         positions: (nq,) each, for which the choice of independent motions is made.
         actuated: velocities with an input each, of the same name, N or N m.
@@ -65,7 +49,7 @@ class MinimalSystem:
 
     @cached_property
     def module(self) -> CompiledModule:
-        """Machine code of the equations of motion and of the integrator."""
+        """Machine code of the equations of motion."""
         blocks = self.blocks
         nq, nv = blocks.tree.nq, blocks.tree.nv
         x, u = ca.SX.sym('x', nq + nv + 1), ca.SX.sym('u', len(self.actuated))
@@ -111,33 +95,3 @@ class MinimalSystem:
         value = np.empty(1)
         self.module.guard(self.state(q, v), value)
         return float(value[0])
-
-    def run(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        duration: float,
-        inputs: Inputs | None = None,
-        step: float = 1e-3,
-        stride: int = 1,
-        p: ArrayLike | None = None,
-    ) -> MinimalRun:
-        """Simulate by classical Runge-Kutta steps, keeping every `stride`-th state.
-
-        Raises:
-            ValueError: vectors of another length, a duration that is no whole number of strides.
-        """
-        steps = round(duration / step)
-        if steps < 1 or steps % stride or abs(steps * step - duration) > 1e-9 * duration:
-            raise ValueError(f'expected a duration of whole multiples of {stride} x {step:g} s, found {duration:g} s')
-        x = self.state(q, v)
-        trace = np.full((steps // stride + 1, len(x)), np.nan)
-        trace[0] = x
-        knots, table = (inputs or Inputs.constant()).aligned(self.actuated)
-        status, taken = run_rk4(
-            codes_of(self.module), x, 0.0, step, steps, knots, table, self.blocks.numbers(p), 0.0, stride, trace
-        )
-        kept = taken // stride + 1
-        nq = self.blocks.tree.nq
-        said = UNSOUND if STATUS[status] == 'guarded' else STATUS[status]
-        return MinimalRun(trace[:kept, -1], trace[:kept, :nq], trace[:kept, nq:-1], said, taken * step)

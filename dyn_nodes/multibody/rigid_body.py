@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, build_tree
 from dyn_nodes.multibody import dynamics as md
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
 PARAMETERS = ('gravity_x', 'gravity_y', 'gravity_z', 'payload_mass')

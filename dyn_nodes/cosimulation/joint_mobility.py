@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, build_tree
 from dyn_nodes.multibody import dynamics as md
 from dyn_nodes.multibody.tree import Tree
-from dyn_nodes.simulation.fingerprint import machine_fingerprint
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.simulation.actuation import ActuatorSystem
+from dyn_nodes.cosimulation.actuation import ActuatorSystem
 from dyn_nodes.simulation.events import Event
 
 Array = NDArray[np.float64]

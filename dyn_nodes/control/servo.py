@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.rigid_body import RigidBodyModel
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Computed torque for some joints of a machine whose other joints and base somebody else moves: an arm on a vehicle."""
+"""Computed torque for some joints of a machine whose base and other joints have other drives: an arm on a vehicle."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control.servo import free_push
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.rigid_body import RigidBodyModel
-from dyn_nodes.simulation.servo import free_push
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,55 @@
+"""An ideal inertial measurement unit in the origin of the base link, along its axes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.rotations import matrix_of_quaternion, product, shortest
+
+Array = NDArray[np.float64]
+UP = np.array([0.0, 0.0, 1.0])
+
+
+class ImuReading(NamedTuple):
+    """One measurement.
+
+    Attributes:
+        orientation: (4,) quaternion x, y, z, w of the base link in a level world, z against gravity; on a slope that
+            world is the ground's frame, turned back by the shortest rotation.
+        angular_velocity: (3,) in the base link's axes, rad/s.
+        specific_force: (3,) acceleration of the base link's origin less gravity, in its axes, m/s2: +g upwards at rest.
+    """
+
+    orientation: Array
+    angular_velocity: Array
+    specific_force: Array
+
+
+class MovingBase(Protocol):
+    """A plant, as far as an IMU on its base needs it."""
+
+    p: Array
+    """Parameters; the first three are gravity, m/s2."""
+
+    def base_pose(self) -> tuple[Array, Array]:
+        """Return the position (3,), m, and the quaternion x, y, z, w (4,) of the base link."""
+
+    def base_twist(self) -> tuple[Array, Array]:
+        """Return the linear (3,), m/s, and the angular velocity (3,), rad/s, in the axes of the base link."""
+
+    def base_acceleration(self) -> Array:
+        """Return the acceleration (3,) of the origin in the axes of the base link, m/s2."""
+
+
+def read_imu(plant: MovingBase) -> ImuReading:
+    """Return the reading of an IMU on a plant at its present state."""
+    gravity = plant.p[:3]
+    _, orientation = plant.base_pose()
+    _, angular_velocity = plant.base_twist()
+    specific_force = plant.base_acceleration() - matrix_of_quaternion(orientation).T @ gravity
+    if gravity.any():
+        orientation = product(shortest(-gravity, UP), orientation)
+    return ImuReading(orientation, angular_velocity, specific_force)

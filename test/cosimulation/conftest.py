@@ -1,0 +1,5 @@
+"""Fixtures of this room."""
+
+from log_loader_fixtures import audited, effort_system, machine, system
+
+__all__ = ['audited', 'effort_system', 'machine', 'system']
