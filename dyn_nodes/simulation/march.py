@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes import integrators
-from dyn_nodes.integrators import run_dopri5, run_rk4, run_rk4_watched, run_rodas3
+from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.system import Settings
 
@@ -84,7 +84,7 @@ class March:
         return status, taken
 
     def _adaptive(self, x: Array, times: Array, knots: Array, table: Array, trace: Array) -> tuple[int, int]:
-        settings, run = self._settings, run_dopri5 if self._settings.method == 'dopri5' else run_rodas3
+        settings, run = self._settings, ADAPTIVE[self._settings.method]
         tolerances = settings.rtol, self._tolerance, min(settings.step, float(times[-1] - times[0])), LEAST_STEP
         arguments = (self._codes, x, times, knots, table, self._p, self._limit, *tolerances, trace)
         status, reached, accepted, rejected = run(*arguments)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes import integrators
 from dyn_nodes.compile import CompiledModule, build_module
-from dyn_nodes.integrators import codes_of, run_dopri5, run_rk4, run_rk4_watched, run_rodas3
+from dyn_nodes.integrators import ADAPTIVE, codes_of, run_rk4, run_rk4_watched
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
@@ -25,7 +25,7 @@ from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.trace import Inputs, Run
 
 Array = NDArray[np.float64]
-Method = Literal['rk4', 'dopri5', 'rodas3']
+Method = Literal['rk4', 'dopri5', 'adams', 'rodas3']
 _NO_GUARD = -2.0
 MOST_EVENTS = 10_000
 """Kept of one run."""
@@ -38,7 +38,8 @@ class Settings:
     """How a run is integrated.
 
     Attributes:
-        method: `rk4` (fixed step), `dopri5` (adaptive, explicit), `rodas3` (adaptive, implicit, exact Jacobian).
+        method: `rk4` (fixed step), `dopri5` (adaptive, explicit), `adams` (explicit, variable
+            order: fewest evaluations of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
         step: of rk4, s; first step of the adaptive methods.
         rtol, atol: of the adaptive methods; atol counts in units of a state's usual size (1 MPa, 1 mm of spool, ...).
         stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
@@ -224,10 +225,9 @@ class System(NamedVectors):
         elif settings.watch:
             raise ValueError(f'{self.machine.name}: expected method rk4 to watch for events, found {settings.method}')
         else:
-            explicit = settings.method == 'dopri5'
-            run = run_dopri5 if explicit else run_rodas3
-            status, reached, accepted, rejected = run(
-                self.codes if explicit else codes_of(self.module, self.implicit),
+            implicit = settings.method == 'rodas3'
+            status, reached, accepted, rejected = ADAPTIVE[settings.method](
+                codes_of(self.module, self.implicit) if implicit else self.codes,
                 x,
                 times,
                 knots,

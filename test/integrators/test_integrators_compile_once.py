@@ -12,7 +12,7 @@ from numba.core import event
 from dyn_nodes import integrators
 from dyn_nodes.compile import build_module
 from dyn_nodes.compile.guard import LengthError
-from dyn_nodes.integrators import codes_of, modes, run_dopri5, run_rk4, run_rk4_watched, run_rodas3
+from dyn_nodes.integrators import ADAPTIVE, codes_of, modes, run_rk4, run_rk4_watched
 
 KNOTS, TABLE, TIMES = np.zeros(1), np.zeros((1, 1)), np.linspace(0.0, 0.1, 11)
 
@@ -69,7 +69,7 @@ def run_all(module, size):
     assert run_rk4(codes, start(), 0.0, 0.01, 10, KNOTS, TABLE, p, -9.0, 1, trace)[0] == integrators.DONE
     watched = run_rk4_watched(codes, start(), 0.0, 0.01, 10, KNOTS, TABLE, p, -9.0, 1, trace, positive, found)
     assert watched[0] == integrators.DONE
-    for run in (run_dopri5, run_rodas3):
+    for run in ADAPTIVE.values():
         done = run(codes, start(), TIMES, KNOTS, TABLE, p, -9.0, 1e-6, atol, 1e-3, 1e-9, trace)
         assert done[0] == integrators.DONE
     of_modes = np.array([[module.code(kind)] for kind in modes.KINDS])

@@ -404,7 +404,7 @@ def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
     assert np.abs(by_state).max() > 1
 
 
-@pytest.mark.parametrize('method', ['dopri5', 'rodas3'])
+@pytest.mark.parametrize('method', ['dopri5', 'adams', 'rodas3'])
 def test_adaptive_methods_take_constraints(planar, method):
     model, system = planar
     times = np.linspace(0.0, 6.0, 4)
@@ -419,7 +419,7 @@ def test_adaptive_methods_take_constraints(planar, method):
     assert np.abs(run.energy_balance).max() < 1e-5
 
 
-@pytest.mark.parametrize('method', ['rk4', 'dopri5', 'rodas3'])
+@pytest.mark.parametrize('method', ['rk4', 'dopri5', 'adams', 'rodas3'])
 def test_every_method_ends_where_a_contact_opens(method):
     """A ball on a table that sinks with jerk: within the step, and with the last state that has a force."""
     builder = TreeBuilder()

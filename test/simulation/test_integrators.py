@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from dyn_nodes import integrators
 from dyn_nodes.compile import build_module
-from dyn_nodes.integrators import codes_of, run_dopri5, run_rk4, run_rodas3
+from dyn_nodes.integrators import ADAPTIVE, codes_of, run_dopri5, run_rk4, run_rodas3
 from dyn_nodes.integrators.codes import table_input
 from dyn_nodes.simulation import Inputs, Settings, initial_state
 
@@ -97,9 +97,9 @@ def test_order_of_convergence(plant, exact, method, order, counts):
     assert observed == pytest.approx(order, abs=0.35)
 
 
-@pytest.mark.parametrize('method', ['dopri5', 'rodas3'])
+@pytest.mark.parametrize('method', ADAPTIVE)
 def test_error_follows_the_tolerance(plant, exact, method):
-    run_it = run_dopri5 if method == 'dopri5' else run_rodas3
+    run_it = ADAPTIVE[method]
     errors, steps = [], []
     for tolerance in (1e-3, 1e-5, 1e-7):
         x, trace = START.copy(), np.empty((2, 3))
@@ -167,6 +167,7 @@ def converged(system):
         (Settings('rk4', 1e-3), 1e-4),
         (Settings('rk4', 5e-4), 3e-5),
         (Settings('dopri5', 1e-4, 1e-6, 1e-6), 2e-5),
+        (Settings('adams', 1e-4, 1e-6, 1e-6), 2e-5),
         pytest.param(Settings('rodas3', 1e-4, 1e-6, 1e-6), 2e-5, marks=pytest.mark.slow),
     ],
 )
@@ -242,7 +243,7 @@ def test_divergence_is_reported_and_no_state_is_spoilt(system):
 def test_adaptive_methods_report_that_they_cannot_go_on(system):
     x, p = disturbed(system, ABSURD)
     x[system.index('state', 'boom/head_pressure')] = np.nan
-    for method in ('dopri5', 'rodas3'):
+    for method in ADAPTIVE:
         result = system.run(x, np.linspace(0.0, 1.0, 11), STILL, p, Settings(method))
         assert result.status in ('step too small', 'diverged')
         assert len(result.times) == 1
@@ -257,7 +258,7 @@ def test_not_a_number_in_the_start_is_divergence_at_once(system):
     assert result.end_time == pytest.approx(1e-3)
 
 
-@pytest.mark.parametrize('method', ['rk4', 'dopri5', pytest.param('rodas3', marks=pytest.mark.slow)])
+@pytest.mark.parametrize('method', ['rk4', 'dopri5', 'adams', pytest.param('rodas3', marks=pytest.mark.slow)])
 def test_overturning_ends_the_run_unless_it_is_told_not_to(effort_system, method):
     p = effort_system.parameters()
     x = initial_state(effort_system, p)

@@ -6,12 +6,15 @@ import numpy as np
 
 
 def matches(key, what, found, expected, tolerance):
-    """Compare a quantity with its numbers. A test of the table reads key, description and numbers off this call."""
+    """Compare a quantity with its numbers; the tolerance is one, or one a number.
+
+    A test of the table reads key, description and numbers off this call.
+    """
     numbers, values = np.asarray(expected, float), np.asarray(found, float)
     assert values.shape == numbers.shape, f'{key}, {what}: shape {values.shape}'
-    error = np.abs(values - numbers).max()
-    said = f'{key}, {what}: off by {error:.3g}, expected {numbers.tolist()}, found {values.tolist()}'
-    assert error <= tolerance, said
+    error = np.abs(values - numbers)
+    said = f'{key}, {what}: off by {error.max():.3g}, expected {numbers.tolist()}, found {values.tolist()}'
+    assert (error <= tolerance).all(), said
 
 
 def upper(matrix):

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.influence import TreeCoefficients, serial_model
-from dyn_nodes.studies.freeman_1985 import arms
+from dyn_nodes.studies.freeman_1985 import arms, integration
 from dyn_nodes.studies.freeman_1985.arms import A3_GRAVITY, A3_Q, A6_A, A6_JERK, A6_Q, A6_V, arm_a3, arm_a6
 
 DIGITS = 1e-7
@@ -263,3 +263,33 @@ def test_the_wrist_partitioned_arm_falls_for_a_second():
     matches('7.5/fall_rates', 'arm A3: rates after the fall', end[3:], [5.469041, 3.665169, 18.927061], 1e-5)
     matches('7.5/fall_energy', 'arm A3: energy before and after, in lbf', [energy(start), energy(end)],
             [682.916521, 682.916521], 1e-6)  # fmt: skip
+
+
+@pytest.mark.pins(
+    'freeman-1985/7.5/rk4_errors', 'freeman-1985/7.5/rk45_evaluations', 'freeman-1985/7.5/rk45_errors',
+    'freeman-1985/7.5/adams_evaluations', 'freeman-1985/7.5/adams_errors', 'freeman-1985/7.5/equal_error',
+)  # fmt: skip
+def test_integrators_of_the_fall():
+    """The Adams rows are those of VODE, the reference code; ours needs no more and is more accurate."""
+    fixed = [integration.fixed(steps) for steps in integration.STEPS]
+    assert [fall.evaluations for fall in fixed] == [800, 1600, 3200]
+    matches('7.5/rk4_errors', 'arm A3: error of RK4 after the fall, 800, 1600, 3200 evaluations, units of 1e-7',
+            [fall.error * 1e7 for fall in fixed], [1.3e3, 8.2e1, 5.0], [50, 0.5, 0.05])  # fmt: skip
+    pair = [integration.peer('RK45', tolerance) for tolerance in integration.TOLERANCES]
+    matches('7.5/rk45_evaluations', 'arm A3: evaluations of RK45, tolerances 1e-5, 1e-7, 1e-9',
+            [fall.evaluations for fall in pair], [386, 788, 1580], 0)  # fmt: skip
+    matches('7.5/rk45_errors', 'arm A3: errors of RK45, units of 1e-8', [fall.error * 1e8 for fall in pair],
+            [4.4e5, 6.5e2, 5.9], [5e3, 5, 0.05])  # fmt: skip
+    vode = [integration.peer('VODE', tolerance) for tolerance in integration.TOLERANCES]
+    matches('7.5/adams_evaluations', 'arm A3: evaluations of VODE, Adams, the same tolerances',
+            [fall.evaluations for fall in vode], [306, 576, 927], 0)  # fmt: skip
+    matches('7.5/adams_errors', 'arm A3: errors of VODE, units of 1e-7', [fall.error * 1e7 for fall in vode],
+            [1.9e4, 2.1e2, 3.3], [500, 5, 0.05])  # fmt: skip
+    matches('7.5/equal_error', 'arm A3: evaluations for an error of 3e-7: VODE, RK45, RK4',
+            [integration.evaluations_at(falls) for falls in (vode, pair, fixed)],
+            [930, 1250, 3600], [10, 15, 40])  # fmt: skip
+    own = [integration.adaptive('adams', tolerance) for tolerance in integration.TOLERANCES]
+    assert [fall.evaluations for fall in own] == pytest.approx([320, 511, 739], rel=0.02)
+    for ours, other in zip(own, vode):
+        assert ours.error <= other.error
+        assert ours.evaluations <= 1.05 * other.evaluations

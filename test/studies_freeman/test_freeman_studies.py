@@ -22,6 +22,7 @@ CLAIMS = {
     'hybrid': 4,
     'redundant': 9,
     'over-actuated': 12,
+    'adams': 11,
 }
 
 
