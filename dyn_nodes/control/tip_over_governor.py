@@ -130,7 +130,7 @@ class TipOverGovernor:
         return self.output
 
     def govern(self, command: Array, q: Array, v: Array, step: float) -> Verdict:
-        """Return what is let through.
+        """Return what is let through; nothing where the present posture has no degree: no lever is known to help.
 
         Args:
             command: (m,) V.
@@ -139,6 +139,9 @@ class TipOverGovernor:
             step: time since the last command, s.
         """
         here = self._at_rest(q[None])[0]
+        if not np.isfinite(here):
+            held = tuple(name for name, wanted in zip(self.names, command) if wanted)
+            return Verdict(self.neutral(step).copy(), 0.0, held, float(here))
         harmful = self._harmful(command, q, here)
         helpful = np.where(harmful, 0.0, command)
         helpful = self._allowed_to_safety(helpful, q, v, here)

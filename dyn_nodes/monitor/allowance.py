@@ -16,7 +16,7 @@ from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.monitor.standing import STILL, StandingGround
-from dyn_nodes.stability import zmp_degree
+from dyn_nodes.stability import PolygonError, zmp_degree
 
 Array = NDArray[np.float64]
 STEPS, CLOSE, FINE = 40, 1e-5, 1e-7
@@ -119,7 +119,13 @@ class Allowances:
             v: (n,) their velocities.
             payload: kg.
             load: of now, with its motion; None where only rest counts.
+
+        Raises:
+            PolygonError: the ground points of the wheels are no support polygon.
         """
+        fault = self.ground.fault(q)
+        if fault:
+            raise PolygonError(fault)
         if self.machine.payload is None:
             return Allowance(np.nan, np.nan, self._swing_speed(q, v, payload))
         mass = self._payload(q, payload)

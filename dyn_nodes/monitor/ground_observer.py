@@ -20,6 +20,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
+from dyn_nodes.stability.polygon import polygon_fault
 from dyn_nodes.stability.wheel_loads import WheelLoads, loads_on_plane, wheel_loads
 
 Array = NDArray[np.float64]
@@ -120,6 +121,7 @@ class GroundObserver:
         self.damping = np.array([spring.damping for spring in springs])
         self.free_length = np.array([spring.free_length for spring in springs])
         self.contacts = ContactSprings(machine)
+        self._names = tuple(spring.name for spring in springs)
         self.polygon: NDArray[np.intp] | None = None
         self.radius = 1.0
         self.resets = 0
@@ -151,6 +153,16 @@ class GroundObserver:
         corners = attachments[self.polygon]
         degree = zmp_degree(corners, corners.mean(axis=0), np.array([0.0, 0.0, -1.0]))
         self.radius = float(degree.inradius)
+
+    def fault(self, points: Array, *directions: Array) -> str:
+        """Return why ground points (s, 3) of the springs are no support polygon seen from (3,) directions; '' if not.
+
+        Joints between base and wheels, and ground that is seen from below, take the corners out of their order.
+        """
+        order = self.polygon
+        assert order is not None
+        names = [self._names[k] for k in order]
+        return next(filter(None, (polygon_fault(points[order], each, names) for each in directions)), '')
 
     def without_gyroscope(self, load: Load) -> Footing:
         """Return the footing that balances a load."""

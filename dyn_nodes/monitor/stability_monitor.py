@@ -23,7 +23,7 @@ from dyn_nodes.monitor.margin_guard import GuardSettings, MarginGuard
 from dyn_nodes.monitor.rocking import RockingModel
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
 from dyn_nodes.simulation.assembly import gravity_vector
-from dyn_nodes.stability import Support, margins
+from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
 
 Array = NDArray[np.float64]
@@ -294,7 +294,8 @@ class StabilityMonitor:
         """Return reactions and margins, in the frame of :meth:`footprint`; margins as :class:`MarginGuard` holds them.
 
         Raises:
-            ValueError: no joint states yet, or the wheels are no polygon seen along gravity.
+            ValueError: no joint states yet.
+            PolygonError: the ground points of the wheels are no polygon seen along gravity or the ground's normal.
         """
         if self._balance is None:
             estimated = self.estimated_balance()
@@ -319,6 +320,9 @@ class StabilityMonitor:
         assert order is not None
         axes, origin = ground_axes(footing.plane), footing.plane[3] * footing.plane[:3]
         points = (footing.feet - origin) @ axes
+        fault = self.ground.fault(points, up @ axes, UP)
+        if fault:
+            raise PolygonError(fault)
         com = (load.com - origin) @ axes
         moment_at_com = footing.moment - cross(load.com, footing.force)
         support = Support(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel
+from dyn_nodes.stability.polygon import polygon_fault_kernel
 from dyn_nodes.stability.zmp import zmp_kernel
 
 Array = NDArray[np.float64]
@@ -44,6 +45,13 @@ class StandingGround:
         """Take over where the ground is, (4,), and which way is up, (3,)."""
         self.plane, self.up = np.array(plane), np.array(up)
 
+    def fault(self, q: Array) -> str:
+        """Return why the ground points of the wheels are no support polygon at positions (n,); '' where they are."""
+        still = np.zeros(len(q))
+        attachments = self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
+        self._learn_polygon(attachments)
+        return self._springs.fault(attachments, self.plane[:3])
+
     def standing_degree(self, q: Array, payload: float) -> float:
         """Return the stability degree at rest, the suspension deflected as it will be.
 
@@ -60,7 +68,8 @@ class StandingGround:
             load = self.model.evaluate(q, zeros, zeros, STILL, STILL, felt, payload)
             found = self._springs.statics(load)
             corners = np.ascontiguousarray(found.feet[self._springs.polygon])
-            degree = float(self._degrees(corners[None], load.force[None].copy(), load.moment[None].copy())[0])
+            normal = found.plane[:3]
+            degree = float(_degrees(corners[None], load.force[None].copy(), load.moment[None].copy(), normal)[0])
             if not (found.pressed and found.balanced):
                 return degree
             if np.abs(found.plane - plane).max() < SETTLED:
@@ -78,7 +87,7 @@ class StandingGround:
             payload: kg.
         """
         load = self.moving_loads(q, v, a, payload)
-        return self._degrees(self.feet(load.attachments), load.force, load.moment)
+        return _degrees(self.feet(load.attachments), load.force, load.moment, self.plane[:3])
 
     def moving_loads(self, q: Array, v: Array, a: Array, payload: float) -> Load:
         """Return the loads of t states, the base at rest."""
@@ -89,14 +98,21 @@ class StandingGround:
 
     def feet(self, attachments: Array) -> Array:
         """Return the corners (..., n, 3) of the polygon: the ground below the wheels, in its order."""
-        if self._springs.polygon is None:
-            self._springs.learn_polygon(attachments.reshape(-1, *attachments.shape[-2:])[0])
+        self._learn_polygon(attachments)
         corners = attachments[..., self._springs.polygon, :]
         height = corners @ self.plane[:3] - self.plane[3]
         return np.ascontiguousarray(corners - height[..., None] * self.plane[:3])
 
-    @staticmethod
-    def _degrees(corners: Array, force: Array, moment: Array) -> Array:
-        """Stability degrees (t,) of loads at the origin, on corners (t, n, 3)."""
-        degrees: Array = zmp_kernel(corners, np.zeros_like(force), force, moment)[0]
-        return degrees
+    def _learn_polygon(self, attachments: Array) -> None:
+        if self._springs.polygon is None:
+            self._springs.learn_polygon(attachments.reshape(-1, *attachments.shape[-2:])[0])
+
+
+def _degrees(corners: Array, force: Array, moment: Array, normal: Array) -> Array:
+    """Stability degrees (t,) of loads at the origin, on corners (t, n, 3); -inf where these are no polygon."""
+    degrees: Array = zmp_kernel(corners, np.zeros_like(force), force, moment)[0]
+    up = np.ascontiguousarray(normal[np.newaxis])
+    if polygon_fault_kernel(corners, up)[2]:
+        crossed = [polygon_fault_kernel(corners[s : s + 1], up)[2] > 0 for s in range(len(corners))]
+        degrees[np.array(crossed)] = -np.inf
+    return degrees

@@ -91,6 +91,11 @@ class BalanceReports:
         if with_markers and demands['markers'].exists():
             self.markers.publish(marker_array(balance, self.frame, stamp_at(now)))
 
+    def withdraw(self) -> None:
+        """Publish NaN for every margin: the last ones are no longer those of now."""
+        for publisher in self.margins.values():
+            publisher.publish(b'', (math.nan,))
+
     def _publish_reactions(self, balance: Balance, stamp: bytes) -> None:
         moments = [NO_MOMENT] * len(balance.wheels) if balance.moments is None else balance.moments.tolist()
         for name, force, moment in zip(balance.wheels, balance.forces.tolist(), moments):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import replace
@@ -24,6 +25,7 @@ from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.transforms import Frame, TransformPublisher
+from dyn_nodes.stability import PolygonError
 from dyn_nodes.stability.balance import Balance
 
 Float64 = message('std_msgs/msg/Float64')
@@ -61,6 +63,7 @@ class StabilityMonitorNode(OverridableNode):
         self.balance: Balance | None = None
         self.allowance: Allowance | None = None
         self.latency = 0.0
+        self._withdrawn = True
         self.fault = ''
         qos = QoSProfile(depth=values['queue_depth'])
         self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos)
@@ -77,7 +80,7 @@ class StabilityMonitorNode(OverridableNode):
             'allowance': self._allowance_health,
         }
         self.diagnostics = DiagnosticsPublisher(self, sources)
-        self.create_timer(WATCH_PERIOD, self._update_diagnostics, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')
 
     def _make_allowances(self) -> Allowances:
@@ -115,6 +118,7 @@ class StabilityMonitorNode(OverridableNode):
         began = time.perf_counter()
         monitor = self.sensing.monitor
         if not self.sensing.trustworthy:
+            self._withdraw()
             return
         try:
             balance = monitor.balance()
@@ -122,7 +126,7 @@ class StabilityMonitorNode(OverridableNode):
             self._fail(str(error))
             return
         self.fault = ''
-        self.balance = balance
+        self.balance, self._withdrawn = balance, False
         self.reports.publish(balance, stamp, self._due['marker_period'].passed(stamp))
         self.latency = time.perf_counter() - began
         if self.tf is not None:
@@ -133,8 +137,18 @@ class StabilityMonitorNode(OverridableNode):
 
     def _fail(self, fault: str) -> None:
         self.fault = fault
+        self._withdraw()
         self.get_logger().error(f'no margins: {fault}', throttle_duration_sec=1.0)
         self._update_diagnostics()
+
+    def _withdraw(self) -> None:
+        """Publish once that the last margins and allowances are no longer those of now: NaN."""
+        if self._withdrawn:
+            return
+        self._withdrawn, self.allowance = True, None
+        self.reports.withdraw()
+        for publisher in self.allowance_out.values():
+            publisher.publish(Float64(data=math.nan))
 
     def _publish_frames(self, balance: Balance, stamp: int) -> None:
         """The ground below the base, and the contact frames on it."""
@@ -151,11 +165,20 @@ class StabilityMonitorNode(OverridableNode):
         if monitor.footing is None:
             return
         self.ground.place(monitor.footing.plane, monitor.up)
-        self.allowance = self.allowances.evaluate(monitor.q, monitor.v, monitor.payload, monitor.load)
+        try:
+            self.allowance = self.allowances.evaluate(monitor.q, monitor.v, monitor.payload, monitor.load)
+        except PolygonError as error:
+            self._fail(str(error))
+            return
         for name, publisher in self.allowance_out.items():
             publisher.publish(Float64(data=float(getattr(self.allowance, name))))
 
     # -- health ------------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        if not self.sensing.trustworthy:
+            self._withdraw()
+        self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:
         self.diagnostics.update(time.monotonic(), self.get_clock().now().nanoseconds / NANO)
@@ -188,6 +211,8 @@ class StabilityMonitorNode(OverridableNode):
 
     def _allowance_health(self) -> Health:
         """The status `allowance`: what more payload, reach and speed is safe."""
+        if self.fault:
+            return Health(ERROR, f'nothing known: {self.fault}')
         if self.allowance is None:
             return Health(text='nothing known yet')
         values, lacking = {}, []

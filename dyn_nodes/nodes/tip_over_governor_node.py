@@ -240,7 +240,10 @@ class TipOverGovernorNode(OverridableNode):
         return health
 
     def _tell_held(self, health: Health) -> None:
-        if self.verdict.held:
+        if self.verdict.held and not np.isfinite(self.verdict.degree):
+            fault = self.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
+            health.worse(ERROR, f'no stability degree, valves at neutral: {fault}')
+        elif self.verdict.held:
             share = f'{100.0 * self.verdict.scale:.0f} %'
             health.worse(
                 WARN, f'holding back {", ".join(self.verdict.held)} ({share}): the machine would come near to tipping'

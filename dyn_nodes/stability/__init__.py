@@ -24,7 +24,7 @@ from dyn_nodes.stability.load_share import LoadShare, load_share
 from dyn_nodes.stability.moment_height import MomentHeight, moment_height
 from dyn_nodes.stability.net_moment import NetMoment, PlanarEdgeMoments, net_moment, planar_edge_moments
 from dyn_nodes.stability.normalized_energy import NormalizedEnergy, normalized_energy
-from dyn_nodes.stability.polygon import name_edges, support_order
+from dyn_nodes.stability.polygon import PolygonError, name_edges, support_order
 from dyn_nodes.stability.static import LongitudinalMargin, StaticMargin, longitudinal_margin, static_margin
 from dyn_nodes.stability.support import Margin, Support, margins
 from dyn_nodes.stability.zmp import ZmpDegree, zmp_degree
@@ -42,6 +42,7 @@ __all__ = [
     'NormalizedEnergy',
     'PlanarEdgeMoments',
     'PlanarEnergyLevel',
+    'PolygonError',
     'StaticMargin',
     'Support',
     'ZmpDegree',

@@ -7,6 +7,7 @@ above, so that the machine is on the left of every edge and a *positive* rotatio
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,10 @@ _FAULTS = {
     'sort them with support_order()',
     3: 'the contact points lie on one line: there is no support polygon',
 }
+
+
+class PolygonError(ValueError):
+    """Contact points that are no support polygon."""
 
 
 def horizontal_axes(up: ArrayLike) -> tuple[Array, Array]:
@@ -97,8 +102,9 @@ def check_polygon(feet: Array, up: Array, first: int = 0) -> None:
         first: number of the first state, for the message.
 
     Raises:
-        ValueError: a polygon has fewer than three points, no area, repeated points, or is not convex and
-            counter-clockwise. Points that are not finite are left to the measures, which then say "not valid".
+        ValueError: fewer than three points.
+        PolygonError: a polygon has no area, repeated points, or is not convex and counter-clockwise. Points that are
+            not finite are left to the measures, which then say "not valid".
     """
     if feet.shape[1] < 3:
         raise ValueError(f'feet: a support polygon needs at least 3 contact points, found {feet.shape[1]}')
@@ -106,7 +112,49 @@ def check_polygon(feet: Array, up: Array, first: int = 0) -> None:
     if fault:
         n = feet.shape[1]
         where = f' in state {first + state}' if feet.shape[0] > 1 or up.shape[0] > 1 else ''
-        raise ValueError(f'feet{where}: ' + _FAULTS[fault].format(i=vertex, j=(vertex + 1) % n))
+        raise PolygonError(f'feet{where}: ' + _FAULTS[fault].format(i=vertex, j=(vertex + 1) % n))
+
+
+def polygon_fault(feet: Array, up: Array, names: Sequence[str]) -> str:
+    """Return why the ground points of wheels are no support polygon, with the names of the wheels; '' where they are.
+
+    Args:
+        feet: (n, 3) ground points in the order of the polygon, m.
+        up: (3,) from which they are seen, unit.
+        names: n names.
+    """
+    _, vertex, fault = polygon_fault_kernel(np.ascontiguousarray(feet[np.newaxis]), contiguous(up)[np.newaxis])
+    if not fault:
+        return ''
+    n = len(names)
+    near = [names[(vertex + k) % n] for k in range(3)]
+    if fault == 1:
+        return f'the ground points of {near[0]} and {near[1]} coincide'
+    if fault == 3:
+        return f'the ground points of {", ".join(names)} lie on one line'
+    flat = (feet @ np.column_stack(horizontal_axes(up))).tolist()
+    crossed = _crossing(flat)
+    if crossed is not None:
+        a, b = (f'from {names[k]} to {names[(k + 1) % n]}' for k in crossed)
+        return f'the ground points of the wheels cross: the edges {a} and {b} intersect'
+    if sum(flat[k - 1][0] * flat[k][1] - flat[k - 1][1] * flat[k][0] for k in range(n)) < 0.0:
+        return f'the ground points of {", ".join(names)} are in reverse order: the ground is seen from below'
+    return f'the ground point of {near[1]} is not a corner between those of {near[0]} and {near[2]}'
+
+
+def _crossing(places: list[list[float]]) -> tuple[int, int] | None:
+    """Numbers of the first two edges of a polygon (n, 2) that intersect; None where none do."""
+
+    def side(a: list[float], b: list[float], c: list[float]) -> float:
+        return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+    n = len(places)
+    for i in range(n):
+        for j in range(i + 2, n - (i == 0)):
+            a, b, c, d = places[i], places[i + 1], places[j], places[(j + 1) % n]
+            if side(a, b, c) * side(a, b, d) < 0.0 and side(c, d, a) * side(c, d, b) < 0.0:
+                return i, j
+    return None
 
 
 @kernel

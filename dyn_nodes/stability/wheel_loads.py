@@ -92,6 +92,7 @@ def wheel_loads_kernel(points, stiffness, rest, polygon, force, moment, plane, n
     count = points.shape[0]
     compression, x, y = np.empty(count), np.empty(count), np.empty(count)
     ex, ey, target = np.empty(3), np.empty(3), np.empty(3)
+    guess = plane.copy()
     status = 0
     normal[:] = 0.0
     _feet(points, plane, feet)
@@ -100,6 +101,9 @@ def wheel_loads_kernel(points, stiffness, rest, polygon, force, moment, plane, n
         press = -(force[0] * plane[0] + force[1] * plane[1] + force[2] * plane[2])
         if not press > 0.0:
             normal[:] = 0.0
+            plane[:] = guess
+            _feet(points, plane, feet)
+            center[:] = np.nan
             return 2
         _pressure_point(force, moment, plane, press, center)
         status = _into_polygon(feet, polygon, plane, center, target)

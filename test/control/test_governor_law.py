@@ -184,10 +184,14 @@ def test_a_cliff_lets_no_part_through_beyond_the_last_good_one(machine):
     assert verdict.scale == parts[good][-1]
 
 
-def test_a_posture_without_a_degree_lets_nothing_through(machine):
-    governor = TipOverGovernor(machine, range(3), lambda q, v, a: np.full(len(q), np.nan))
+@pytest.mark.parametrize('degree', [np.nan, -np.inf, np.inf])
+def test_a_posture_without_a_degree_lets_nothing_through(machine, degree):
+    governor = TipOverGovernor(machine, range(3), lambda q, v, a: np.full(len(q), degree))
     for command in (BOOM, (6.0, 0.0, 0.0), (6.0, 6.0, 6.0)):
-        assert once(governor, command, (0.0, 0.5, -1.0)).volts == pytest.approx(np.zeros(3))
+        verdict = once(governor, command, (0.0, 0.5, -1.0))
+        assert verdict.volts == pytest.approx(np.zeros(3))
+        assert verdict.scale == 0.0
+        assert verdict.held == tuple(name for name, volts in zip(governor.names, command) if volts)
 
 
 @pytest.mark.parametrize(('degree', 'passes'), [(0.5, False), (0.1, False), (-0.1, False)])

@@ -10,7 +10,7 @@ from dyn_nodes.monitor.load_model import LoadModel
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.simulation import initial_state
-from dyn_nodes.stability import zmp_degree
+from dyn_nodes.stability import PolygonError, zmp_degree
 from dyn_nodes.stability.balance import BalanceObserver
 
 RESERVE = 0.15
@@ -65,6 +65,17 @@ def test_the_payload_allowed_leaves_the_reserve(at, machine, effort_system, post
         assert degree == pytest.approx(RESERVE, abs=2e-3)
     else:
         assert degree >= RESERVE
+
+
+def test_on_ground_that_is_seen_from_below_nothing_is_allowed_and_the_wheels_are_named(at):
+    q = POSTURES['ahead']
+    _, allowances = at(q, 300.0)
+    allowances.ground.place([0.0352, 0.9274, -0.3724, 2.0397], [0.0, 0.0, 1.0])
+    with pytest.raises(PolygonError, match=r'front_right, .*: the ground is seen from below'):
+        allowances.evaluate(np.array(q), STILL, 300.0)
+    assert allowances.ground.standing_degree(np.array(q), 300.0) == -np.inf
+    q, zeros = np.tile(q, (3, 1)), np.zeros((3, 3))
+    assert (allowances.ground.moving_degrees(q, zeros, zeros, 300.0) == -np.inf).all()
 
 
 @pytest.mark.parametrize('payload', [4800.0, 5900.0])

@@ -181,6 +181,66 @@ def test_silence_is_said_and_ends_the_margins(make_monitor):
     assert levels(node)['stability'] == ERROR
 
 
+def test_silence_withdraws_the_last_margins_once(make_monitor):
+    node = make_monitor(state_timeout=0.2)
+    node._watch()
+    margin, payload = node.reports.margins['zmp'].publisher, node.allowance_out['payload']
+    assert margin.messages == payload.messages == []  # there is nothing to withdraw
+    stand(node)
+    assert np.isfinite([margin.last.data, payload.last.data]).all()
+    count = len(margin.messages), len(payload.messages)
+    time.sleep(0.3)
+    for _ in range(3):
+        node._watch()
+    assert np.isnan([margin.last.data, payload.last.data]).all()
+    assert (len(margin.messages), len(payload.messages)) == (count[0] + 1, count[1] + 1)
+    assert said(node, 'allowance').message == 'nothing known yet'
+
+
+@pytest.fixture(scope='module')
+def sled(tmp_path_factory):
+    """A frame on three feet and on a fourth one that slides across it, past its neighbours."""
+    folder = tmp_path_factory.mktemp('sled')
+    body = '<inertial><mass value="{}"/><inertia ixx="9" iyy="9" izz="9" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (folder / 'sled.urdf').write_text(
+        f'''<robot name="sled"><link name="base">{body.format(100)}</link><link name="slide">{body.format(10)}</link>
+        <joint name="rail" type="prismatic"><parent link="base"/><child link="slide"/><axis xyz="0 1 0"/>
+        <limit lower="-1.5" upper="0.5" effort="1000" velocity="1"/></joint></robot>'''
+    )
+    places = {'rear_right': (-1, -0.5), 'rear_left': (-1, 0.5), 'front_right': (1, -0.5), 'front_left': (0.8, 0.5)}
+    feet = [
+        f'  {name}: {{link: {"slide" if name == "front_left" else "base"}, position: [{x}, {y}, -0.5], '
+        'free_length: 0.1, stiffness: 1.0e+5, damping: 1.0e+4}'
+        for name, (x, y) in places.items()
+    ]
+    (folder / 'sled.yaml').write_text('\n'.join(['base: {attachment: free}', 'wheels:', *feet, '']))
+    return {'machine': str(folder / 'sled.urdf'), 'config': str(folder / 'sled.yaml')}
+
+
+def test_wheels_whose_ground_points_cross_are_named_and_the_margins_withdrawn_until_they_do_not(make_monitor, sled):
+    node = make_monitor(measures=['zmp', 'load_share'], **sled)
+
+    def slide(position, start):
+        for k in range(40):
+            node.sensing._on_joint_states(
+                joint_state(start + 0.01 * k, (position,), velocity=(0.0,), effort=(0.0,), names=('rail',))
+            )
+
+    slide(0.0, 0.0)
+    margin = node.reports.margins['zmp'].publisher
+    assert margin.last.data > 0.5
+    slide(-1.2, 1.0)
+    assert np.isnan(margin.last.data)
+    status = said(node, 'stability')
+    crossed = 'the edges from rear_right to front_right and from front_left to rear_left intersect'
+    assert status.message == f'the ground points of the wheels cross: {crossed}'
+    assert levels(node)['stability'] == levels(node)['allowance'] == ERROR
+    assert not node.guard.failed
+    slide(0.0, 2.0)
+    assert margin.last.data > 0.5
+    assert levels(node)['stability'] == OK
+
+
 def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
     node = make_monitor(imu='required')
     stand(node)

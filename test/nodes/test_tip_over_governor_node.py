@@ -75,6 +75,21 @@ def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_go
     assert level(node)[0] == OK
 
 
+@pytest.mark.parametrize('tilt', [0.0, 0.1])
+def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_why(make_governor, tilt):
+    """The plane that a broken IMU or an overturned machine leads to: above the wheels."""
+    node = make_governor(payload=0.0)
+    stand(node, CLOSE)
+    assert push(node, [3.0, 3.0, 0.0])[0] == pytest.approx(3.0)
+    monitor = node.sensing.monitor
+    below = np.array([tilt, 0.0, -np.sqrt(1.0 - tilt**2), 2.0])
+    monitor.footing = monitor.footing._replace(plane=below)
+    assert list(push(node, [3.0, 3.0, 0.0])) == pytest.approx([0.0, 0.0, 0.0])
+    assert level(node)[0] == ERROR
+    assert level(node)[1].startswith('no stability degree, valves at neutral: the ground points of ')
+    assert level(node)[1].endswith('the ground is seen from below')
+
+
 @pytest.mark.parametrize('data', [[1.0], [1.0, np.nan, 0.0], [1.0, 0.0, 99.0]])
 def test_commands_that_make_no_sense_are_refused(make_governor, data):
     node = make_governor()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from dyn_nodes.stability import name_edges, static_margin, support_order
-from dyn_nodes.stability.polygon import inradius, plane_normal
+from dyn_nodes.stability.polygon import inradius, plane_normal, polygon_fault
 
 SQUARE = np.array([(0, 0, 0), (1, 0, 0), (1, 2, 0), (0, 2, 0)], dtype=float)
 
@@ -63,6 +63,24 @@ def test_a_wrong_polygon_in_a_batch_names_its_state():
     feet = np.stack([SQUARE, SQUARE, SQUARE[::-1]])
     with pytest.raises(ValueError, match='state 2'):
         static_margin(feet, (0.2, 0.7, 1.0))
+
+
+@pytest.mark.parametrize(
+    ('feet', 'text'),
+    [
+        (SQUARE, ''),
+        (SQUARE[[0, 2, 1, 3]], 'ground points of the wheels cross: the edges from a to b and from c to d intersect'),
+        (SQUARE[[1, 0, 2, 3]], 'ground points of the wheels cross: the edges from b to c and from d to a intersect'),
+        (SQUARE[::-1], 'a, b, c, d are in reverse order: the ground is seen from below'),
+        (SQUARE * [[1], [1], [0.3], [1]], 'the ground point of c is not a corner between those of b and d'),
+        (SQUARE[[0, 1, 1, 2]], 'the ground points of b and c coincide'),
+        (SQUARE * [1, 0, 1], 'coincide'),
+        (SQUARE @ np.diag([1, 0, 0]) + np.arange(4)[:, None] * [0.1, 0, 0], 'a, b, c, d lie on one line'),
+    ],
+)
+def test_a_wrong_polygon_is_explained_with_the_names_of_the_wheels(feet, text):
+    assert text in polygon_fault(feet, np.array([0.0, 0.0, 1.0]), 'abcd')
+    assert bool(text) is bool(polygon_fault(feet, np.array([0.0, 0.0, 1.0]), 'abcd'))
 
 
 def test_batches_of_different_length_are_refused():

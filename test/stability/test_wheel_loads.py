@@ -83,6 +83,16 @@ def test_a_load_that_does_not_press_leaves_no_loads():
     assert (found.normal == 0.0).all()
 
 
+def test_a_load_that_ceases_to_press_on_the_way_leaves_the_plane_of_the_guess():
+    """Iterations lead the plane of such a load anywhere, as far as below the machine."""
+    force, guess = np.array([1.5e9, -1.6e2, -2.3e8]), np.array([0.0, 0.0, 1.0, 0.1])
+    found = wheel_loads(SQUARE, STIFFNESS, LENGTH, support_order(SQUARE), force, [3.1e8, 2.15e10, 2.2e8], guess)
+    assert not found.pressed
+    assert found.plane.tolist() == guess.tolist()
+    assert found.feet[:, 2] == pytest.approx(0.1)
+    assert np.isnan(found.center_of_pressure).all()
+
+
 def test_the_guess_does_not_change_the_result():
     force = np.array([1e4, -2e4, -2e5])
     moment = np.cross([0.4, -0.3, 1.2], force)
