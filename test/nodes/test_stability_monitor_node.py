@@ -203,9 +203,9 @@ def sled(tmp_path_factory):
     folder = tmp_path_factory.mktemp('sled')
     body = '<inertial><mass value="{}"/><inertia ixx="9" iyy="9" izz="9" ixy="0" ixz="0" iyz="0"/></inertial>'
     (folder / 'sled.urdf').write_text(
-        f'''<robot name="sled"><link name="base">{body.format(100)}</link><link name="slide">{body.format(10)}</link>
+        f"""<robot name="sled"><link name="base">{body.format(100)}</link><link name="slide">{body.format(10)}</link>
         <joint name="rail" type="prismatic"><parent link="base"/><child link="slide"/><axis xyz="0 1 0"/>
-        <limit lower="-1.5" upper="0.5" effort="1000" velocity="1"/></joint></robot>'''
+        <limit lower="-1.5" upper="0.5" effort="1000" velocity="1"/></joint></robot>"""
     )
     places = {'rear_right': (-1, -0.5), 'rear_left': (-1, 0.5), 'front_right': (1, -0.5), 'front_left': (0.8, 0.5)}
     feet = [
