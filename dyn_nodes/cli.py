@@ -28,6 +28,7 @@ COMMANDS = (
     'study',
     'teleop',
     'loadchart',
+    'ik',
     'omni',
     'design',
     'fit',
@@ -41,7 +42,7 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
-COMPUTING = ('study', 'loadchart', 'omni', 'design', 'fit')
+COMPUTING = ('study', 'loadchart', 'ik', 'omni', 'design', 'fit')
 """Commands that show on standard error when they compile."""
 
 

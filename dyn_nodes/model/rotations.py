@@ -95,3 +95,32 @@ def shortest(start: Array, end: Array) -> Array:
         return np.append(across / np.linalg.norm(across), 0.0)
     q = np.append(cross(a, b), 1.0 + a @ b)
     return np.asarray(q / np.linalg.norm(q))
+
+
+def rotation_vector(matrix: Array) -> Array:
+    """Return axis times angle (3,), rad, of a rotation matrix; the angle is at most pi."""
+    x, y, z, w = quaternion_of_matrix(matrix).tolist()
+    if w < 0.0:
+        x, y, z, w = -x, -y, -z, -w
+    sine = float(np.sqrt(x * x + y * y + z * z))
+    factor = 2.0 if sine < 1e-12 else 2.0 * float(np.arctan2(sine, w)) / sine
+    return np.array([factor * x, factor * y, factor * z])
+
+
+def matrix_of_rotation_vector(vector: Numbers) -> Array:
+    """Return the rotation matrix (3, 3) of axis times angle (3,), rad."""
+    turn = np.asarray(vector, dtype=np.float64)
+    angle = float(np.sqrt(turn @ turn))
+    if angle < 1e-150:
+        return np.eye(3)
+    return matrix_of_quaternion(quaternion_about(turn / angle, angle))
+
+
+def rpy_of_matrix(matrix: Array) -> Array:
+    """Return roll, pitch and yaw (3,), rad, of a rotation matrix; at a pitch of a quarter turn the roll is zero."""
+    pitch = float(np.arctan2(-matrix[2, 0], np.hypot(matrix[0, 0], matrix[1, 0])))
+    if np.hypot(matrix[0, 0], matrix[1, 0]) < 1e-12:
+        return np.array([0.0, pitch, float(np.arctan2(-matrix[0, 1], matrix[1, 1]))])
+    return np.array(
+        [float(np.arctan2(matrix[2, 1], matrix[2, 2])), pitch, float(np.arctan2(matrix[1, 0], matrix[0, 0]))]
+    )

@@ -46,3 +46,21 @@ def test_the_shortest_turn_brings_one_direction_to_another():
         cosine = start @ end / np.linalg.norm(start) / np.linalg.norm(end)
         assert turn.magnitude() == pytest.approx(np.arccos(np.clip(cosine, -1.0, 1.0)), abs=1e-7)
         np.testing.assert_allclose(turn.apply(start / np.linalg.norm(start)), end / np.linalg.norm(end), atol=1e-12)
+
+
+@pytest.mark.parametrize('angles', ANGLES)
+def test_rotation_vectors_and_angles_of_a_matrix_are_scipys(angles):
+    turn = Rotation.from_euler('xyz', angles)
+    vector = rotations.rotation_vector(turn.as_matrix())
+    assert np.linalg.norm(vector) <= np.pi + 1e-15
+    np.testing.assert_allclose(rotations.matrix_of_rotation_vector(vector), turn.as_matrix(), atol=4e-15)
+    np.testing.assert_allclose(rotations.matrix_of_rotation_vector(turn.as_rotvec()), turn.as_matrix(), atol=4e-15)
+    again = rotations.matrix_of_rpy(rotations.rpy_of_matrix(turn.as_matrix()))
+    np.testing.assert_allclose(again, turn.as_matrix(), atol=4e-15)
+
+
+@pytest.mark.parametrize('angle', [0.0, 1e-200, 1e-160, 1e-12, 1e-8, 1.0, np.pi])
+def test_small_and_half_turns_survive_the_round_trip_of_a_rotation_vector(angle):
+    vector = angle * np.array([0.6, 0.0, 0.8])
+    again = rotations.rotation_vector(rotations.matrix_of_rotation_vector(vector))
+    np.testing.assert_allclose(again, vector, atol=1e-15)

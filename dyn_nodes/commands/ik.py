@@ -1,0 +1,160 @@
+"""`dyn-nodes ik`: which joint positions bring a link of this machine to a pose?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.control.hand import HandKinematics, HandPose, HandTask, Result, Solution
+
+SIDES = {-1: 'lower limit', 0: '', 1: 'upper limit'}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `ik` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'ik',
+        'Joint positions that bring a link of a machine to a pose, within the joint limits',
+        'dyn-nodes ik log_loader --link payload_link --pose 5.5 1.0 0.5\n'
+        'dyn-nodes ik arm_pa10 --link link_7 --pose 0.4 0.1 0.7 0 1.57 0 --starts 20 --json',
+    )
+    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
+    parser.add_argument(
+        '--pose',
+        type=float,
+        nargs='+',
+        required=True,
+        metavar='X',
+        help='x y z, m, and roll pitch yaw, rad, of the link in axes of the base link; x y z alone: the position only',
+    )
+    parser.add_argument(
+        '--rows',
+        nargs='+',
+        metavar='ROW',
+        help='what matters, of x y z rx ry rz (the pose with six joints or more, with fewer the position)',
+    )
+    parser.add_argument(
+        '--from', dest='start', metavar='POSTURE', default='', help="joint=position,... (the machine's)"
+    )
+    parser.add_argument('--free', nargs='+', metavar='JOINT', help='joints that may move (all driven ones to the link)')
+    parser.add_argument(
+        '--damping', type=float, default=0.0, metavar='X', help='of every step, over the residual; 0: Newton (0)'
+    )
+    parser.add_argument(
+        '--starts',
+        type=int,
+        default=1,
+        metavar='N',
+        help='postures to start at; more than 1 gives several solutions (1)',
+    )
+    parser.add_argument(
+        '--tolerance', type=float, default=1e-12, metavar='M', help='residual that counts as reached (1e-12)'
+    )
+    parser.add_argument('--length', type=float, default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
+    parser.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve and print; return 0 where the target is reached, 1 where it is not."""
+    from dyn_nodes.control.hand import HandError, HandKinematics, Settings, inverse_kinematics
+    from dyn_nodes.nodes.machines import joint_positions, machine_of
+
+    try:
+        machine = machine_of(args.machine, args.config)
+        hand = HandKinematics.of(machine, args.link, args.free)
+        known = set(hand.names)
+        own = {name: value for name, value in machine.initial.joint_positions.items() if name in known}
+        start = hand.posture(own | dict(joint_positions(args.start, machine)))
+        settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
+        task = _task(args, hand)
+        result = inverse_kinematics(hand, _target(args.pose, task), start, task, settings)
+    except HandError as error:
+        raise CommandError(str(error)) from None
+    except ValueError as error:
+        text = str(error).replace("parameter 'initial_positions'", '--from').replace("parameter 'config'", '--config')
+        raise CommandError(text.replace("parameter 'machine': ", '')) from None
+    if args.json:
+        print(json.dumps(_as_json(result, hand, task)))
+    else:
+        _print(result, machine)
+    return 0 if result.reached else 1
+
+
+def _task(args: argparse.Namespace, hand: HandKinematics) -> HandTask:
+    from dyn_nodes.control.hand import POSITION, HandTask
+
+    if len(args.pose) not in (3, 6):
+        raise CommandError(f'--pose: expected 3 or 6 numbers, found {len(args.pose)}', 2)
+    if not all(map(math.isfinite, args.pose)):
+        raise CommandError(f'--pose: expected finite numbers, found {" ".join(map(str, args.pose))}', 2)
+    rows = tuple(args.rows or (POSITION if len(args.pose) == 3 else hand.default_task.rows))
+    if len(args.pose) == 3 and any(row.startswith('r') for row in rows):
+        raise CommandError('--pose: expected 6 numbers with a row rx, ry or rz, found 3', 2)
+    return HandTask(rows, args.length)
+
+
+def _target(numbers: list[float], task: HandTask) -> HandPose:
+    import numpy as np
+
+    from dyn_nodes.control.hand import HandPose
+    from dyn_nodes.model.rotations import matrix_of_rpy
+
+    return HandPose(matrix_of_rpy(numbers[3:] or [0.0, 0.0, 0.0]), np.array(numbers[:3]))
+
+
+def _as_json(result: Result, hand: HandKinematics, task: HandTask) -> dict[str, Any]:
+    return {
+        'link': hand.link,
+        'rows': list(task.rows),
+        'reached': result.reached,
+        'statement': result.statement,
+        'starts': result.starts,
+        'solutions': [_solution_json(each) for each in result.solutions],
+    }
+
+
+def _solution_json(solution: Solution) -> dict[str, Any]:
+    from dyn_nodes.model.rotations import rpy_of_matrix
+
+    return {
+        'joints': dict(zip(solution.joints, solution.positions.tolist())),
+        'reached': solution.reached,
+        'residual': {'distance': solution.distance, 'angle': solution.angle},
+        'pose': [*solution.pose.position.tolist(), *rpy_of_matrix(solution.pose.rotation).tolist()],
+        'iterations': solution.iterations,
+        'condition': solution.condition if math.isfinite(solution.condition) else None,
+        'at_limit': {name: SIDES[side] for name, side in solution.at_limit.items()},
+    }
+
+
+def _print(result: Result, machine: Any) -> None:
+    from rich.table import Table
+
+    from dyn_nodes.model.rotations import rpy_of_matrix
+
+    console = tables.console()
+    console.print(result.statement)
+    for solution in result.solutions:
+        table = Table()
+        for heading in ('joint', 'position', 'deg', 'limits', ''):
+            table.add_column(heading, justify='left' if heading in ('joint', '') else 'right')
+        for name, value in zip(solution.joints, solution.positions.tolist()):
+            joint = machine.joint(name)
+            turns = joint.type != 'prismatic'
+            limits = f'{joint.lower:.4g} to {joint.upper:.4g}' if math.isfinite(joint.lower) else ''
+            degrees = f'{math.degrees(value):.2f}' if turns else ''
+            table.add_row(name, f'{value:.9g}', degrees, limits, SIDES[solution.at_limit.get(name, 0)])
+        console.print(table)
+        place = ' '.join(f'{value:.6g}' for value in solution.pose.position)
+        turn = ' '.join(f'{value:.6g}' for value in rpy_of_matrix(solution.pose.rotation))
+        console.print(
+            f'at {place} m, roll pitch yaw {turn} rad; residual {solution.distance:.3g} m, {solution.angle:.3g} rad'
+        )
