@@ -15,7 +15,7 @@ LAYERS = (
     {'elements'},
     {'stability', 'control'},
     {'simulation'},
-    {'monitor', 'cosimulation'},
+    {'monitor', 'cosimulation', 'linear'},
     {'studies', 'nodes'},
     {'commands', 'cli', 'entry'},
 )

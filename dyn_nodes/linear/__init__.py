@@ -15,4 +15,4 @@ from dyn_nodes.linear.model import LinearModel, OperatingPoint
 from dyn_nodes.linear.modes import Mode
 from dyn_nodes.linear.reachability import Reachability
 
-__all__ = ["Bode", "LinearModel", "Linearizer", "Mode", "OperatingPoint", "Reachability", "linearize"]
+__all__ = ['Bode', 'LinearModel', 'Linearizer', 'Mode', 'OperatingPoint', 'Reachability', 'linearize']

@@ -164,7 +164,8 @@ class Coordinates:
         """Return the minimal coordinates at a state.
 
         Args:
-            x: (N,) state; rate: (N,) of it.
+            x: (N,) state.
+            rate: (N,) dx/dt there.
             numbers: parameters of the blocks, for constraints.
             choice: to keep, that of another state; None: the best conditioned here.
 
@@ -197,6 +198,7 @@ class Coordinates:
         if self.blocks is None or self.blocks.m == 0:
             every = np.arange(nv)
             return np.eye(nv), np.eye(nv), np.zeros((nv, nv)), Choice(every, every)
+        assert numbers is not None
         at = self.blocks.at(q, v, numbers)
         held = at.J[self.blocks.holonomic] @ velocity
         rolling = not self.blocks.holonomic.all()

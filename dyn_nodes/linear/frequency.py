@@ -42,13 +42,14 @@ class Bode:
         return np.unwrap(np.angle(self.response))
 
 
-def bode(
-    A: Array, b: Array, c: Array, d: float, poles: NDArray[np.complex128], hertz: ArrayLike | None = None
-) -> Bode:
+def bode(A: Array, b: Array, c: Array, d: float, poles: NDArray[np.complex128], hertz: ArrayLike | None = None) -> Bode:
     """Return c (j 2 pi f - A)^-1 b + d.
 
     Args:
-        A: (n, n); b: (n,); c: (n,); d: of the model.
+        A: (n, n) of the model.
+        b: (n,) column of its input.
+        c: (n,) row of its output.
+        d: direct part.
         poles: (n,) of A.
         hertz: (k,) frequencies above zero; None: chosen by the poles.
 

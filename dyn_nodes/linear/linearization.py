@@ -3,6 +3,9 @@
     linearizer = Linearizer(system, outputs=['hook_x', 'boom_joint'])
     model = linearizer.at(x, u, p)                      # about one state
     models = linearizer.along(run, np.linspace(0, 2, 21))
+
+The derivatives are those of the traced equations; where these have a kink (a closed valve, a wheel that just touches
+the ground) they are those of one side.
 """
 
 from __future__ import annotations

@@ -12,23 +12,29 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 REAL = 1e-9
 """Imaginary part of a pole, relative to its size, that counts as zero."""
+ORIGIN = 1e-8
+"""Poles smaller than this share of the size of A count as zero: a double integrator is exact to the root of epsilon."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """A real pole, or a pair of conjugate ones.
+    """A real pole, a pair of conjugate ones, or all poles at the origin.
 
     Attributes:
         pole: 1/s, imaginary part not negative.
-        shape: (n,) complex amplitudes of the states in units of their usual sizes, the greatest 1.
-        participation: (n,) share of each state, sum 1; without units: |left x right eigenvector|.
+        shape: (n,) complex amplitudes of the states in units of their usual sizes, the greatest 1. Poles at the origin
+            have no shape of their own; theirs is the participation.
+        participation: (n,) share of each state, sum 1, without units: |left x right eigenvector|; of the poles at the
+            origin the diagonal of the projector on their invariant subspace.
         state_names: of both.
+        count: number of poles: 1 or 2, or that of the poles at the origin.
     """
 
     pole: complex
     shape: NDArray[np.complex128]
     participation: Array
     state_names: tuple[str, ...]
+    count: int = 1
 
     @property
     def oscillates(self) -> bool:
@@ -60,11 +66,14 @@ class Mode:
         decay = self.time_constant
         return {
             'pole': [self.pole.real, self.pole.imag],
+            'poles': self.count,
             'frequency_hz': self.frequency,
             'damping_ratio': self.damping_ratio,
             'time_constant_s': decay if np.isfinite(decay) else None,
             'participation': dict(zip(self.state_names, self.participation.tolist())),
-            'shape': {name: [abs(own), float(np.angle(own))] for name, own in zip(self.state_names, self.shape.tolist())},
+            'shape': {
+                name: [abs(own), float(np.angle(own))] for name, own in zip(self.state_names, self.shape.tolist())
+            },
         }
 
 
@@ -75,14 +84,33 @@ def modes(A: Array, names: Sequence[str]) -> list[Mode]:
     if not len(A):
         return []
     values, left, right = eig(A, left=True, right=True)
-    found = []
+    still = np.abs(values) <= origin_of(A)
+    found = [_at_origin(A, int(still.sum()), names)] if still.any() else []
     for k in np.lexsort((values.real, np.abs(values))):
         pole = complex(values[k])
-        if pole.imag < -REAL * abs(pole):
-            continue  # its conjugate stands for both
+        if still[k] or pole.imag < -REAL * abs(pole):
+            continue  # the conjugate stands for both
         share = np.abs(left[:, k].conj() * right[:, k])
         shape = right[:, k] / right[np.argmax(np.abs(right[:, k])), k]
-        if abs(pole.imag) <= REAL * abs(pole):
-            pole = complex(pole.real)
-        found.append(Mode(pole, shape.astype(np.complex128), share / share.sum(), tuple(names)))
+        real = abs(pole.imag) <= REAL * abs(pole)
+        own = complex(pole.real) if real else pole
+        found.append(Mode(own, shape.astype(np.complex128), share / share.sum(), tuple(names), 1 if real else 2))
     return found
+
+
+def origin_of(A: Array) -> float:
+    """Return the size below which poles of A (n, n) count as zero, 1/s."""
+    return ORIGIN * float(np.linalg.norm(A, 2)) if A.size else 0.0
+
+
+def _at_origin(A: Array, count: int, names: Sequence[str]) -> Mode:
+    """The poles at the origin as one mode: of a defective group single eigenvectors mean nothing."""
+    from scipy.linalg import schur, solve_sylvester
+
+    limit = origin_of(A)
+    T, Q, found = schur(A.astype(np.complex128), 'complex', sort=lambda value: bool(abs(value) <= limit))
+    rest = solve_sylvester(T[:found, :found], -T[found:, found:], T[:found, found:])
+    share = np.abs(np.einsum('ki,ki->k', Q[:, :found] @ np.hstack([np.eye(found), rest]), Q.conj()))
+    share = share / max(float(share.sum()), np.finfo(float).tiny)
+    shape = (share / max(float(share.max()), np.finfo(float).tiny)).astype(np.complex128)
+    return Mode(0j, shape, share, tuple(names), count)

@@ -26,8 +26,8 @@ class Reachability:
         order: of the model.
         unreached: (order - rank,) poles of the rest, 1/s.
         rest: names of the states with the greatest part in the rest, at most one for each of its dimensions.
-        distances: pole and its distance: least singular value of [A - pole, B], inputs of unit size, over the size of A:
-            what A would have to change by, at least, to lose the pole.
+        distances: pole and its distance: least singular value of [A - pole, B], inputs of unit size, over the size of
+            A. A change of A by as much would lose the pole.
     """
 
     rank: int

@@ -103,6 +103,12 @@ class ConstrainedOutputs:
             lambda: ({'observe': function}, {}),
         )
 
+    def traced(self, names: Sequence[str], a: Expression, multipliers: Expression, tau: Expression) -> Expression:
+        """Return some outputs as expressions of the blocks and of accelerations, multipliers, generalized efforts."""
+        chosen = ca.vertcat(*self._values)[[self.names.index(name) for name in names]]
+        own = ca.vertcat(self._a, self._multipliers, self._tau)
+        return ca.substitute(ca.densify(chosen), own, ca.densify(ca.vertcat(a, multipliers, tau)))
+
     def evaluate(self, q: Array, v: Array, a: Array, multipliers: Array, tau: Array, p: Array) -> Array:
         """Return the outputs at a state.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dyn_nodes.constraints import ConstraintBlocks
 from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.machine import Base, Machine
+from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.constrained import NO_GUARD, ConstrainedSystem
@@ -83,6 +84,12 @@ class ConstrainedMachineSystem(ConstrainedSystem):
     def output_names(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the outputs."""
         return tuple(self._observed.names)
+
+    def traced_outputs(
+        self, names: Sequence[str], a: Expression, multipliers: Expression, tau: Expression
+    ) -> Expression:
+        """Return some outputs as expressions of the blocks, accelerations, multipliers and generalized efforts."""
+        return self._observed.traced(names, a, multipliers, tau)
 
     def outputs_of(self, x: Array, u: Array, p: Array, a: Array, multipliers: Array) -> Array:
         """Return the outputs at a state from its accelerations (nv,) and multipliers (m,)."""

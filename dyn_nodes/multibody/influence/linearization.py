@@ -51,7 +51,8 @@ def effort_slopes(
 
     Args:
         position: of the tree, with coefficients of third order.
-        v, a: (M,) nominal rates and accelerations of the joints.
+        v: (M,) nominal rates of the joints.
+        a: (M,) nominal accelerations.
         gravity: (3,) world axes, m/s2.
         loads: applied ones, such as that of a tool.
 
@@ -174,7 +175,9 @@ class Drives:
 
         Args:
             slopes: of the arm's efforts, rotors included.
-            v, a, jerk: (M,) of the nominal motion.
+            v: (M,) nominal rates of the joints.
+            a: (M,) nominal accelerations.
+            jerk: (M,) their nominal rates.
         """
         rates, accelerations = np.asarray(v, float), np.asarray(a, float)
         change = slopes.by_acceleration @ np.asarray(jerk, float) + slopes.by_position @ rates
@@ -217,7 +220,8 @@ def in_hand_coordinates(
         F: (3M, 3M) of joints, rates, currents.
         inputs: (3M, M).
         hand: M parameters of the hand by the joints, to third order.
-        v, a: (M,) nominal rates and accelerations of the joints.
+        v: (M,) nominal rates of the joints.
+        a: (M,) nominal accelerations.
         as_printed: keep the zero first block of the source, which holds for true coordinates only.
 
     Raises:

@@ -1,0 +1,212 @@
+"""Linear models against central differences of dx/dt and of the outputs, in minimal coordinates."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.constraints import projected_velocity
+from dyn_nodes.linear import Linearizer, linearize
+from dyn_nodes.linear.deviations import by_independent, independent
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.simulation import Inputs, Settings, System, initial_state
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+
+TOLERANCE = 1e-6
+VOLTS = {'boom/voltage': 5.0, 'stick/voltage': -4.0, 'swing/voltage': 3.0}
+
+
+def machine_of(name):
+    return load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
+
+
+@cache
+def moving_loader():
+    """The log-loader with open valves, its arm and base in motion."""
+    system = System(machine_of('log_loader'))
+    inputs = Inputs.constant(VOLTS)
+    run = system.run(initial_state(system), np.linspace(0, 0.6, 61), inputs, settings=Settings(step=1e-3))
+    return system, run
+
+
+@cache
+def moving_agv():
+    """An arm on a vehicle with Mecanum wheels, driven by efforts."""
+    system = System(machine_of('agv_mecanum_arm'), 'effort')
+    inputs = Inputs.constant({name: 0.5 + 0.2 * k for k, name in enumerate(system.input_names)})
+    run = system.run(initial_state(system), np.linspace(0, 0.1, 11), inputs, settings=Settings(step=1e-3))
+    return system, run
+
+
+@cache
+def moving_mechanism(name, actuation):
+    """A machine with constraints: its system, a state in motion that meets them, and inputs."""
+    start = constrained_machine(machine_of(name), actuation=actuation)
+    system = start.system
+    v = projected_velocity(system.blocks, start.q, 0.3 * np.cos(np.arange(system.nv)))
+    x = system.state(start.q, v)
+    rng = np.random.default_rng(3)
+    for k, own in enumerate(system.blocks.element_states):
+        x[system.element_slice.start + k] += 0.05 * own.scale * rng.normal()
+    return system, x, np.cos(np.arange(len(system.input_names)))
+
+
+def at_sample(system, run, time):
+    place = int(np.argmin(np.abs(run.times - time)))
+    return run.states[place], run.inputs.at(run.times[[place]], system.input_names)[0]
+
+
+def state_at(system, own, z, p):
+    """The state with the deviation z: on the constraints, which the independent coordinates keep."""
+    x = own.x + own.into @ z
+    for at in own.quaternions:
+        turn = 2 * (own.into @ z)[at : at + 4]
+        quaternion = own.x[at : at + 4]
+        turn = Rotation.from_rotvec(Rotation.from_quat(quaternion).inv().as_matrix() @ world(quaternion, turn))
+        x[at : at + 4] = (Rotation.from_quat(quaternion) * turn).as_quat()
+        x[at : at + 4] *= np.sign(x[at : at + 4] @ quaternion)
+    blocks = getattr(system, 'blocks', None)
+    if blocks is None or not blocks.m:
+        return x
+    nq, nv = system.nq, system.nv
+    for _ in range(6):  # dependent coordinates only: independent ones and quaternions here stay
+        at = blocks.at(x[:nq], x[nq : nq + nv], system.numbers(p, x))
+        rest = [k for k in range(nv) if k not in own.choice.velocities]
+        places = {body.v: body.q for body in blocks.tree.bodies if body.kind != 'free'}
+        step = -np.linalg.lstsq(at.J[:, rest], at.residual, rcond=1e-10)[0]
+        x[[places[k] for k in rest]] += step
+        at = blocks.at(x[:nq], x[nq : nq + nv], system.numbers(p, x))
+        slip = at.J @ x[nq : nq + nv] - at.sigma
+        x[nq + np.array(rest)] -= np.linalg.lstsq(at.J[:, rest], slip, rcond=1e-10)[0]
+    assert np.abs(at.residual).max() < 1e-12
+    return x
+
+
+def world(quaternion, rate):
+    """Twice the vector part of (rate x conjugate): the small turn in world axes that changes a quaternion by a rate."""
+    (x, y, z), w = quaternion[:3], quaternion[3]
+    a, b = rate[:3], rate[3]
+    return a * w - b * np.array([x, y, z]) + np.cross(np.array([x, y, z]), a)
+
+
+def rate_of(system, own, x, u, p, nominal):
+    """The rate (n,) of the deviation at a state while the nominal state moves on."""
+    rate = system.rhs(x, u, p)
+    found = own.out_of @ (rate - nominal)
+    nq = system.nq
+    for k, at in enumerate(own.quaternions):
+        turn = Rotation.from_quat(own.x[at : at + 4]).inv() * Rotation.from_quat(x[at : at + 4])
+        first = nq + 0  # a free base comes first among the velocities: angular, then linear
+        assert k == 0
+        relative = x[first : first + 3] - turn.inv().apply(own.x[first : first + 3])
+        rows = [own.names.index(f'base_r{axis}') for axis in 'xyz']
+        found[rows] = relative + 0.5 * np.cross(turn.as_rotvec(), relative)
+    return found
+
+
+def check(system, x, u, outputs):
+    """A, B, C, D against differences of fourth order in units of the usual sizes of the states."""
+    p = system.parameters()
+    linearizer = Linearizer(system, outputs)
+    model, own = linearizer.at(x, u, p), linearizer.deviations(x, u, p)
+    nominal = system.rhs(x, u, p)
+
+    def function(z, v):
+        there = state_at(system, own, z, p)
+        values = dict(zip(system.output_names, system.outputs(there, v, p)))
+        values |= dict(zip(system.state_names, there))
+        return np.r_[rate_of(system, own, there, v, p, nominal), [values[name] for name in outputs]]
+
+    n, rows = len(model.A), np.r_[model.scales, np.ones(len(outputs))]
+    exact = np.block([[model.A, model.B], [model.C, model.D]])
+    sizes = np.r_[model.scales, np.ones(len(u))]
+    found = np.empty_like(exact)
+    for k, size in enumerate(sizes):
+        h = 1e-5 * size
+        unit = np.eye(len(sizes))[k]
+
+        def shifted(step, unit=unit):
+            return function(step * unit[:n], u + step * unit[n:])
+
+        found[:, k] = (8 * (shifted(h) - shifted(-h)) - shifted(2 * h) + shifted(-2 * h)) / (12 * h)
+    exact, found = (part * sizes / rows[:, None] for part in (exact, found))
+    error = np.abs(exact - found) / np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1.0)
+    worst = np.unravel_index(error.argmax(), error.shape)
+    assert error.max() < TOLERANCE, (worst, exact[worst], found[worst])
+    return model
+
+
+def test_log_loader_with_hydraulics_equals_central_differences():
+    system, run = moving_loader()
+    outputs = ['boom_joint', 'boom_joint_acceleration', 'load_force_z', 'load_moment_y', 'tilt', 'boom/drive_effort']
+    outputs = [name for name in outputs if name in (*system.output_names, *system.state_names)]
+    model = check(system, *at_sample(system, run, 0.5), outputs)
+    assert model.A.shape == (35, 35)
+    assert model.state_names[3:7] == ('base_rx', 'base_ry', 'base_rz', 'swing_joint')
+    assert model.input_names == tuple(VOLTS)
+
+
+def test_vehicle_with_arm_equals_central_differences():
+    system, run = moving_agv()
+    outputs = ['load_force_x', 'load_moment_z', *[name for name in system.output_names if 'normal_force' in name]]
+    model = check(system, *at_sample(system, run, 0.1), outputs)
+    assert 'base_rz' in model.state_names
+    assert not any('base_q' in name for name in model.state_names)
+
+
+def test_mechanism_with_a_loop_equals_central_differences():
+    system, x, u = moving_mechanism('four_bar', 'effort')
+    model = check(system, x, u, ['crank_joint', 'kinetic_energy', 'crank_joint_acceleration', 'rocker_joint'])
+    assert model.state_names == ('crank_joint', 'crank_joint_rate')
+
+
+def test_linkage_with_hydraulics_on_wheels_equals_central_differences():
+    system, x, u = moving_mechanism('log_loader_linkage', 'hydraulic')
+    reactions = [name for name in system.output_names if name.endswith('/force_x')][:1]
+    model = check(system, x, u, ['stick_joint', 'load_force_z', *reactions])
+    assert model.state_names[6:9] == ('swing_joint', 'boom_joint', 'stick_joint')
+    assert len(model.A) == 35
+
+
+def test_models_along_a_motion_have_the_same_coordinates_and_follow_the_motion():
+    system, run = moving_loader()
+    models = Linearizer(system).along(run, [0.1, 0.3, 0.5])
+    assert {model.state_names for model in models} == {models[0].state_names}
+    assert [model.point.time for model in models] == pytest.approx([0.1, 0.3, 0.5])
+    assert np.abs(models[0].A - models[-1].A).max() > 1e-3
+    assert models[0].output_names == ('swing_joint', 'boom_joint', 'stick_joint')
+
+
+def test_the_deviation_of_a_state_is_that_of_its_coordinates():
+    system, run = moving_loader()
+    own = Linearizer(system).deviations(*at_sample(system, run, 0.5))
+    z = 1e-3 * np.cos(np.arange(len(own.names)))
+    assert own.of(state_at(system, own, z, system.parameters())) == pytest.approx(z, abs=1e-8)
+    far = own.x.copy()
+    turn = Rotation.from_rotvec([0.4, -0.3, 1.0])
+    far[3:7] = -(Rotation.from_quat(own.x[3:7]) * turn).as_quat()
+    found = own.of(far)
+    assert found[[own.names.index(f'base_r{axis}') for axis in 'xyz']] == pytest.approx([0.4, -0.3, 1.0], abs=1e-12)
+
+
+def test_an_undetermined_reaction_and_an_unknown_output_are_refused():
+    system, x, u = moving_mechanism('four_bar', 'effort')
+    with pytest.raises(ValueError, match=r'output pin/force_y: expected one that the state determines'):
+        linearize(system, x, u, outputs=['pin/force_y'])
+    with pytest.raises(KeyError, match="unknown output 'nowhere'"):
+        Linearizer(system, ['nowhere'])
+    with pytest.raises(ValueError, match='expected a state vector'):
+        Linearizer(system).at(x[:-1], u)
+
+
+def test_coordinates_that_do_not_determine_the_motion_are_refused():
+    J = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    chosen = independent(J, np.array([False, True, False]))
+    assert chosen.tolist() == [1, 2]
+    assert by_independent(J, chosen, 'abc') == pytest.approx(np.array([[-1, 0], [1, 0], [0, 1]]))
+    with pytest.raises(ValueError, match='a, b: expected coordinates that determine the motion'):
+        by_independent(J, np.array([0, 1]), 'abc')
