@@ -106,7 +106,8 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
     console.print(_link_table(facts))
     if facts['actuators']:
         console.print(_actuator_table(facts))
-        console.print(f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}', soft_wrap=True)
+        if any(own['locked_stiffness'] for own in facts['actuators']):
+            console.print(f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}', soft_wrap=True)
     _print_statics(console, facts['static'])
     _print_rigid_ground(console, facts['rigid_ground'])
     _print_constraints(console, facts['constraints'])
@@ -182,16 +183,33 @@ def _actuator_table(facts: dict[str, Any]) -> Table:
     table = Table(title='actuators', title_justify='left', title_style='bold')
     for heading in ('actuator', 'type', 'joint', 'travel'):
         table.add_column(heading)
-    for heading in ('flow, l/min', 'relief, MPa', 'line relief, MPa'):
+    parts = [(headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in own for own in facts['actuators'])]
+    for heading in (heading for headings, _ in parts for heading in headings):
         table.add_column(heading, justify='right')
     for actuator in facts['actuators']:
-        oil = ['', '', '']
-        if 'flow' in actuator:
-            shared = f' of pump {actuator["pump"]}' if actuator['pump'] else ''
-            pressures = (f'{actuator[key] / 1e6:.4g}' for key in ('relief_pressure', 'line_relief_pressure'))
-            oil = [f'{actuator["flow"] * 6e4:.4g}{shared}', *pressures]
-        table.add_row(actuator['name'], actuator['type'], actuator['joint'], actuator['travel'], *oil)
+        numbers = [cell for headings, of in parts for cell in of(actuator) or [''] * len(headings)]
+        table.add_row(actuator['name'], actuator['type'], actuator['joint'], actuator['travel'], *numbers)
     return table
+
+
+def _oil(actuator: dict[str, Any]) -> list[str]:
+    if 'flow' not in actuator:
+        return []
+    shared = f' of pump {actuator["pump"]}' if actuator['pump'] else ''
+    pressures = (f'{actuator[key] / 1e6:.4g}' for key in ('relief_pressure', 'line_relief_pressure'))
+    return [f'{actuator["flow"] * 6e4:.4g}{shared}', *pressures]
+
+
+def _electric(actuator: dict[str, Any]) -> list[str]:
+    keys = ('stall_effort', 'no_load_speed', 'reflected_inertia')
+    return [f'{actuator[key]:.4g}' for key in keys] if keys[0] in actuator else []
+
+
+_ACTUATOR_COLUMNS = (
+    ('flow', ('flow, l/min', 'relief, MPa', 'line relief, MPa'), _oil),
+    ('stall_effort', ('stall effort', 'speed without load', 'inertia of the rotor'), _electric),
+)
+"""Columns of kinds of actuators: a fact that such a kind has, headings, and its cells."""
 
 
 def _print_statics(console: Console, static: dict[str, Any] | None) -> None:

@@ -91,8 +91,8 @@ class MinimalEquations:
         N: (nv, n) all joint rates per independent rate, [1; U] in the order of the velocities (3.37).
         N_rate: (nv, n) dN/dt.
         T: (6 r, n) twists per independent rate (3.39).  T_rate: (6 r, n) dT/dt (3.40).
-        inertia: (n, n) I = T^T M T.
-        convective: (n, n) C = -T^T (M dT/dt + dM/dt T).
+        inertia: (n, n) I = T^T M T + N^T A N, A the diagonal matrix of reflected rotor inertias.
+        convective: (n, n) C = -T^T (M dT/dt + dM/dt T) - N^T A dN/dt.
         gravity, elements: (n,) of the weights, and of springs, dampers and tyres.
         driven: (n,) of motions that constraints prescribe in time; zero for constraints at rest.
         start: (nv,) joint accelerations at zero ones of the independent rates.
@@ -158,8 +158,10 @@ class MinimalEquations:
         """Return what joints and constraints carry under joint efforts tau (nv,) (spec 2.12)."""
         parts = self.parts
         turning = parts.turned(self.twists, parts.inertia_rates(self.v))
-        motion = parts.weighed(self.twist_rates(self.accelerations(tau))) + turning
-        working = parts.weight + parts.pushed + parts.per_effort @ _vector('tau', tau, len(self.v))
+        accelerations = self.accelerations(tau)
+        motion = parts.weighed(self.twist_rates(accelerations)) + turning
+        efforts = _vector('tau', tau, len(self.v)) - self.formulation.system.tree.armatures * accelerations
+        working = parts.weight + parts.pushed + parts.per_effort @ efforts
         rows, centres = self.formulation.constraints_on_bodies(self.q, self.p)
         return recovered(self.formulation.system, rows, parts.tree, centres, motion - working)
 

@@ -156,12 +156,13 @@ class NaturalOrthogonalComplement:
         N, N_rate, start = _complement(self.system, partition, parts)
         tree, rates = parts.tree, parts.inertia_rates(v)
         T, T_rate = tree @ N, parts.tree_rate @ N + tree @ N_rate
-        inertia = T.T @ parts.weighed(T)
+        rotors = N.T * self.system.tree.armatures
+        inertia = T.T @ parts.weighed(T) + rotors @ N
         self._refuse_massless(inertia, N)
-        convective = -T.T @ (parts.weighed(T_rate) + parts.turned(T, rates))
+        convective = -T.T @ (parts.weighed(T_rate) + parts.turned(T, rates)) - rotors @ N_rate
         v_I = v[list(partition.independent)]
         # with constraints that move by themselves dt/dt is not T a + dT/dt v_I alone
-        whole = T.T @ (parts.weighed(tree @ start + parts.tree_bias) + parts.turned(tree @ v, rates))
+        whole = T.T @ (parts.weighed(tree @ start + parts.tree_bias) + parts.turned(tree @ v, rates)) + rotors @ start
         return MinimalEquations(
             self, q, v, p, partition, N, N_rate, T, T_rate, inertia, convective,
             T.T @ parts.weight, T.T @ parts.pushed, -(whole + convective @ v_I), start, parts,

@@ -136,7 +136,7 @@ class ForceObserver:
             if body.kind == 'free':
                 along[body.v : body.v + 6] = local.stacked()
             else:
-                along[body.v] = local.power(unit_motion(body))
+                along[body.v] = local.power(unit_motion(body)) + body.armature * a[body.v]
             if body.parent >= 0:
                 arm = poses[index].p - poses[body.parent].p
                 carried = ca.vertcat(wrench[0:3] + cross(arm, wrench[3:6]), wrench[3:6])

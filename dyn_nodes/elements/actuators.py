@@ -8,6 +8,7 @@ from typing import Any
 import casadi as ca
 
 from dyn_nodes.elements.cylinder import Cylinder
+from dyn_nodes.elements.dc_motor import DcMotor
 from dyn_nodes.elements.hydraulic import shared_feeds
 from dyn_nodes.elements.motor import Motor
 from dyn_nodes.forces.joint import along_joint, joint_motion
@@ -18,7 +19,7 @@ from dyn_nodes.multibody.elements import Command, ElementState, ForceElement, Su
 from dyn_nodes.multibody.spatial import Expression
 
 Kinds = Mapping[str, Callable[[Any], ActuatorElement]]
-KINDS: Kinds = {'cylinder': Cylinder, 'motor': Motor}
+KINDS: Kinds = {'cylinder': Cylinder, 'motor': Motor, 'dc_motor': DcMotor}
 """Element of every `type` of actuator in a machine file."""
 
 

@@ -18,10 +18,12 @@ class ActuatorRecord:
     Attributes:
         kind: `type` in the machine YAML.
         takes_oil: a shared pump may feed it.
+        electric: a motor with a current, which holds nothing by itself at 0 V.
     """
 
     kind: ClassVar[str]
     takes_oil: ClassVar[bool] = False
+    electric: ClassVar[bool] = False
 
     name: str
     joint: Annotated[str, text('the joint that it moves')]
@@ -35,6 +37,11 @@ class ActuatorRecord:
     def source_limit(self) -> float:
         """Limit of a source that it has alone, such as the relief pressure of its pump, Pa."""
         return math.inf
+
+    @property
+    def reflected_inertia(self) -> float:
+        """Inertia of its spinning rotor, at the joint, kg m2 or kg."""
+        return 0.0
 
     @classmethod
     def contradiction(cls, values: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.cylinder import CylinderActuator
+from dyn_nodes.model.dc_motor import DcMotorActuator
 from dyn_nodes.model.motor import MotorActuator
 from dyn_nodes.model.schema import REQUIRED, Key, choice, keys_of
 
-KINDS: dict[str, type[ActuatorRecord]] = {record.kind: record for record in (CylinderActuator, MotorActuator)}
-Actuator = CylinderActuator | MotorActuator
+KINDS: dict[str, type[ActuatorRecord]] = {record.kind: record for record in (CylinderActuator, MotorActuator, DcMotorActuator)}
+Actuator = CylinderActuator | MotorActuator | DcMotorActuator
 
 
 def actuator_keys(kind: str) -> tuple[Key, ...]:

@@ -15,6 +15,7 @@ from dyn_nodes.model.bodies import Array, Joint, JointType, Link
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
 from dyn_nodes.model.contact import ContactRecord, Support
 from dyn_nodes.model.cylinder import CylinderActuator
+from dyn_nodes.model.dc_motor import DcMotorActuator
 from dyn_nodes.model.hydraulic import SharedPump, Supply, Valve
 from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
 from dyn_nodes.model.motor import MotorActuator
@@ -39,6 +40,7 @@ __all__ = [
     'Attachment',
     'Base',
     'CylinderActuator',
+    'DcMotorActuator',
     'FrictionPoint',
     'InitialState',
     'InitialTwist',
@@ -222,6 +224,10 @@ class Machine(MachineFile):
     urdf: str
     sources: tuple[str, ...]
     assumed: dict[str, str] = field(default_factory=dict)
+
+    def armature(self, joint: str) -> float:
+        """Return the reflected inertia of the rotors that drive a joint, kg m2 or kg."""
+        return float(sum(own.reflected_inertia for own in self.actuators if own.joint == joint))
 
     def pump_of(self, actuator: str) -> SharedPump | None:
         """Return the shared pump that feeds an actuator; None where it has one of its own."""

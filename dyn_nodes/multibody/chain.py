@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dyn_nodes.multibody.array_loops import sweeps, tips
 from dyn_nodes.multibody.array_loops.sweeps import FREE, PRISMATIC, REVOLUTE
-from dyn_nodes.multibody.tree import Tree
+from dyn_nodes.multibody.tree import Tree, refuse_rotors
 
 Array = np.ndarray
 KINDS = {'revolute': REVOLUTE, 'prismatic': PRISMATIC, 'free': FREE}
@@ -92,7 +92,8 @@ class LinkArrays:
 
     @classmethod
     def from_tree(cls, tree: Tree) -> LinkArrays:
-        """Take a `Tree`; its payload is not part of it."""
+        """Take a `Tree`; its payload is not part of it. Raises ValueError where rotors drive joints."""
+        refuse_rotors(tree)
         bodies = tree.bodies
         return cls(
             [body.parent for body in bodies],

@@ -69,6 +69,8 @@ def inverse_dynamics(
             tau[body.v : body.v + 6] = ca.vertsplit(forces[index].stacked())
         else:
             tau[body.v] = forces[index].power(unit_motion(body))
+            if body.armature:
+                tau[body.v] += body.armature * a[body.v]
         if body.parent >= 0:
             forces[body.parent] = forces[body.parent] + forces[index].to_parent(state.joint_poses[index])
     return ca.densify(ca.vertcat(*tau))
@@ -94,7 +96,7 @@ def mass_matrix(state: TreeState) -> Expression:
             continue
         motion = unit_motion(body)
         force = composite[index] @ motion
-        entries[body.v, body.v] = force.power(motion)
+        entries[body.v, body.v] = force.power(motion) + body.armature
         carrier = index
         while tree.bodies[carrier].parent >= 0:
             force = force.to_parent(state.joint_poses[carrier])
@@ -131,12 +133,12 @@ def forward_dynamics(
             continue
         motion = unit_motion(body)
         U = articulated[index] @ motion
-        inverse_d = 1 / U.power(motion)
+        inverse_d = 1 / (U.power(motion) + body.armature)
         u = tau[body.v] - bias[index].power(motion)
         columns[index] = (U, inverse_d, u)
         if body.parent >= 0:
             local = state.joint_poses[index]
-            reduced = articulated[index].without(motion, U, inverse_d)
+            reduced = articulated[index].without(motion, U, inverse_d, annihilates=not body.armature)
             force = bias[index] + reduced @ state.velocity_products[index] + U.scaled(u * inverse_d)
             articulated[body.parent] = articulated[body.parent] + reduced.to_parent(local)
             bias[body.parent] = bias[body.parent] + force.to_parent(local)

@@ -201,11 +201,10 @@ class TreeState:
 
     @cached_property
     def kinetic_energy(self) -> Expression:
-        """Kinetic energy, J."""
-        return 0.5 * sum(
-            ((inertia @ velocity).power(velocity) for inertia, velocity in zip(self.inertias, self.velocities)),
-            ca.SX(0),
-        )
+        """Kinetic energy, of spinning rotors too, J."""
+        bodies = ((inertia @ velocity).power(velocity) for inertia, velocity in zip(self.inertias, self.velocities))
+        rotors = (body.armature * self.v[body.v] ** 2 for body in self.tree.bodies if body.armature)
+        return 0.5 * sum((*bodies, *rotors), ca.SX(0))
 
     def potential_energy(self, gravity: Expression) -> Expression:
         """Return -m g . c, J, for the gravity vector (3,) in the world, m/s2."""

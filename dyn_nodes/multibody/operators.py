@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from dyn_nodes.multibody.tree import Tree
+from dyn_nodes.multibody.tree import Tree, refuse_rotors
 
 Array = np.ndarray
 AxisKind = Literal['revolute', 'prismatic']
@@ -68,7 +68,8 @@ class Tip:
 
 
 def links_of_tree(tree: Tree) -> tuple[Link, ...]:
-    """Return the links of a `Tree`, without its payload."""
+    """Return the links of a `Tree`, without its payload. Raises ValueError where rotors drive joints."""
+    refuse_rotors(tree)
     return tuple(
         Link(
             body.name,

@@ -269,17 +269,17 @@ class Inertia:
         J = pose.rotate_tensor(self.J) - ca.mtimes(H0, p) + ca.mtimes(p, H.T)
         return Inertia(symmetric(J), H, M)
 
-    def without(self, motion: Motion, U: Force, inverse_d: Expression) -> Inertia:
+    def without(self, motion: Motion, U: Force, inverse_d: Expression, annihilates: bool = True) -> Inertia:
         """Return this inertia less U U^T / d: what a joint free along `motion` transmits (Featherstone, eq. 7.23).
 
         U = I motion, d = motion . U. The result annihilates `motion`; along a coordinate axis its row and column are
-        zero by construction, and said so, which spares their further use.
+        zero by construction, and said so, which spares their further use. Where a rotor adds to d, it does not.
         """
         n, f = U.n * inverse_d, U.f * inverse_d
         J = symmetric(self.J - ca.mtimes(n, U.n.T))
         H = self.H - ca.mtimes(n, U.f.T)
         M = symmetric(self.M - ca.mtimes(f, U.f.T))
-        for k in range(3):
+        for k in range(3) if annihilates else ():
             if is_unit(motion.w, k):
                 J[k, :], J[:, k], H[k, :] = 0, 0, 0
             elif is_unit(motion.v, k):

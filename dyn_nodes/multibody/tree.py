@@ -65,6 +65,8 @@ class Body:
         R0, p0: (3, 3), (3,) placement of the body frame in the parent frame at joint position 0.
         mass, com, inertia: kg; (3,) m; (3, 3) kg m2 about the centre of mass; in the body frame.
         q, v: index of its first generalized position and velocity.
+        armature: reflected inertia of the rotor that drives the joint, kg m2 or kg: it resists the rate of the joint
+            alone (the rotor's mass belongs to a link; the gyroscopic effect of its spin is neglected).
     """
 
     name: str
@@ -78,6 +80,7 @@ class Body:
     inertia: np.ndarray
     q: int
     v: int
+    armature: float = 0.0
 
     @property
     def massless(self) -> bool:
@@ -147,6 +150,14 @@ class Tree:
         return tuple(k for k, body in enumerate(self.bodies) if body.parent < 0)
 
     @property
+    def armatures(self) -> np.ndarray:
+        """(nv,) reflected inertias of rotors along the velocities, kg m2 or kg; 0 for free bodies."""
+        result = np.zeros(self.nv)
+        for body in self.bodies:
+            result[body.v] = body.armature
+        return result
+
+    @property
     def neutral(self) -> np.ndarray:
         """(nq,) positions with every joint at zero and every free body in the origin, unturned."""
         q = np.zeros(self.nq)
@@ -182,6 +193,13 @@ class Tree:
         if name not in self.velocity_names:
             raise KeyError(f'unknown velocity {name!r}; known: {", ".join(self.velocity_names)}')
         return self.velocity_names.index(name)
+
+
+def refuse_rotors(tree: Tree) -> None:
+    """Raise ValueError where a joint has a reflected rotor inertia, for formulations that know bodies alone."""
+    driven = [body.name for body in tree.bodies if body.armature]
+    if driven:
+        raise ValueError(f'expected joints without rotors, found reflected inertia on {driven[0]}')
 
 
 class _Lump:
@@ -229,6 +247,7 @@ class TreeBuilder:
         self.specs: list[tuple[str, int, JointKind, np.ndarray, np.ndarray, np.ndarray]] = []
         self.lumps: list[_Lump] = []
         self.frames: dict[str, Frame] = {}
+        self.armatures: dict[str, float] = {}
 
     def add_free(self, name: str, mass: float = 0.0, com: ArrayLike = NOWHERE, inertia: ArrayLike = NO_INERTIA) -> int:
         """Add a body without a joint: positions `<name>_x` ... `<name>_qw`, velocities in its axes. Return its index.
@@ -309,6 +328,18 @@ class TreeBuilder:
             mass, np.asarray(com, float), np.asarray(inertia, float), np.asarray(R, float), np.asarray(p, float)
         )
 
+    def add_armature(self, joint: str, inertia: float) -> None:
+        """Add the reflected inertia of a rotor to a joint of one degree of freedom, kg m2 or kg.
+
+        Raises:
+            ValueError: an unknown joint, a free body, or a negative inertia.
+        """
+        if not any(name == joint and kind != 'free' for name, _, kind, *_ in self.specs):
+            raise ValueError(f'{joint}: expected a joint of one degree of freedom for a rotor, found none of this name')
+        if not 0.0 <= inertia < np.inf:
+            raise ValueError(f'{joint}: expected a rotor inertia >= 0, found {inertia!r}')
+        self.armatures[joint] = self.armatures.get(joint, 0.0) + inertia
+
     def add_frame(self, name: str, body: int, R: ArrayLike = AXES, p: ArrayLike = NOWHERE) -> Frame:
         """Name a frame that is fixed in a body (-1: in the world) at (R, p). Raises ValueError if the name is taken."""
         if name in self.frames:
@@ -351,7 +382,8 @@ class TreeBuilder:
         names_v: list[str] = []
         for (name, parent, kind, axis, R, p), lump in zip(self.specs, self.lumps):
             mass, com, inertia = lump.finish()
-            bodies.append(Body(name, parent, kind, axis, R, p, mass, com, inertia, len(names_q), len(names_v)))
+            at, armature = (len(names_q), len(names_v)), self.armatures.get(name, 0.0)
+            bodies.append(Body(name, parent, kind, axis, R, p, mass, com, inertia, *at, armature))
             names_q.extend(f'{name}_{n}' for n in FREE_POSITION_NAMES) if kind == 'free' else names_q.append(name)
             names_v.extend(f'{name}_{n}' for n in FREE_VELOCITY_NAMES) if kind == 'free' else names_v.append(name)
         return tuple(bodies), names_q, names_v
@@ -397,6 +429,7 @@ class _MachineTree(TreeBuilder):
             kind: JointKind = 'prismatic' if joint.type == 'prismatic' else 'revolute'
             self._add_body(joint.name, carrier.body, kind, joint.axis, R, p)
             self._place(joint.child, Frame(len(self.specs) - 1, np.eye(3), np.zeros(3)))
+            self.add_armature(joint.name, self.machine.armature(joint.name))
         else:
             self._place(joint.child, Frame(carrier.body, snapped(R), p))
 

@@ -76,6 +76,10 @@ def _relief(details: Any, at: str) -> str:
     return f'{owner} {details["relief"]} relief, {1e-6 * details["pressure"]:.4g} MPa, {at}'
 
 
+def _current(details: Any, at: str) -> str:
+    return f'{details["actuator"]} at {details["current"]:.4g} A {at}'
+
+
 def _impact(details: Any, at: str) -> str:
     double = ', double impact' if details['double'] else ''
     return f'{_wheels(details)} hits the ground with {details["speed"]:.4g} m/s {at}{double}'
@@ -126,6 +130,8 @@ _WORDS: dict[str, Callable[[Any, str], str]] = {
     'overturned': _overturned,
     'payload': _mass,
     'payload_drop': _mass,
+    'current_limited': _current,
+    'current_free': _current,
     'relief_open': _relief,
     'relief_closed': _relief,
 }

@@ -146,7 +146,7 @@ def test_an_actuator_holds_at_least_what_it_moves(element):
 
 @dataclass(frozen=True)
 class WinchRecord(ActuatorRecord):
-    """Numbers of a d-c motor: the kind that the product does not have."""
+    """Numbers of a winch on a battery: the kind that the product does not have."""
 
     kind: ClassVar[str] = 'winch'
 
@@ -170,7 +170,7 @@ class WinchRecord(ActuatorRecord):
 
 
 class Winch(ActuatorElement):
-    """A d-c motor: L di/dt = u - R i - k w, torque k i."""
+    """A winch: L di/dt = u - R i - k w, torque k i; its resistance is a parameter."""
 
     def __init__(self, record):
         self.record = record
@@ -265,7 +265,7 @@ def test_a_new_kind_of_actuator_comes_from_the_machine_yaml(winches, tmp_path, c
         (('joint: slew', 'joint: extend'), ':5: actuators.hoist.joint: expected a joint that turns for a winch, found'),
         (
             ('type: winch', 'type: wench'),
-            ":5: actuators.hoist.type: expected cylinder or motor or winch, found 'w",
+            ":5: actuators.hoist.type: expected cylinder or motor or dc_motor or winch, found 'w",
         ),
         (
             ('reactions:', 'pumps: {main: {actuators: [hoist], flow: 1e-3, relief_pressure: 2e7}}\nreactions:'),
@@ -279,7 +279,7 @@ def test_faults_of_a_new_kind_of_actuator_have_their_line(winches, tmp_path, cha
 
 
 def test_a_kind_of_actuator_is_one_class_and_a_line_in_the_registry(winches):
-    """A d-c motor beside a cylinder on a shared pump: names, efforts, rates and outputs are where they belong."""
+    """A winch beside a cylinder on a shared pump: names, efforts, rates and outputs are where they belong."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     boom, stick, swing = machine.actuators
     pump = SharedPump('main', (boom.name, stick.name), 3e-3, 2e7)

@@ -23,6 +23,7 @@ CLAIMS = {
     'redundant': 9,
     'over-actuated': 12,
     'adams': 11,
+    'actuators': 7,
 }
 
 

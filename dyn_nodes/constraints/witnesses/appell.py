@@ -43,7 +43,7 @@ class AccelerationEnergy:
     @cached_property
     def energy(self) -> Expression:
         """S, W/s, for accelerations a of all joints."""
-        total = ca.SX(0)
+        total = 0.5 * ca.dot(self.system.tree.armatures, self.a**2)
         for part in rigid_parts(self.system):
             pose = self.system.state.poses[part.body]
             acceleration = self._by_time(self._by_time(pose.p + ca.mtimes(pose.R, part.centre)))

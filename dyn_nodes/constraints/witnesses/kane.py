@@ -66,7 +66,7 @@ class PartialVelocities:
     def matrices(self) -> ca.Function:
         """d(V^T w)/da (nv, nv), V^T w (nv,) at a, applied forces (nv,), J, -dJ/dt v."""
         system = self.system
-        total = ca.mtimes(self.partial_velocities.T, self.wrenches)
+        total = ca.mtimes(self.partial_velocities.T, self.wrenches) - system.tree.armatures * self.a
         J = system.rows.jacobian
         gamma = -ca.jtimes(ca.mtimes(J, system.v), system.q, system.v)
         still = ca.substitute(total, self.a, ca.SX.zeros(system.tree.nv))

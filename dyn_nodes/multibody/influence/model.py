@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,12 +150,12 @@ def serial_model(
         bodies: to count; None: all.
     """
     tree, model = position.model.tree, position.model
-    numbers = range(len(tree.bodies)) if bodies is None else bodies
+    numbers = range(len(tree.bodies)) if bodies is None else tuple(bodies)
     parts = [(k, tree.bodies[k].mass, tree.bodies[k].com, tree.bodies[k].inertia) for k in numbers]
     parts = [part for part in parts if not tree.bodies[part[0]].massless]
     if payload and tree.payload is not None and tree.payload.body >= 0:
         parts.append((tree.payload.body, payload, tree.payload.p, np.zeros((3, 3))))
-    total = TransferredModel.empty(model.names)
+    total = _rotors(position, numbers)
     if not parts:
         return total
     owners = [part[0] for part in parts]
@@ -168,3 +168,10 @@ def serial_model(
         rotation = Coefficients(('rx', 'ry', 'rz'), names, turns.G[0, k], second(turns)[0, k])
         total = total + rigid_body_model(centre, rotation, mass, R @ inertia @ R.T, mass * g)
     return total
+
+
+def _rotors(position: TreePosition, numbers: Iterable[int]) -> TransferredModel:
+    """Return the model of the rotors that drive bodies: their reflected inertia on the diagonal of I* (2-237)."""
+    tree, counted = position.model.tree, set(numbers)
+    diagonal = [body.armature if k in counted else 0.0 for k, body in enumerate(tree.bodies)]
+    return replace(TransferredModel.empty(position.model.names), inertia=np.diag(diagonal))

@@ -1,0 +1,135 @@
+"""Voltages of d-c motors: nominal ones along a path to third order, and those for wanted efforts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.model.machine import Actuator, Machine
+from dyn_nodes.multibody import Frame, TreeState, build_tree, inverse_dynamics
+from dyn_nodes.multibody.dynamics import spatial_force_at
+from dyn_nodes.multibody.spatial import Expression, Force
+
+Array = NDArray[np.float64]
+
+
+class TipLoad(NamedTuple):
+    """A load on a link in world axes, constant along a path: force (3,) at the origin of its frame, N, moment, N m."""
+
+    force: Sequence[float]
+    moment: Sequence[float] = (0.0, 0.0, 0.0)
+
+
+class NominalDrive(NamedTuple):
+    """What motors need at one instant of a path, in the order of the motors.
+
+    Attributes:
+        effort: (n,) at the joints, of rotors and bodies, before the friction of the motors, N m or N.
+        current: (n,) A.
+        current_rate: (n,) A/s.
+        voltage: (n,) V.
+    """
+
+    effort: Array
+    current: Array
+    current_rate: Array
+    voltage: Array
+
+
+class MotorLaw:
+    """Electric motors of a machine as arrays.
+
+    Args:
+        motors: n electric actuators.
+
+    Raises:
+        ValueError: an actuator that is no electric motor.
+    """
+
+    def __init__(self, motors: Sequence[Actuator]) -> None:
+        for own in motors:
+            if not own.electric:
+                raise ValueError(f'actuator {own.name!r}: expected an electric motor, found a {own.kind}')
+        self.motors = tuple(motors)
+        self.joint_names = tuple(own.joint for own in motors)
+        self.gain = np.array([own.effort_per_current for own in motors])
+        self.resistance, self.inductance = (
+            np.array([getattr(own, name) for own in motors]) for name in ('resistance', 'inductance')
+        )
+        self.viscous = np.array([own.viscous for own in motors])
+        self.voltage_limit = np.array([own.voltage_limit for own in motors])
+        self.current_limit = np.array([own.current_limit for own in motors])
+
+    def currents(self, efforts: ArrayLike, rates: ArrayLike) -> Array:
+        """Return the currents (n,) of efforts at the joints (n,) while they move, within the limits, A (2-238)."""
+        wanted = (np.asarray(efforts, float) + self.viscous * np.asarray(rates, float)) / self.gain
+        return np.clip(wanted, -self.current_limit, self.current_limit)
+
+    def voltages(self, efforts: ArrayLike, rates: ArrayLike) -> Array:
+        """Return the voltages (n,) under which motors come to give efforts (n,) at joint rates (n,), V.
+
+        V = R i + C_E w (2-240 without L di/dt: the current follows within the time L/R), within the limits.
+        """
+        volts = self.resistance * self.currents(efforts, rates) + self.gain * np.asarray(rates, float)
+        return np.clip(volts, -self.voltage_limit, self.voltage_limit)
+
+
+class NominalVoltage:
+    """Nominal currents and voltages of motors along a path, to third order (freeman-1985, 2-238 to 2-240).
+
+    The rotors are part of the tree, the damping of the joints is added, their dry friction is not. Nothing is clipped:
+    what exceeds the limits of a motor cannot be followed.
+
+    Args:
+        machine: on a fixed base, without constraints.
+        loads: on links, by name.
+
+    Raises:
+        ValueError: another base, constraints, or no electric motors.
+    """
+
+    def __init__(self, machine: Machine, loads: Mapping[str, TipLoad] | None = None) -> None:
+        if machine.base.attachment != 'fixed' or machine.needs_constraints:
+            raise ValueError(f'{machine.name}: expected a tree on a fixed base for nominal voltages')
+        motors = [own for own in machine.actuators if own.electric]
+        if not motors:
+            raise ValueError(f'{machine.name}: expected electric motors, found none')
+        self.machine, self.law, self.loads = machine, MotorLaw(motors), dict(loads or {})
+        self.tree = build_tree(machine)
+        self.payload = machine.payload.mass if machine.payload else 0.0
+        self._places = [self.tree.velocity_index(name) for name in self.law.joint_names]
+
+    def _external(self, state: TreeState) -> dict[int, Force]:
+        result: dict[int, Force] = {}
+        for link, load in self.loads.items():
+            frame: Frame = self.tree.frame(link)
+            pose, R = state.frame_pose(frame), state.poses[frame.body].R
+            own = spatial_force_at(state.poses[frame.body].p, R, ca.SX(ca.DM(load.force)), pose.p)
+            own = Force(own.n + ca.mtimes(R.T, ca.SX(ca.DM(load.moment))), own.f)
+            result[frame.body] = result[frame.body] + own if frame.body in result else own
+        return result
+
+    @cached_property
+    def _function(self) -> ca.Function:
+        n = self.tree.nv
+        q, v, a, jerk = (ca.SX.sym(name, n) for name in 'qvaj')
+        state = TreeState(self.tree, q, v, self.payload)
+        gravity = ca.SX(ca.DM([0.0, 0.0, -self.machine.gravity]))
+        needed: Expression = inverse_dynamics(state, a, gravity, self._external(state))
+        damping = np.array([self.machine.joint(name).damping for name in self.law.joint_names])
+        effort, rate = needed[self._places] + damping * v[self._places], v[self._places]
+        law = self.law
+        current = (effort + law.viscous * rate) / law.gain
+        slope = ca.jtimes(current, ca.vertcat(q, v, a), ca.vertcat(v, a, jerk))
+        volts = law.inductance * slope + law.resistance * current + law.gain * rate
+        outputs = [ca.densify(part) for part in (effort, current, slope, volts)]
+        return ca.Function('nominal', [q, v, a, jerk], outputs)
+
+    def at(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike) -> NominalDrive:
+        """Return effort, current, its rate and voltage at positions and their first three derivatives (nv,)."""
+        return NominalDrive(*(np.array(part).ravel() for part in self._function(q, v, a, jerk)))

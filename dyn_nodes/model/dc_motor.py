@@ -1,0 +1,77 @@
+"""Electric motor: its numbers, keys and checks."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from dyn_nodes.model.actuator import ActuatorRecord
+from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.places import Places
+from dyn_nodes.model.problems import Report
+from dyn_nodes.model.problems import number as shown
+from dyn_nodes.model.schema import number
+
+LEAST_SHARE_OF_SPEED = 10.0
+"""How much faster than its motor the limit of a joint may be before `check` doubts the gear."""
+
+
+@dataclass(frozen=True)
+class DcMotorActuator(ActuatorRecord):
+    """D-c motor with constant field behind a gear train without backlash and compliance (freeman-1985, 2-228 to 2-237).
+
+    In SI units the torque constant (N m/A) and the back-emf constant (V s/rad) of a motor are one number.
+    """
+
+    kind: ClassVar[str] = 'dc_motor'
+    electric: ClassVar[bool] = True
+
+    torque_constant: Annotated[
+        float, number('torque of the rotor per current, which is its back-emf in V s/rad', 'N m/A', 'positive')
+    ]
+    resistance: Annotated[float, number('of the armature winding', 'ohm', 'positive')]
+    inductance: Annotated[float, number('of the armature winding', 'H', 'positive')]
+    voltage_limit: Annotated[float, number('of the source; greater commands are clipped', 'V', 'positive')]
+    current_limit: Annotated[
+        float, number('to which the amplifier holds the current by its voltage, within that of the source', 'A',
+                      'positive')
+    ]  # fmt: skip
+    gear_ratio: Annotated[float, number('rotor angle per joint position', 'rad/rad or rad/m', 'positive')] = 1.0
+    rotor_inertia: Annotated[
+        float, number('of the rotor and what spins with it, beside the masses of the URDF', 'kg m2', 'non-negative')
+    ] = 0.0
+    rotor_damping: Annotated[float, number('viscous friction at the rotor', 'N m s/rad', 'non-negative')] = 0.0
+
+    @property
+    def command_limit(self) -> float:
+        """Voltage of the source, V."""
+        return self.voltage_limit
+
+    @property
+    def source_limit(self) -> float:
+        """Voltage of the source, V."""
+        return self.voltage_limit
+
+    @property
+    def reflected_inertia(self) -> float:
+        """Inertia of the rotor at the joint, kg m2 or kg (2-237)."""
+        return self.gear_ratio**2 * self.rotor_inertia
+
+    @property
+    def effort_per_current(self) -> float:
+        """Effort of the joint per current, N m/A or N/A; back-emf per rate of the joint, V s/rad or V s/m (2-237)."""
+        return self.gear_ratio * self.torque_constant
+
+    @property
+    def viscous(self) -> float:
+        """Viscous friction at the joint, N m s/rad or N s/m (2-237)."""
+        return self.gear_ratio**2 * self.rotor_damping
+
+    def check(self, joint: Joint, places: Places, report: Report) -> None:
+        """Report a rate of the joint that the voltage of the source cannot reach: wrong units."""
+        if not math.isfinite(joint.velocity_limit) or joint.velocity_limit <= 0.0:
+            return
+        fastest = self.voltage_limit / self.effort_per_current
+        if fastest < joint.velocity_limit / LEAST_SHARE_OF_SPEED:
+            where = f'actuators.{self.name}.gear_ratio'
+            expected = f'a gear with which {shown(self.voltage_limit)} V reach a speed near the limit of joint {joint.name}'
+            report.warn(places.line(where), where, expected, f'{shown(self.gear_ratio)}: {shown(fastest)} at most')
