@@ -60,11 +60,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit], list[str]]:
+    from dyn_nodes.model.actuators import hydraulic
     from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
     from dyn_nodes.studies.hydraulic_fit import FitError, fit_actuator
     from dyn_nodes.studies.hydraulic_recording import actuator_record, is_recorded
 
-    chosen = _chosen(machine, args.actuator)
+    try:
+        chosen = [hydraulic(own) for own in _chosen(machine, args.actuator) if args.actuator or own.takes_oil]
+    except ValueError as error:
+        raise CommandError(str(error)) from None
     try:
         data = read_bag(args.bag, namespace=args.namespace)
     except BagReadingError as error:

@@ -16,6 +16,7 @@ from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveReference
 from dyn_nodes.control.wheel_unit import NoVehicleError
+from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
@@ -66,7 +67,7 @@ class DriveValves:
                     f'{base.names[k]}: expected a hydraulic actuator on joint {base.wheels[k].drive!r}, found none'
                 )
         self.places = np.array([by_joint[base.wheels[k].drive] for k in self._driven], dtype=np.intp)
-        self._actuators = [machine.actuators[place] for place in self.places]
+        self._actuators = [hydraulic(machine.actuators[place]) for place in self.places]
         self._turn = base.turn[self._driven]
         self.reset()
 

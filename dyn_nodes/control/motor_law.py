@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.model.actuators import electric
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import Frame, TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import spatial_force_at
@@ -52,18 +53,14 @@ class MotorLaw:
     """
 
     def __init__(self, motors: Sequence[Actuator]) -> None:
-        for own in motors:
-            if not own.electric:
-                raise ValueError(f'actuator {own.name!r}: expected an electric motor, found a {own.kind}')
-        self.motors = tuple(motors)
-        self.joint_names = tuple(own.joint for own in motors)
-        self.gain = np.array([own.effort_per_current for own in motors])
-        self.resistance, self.inductance = (
-            np.array([getattr(own, name) for own in motors]) for name in ('resistance', 'inductance')
-        )
-        self.viscous = np.array([own.viscous for own in motors])
-        self.voltage_limit = np.array([own.voltage_limit for own in motors])
-        self.current_limit = np.array([own.current_limit for own in motors])
+        self.motors = tuple(electric(own) for own in motors)
+        self.joint_names = tuple(own.joint for own in self.motors)
+        self.gain = np.array([own.effort_per_current for own in self.motors])
+        self.resistance = np.array([own.resistance for own in self.motors])
+        self.inductance = np.array([own.inductance for own in self.motors])
+        self.viscous = np.array([own.viscous for own in self.motors])
+        self.voltage_limit = np.array([own.voltage_limit for own in self.motors])
+        self.current_limit = np.array([own.current_limit for own in self.motors])
 
     def currents(self, efforts: ArrayLike, rates: ArrayLike) -> Array:
         """Return the currents (n,) of efforts at the joints (n,) while they move, within the limits, A (2-238)."""
@@ -132,4 +129,5 @@ class NominalVoltage:
 
     def at(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike) -> NominalDrive:
         """Return effort, current, its rate and voltage at positions and their first three derivatives (nv,)."""
-        return NominalDrive(*(np.array(part).ravel() for part in self._function(q, v, a, jerk)))
+        given = (np.asarray(part, dtype=float) for part in (q, v, a, jerk))
+        return NominalDrive(*(np.array(part).ravel() for part in self._function(*given)))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Actuator, Machine
 
 Array = NDArray[np.float64]
@@ -78,9 +79,10 @@ class SpeedMap:
     """
 
     def __init__(self, machine: Machine, actuator: Actuator) -> None:
-        self.valve, self._areas, self._lever = actuator.valve, actuator.areas, actuator_element(actuator).lever
+        own = hydraulic(actuator)
+        self.valve, self._areas, self._lever = own.valve, own.areas, actuator_element(own).lever
         pump = machine.pump_of(actuator.name)
-        self._flow = actuator.supply.flow if pump is None else pump.flow
+        self._flow = own.supply.flow if pump is None else pump.flow
 
     def speed(self, volts: Array, q: float) -> Array:
         """Return the joint's speed, rad/s, for voltages of any shape at a position."""

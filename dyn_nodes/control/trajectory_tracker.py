@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.machine import Actuator
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ class TrajectoryTracker:
     load is followed by feedback alone, several times less closely. Without a trajectory every valve is neutral.
 
     Args:
-        actuators: n of them.
+        actuators: n hydraulic ones.
         gains: for all joints, or one for each actuator.
 
     Attributes:
@@ -58,7 +59,7 @@ class TrajectoryTracker:
     def __init__(
         self, actuators: Sequence[Actuator], gains: TrackerGains | Sequence[TrackerGains] | None = None
     ) -> None:
-        self.actuators = tuple(actuators)
+        self.actuators = tuple(hydraulic(actuator) for actuator in actuators)
         self._elements = [actuator_element(actuator) for actuator in self.actuators]
         self.joint_names = tuple(actuator.joint for actuator in self.actuators)
         self.set_gains(gains or TrackerGains())
@@ -136,7 +137,7 @@ class TrajectoryTracker:
         return volts
 
     def _channel(
-        self, index: int, actuator: Actuator, feedforward: float, error: float, position: float, step: float
+        self, index: int, actuator: OilActuator, feedforward: float, error: float, position: float, step: float
     ) -> float:
         gains, valve = self.gains[index], actuator.valve
         if feedforward == 0.0:
@@ -151,7 +152,7 @@ class TrajectoryTracker:
             self._integral[index] += gains.integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
 
-    def _spool(self, index: int, actuator: Actuator, joint_speed: float, position: float) -> float:
+    def _spool(self, index: int, actuator: OilActuator, joint_speed: float, position: float) -> float:
         arm = float(self._elements[index].lever(position))
         load = self._load(index) / arm if abs(arm) > _LEAST_LEVER else 0.0
         least = self.gains[index].least_speed

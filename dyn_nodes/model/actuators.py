@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.cylinder import CylinderActuator
 from dyn_nodes.model.dc_motor import DcMotorActuator
 from dyn_nodes.model.motor import MotorActuator
 from dyn_nodes.model.schema import REQUIRED, Key, choice, keys_of
 
-KINDS: dict[str, type[ActuatorRecord]] = {record.kind: record for record in (CylinderActuator, MotorActuator, DcMotorActuator)}
+_RECORDS: tuple[type[ActuatorRecord], ...] = (CylinderActuator, MotorActuator, DcMotorActuator)
+KINDS: dict[str, type[ActuatorRecord]] = {record.kind: record for record in _RECORDS}
+OilActuator = CylinderActuator | MotorActuator
 Actuator = CylinderActuator | MotorActuator | DcMotorActuator
 
 
@@ -26,3 +30,17 @@ def shared_keys() -> tuple[Key, ...]:
         for kind in KINDS
     ]
     return (*below, *kinds)
+
+
+def hydraulic(actuator: Actuator) -> OilActuator:
+    """Return an actuator as a hydraulic one. Raises ValueError where it is of another kind."""
+    if not actuator.takes_oil:
+        raise ValueError(f'actuator {actuator.name!r}: expected a hydraulic one, found a {actuator.kind}')
+    return cast(OilActuator, actuator)
+
+
+def electric(actuator: Actuator) -> DcMotorActuator:
+    """Return an actuator as an electric motor. Raises ValueError where it is of another kind."""
+    if not actuator.electric:
+        raise ValueError(f'actuator {actuator.name!r}: expected an electric motor, found a {actuator.kind}')
+    return cast(DcMotorActuator, actuator)

@@ -73,5 +73,5 @@ class DcMotorActuator(ActuatorRecord):
         fastest = self.voltage_limit / self.effort_per_current
         if fastest < joint.velocity_limit / LEAST_SHARE_OF_SPEED:
             where = f'actuators.{self.name}.gear_ratio'
-            expected = f'a gear with which {shown(self.voltage_limit)} V reach a speed near the limit of joint {joint.name}'
+            expected = f'a gear with which {shown(self.voltage_limit)} V reach a speed near the limit of {joint.name}'
             report.warn(places.line(where), where, expected, f'{shown(self.gear_ratio)}: {shown(fastest)} at most')

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.model.machine import Actuator, Machine
+from dyn_nodes.model.actuators import OilActuator
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.studies.oil_shooting import PARAMETERS, ActuatorRecord, FitError, Shooting, Signal
 
 __all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'Signal', 'fit_actuator']
@@ -67,7 +68,7 @@ class ActuatorFit:
     warnings: tuple[str, ...]
 
 
-def fit_actuator(machine: Machine, actuator: Actuator, record: ActuatorRecord) -> ActuatorFit:
+def fit_actuator(machine: Machine, actuator: OilActuator, record: ActuatorRecord) -> ActuatorFit:
     """Estimate the parameters of one actuator.
 
     Args:
@@ -145,7 +146,7 @@ def _warnings(estimates: dict[str, Estimate], left: Array, noise: Array) -> tupl
     return tuple(found)
 
 
-def _viscous(actuator: Actuator, record: ActuatorRecord, fit: Shooting) -> Estimate:
+def _viscous(actuator: OilActuator, record: ActuatorRecord, fit: Shooting) -> Estimate:
     """Friction by linear least squares: what the oil pushes less what the joint gets, against the speed."""
     before = actuator.viscous
     if record.effort is None or not np.isfinite(record.effort.values).all():

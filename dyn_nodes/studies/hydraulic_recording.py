@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.model.machine import Actuator
+from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.studies.bag_reading import BagData, Table
 from dyn_nodes.studies.hydraulic_fit import ActuatorRecord, FitError, Signal
 
 
-def topics_of(actuator: Actuator) -> tuple[str, ...]:
+def topics_of(actuator: OilActuator) -> tuple[str, ...]:
     """Topics of spool, two line pressures and supply pressure, relative to the machine's namespace."""
     return tuple(f'hydraulics/{actuator.name}/{name}' for name in ('spool', *actuator.lines, 'supply_pressure'))
 
 
-def is_recorded(data: BagData, actuator: Actuator) -> bool:
+def is_recorded(data: BagData, actuator: OilActuator) -> bool:
     """Tell whether a bag holds anything of an actuator."""
     return any(topic in data.tables for topic in topics_of(actuator))
 
 
-def actuator_record(data: BagData, actuator: Actuator) -> ActuatorRecord:
+def actuator_record(data: BagData, actuator: OilActuator) -> ActuatorRecord:
     """Return the signals of an actuator and of its joint.
 
     Raises:

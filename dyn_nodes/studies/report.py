@@ -15,6 +15,7 @@ from typing import Any
 
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
+from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.studies.plots import Plot
 from dyn_nodes.studies.run_record import RunRecord
 from dyn_nodes.studies.summary import verdict
@@ -236,8 +237,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
             f'{1e-6 * a.supply.relief_pressure:.0f}',
             f'{1e-6 * a.supply.bulk_modulus:.0f}',
         )
-        for a in machine.actuators
-        if a.takes_oil
+        for a in (hydraulic(own) for own in machine.actuators if own.takes_oil)
     ]
     return '\n'.join(
         (

@@ -14,6 +14,7 @@ from dyn_nodes import integrators as status_codes
 from dyn_nodes.control import ValvePositionLaw, trapezoid
 from dyn_nodes.integrators import run_rk4
 from dyn_nodes.model import Actuator, Machine, load_machine
+from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
@@ -109,7 +110,7 @@ def system(variant: str = 'standard') -> System:
 def _fast_swing(actuator: Actuator) -> Actuator:
     if actuator.name != 'swing':
         return actuator
-    supply = replace(actuator.supply, flow=12e-3)
+    supply = replace(hydraulic(actuator).supply, flow=12e-3)
     return symbolic(actuator, displacement=7.0e-3, supply=supply)
 
 
@@ -117,8 +118,9 @@ def _fast_valves(actuator: Actuator) -> Actuator:
     flows = {'boom': 6e-3, 'stick': 5e-3}
     if actuator.name not in flows:
         return actuator
-    valve = replace(actuator.valve, inlet_gain=2e-2, outlet_gain=1.2e-2)
-    return replace(actuator, valve=valve, supply=replace(actuator.supply, flow=flows[actuator.name]))
+    own = hydraulic(actuator)
+    valve = replace(own.valve, inlet_gain=2e-2, outlet_gain=1.2e-2)
+    return replace(own, valve=valve, supply=replace(own.supply, flow=flows[own.name]))
 
 
 def voltage_inputs(schedules: Sequence[Schedule]) -> Inputs:
