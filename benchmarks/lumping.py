@@ -18,7 +18,7 @@ import numpy as np
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.plant import Plant
 
 PERIOD, STEP, END = 2e-3, 1e-3, 16.0
 REAR = ('rear_left', 'rear_right')
@@ -58,7 +58,7 @@ def course(machine: Machine, task: str = 'pick_and_place_recovery') -> Course:
     Raises:
         ValueError: no wheel lifted, or none came down again.
     """
-    plant = plant_for(machine, 'compliant')(machine, 'hydraulic', PERIOD, STEP, measures=())
+    plant = Plant(machine, 'hydraulic', PERIOD, STEP, measures=())
     names = [actuator.name for actuator in machine.actuators]
     profile = load_voltage_profile(find_resource(f'config/tasks/{task}.yaml'), names)
     peak, peak_time, events = 0.0, 0.0, []

@@ -45,7 +45,7 @@ class TracedSystem:
         self.state_names, self.parameter_names = plant.states.names, plant.parameters.names
         self.inputs = len(plant.inputs.names)
         self.parameters = np.array(plant.default_parameters(), dtype=np.float64)
-        self.module = SimpleNamespace(meta={'scales': {own.name: own.scale for own in plant.element_states}})
+        self.scales = {own.name: own.scale for own in plant.element_states}
         self._rates = ca.Function('rates', [plant.x, plant.u, plant.p], [ca.densify(plant.rhs)])
 
     @cached_property

@@ -13,7 +13,8 @@ from dyn_nodes.nodes.balance_reports import contact_frame, wrench_publisher
 from dyn_nodes.nodes.prepared import PreparedPublisher
 from dyn_nodes.nodes.stamps import packed_stamp, stamp_at
 from dyn_nodes.nodes.transforms import Frame, set_quaternion, set_vector
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.simulation.plant_constraints import PlantConstraints
 
 Marker = message('visualization_msgs/msg/Marker')
 MarkerArray = message('visualization_msgs/msg/MarkerArray')
@@ -30,22 +31,22 @@ class ConstraintReports:
 
     Args:
         node: the node.
-        plant: the machine.
+        plant: the machine.  constraints: its own.
         qos: of the topics.
         world_frame: frame of the ground plane.
     """
 
-    def __init__(self, node: Any, plant: ConstrainedPlant, qos: Any, world_frame: str) -> None:
-        self.plant, self.world = plant, world_frame
+    def __init__(self, node: Any, plant: Plant, constraints: PlantConstraints, qos: Any, world_frame: str) -> None:
+        self.machine, self.constraints, self.world = plant.machine, constraints, world_frame
 
         def create(topic: str, frame: str) -> PreparedPublisher:
             return wrench_publisher(node.create_publisher(WrenchStamped, topic, qos), frame)
 
         self.loops = {
             entry.name: create(f'constraint_reactions/{entry.name}', constraint_frame(entry.name))
-            for entry in plant.loops
+            for entry in constraints.loops
         }
-        wheels = () if plant.observer is not None else plant.wheels
+        wheels = () if plant.observer is not None else constraints.wheels
         self.markers = node.create_publisher(MarkerArray, 'markers', qos) if plant.machine.loads else None
         self.wheels = {name: create(f'ground_reactions/{name}', contact_frame(name)) for name in wheels}
 
@@ -54,30 +55,30 @@ class ConstraintReports:
         if self.markers is not None and with_markers:
             drawn = stamp_at(now)
             self.markers.publish(
-                MarkerArray(markers=[_box(load, k, drawn) for k, load in enumerate(self.plant.machine.loads)])
+                MarkerArray(markers=[_box(load, k, drawn) for k, load in enumerate(self.machine.loads)])
             )
         stamp = packed_stamp(now)
         for name, publisher in self.loops.items():
-            publisher.publish(stamp, self.plant.constraint_reaction(name).tolist())
+            publisher.publish(stamp, self.constraints.reaction(name).tolist())
         for name, publisher in self.wheels.items():
-            _, _, force = self.plant.ground_reaction(name)
+            _, _, force = self.constraints.ground_reaction(name)
             publisher.publish(stamp, [*force.tolist(), 0.0, 0.0, 0.0])
 
     def moving(self) -> list[Frame]:
         """Return the frames of loads, and contact frames that no balance has."""
         result: list[Frame] = [
             (self.world, name, np.asarray(position).tolist(), np.asarray(quaternion).tolist())
-            for name, (position, quaternion) in self.plant.load_poses().items()
+            for name, (position, quaternion) in self.constraints.load_poses().items()
         ]
         for name in self.wheels:
-            point, axes, _ = self.plant.ground_reaction(name)
+            point, axes, _ = self.constraints.ground_reaction(name)
             result.append((self.world, contact_frame(name), point.tolist(), quaternion_of_matrix(axes).tolist()))
         return result
 
     def fixed(self) -> list[Frame]:
         """Return the frames of the reactions in their links, for /tf_static."""
         result: list[Frame] = []
-        for entry in self.plant.loops:
+        for entry in self.constraints.loops:
             end = entry.first
             assert end is not None
             parent = self.world if end.link == WORLD else end.link

@@ -47,7 +47,7 @@ class DynamicsHealth:
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
         own = {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
-        return own | {'constraints': self.constraints} if self.node.plant.is_constrained else own
+        return own | {'constraints': self.constraints} if self.node.plant.constraints is not None else own
 
     def silence_changed(self) -> bool:
         """Tell whether the partner has stopped or resumed its answers since the last call."""
@@ -97,12 +97,12 @@ class DynamicsHealth:
 
     def constraints(self) -> Health:
         """Rank, mobility, drift, and whose forces are not unique."""
-        from dyn_nodes.simulation.constrained_plant import GREATEST_DRIFT, ConstrainedPlant
+        from dyn_nodes.simulation.plant_constraints import GREATEST_DRIFT
 
         plant = self.node.plant
-        assert isinstance(plant, ConstrainedPlant)
+        assert plant.constraints is not None
         if not 0.0 <= plant.time - self._constraints_at < CONSTRAINTS_PERIOD:
-            self._constraints_at, self._constraints = plant.time, plant.constraint_health()
+            self._constraints_at, self._constraints = plant.time, plant.constraints.health()
         found = self._constraints
         values = {
             'rows': f'{found.rows}',
@@ -116,7 +116,7 @@ class DynamicsHealth:
         }
         text = 'all constraint forces are unique'
         if found.indeterminate:
-            text = 'some constraint forces are not unique: those of least norm are told'
+            text = 'some constraint forces are not unique: those of least norm are reported'
         health = Health(text=text, values=values)
         if found.condition > GREATEST_CONDITION:
             health.worse(WARN, 'near a position in which constraints depend on each other: forces grow without bound')

@@ -40,8 +40,8 @@ from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.plant import Plant, PlantDivergedError
-from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.period import PlantDivergedError
+from dyn_nodes.simulation.plant import Plant
 
 Clock = message('rosgraph_msgs/msg/Clock')
 JointState = message('sensor_msgs/msg/JointState')
@@ -95,7 +95,7 @@ class DynamicsNode(OverridableNode):
         stands = f'{len(self.machine.ground_contacts)} contacts, {self.values["contact_model"]} ground'
         self.get_logger().info(
             f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, '
-            f'{"held by constraints" if self.plant.is_constrained else stands}, '
+            f'{"held by constraints" if self.machine.needs_constraints else stands}, '
             f'{self.values["mode"]}, {self.values["actuation"]}'
         )
         self._hold_at_start()
@@ -119,11 +119,10 @@ class DynamicsNode(OverridableNode):
         slope = values['slope_roll'], values['slope_pitch']
         timing = values['exchange_period'], values['integration_step']
         try:
-            kind = plant_for(self.machine, values['contact_model'])
-            if self.monolithic and kind.is_constrained and not self.machine.actuators:
+            if self.monolithic and self.machine.needs_constraints and not self.machine.actuators:
                 text = "parameter 'actuation': expected topics for a machine with constraints and no actuators"
                 raise ParameterError(text)
-            plant = kind(self.machine, actuation, *timing, measures, joints, start, slope)
+            plant = Plant(self.machine, actuation, *timing, measures, joints, start, slope, values['contact_model'])
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
         except ContactModelError as error:

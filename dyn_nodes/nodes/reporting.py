@@ -69,7 +69,6 @@ class Reporter:
         self.tf = TransformPublisher(node, '/tf', qos)
         self._odom_demand, self._tf_demand = Demand(lambda: (self.odom,)), Demand(lambda: (self.tf.publisher,))
         joints = plant.machine.reactions
-        self.joint_reaction = plant.reaction
         self.joint_reactions = {
             name: wrench_publisher(
                 create(WrenchStamped, f'joint_reactions/{name}', qos), plant.machine.joint(name).child
@@ -80,12 +79,10 @@ class Reporter:
         wheels = plant.observer.wheels if plant.observer else [own.name for own in plant.machine.ground_contacts]
         self.balance = BalanceReports(node, wheels, measures, qos, world_frame)
         self.constraints: Any = None
-        if plant.is_constrained:
+        if plant.constraints is not None:
             from dyn_nodes.nodes.constraint_reports import ConstraintReports
-            from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 
-            assert isinstance(plant, ConstrainedPlant)
-            self.constraints = ConstraintReports(node, plant, qos, world_frame)
+            self.constraints = ConstraintReports(node, plant, plant.constraints, qos, world_frame)
 
     def publish(self, balance: Balance | None, with_markers: bool) -> None:
         """Publish the state of the plant now. Reports that no subscription gets are not made."""
@@ -130,10 +127,10 @@ class Reporter:
 
     def _publish_joint_reactions(self, stamp: bytes) -> None:
         """Publish force and torque of the parent on the child at the chosen joints, in the child link's frame."""
-        if self.joint_reaction is None:
+        if not self.joint_reactions:
             return
-        for name, reaction in zip(self.joint_reaction.joints, self.plant.joint_reactions().tolist()):
-            self.joint_reactions[name].publish(stamp, reaction)
+        for publisher, reaction in zip(self.joint_reactions.values(), self.plant.joint_reactions().tolist()):
+            publisher.publish(stamp, reaction)
 
 
 class LinkFrames:

@@ -177,7 +177,8 @@ class ConstrainedSystem(ConstraintKernels):
         inputs = inputs or Inputs.constant()
         knots, table = inputs.aligned(self.input_names, self.delays)
         watcher = self.watcher(x, table[0], given, MOST_EVENTS) if settings.watch else None
-        march = March(solver.codes, given, self.time_place, settings, self._scales, self.guard_limit(settings), watcher)
+        scales = np.array([self.scales.get(name, 1.0) for name in self.state_names])
+        march = March(solver.codes, given, self.time_place, settings, scales, self.guard_limit(settings), watcher)
         trace, kept, status = np.full((len(stops), len(x)), np.nan), 1, integrators.DONE
         trace[0] = x
         for since, until, own_knots, own_table in stretches(knots, table, stops[0], stops[-1]):
@@ -217,12 +218,9 @@ class ConstrainedSystem(ConstraintKernels):
         return NO_GUARD
 
     @property
-    def _scales(self) -> Array:
-        """(n,) usual sizes of the states."""
-        scales = np.ones(len(self.state_names))
-        scales[self.element_slice] = [own.scale for own in self.blocks.element_states]
-        scales[-2:] = WORK_SCALE
-        return scales
+    def scales(self) -> dict[str, float]:
+        """Usual sizes of states by name, where they are not 1."""
+        return {own.name: own.scale for own in self.blocks.element_states} | dict.fromkeys(('work', 'heat'), WORK_SCALE)
 
     def reason(self, status: int, rank: int) -> tuple[str, str]:
         """Return the kind of a status without dx/dt, and more to say about it or ''; `rank` is the expected one."""

@@ -93,10 +93,14 @@ class ConstrainedMachineSystem(ConstrainedSystem):
 
     def outputs_of(self, x: Array, u: Array, p: Array, a: Array, multipliers: Array) -> Array:
         """Return the outputs at a state from its accelerations (nv,) and multipliers (m,)."""
-        nq, nv = self.blocks.tree.nq, self.blocks.tree.nv
-        tau = np.zeros(nv)
+        nq, nv = self.nq, self.nv
+        return self._observed.evaluate(x[:nq], x[nq : nq + nv], a, multipliers, self.efforts(u), self.numbers(p, x))
+
+    def efforts(self, u: Array) -> Array:
+        """Return the efforts (nv,) along the velocities of the actuated joints under inputs."""
+        tau = np.zeros(self.nv)
         tau[self.driven_places] = u[: len(self.actuated)]
-        return self._observed.evaluate(x[:nq], x[nq : nq + nv], a, multipliers, tau, self.numbers(p, x))
+        return tau
 
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`, without stabilization."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 STABLE = 2.5
@@ -33,28 +31,32 @@ class FastestMotion(NamedTuple):
     state: str
 
 
-def fastest_motion(system: System, x: Array, u: Array, p: Array) -> FastestMotion:
-    """Return the fastest motion of a system about a state."""
-    return fastest_of(system.state_names, system.module.meta['scales'], lambda at: system.rhs(at, u, p), x)
+class Rates(Protocol):
+    """A system, as its fastest motion asks for it."""
+
+    state_names: Sequence[str]
+    scales: Mapping[str, float]
+
+    def rhs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return dx/dt."""
 
 
-def fastest_of(
-    names: Sequence[str], scales: Mapping[str, float], rates: Callable[[Array], Array], x: Array
-) -> FastestMotion:
+def fastest_motion(system: Rates, x: Array, u: Array, p: Array) -> FastestMotion:
     """Return the fastest motion about a state, by central differences of the rates: no Jacobian is compiled for it.
 
     Args:
-        names: of the states.
-        scales: usual sizes of states by name, where they are not 1.
-        rates: dx/dt of a state.
+        system: names, usual sizes and rates of the states.
         x: (n,) state.
+        u: inputs.
+        p: parameters.
     """
+    names, scales = system.state_names, system.scales
     sizes = np.array([max(float(scales.get(name, 1.0)), abs(value)) for name, value in zip(names, x)])
     columns = []
     for k, size in enumerate(sizes):
         step = np.zeros(x.shape[0])
         step[k] = INCREMENT * size
-        columns.append((rates(x + step) - rates(x - step)) / (2.0 * INCREMENT))
+        columns.append((system.rhs(x + step, u, p) - system.rhs(x - step, u, p)) / (2.0 * INCREMENT))
     scaled = np.column_stack(columns) / sizes[:, None] if columns else np.zeros((0, 0))
     if not columns or not np.isfinite(scaled).all():
         return FastestMotion(0.0, '')

@@ -66,6 +66,7 @@ class System(NamedVectors):
     Attributes:
         state_names, input_names, parameter_names, output_names: the order of the vectors x, u, p, y.
         codes: addresses of its kernels, for the integrators.
+        scales: usual sizes of states by name, where they are not 1.
         switches: there are discrete states (stick flags of Karnopp friction), replaced after every step of rk4, which
             is the only method that takes them.
     """
@@ -96,6 +97,7 @@ class System(NamedVectors):
         self.free: bool = bool(meta['free'])
         self.delays = input_delays(machine, self.input_names)
         self._defaults = np.array(meta['defaults'])
+        self.scales: dict[str, float] = meta['scales']
 
     def _build(self, kind: str, make: Any) -> CompiledModule:
         return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make)
@@ -183,8 +185,7 @@ class System(NamedVectors):
 
     def settings_tolerance(self, settings: Settings) -> Array:
         """Return the absolute tolerance of each state."""
-        known = self.module.meta['scales']
-        scales = np.array([known.get(name, 1.0) for name in self.state_names])
+        scales = np.array([self.scales.get(name, 1.0) for name in self.state_names])
         return scales * settings.atol
 
     def run(

@@ -18,7 +18,7 @@ from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.multibody.elements import ContactElement, total_force
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+from dyn_nodes.simulation.plant import Plant
 
 ARM = ('boom_joint', 'arm_joint', 'bucket_joint')
 CYLINDERS = ('boom', 'arm', 'bucket')
@@ -153,7 +153,7 @@ def test_on_its_tracks_accelerations_are_those_of_pinocchio(seed):
 @pytest.mark.slow
 def test_a_swing_that_was_stopped_comes_to_rest():
     """The oil between the closed valve and the motor swings back and forth; the friction of the bearing ends that."""
-    plant = ConstrainedPlant(excavator(), 'hydraulic', 5e-3, 1e-3)
+    plant = Plant(excavator(), 'hydraulic', 5e-3, 1e-3)
     place = plant.joints.index('swing_joint')
     command = next(name for name in plant.system.input_names if name.startswith('swing/'))
     speeds = []

@@ -48,7 +48,7 @@ def test_a_linkage_follows_the_voltages_of_its_valves(make_node, tmp_path):
     boom, swing = (plant.joints.index(name) for name in ('boom_joint', 'swing_joint'))
     assert plant.positions[boom] > at_rest[boom] + 1e-3
     assert plant.positions[swing] < at_rest[swing] - 1e-3
-    assert plant.constraint_health().drift < 1e-9
+    assert plant.constraints.health().drift < 1e-9
     node.hold()
     assert np.array_equal(plant.u, np.zeros(2))
 

@@ -11,10 +11,10 @@ from dyn_nodes.multibody.dh_machines import planar_rigid_machine
 from dyn_nodes.multibody.lagrange_euler import newton_euler
 from dyn_nodes.simulation import Inputs, joint_reaction
 from dyn_nodes.simulation.hybrid import HybridError
-from dyn_nodes.simulation.plant import Plant, PlantDivergedError
+from dyn_nodes.simulation.period import PlantDivergedError
+from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.reaction import PhaseReaction
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
-from dyn_nodes.simulation.rigid_plant import RigidPlant, plant_type
 from dyn_nodes.stability import planar_energy_level
 from dyn_nodes.studies.abo_shanab_2003.planar import S1, planar_machine, profile
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
@@ -28,10 +28,10 @@ MEASURES = (
 )  # fmt: skip
 
 
-def slope_plant(**options) -> RigidPlant:
-    return RigidPlant(
+def slope_plant(**options) -> Plant:
+    return Plant(
         planar_machine(), 'hydraulic', PERIOD, 5e-4, joints=LIFT, values={'payload_mass': 4000.0}, slope=(0.0, SLOPE),
-        **options,
+        contact_model='rigid', **options,
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def lifted():
     def keep(plant):
         poses.append(np.r_[plant.base_pose()[0], 2.0 * math.asin(plant.base_pose()[1][1])])
         twists.append(np.r_[plant.base_twist()])
-        modes.append(plant.mode)
+        modes.append(plant.ground.mode)
         states.append((plant.x.copy(), plant.p.copy(), plant.u.copy()))
 
     events = play(plant, 7.2, each=keep)
@@ -74,7 +74,7 @@ def test_the_plant_runs_as_the_model_does():
     for _ in range(5000):
         plant.advance()
         states.append(plant.x.copy())
-        modes.append(plant.mode)
+        modes.append(plant.ground.mode)
         events += plant.take_events()
     model = RigidGroundModel(planar_machine())
     p = model.parameters({'payload_mass': 4000.0, 'drop_tilt': math.radians(0.2)}, slope=SLOPE)
@@ -239,7 +239,7 @@ def test_reactions_of_a_run_follow_its_phases(lifted):
     before = reaction.at(modes[0], *[states[0][k] for k in (0, 2, 1)])[0]
     # at rest: boom, stick and load hang on the foot, on the slope
     assert np.linalg.norm(before[:3]) == pytest.approx((1830 + 688 + 4000) * 9.81, rel=1e-3)
-    last = reaction.at(plant.mode, plant.x, plant.u, plant.p)
+    last = reaction.at(plant.ground.mode, plant.x, plant.u, plant.p)
     np.testing.assert_allclose(plant.joint_reactions()[0], last[0], rtol=1e-12)
 
 
@@ -286,7 +286,7 @@ def test_the_compliant_machine_lets_go_where_it_is_told(kind):
 
 
 def test_held_by_efforts_it_stands_still():
-    plant = RigidPlant(planar_machine(), 'effort', PERIOD, 5e-4, ())
+    plant = Plant(planar_machine(), 'effort', PERIOD, 5e-4, (), contact_model='rigid')
     before = plant.positions.copy()
     for _ in range(200):
         plant.advance()
@@ -301,7 +301,7 @@ def test_held_by_efforts_it_stands_still():
 
 
 def test_hung_from_the_ceiling_it_falls_off():
-    plant = RigidPlant(planar_machine(), 'effort', PERIOD, 5e-4, ())
+    plant = Plant(planar_machine(), 'effort', PERIOD, 5e-4, (), contact_model='rigid')
     plant.set_slope(0.0, math.pi)
     plant.u[:] = plant.holding_efforts()
     plant.advance()
@@ -317,7 +317,7 @@ def test_hung_from_the_ceiling_it_falls_off():
 
 
 def test_what_the_model_does_not_cover_leaves_the_plant_as_it_was(monkeypatch):
-    plant = RigidPlant(planar_machine(), 'effort', PERIOD, 5e-4, ())
+    plant = Plant(planar_machine(), 'effort', PERIOD, 5e-4, (), contact_model='rigid')
 
     def jammed(*_arguments):
         raise HybridError('contacts jam')
@@ -333,4 +333,4 @@ def test_what_the_model_does_not_cover_leaves_the_plant_as_it_was(monkeypatch):
 
 def test_an_unknown_contact_model_is_named():
     with pytest.raises(ValueError, match="expected compliant or rigid, found 'soft'"):
-        plant_type('soft')
+        Plant(planar_machine(), 'effort', PERIOD, 5e-4, contact_model='soft')

@@ -11,9 +11,8 @@ import numpy as np
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.constrained_plant import PlantStoppedError
+from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.plants import plant_for
 
 PERIOD, STEP = 0.01, 1e-4
 OPPOSITE = {'lift_off': 'touch_down', 'relief_open': 'relief_closed'}
@@ -39,7 +38,7 @@ def plant_of(name: str) -> Plant:
     """Return one plant of a machine, its actuators inside; compiled once."""
     machine = machine_of(name)
     actuation = 'hydraulic' if machine.actuators else 'effort'
-    return plant_for(machine, 'compliant')(machine, actuation, PERIOD, STEP, measures=('static',))
+    return Plant(machine, actuation, PERIOD, STEP, measures=('static',))
 
 
 @dataclass

@@ -9,7 +9,7 @@ import numpy as np
 from dyn_nodes.loops import guarded
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.plant import Plant
 
 STEPS = 5
 
@@ -17,8 +17,7 @@ STEPS = 5
 def exercise(name: str) -> None:
     """Start a machine as dynamics_node does, let it move, read everything off it."""
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
-    kind = plant_for(machine, 'compliant')
-    plant = kind(machine, 'effort', 2e-3, 1e-3)
+    plant = Plant(machine, 'effort', 2e-3, 1e-3)
     plant.warm_up()
     plant.set_efforts(plant.holding_efforts())
     for _ in range(STEPS):

@@ -22,8 +22,8 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
-from dyn_nodes.simulation.plant import PlantDivergedError
+from dyn_nodes.simulation.period import PlantDivergedError
+from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.system import Settings
 
 STEP = 5e-4
@@ -128,7 +128,7 @@ def test_the_implicit_method_takes_oil_beside_constraints():
 
 
 def test_a_plant_with_constraints_takes_voltages():
-    plant = ConstrainedPlant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
+    plant = Plant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
     at_rest = plant.positions.copy()
     for _ in range(50):
         plant.advance()
@@ -147,20 +147,18 @@ def test_a_plant_with_constraints_takes_voltages():
 def test_the_oil_holds_what_the_parameters_of_a_plant_ask_for():
     """A payload and a slope given at the start: the plant stands as well."""
     machine = replace(linkage(), payload=replace(PAYLOAD, mass=500.0))
-    plant = ConstrainedPlant(
-        machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 2000.0}, slope=(0.05, -0.1)
-    )
+    plant = Plant(machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 2000.0}, slope=(0.05, -0.1))
     at_rest, pressure = plant.positions.copy(), plant.x[plant.system.index('state', 'boom/head_pressure')]
     for _ in range(50):
         plant.advance()
     assert plant.positions == pytest.approx(at_rest, abs=1e-8)
-    light = ConstrainedPlant(machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 0.0})
+    light = Plant(machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 0.0})
     assert pressure > 1.2 * light.x[light.system.index('state', 'boom/head_pressure')]
 
 
 def test_a_relief_that_opens_beside_constraints_is_located():
     """The boom is led to the end of its cylinder: the pump's relief opens, within the step."""
-    plant = ConstrainedPlant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
+    plant = Plant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs({'boom/voltage': 10.0})
     events = []
     for _ in range(2000):
@@ -180,7 +178,7 @@ def test_a_dead_time_delays_a_valve_beside_constraints():
     machine, dead_time = linkage(), 3e-3
     late = tuple(replace(own, valve=replace(own.valve, dead_time=dead_time)) for own in machine.actuators)
     delayed = replace(machine, actuators=late)
-    plant = ConstrainedPlant(delayed, 'hydraulic', 2e-3, STEP, measures=())
+    plant = Plant(delayed, 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs(VOLTS)
     for _ in range(50):
         plant.advance()
@@ -203,7 +201,7 @@ def light_linkage():
 
 def split_positions(machine, period, count, mobility):
     """Positions after some periods, the oil beside the machine: what both nodes exchange, in one process."""
-    plant = ConstrainedPlant(machine, 'effort', period, STEP, measures=())
+    plant = Plant(machine, 'effort', period, STEP, measures=())
     exchange = ActuatorExchange(ActuatorSystem(machine), period)
     joints = [plant.joints.index(name) for name in exchange.system.joints]
     exchange.start(plant.positions[joints], plant.efforts[joints])

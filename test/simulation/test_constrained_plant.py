@@ -14,9 +14,8 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant, PlantStoppedError
+from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.plants import plant_for
 from dyn_nodes.simulation.system import Settings
 from dyn_nodes.studies.yesiloglu_2007 import models
 
@@ -32,8 +31,8 @@ def of_files(name):
 
 
 def plant_of(machine, measures=('static', 'zmp', 'load_share'), **options):
-    plant = plant_for(machine, 'compliant')(machine, 'effort', 2e-3, 5e-4, measures, **options)
-    assert isinstance(plant, ConstrainedPlant)
+    plant = Plant(machine, 'effort', 2e-3, 5e-4, measures, **options)
+    assert plant.constraints is not None
     return plant
 
 
@@ -114,7 +113,7 @@ def test_spatial_arms_of_the_files_are_those_of_the_study():
     for name in ('grasp_1', 'grasp_2'):
         # in the axes of the grasp, which are those of the arm's last link in both
         expected = run.force(name)[-1]
-        assert np.linalg.norm(plant.constraint_reaction(name)[:3]) == pytest.approx(
+        assert np.linalg.norm(plant.constraints.reaction(name)[:3]) == pytest.approx(
             np.linalg.norm(expected[3:]), rel=1e-5
         )
 
@@ -122,7 +121,7 @@ def test_spatial_arms_of_the_files_are_those_of_the_study():
 def test_the_pin_of_the_four_bar_holds_the_coupler_and_the_rocker():
     """At rest: half of the coupler's weight, and along it what holds the rocker upright."""
     plant = plant_of(of_files('four_bar'))
-    reaction = plant.constraint_reaction('pin')
+    reaction = plant.constraints.reaction('pin')
     angle = np.radians(60)
     along = (3 * GRAVITY / 2 + 2 * GRAVITY / 2) * np.cos(angle) / np.sin(angle)
     assert reaction == pytest.approx([along, 0, 3 * GRAVITY / 2, 0, 0, 0], abs=1e-6)
@@ -162,7 +161,7 @@ def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
     lag = (MASS * acceleration * height + 4 * AXIAL * acceleration / RADIUS) / (MASS * GRAVITY)
     assert balance.zmp[0] - plant.base_pose()[0][0] == pytest.approx(-lag, rel=1e-6)
     assert balance.forces[:, 0].sum() == pytest.approx(MASS * acceleration, rel=1e-9)
-    names = plant.constraint_health().indeterminate
+    names = plant.constraints.health().indeterminate
     assert 'front_left/lateral' in names
 
 
@@ -180,7 +179,7 @@ def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques,
     plant = plant_of(of_files('cart'))
     plant.set_efforts(np.array(torques))
     for wheel, expected in zip(('left', 'right'), traction):
-        point, axes, force = plant.ground_reaction(wheel)
+        point, axes, force = plant.constraints.ground_reaction(wheel)
         assert force == pytest.approx([expected, 0.0, 68.67], abs=1e-8)
         assert axes == pytest.approx(np.eye(3), abs=1e-12)
         assert point == pytest.approx([0.0, 0.3 if wheel == 'left' else -0.3, 0.0], abs=1e-12)
@@ -191,7 +190,7 @@ def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques,
     assert np.linalg.norm(linear) == pytest.approx(speed, abs=1e-8)
     assert np.hypot(angular[0], angular[2]) == pytest.approx(turn, abs=1e-8)
     assert plant.balance() is None
-    lateral = [plant.ground_reaction(wheel)[2][1] for wheel in ('left', 'right')]
+    lateral = [plant.constraints.ground_reaction(wheel)[2][1] for wheel in ('left', 'right')]
     assert lateral == pytest.approx([0.5 * 14 * speed * turn] * 2, abs=1e-6)
 
 
@@ -256,7 +255,7 @@ def test_the_drift_of_a_long_run_stays_small():
     assert max(drifts) < 1e-8
     assert max(drifts[2500:]) < 2 * max(drifts[:2500])
     assert energy(plant) == pytest.approx(start, abs=1e-5)
-    health = plant.constraint_health()
+    health = plant.constraints.health()
     assert (health.rows, health.rank, health.mobility, health.indeterminate) == (2, 2, 1, ())
 
 
@@ -301,7 +300,7 @@ def test_reactions_of_joints_are_told(tmp_path):
         c, s = np.cos(angle), np.sin(angle)
         total += c * fx - s * fz, s * fx + c * fz
     assert total == pytest.approx([0, 7 * GRAVITY], abs=1e-6)
-    assert plant.reaction.joints == ('crank_joint', 'rocker_joint')
+    assert plant.machine.reactions == ('crank_joint', 'rocker_joint')
 
 
 def test_a_joint_stops_at_its_limit():
@@ -358,11 +357,9 @@ def test_a_payload_weighs_and_is_let_go(tmp_path):
     assert plant.payload == 5.0
 
 
-def test_ordinary_machines_keep_their_plant():
-    machine = load_machine(ROOT / 'urdf' / 'log_loader.urdf', ROOT / 'config' / 'log_loader.yaml')
-    assert plant_for(machine, 'compliant') is Plant
-    with pytest.raises(ValueError, match='expected compliant or rigid'):
-        plant_for(machine, 'soft')
+def test_an_unknown_contact_model_is_named_beside_constraints_too():
+    with pytest.raises(ValueError, match="expected compliant or rigid, found 'soft'"):
+        plant_of(of_files('four_bar'), contact_model='soft')
 
 
 def test_what_happens_to_joints_is_located_within_the_step(tmp_path):

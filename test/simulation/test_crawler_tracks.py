@@ -30,7 +30,6 @@ from dyn_nodes.nodes.balance_reports import BalanceReports
 from dyn_nodes.simulation.assembly import Assembly, gravity_vector
 from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.plants import plant_for
 
 ROLLERS, BRISTLES = 4, 60.0
 PITCH = LENGTH / (ROLLERS - 1)
@@ -374,4 +373,4 @@ def test_check_shows_tracks_and_the_unit_of_every_margin(machine, capsys):
 
 def test_rigid_ground_does_not_take_tracks(machine):
     with pytest.raises(ValueError, match='expected compliant for left_track, right_track'):
-        plant_for(machine, 'rigid')
+        Plant(machine, 'effort', 0.01, 0.001, contact_model='rigid')

@@ -10,7 +10,7 @@ import pytest
 
 from dyn_nodes.simulation import System, initial_state
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.plant import Plant
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.lumping import course, log_loader, lumped_alike
@@ -51,7 +51,7 @@ def test_with_masses_of_its_own_it_tips_less_far():
 @pytest.mark.timeout(900)
 def test_it_stands_for_a_minute_and_its_wheels_carry_its_weight():
     machine = log_loader('linkage')
-    plant = plant_for(machine, 'compliant')(machine, 'hydraulic', 2e-3, 1e-3, measures=())
+    plant = Plant(machine, 'hydraulic', 2e-3, 1e-3, measures=())
     start = plant.x[: plant.system.nq].copy()
     weight = machine.gravity * (machine.total_mass + machine.payload.mass)
     for _ in range(60):

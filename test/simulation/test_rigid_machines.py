@@ -14,9 +14,9 @@ from standing_machines import legged_box
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.rigid_assembly import ContactModelError
 from dyn_nodes.simulation.rigid_ground import STANDING, RigidGroundModel
-from dyn_nodes.simulation.rigid_plant import RigidPlant
 
 PERIOD = 1e-3
 MEASURES = ('static', 'zmp', 'force_angle', 'net_moment')
@@ -25,7 +25,7 @@ MEASURES = ('static', 'zmp', 'force_angle', 'net_moment')
 @pytest.fixture(scope='module')
 def loader():
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
-    return RigidPlant(machine, 'effort', PERIOD, 5e-4, MEASURES)
+    return Plant(machine, 'effort', PERIOD, 5e-4, MEASURES, contact_model='rigid')
 
 
 def on_slope(plant, roll, pitch):
@@ -92,7 +92,7 @@ def test_its_payload_is_let_go_where_it_tips_and_it_comes_back_down(loader):
             loader.set_efforts(loader.servo_efforts(target, np.zeros(len(target))))
             loader.advance()
             events += loader.take_events()
-            if loader.mode == STANDING and len(events) > 2:
+            if loader.ground.mode == STANDING and len(events) > 2:
                 break
     finally:
         loader.drop_tilt = None
@@ -102,7 +102,7 @@ def test_its_payload_is_let_go_where_it_tips_and_it_comes_back_down(loader):
     impacts = [event for event in events if event.kind == 'impact']
     assert set(impacts[0].details['wheels']) <= {'rear_left', 'rear_right'}
     assert all(event.details['energy_after'] <= event.details['energy_before'] for event in impacts)
-    assert loader.mode == STANDING
+    assert loader.ground.mode == STANDING
     np.testing.assert_allclose(loader.positions, target, atol=0.05)
     on_slope(loader, 0.0, 0.0)
     assert loader.payload > 0.0
@@ -113,13 +113,13 @@ def test_joints_between_the_base_and_a_foot_have_no_reactions_on_rigid_ground(tm
     with pytest.raises(
         ContactModelError, match=r'joints that carry no wheels under `reactions`.* found front_left_hip'
     ):
-        RigidPlant(legged, 'effort', PERIOD, PERIOD)
+        Plant(legged, 'effort', PERIOD, PERIOD, contact_model='rigid')
 
 
 def test_a_box_stands_on_four_legs_whose_joints_are_held(tmp_path):
     """The joints of the legs are part of what holds the feet; a slow squat keeps them on the ground."""
-    plant = RigidPlant(legged_box(tmp_path), 'effort', PERIOD, PERIOD, ())
-    assert plant.mode == STANDING
+    plant = Plant(legged_box(tmp_path), 'effort', PERIOD, PERIOD, (), contact_model='rigid')
+    assert plant.ground.mode == STANDING
     x = plant.x.copy()
     for _ in range(100):
         plant.advance()
@@ -130,7 +130,7 @@ def test_a_box_stands_on_four_legs_whose_joints_are_held(tmp_path):
         plant.set_efforts(plant.servo_efforts(target, np.zeros(len(target))))
         plant.advance()
     np.testing.assert_allclose(plant.positions, target, atol=2e-2)
-    assert plant.mode == STANDING
+    assert plant.ground.mode == STANDING
     total = plant.output('mass') * 9.81
     feet = ('front_left', 'front_right', 'rear_left', 'rear_right')
     assert sum(plant.output(f'{foot}/normal_force') for foot in feet) == pytest.approx(total, rel=1e-2)

@@ -15,7 +15,7 @@ from dyn_nodes.multibody.elements import ContactElement
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+from dyn_nodes.simulation.plant import Plant
 
 GRAVITY, RADIUS, GAUGE = 9.81, 0.36, 2.2
 TRACKS = ('left_track', 'right_track')
@@ -30,7 +30,7 @@ def machine():
 @pytest.fixture(scope='module')
 def compiled(machine):
     """The one machine that is compiled here; every test begins with a reset."""
-    return ConstrainedPlant(machine, 'hydraulic', 0.01, 0.001, measures=('static', 'zmp', 'load_share'))
+    return Plant(machine, 'hydraulic', 0.01, 0.001, measures=('static', 'zmp', 'load_share'))
 
 
 @pytest.fixture

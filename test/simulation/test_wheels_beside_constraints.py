@@ -22,7 +22,6 @@ from dyn_nodes.multibody import bias_force, build_tree
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.assembly import Assembly, gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
 from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 
@@ -144,7 +143,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def plant(folder):
-    return ConstrainedPlant(standing_linkage(folder), 'effort', 2e-3, 5e-4, ('force_angle', 'zmp'))
+    return Plant(standing_linkage(folder), 'effort', 2e-3, 5e-4, ('force_angle', 'zmp'))
 
 
 def test_a_linkage_on_feet_rests_with_its_loop_closed(plant):
@@ -186,7 +185,7 @@ def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
     q, v = plant._tree_state()
     numbers = plant.system.numbers(plant.p, plant.x)
     observer = ForceObserver(plant.system.blocks)
-    forces = observer.forces(q, v, *plant.solution(), plant._tau(), numbers)
+    forces = observer.forces(q, v, *plant.constraints.solution(), plant.system.efforts(plant.u), numbers)
     assert forces.residual < 1e-9 * WEIGHT
     base = forces.bodies.index('base')
     ground = plant.balance().forces[:, 2].sum()
@@ -277,7 +276,7 @@ def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
 def test_a_locked_joint_of_no_mass_leaves_lift_off_and_slip_as_on_the_tree(folder):
     """The crank is thrown: feet lift off and come down, Karnopp feet stick and slip, at the same instants."""
     rough = standing_linkage(folder, friction='karnopp', keys='')
-    plants = Plant(rough, 'effort', 2e-3, 5e-4), ConstrainedPlant(with_lock(rough), 'effort', 2e-3, 5e-4)
+    plants = Plant(rough, 'effort', 2e-3, 5e-4), Plant(with_lock(rough), 'effort', 2e-3, 5e-4)
     seen = []
     for plant in plants:
         held = plant.efforts[: len(plant.actuated)]
@@ -301,7 +300,7 @@ def test_the_demo_task_beside_a_locked_joint_of_no_mass_lifts_the_same_wheels_at
     seen, peaks = [], []
     for plant in (
         Plant(machine, 'hydraulic', 5e-3, 5e-4),
-        ConstrainedPlant(with_lock(machine), 'hydraulic', 5e-3, 5e-4),
+        Plant(with_lock(machine), 'hydraulic', 5e-3, 5e-4),
     ):
         table, peak = P3D.at(np.arange(2400) * 5e-3, plant.system.input_names), 0.0
         for row in table:

@@ -14,7 +14,7 @@ from domains import next_domain
 from dyn_nodes.control.voltage_profile import load_voltage_profile
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.bag_reading import BagData, read_bag
 
 TASK = """name: both_cylinders
@@ -47,7 +47,7 @@ def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path)
     """Positions of the split system are those of the monolithic plant; pins, ground and margins are published."""
     bag = launched(tmp_path)
     machine, states = machine_of('log_loader_linkage', ''), bag.table('joint_states')
-    plant = plant_for(machine, 'compliant')(machine, 'hydraulic', 5e-3, 5e-4, values={'joint_stop_scale': 1.0})
+    plant = Plant(machine, 'hydraulic', 5e-3, 5e-4, values={'joint_stop_scale': 1.0})
     names = [own.name for own in machine.actuators]
     task = load_voltage_profile(tmp_path / 'task.yaml', names)
     for _ in range(round(DURATION / plant.period)):
@@ -80,7 +80,7 @@ def test_a_cylinder_that_pushes_more_than_its_joint_takes_does_not_stop_time(tmp
     """The run ends at its time; the boom is held where its cylinder asks for too much, and /diagnostics says so."""
     urdf = find_resource('urdf/log_loader_linkage.urdf').read_text()
     machine = machine_of('log_loader_linkage', '')
-    plant = plant_for(machine, 'compliant')(machine, 'hydraulic', 5e-3, 5e-4)
+    plant = Plant(machine, 'hydraulic', 5e-3, 5e-4)
     effort = plant.output('boom_rod_joint/drive_effort')
     limit = f'<limit lower="0.3" upper="1.35" effort="{HOLDING * abs(effort):.0f}" velocity="1"/>'
     assert '<limit lower="0.3" upper="1.35" effort="1000000" velocity="1"/>' in urdf

@@ -22,7 +22,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import ContactElement
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.studies.bag_reading import BagData, read_bag
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,7 +101,7 @@ def test_at_rest_nothing_accelerates_and_the_ground_carries_the_weight(name):
 def test_a_machine_stands_for_a_minute(name):
     """As in dynamics_node without a command: valves shut, or the joints held where they are."""
     machine = machine_named(name)
-    plant = plant_for(machine, 'compliant')(machine, QUICK[name], PERIOD, 1e-3, values={'joint_stop_scale': 1.0})
+    plant = Plant(machine, QUICK[name], PERIOD, 1e-3, values={'joint_stop_scale': 1.0})
     positions, place = plant.positions.copy(), plant.base_pose()[0].copy()
     for _ in range(round(MINUTE / PERIOD)):
         if QUICK[name] == 'effort':

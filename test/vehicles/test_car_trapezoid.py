@@ -12,7 +12,7 @@ from vehicles import GRAVITY, ROOT, STEP, hold_steering, vehicle
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.launching import interpret
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.constrained_plant import ConstrainedPlant
+from dyn_nodes.simulation.plant import Plant
 
 MASS, BASE_LENGTH, KING_PINS, ARM = 1340.0, 2.6, 1.4, (-0.144843, 0.038996)
 WEIGHT = MASS * GRAVITY
@@ -34,7 +34,7 @@ def right_angle(left):
 
 @pytest.fixture(scope='module')
 def car():
-    return ConstrainedPlant(vehicle('car_trapezoid'), 'effort', 2e-3, STEP, ('load_share',))
+    return Plant(vehicle('car_trapezoid'), 'effort', 2e-3, STEP, ('load_share',))
 
 
 @pytest.mark.parametrize('left', [-0.4, -0.1, 0.0, 0.25, 0.4])

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model.machine import InitialTwist, Machine
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.simulation.plants import plant_for
+from dyn_nodes.simulation.plant import Plant
 
 MASS, RADIUS, GRAVITY = 10.0, 0.3, 9.81
 AXIAL, DIAMETRAL = 0.5 * MASS * RADIUS**2, 0.25 * MASS * RADIUS**2
@@ -28,7 +28,7 @@ def started(lean: float, lean_rate: float, yaw_rate: float, spin: float) -> Mach
 
 def run(machine: Machine, duration: float) -> dict[str, np.ndarray]:
     """Run a disc: lean, yaw, their rates, spin, contact, energy and force at every period."""
-    plant = plant_for(machine, 'compliant')(machine, 'effort', PERIOD, 5e-4)
+    plant = Plant(machine, 'effort', PERIOD, 5e-4)
     rows = []
     for _ in range(round(duration / PERIOD) + 1):
         (x, y, _), quaternion = plant.base_pose()
@@ -40,7 +40,7 @@ def run(machine: Machine, duration: float) -> dict[str, np.ndarray]:
         spin_and_yaw = np.linalg.lstsq(
             np.column_stack([axle, [0, 0, 1]]), angular - ahead * (ahead @ angular), rcond=None
         )[0]
-        point, _, force = plant.ground_reaction('ground')
+        point, _, force = plant.constraints.ground_reaction('ground')
         energy = plant.output('kinetic_energy') + plant.output('potential_energy')
         rows.append(
             [lean, heading, ahead @ angular, spin_and_yaw[1], spin_and_yaw[0], *point[:2], energy, *force, x, y]

@@ -12,13 +12,12 @@ from vehicles import GRAVITY, ROOT, vehicle
 from dyn_nodes.cli import main
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.control.wheel_run_out import BRAKING
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.launching import interpret
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.nodes.machines import machine_of, moving
-from dyn_nodes.simulation.constrained_plant import BRAKING
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.plants import plant_for
 
 PERIOD = 0.005
 SCRIPT = ((0.6, (0.4, 0.0)), (1.2, (0.4, 0.8)), (2.0, (0.0, 0.0)))
@@ -45,7 +44,7 @@ class Drive:
 
 def driven(name: str) -> Drive:
     own = machine(name)
-    plant = plant_for(own, 'compliant')(own, 'effort', PERIOD, 5e-4)
+    plant = Plant(own, 'effort', PERIOD, 5e-4)
     motion = WheelMotion(WheelBase.of(own), PERIOD)
     places = [plant.joints.index(joint) for joint in motion.joints]
     out = [plant.joints.index(joint) for joint in motion.commanded]
@@ -134,7 +133,7 @@ def test_the_ground_carries_its_weight(drive):
 def test_a_vehicle_whose_joints_are_held_while_it_drives_comes_to_rest_on_all_its_wheels(name, slope):
     """The safe state, where commands stop: a stiff servo would stop the wheels in milliseconds and lift one."""
     own = moving(machine(name), '', '0.6,0,0,0,0,0')
-    plant = plant_for(own, 'compliant')(own, 'effort', PERIOD, 5e-4, slope=(0.0, slope))
+    plant = Plant(own, 'effort', PERIOD, 5e-4, slope=(0.0, slope))
     target, rates = plant.positions.copy(), np.zeros(len(plant.joints))
     speeds, loads = [plant.base_twist()[0][0]], []
     for _ in range(240):
@@ -142,7 +141,7 @@ def test_a_vehicle_whose_joints_are_held_while_it_drives_comes_to_rest_on_all_it
         plant.set_efforts(plant.servo_efforts(target, rates))
         plant.advance()
         speeds.append(plant.base_twist()[0][0])
-        loads.append(min(plant.ground_reaction(wheel)[2][2] for wheel in plant.wheels))
+        loads.append(min(plant.constraints.ground_reaction(wheel)[2][2] for wheel in plant.constraints.wheels))
     assert speeds[60] == pytest.approx(0.6 - 60 * PERIOD * BRAKING, abs=0.05)
     assert min(speeds) > -0.02  # the base rocks back on its skids
     assert abs(speeds[-1]) < 1e-4

@@ -1,0 +1,186 @@
+"""A plant on compliant ground, or on none, goes through its periods in fixed steps, constraints or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes import integrators
+from dyn_nodes.integrators import run_rk4_watched
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.base_motion import base_tilt
+from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_motion
+from dyn_nodes.simulation.initial import settle, state_of_rest
+from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, AtRest, Period, PlantDivergedError, Reached
+from dyn_nodes.simulation.reaction import JointReaction
+from dyn_nodes.simulation.system import System
+from dyn_nodes.simulation.trace import stretches
+
+Array = NDArray[np.float64]
+NO_LIMIT = -2.0
+"""Of the cosine of the tilt."""
+
+
+class CompliantGround:
+    """The compliant ground under a plant, or none where it is held by constraints or fixed.
+
+    Args:
+        machine: the machine.
+        actuation: of the joints.
+        motion: of a machine with constraints, which then gives the system and its rates; None: it has none.
+
+    Attributes:
+        system: what is integrated.
+    """
+
+    carries_the_base_alone = False
+    """No joint is part of a leg, so that joints are led as on a fixed base."""
+
+    def __init__(self, machine: Machine, actuation: Actuation, motion: Any = None) -> None:
+        self.machine, self._constrained = machine, motion
+        self.system: Any = System(machine, actuation) if motion is None else motion.system
+        self._rates: Any = motion or self.system
+        self._trace = np.zeros((1, len(self.system.state_names)))
+
+    def at_rest(self, p: Array, joints: Mapping[str, float]) -> AtRest:
+        """Return the start: at rest with the joints where asked for, then set in motion as the file says.
+
+        Raises:
+            NoEquilibriumError: the machine cannot rest there.
+        """
+        if self._constrained is not None:
+            rest: AtRest = self._constrained.at_rest(p, joints)
+            return rest
+        found = settle(self.system, p, joints)
+        efforts = found.holding[self.system.nv - len(self.machine.movable_joints) :]
+        return AtRest(state_of_rest(self.system, found, moves=True), efforts)
+
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
+        """Take a state as that from which changes count; a guarded plant ends where it overturns."""
+        if self._constrained is not None:
+            self._constrained.begin(x, u, p)
+        self._tilt_at_rest = self._tilt(x)
+        self._watcher = self.system.watcher(x, u, p, MOST_EVENTS_OF_A_PERIOD)
+        self._limit = float(np.cos(self.machine.overturn_angle)) if guarded else NO_LIMIT
+
+    def outputs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state."""
+        return np.asarray(self._rates.outputs(x, u, p))
+
+    def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
+        """Return the wrenches (joints, 6) at the joints that the machine names; y are the outputs."""
+        if self._constrained is not None:
+            return np.asarray(self._constrained.joint_reactions(x, u, p))
+        return np.asarray(self._reaction.of_outputs(x, y, p))
+
+    @cached_property
+    def _reaction(self) -> JointReaction:
+        return JointReaction(self.system, self.machine.reactions)
+
+    def fastest_motion(self, x: Array, u: Array, p: Array) -> FastestMotion:
+        """Return the fastest motion about a state."""
+        return fastest_motion(self._rates, x, u, p)
+
+    def advance(self, x: Array, p: Array, period: Period) -> Reached:
+        """Go through a period, in two parts where the payload is let go within it.
+
+        Raises:
+            PlantStoppedError: the motion cannot go on.
+            PlantDivergedError: the numbers run away.
+        """
+        start, positive = period.start, self._watcher.positive.copy()
+        drop = self._drop_within(x, p, period)
+        events: list[Event] = []
+        x, guarded = x.copy(), False
+        try:
+            if drop is not None:
+                if drop > start:
+                    guarded = self._integrate(x, p, period, start, drop, events)
+                start, payload = drop, self.system.index('parameter', 'payload_mass')
+                details = {'mass': float(p[payload]), 'mass_after': 0.0, 'tilt': self._tilt(x)}
+                events.append(Event(drop, 'payload_drop', details=details))
+                p = p.copy()
+                p[payload] = 0.0
+            if start < period.end:
+                guarded = self._integrate(x, p, period, start, period.end, events) or guarded
+        except PlantDivergedError:
+            self._watcher.positive[:] = positive
+            raise
+        return Reached(x, p, events, guarded)
+
+    def _integrate(self, x: Array, p: Array, period: Period, start: float, end: float, events: list[Event]) -> bool:
+        """Advance x in place, append what happens; return whether the base has overturned."""
+        status = self._run(x, p, period, start, end, self._limit, self._watcher.positive, events)
+        if status == integrators.DIVERGED:
+            raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
+        if status < 0:
+            raise self._constrained.stopped(status, x)
+        return status == integrators.GUARDED
+
+    def _run(
+        self,
+        x: Array,
+        p: Array,
+        period: Period,
+        start: float,
+        end: float,
+        limit: float,
+        positive: NDArray[np.bool_],
+        events: list[Event],
+    ) -> int:
+        """Advance x in place, by steps that end at the knots of the inputs; return the status."""
+        status, step = integrators.DONE, (end - start) / period.substeps
+        if self._constrained is not None:
+            x[self.system.time_place] = start
+        for since, until, knots, table in stretches(period.knots, period.table, start, end):
+            count = max(1, int(np.ceil((until - since) / step - 1e-9)))
+            status, _, found = run_rk4_watched(
+                self._rates.codes,
+                x,
+                since,
+                (until - since) / count,
+                count,
+                knots,
+                table,
+                p,
+                limit,
+                0,
+                self._trace,
+                positive,
+                self._watcher.found,
+            )
+            events += self._watcher.events(found)
+            if status != integrators.DONE:
+                break
+        return status
+
+    def _drop_within(self, x: Array, p: Array, period: Period) -> float | None:
+        """Time within the period at which the payload is to be let go, s."""
+        times, (start, end) = [], (period.start, period.end)
+        if period.drop_time is not None and period.drop_time < end:
+            times.append(max(start, period.drop_time))
+        if period.drop_tilt is not None:
+            limit = period.drop_tilt + self._tilt_at_rest
+            low, high = 0.0, 1.0
+            if self._tilt_after(x, p, period, end) >= limit:
+                while high - low > 1e-9:
+                    middle = 0.5 * (low + high)
+                    tilted = self._tilt_after(x, p, period, start + middle * (end - start)) >= limit
+                    low, high = (low, middle) if tilted else (middle, high)
+                times.append(start + high * (end - start))
+        return min(times) if times else None
+
+    def _tilt_after(self, x: Array, p: Array, period: Period, end: float) -> float:
+        """Return the tilt at a time within the period, rad; nothing changes."""
+        x = x.copy()
+        self._run(x, p, period, period.start, end, NO_LIMIT, self._watcher.positive.copy(), [])
+        return self._tilt(x)
+
+    def _tilt(self, x: Array) -> float:
+        return base_tilt(self.machine.base.attachment, x)

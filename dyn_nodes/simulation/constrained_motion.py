@@ -1,0 +1,128 @@
+"""How a plant with constraints starts and moves: its loops closed, its accelerations solved for a rank that holds.
+
+The constraints are kept by the accelerations; as a node runs without an end, Baumgarte's return keeps the drift small.
+A state without accelerations ends the run with its reason: a rank that changes, rows that contradict each other, a
+motion without mass, a wheel that would lift off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from dyn_nodes.constraints import ForceObserver
+from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.constrained import Stabilization
+from dyn_nodes.simulation.constrained_machine import constrained_machine, starting_velocity
+from dyn_nodes.simulation.constrained_system import ConstrainedMachineSystem
+from dyn_nodes.simulation.period import AtRest, PlantStoppedError
+
+Array = NDArray[np.float64]
+STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
+NEARNESS = 1e-2
+"""Relative length of what is left of a row at which it counts as dependent on the others: the run ends there. It is
+smaller for a machine whose rows differ much in length from the start."""
+
+
+class ConstrainedMotion:
+    """The constrained side of a plant's motion.
+
+    Args:
+        machine: with constraints.
+        actuation: of the joints.
+
+    Attributes:
+        system: what is integrated.
+        underactuation: mobility less independent actuators, at the start.
+
+    Raises:
+        MachineError: the constraints cannot be met from the initial position,
+            or a reaction is asked for at a joint that does not move.
+        ValueError: a cylinder at its dead centre.
+    """
+
+    def __init__(self, machine: Machine, actuation: Actuation) -> None:
+        self.machine = machine
+        self._assembled = constrained_machine(machine, actuation=actuation)
+        self.system: ConstrainedMachineSystem = self._assembled.system
+        self.underactuation = self._assembled.analysis.underactuation
+        self.state_names, self.scales = self.system.state_names, self.system.scales
+
+    def at_rest(self, p: Array, joints: Mapping[str, float]) -> AtRest:
+        """Return the start with the joints where asked for, which the other joints follow. Raises as the class does."""
+        start, system = self._assembled, self.system
+        if joints:
+            start = constrained_machine(self.machine, joints, system.actuation)
+        found = start.at_rest(start.system.numbers(p, start.system.state(start.q, start.v)))
+        v = start.v if found.q is start.q else starting_velocity(self.machine, start.system.blocks, found.q)
+        x = start.system.state(found.q, v)
+        for name, value in found.states.items():
+            x[system.index('state', name)] = value
+        efforts = np.array([found.efforts.get(joint.name, 0.0) for joint in self.machine.movable_joints])
+        return AtRest(x, efforts)
+
+    def begin(self, x: Array, u: Array, p: Array) -> None:
+        """Expect the rank that the constraints have at a state."""
+        at = self.system.blocks_at(x, u, p)
+        tolerance = min(NEARNESS, 0.1 / Subspaces(at.J).condition)
+        self.solver = self.system.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
+
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """Addresses of the kernels."""
+        return self.solver.codes
+
+    def rhs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return dx/dt (n,); NaN where there is none."""
+        return self.solver.rates(x, u, p)
+
+    def solution(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
+        """Return accelerations (nv,) and multipliers (m,)."""
+        return self.solver.solution(x, u, p)
+
+    def outputs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs."""
+        return self.system.outputs_of(x, u, p, *self.solution(x, u, p))
+
+    def stopped(self, status: int, x: Array) -> PlantStoppedError:
+        """Return the meaning of a status without dx/dt."""
+        kind, text = self.system.reason(status, self.solver.rank)
+        at = f'{self.machine.name}: at t = {x[self.system.time_place]:.4f} s: '
+        return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
+
+    def joint_reactions(self, x: Array, u: Array, p: Array) -> Array:
+        """Return the wrenches (joints, 6) of parent on child at the joints that the machine names, N and N m."""
+        system = self.system
+        tree, q, v = system.blocks.tree, x[: system.nq], x[system.nq : system.nq + system.nv]
+        forces = self._observer.forces(q, v, *self.solution(x, u, p), system.efforts(u), system.numbers(p, x))
+        rotations = self._rotations(q)
+        result = np.empty((len(self.machine.reactions), 6))
+        for row, name in zip(result, self.machine.reactions):
+            link = tree.frame(self.machine.joint(name).child)
+            turn = rotations[link.body] @ link.R
+            wrench = forces.wrench(name)
+            row[:3], row[3:] = turn.T @ wrench[3:], turn.T @ wrench[:3]
+        return result
+
+    @cached_property
+    def _observer(self) -> ForceObserver:
+        return ForceObserver(self.system.blocks)
+
+    def _rotations(self, q: Array) -> list[Array]:
+        """Axes (3, 3) of every body in the world."""
+        result: list[Array] = []
+        for body in self.system.blocks.tree.bodies:
+            if body.kind == 'free':
+                result.append(Rotation.from_quat(q[body.q + 3 : body.q + 7]).as_matrix())
+                continue
+            own = body.R0
+            if body.kind == 'revolute':
+                own = own @ Rotation.from_rotvec(body.axis * q[body.q]).as_matrix()
+            result.append(own if body.parent < 0 else result[body.parent] @ own)
+        return result

@@ -1,0 +1,174 @@
+"""The constraints of a running plant: their health and reactions, loads, servos that leave passive joints alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.constraints import Blocks
+from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.constraints.solve import UNIQUE
+from dyn_nodes.control.constrained_servo import constrained_efforts
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.constrained_motion import ConstrainedMotion
+from dyn_nodes.simulation.constrained_outputs import loops_of, wheels_of
+from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.period import PlantStoppedError
+from dyn_nodes.stability.balance import contact_axes
+
+Array = NDArray[np.float64]
+GREATEST_DRIFT, BROKEN = 1e-6, 1e-3
+"""Error of a constraint that is reported, and one that ends the run, m or rad."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintHealth:
+    """How the constraints are at one instant.
+
+    Attributes:
+        rows, rank: number of rows, and of those that are independent.
+        mobility: velocities less rank. underactuation: mobility less independent actuators, at the start.
+        condition: of the independent rows; it rises without bound where they come to depend on each other.
+        drift: greatest error at position level, m or rad. slip: at velocity level, m/s or rad/s.
+        indeterminate: names of the rows whose force is not unique (the one of least norm is reported).
+    """
+
+    rows: int
+    rank: int
+    mobility: int
+    underactuation: int
+    condition: float
+    drift: float
+    slip: float
+    indeterminate: tuple[str, ...]
+
+
+class RunningPlant(Protocol):
+    """The part of a plant that its constraints read."""
+
+    machine: Machine
+    x: Array
+    u: Array
+    p: Array
+    actuated: tuple[str, ...]
+
+    @property
+    def time(self) -> float:
+        """Simulated time, s."""
+
+    def outputs(self) -> Array:
+        """Return all outputs now."""
+
+    def note(self, event: Event) -> None:
+        """Keep an event."""
+
+
+class PlantConstraints:
+    """The constraints of a running plant.
+
+    Args:
+        plant: that runs.
+        actuation: of its joints.
+
+    Attributes:
+        motion: how the plant starts and moves.  system: what is integrated.
+        loops: constraints with a reaction between two ends.
+        wheels: names of the wheels that are constraints.
+    """
+
+    def __init__(self, plant: RunningPlant, actuation: Actuation) -> None:
+        self.plant, self.motion = plant, ConstrainedMotion(plant.machine, actuation)
+        self.system = self.motion.system
+        self.loops, self.wheels = loops_of(plant.machine), wheels_of(plant.machine)
+        tree = self.system.blocks.tree
+        self._places = np.array([tree.velocity_index(name) for name in plant.actuated], dtype=np.intp)
+        self._drifted = False
+
+    def begin(self) -> None:
+        """Report a drift anew."""
+        self._drifted = False
+
+    def check(self, y: Array) -> None:
+        """Demand constraints that hold. Raises PlantStoppedError where they have drifted apart.
+
+        Args:
+            y: outputs.
+        """
+        drift = float(y[self.system.index('output', 'constraint_drift')])
+        if drift > BROKEN:
+            place = f'{self.plant.machine.name}: at t = {self.plant.time:.4f} s'
+            raise PlantStoppedError('constraint_drift', f'{place}: {_drifted_apart(drift)}')
+
+    def _blocks(self) -> Blocks:
+        return self.system.blocks_at(self.plant.x, self.plant.u, self.plant.p)
+
+    def _output(self, name: str) -> float:
+        return float(self.plant.outputs()[self.system.index('output', name)])
+
+    def health(self) -> ConstraintHealth:
+        """Return how the constraints are now; a drift beyond what is tolerated becomes an event once."""
+        drift = self._output('constraint_drift')
+        if drift > GREATEST_DRIFT and not self._drifted:
+            self._drifted = True
+            details = {'drift': drift, 'text': _drifted_apart(drift)}
+            self.plant.note(Event(self.plant.time, 'constraint_drift', details=details))
+        spaces = Subspaces(self._blocks().J)
+        open_rows = np.abs(spaces.dependencies).max(axis=1, initial=0.0) >= UNIQUE
+        blocks = self.system.blocks
+        return ConstraintHealth(
+            rows=blocks.m,
+            rank=spaces.rank,
+            mobility=self.system.nv - spaces.rank,
+            underactuation=self.motion.underactuation,
+            condition=spaces.condition,
+            drift=drift,
+            slip=self._output('constraint_slip'),
+            indeterminate=tuple(name for name, is_open in zip(blocks.row_names, open_rows) if is_open),
+        )
+
+    def solution(self) -> tuple[Array, Array]:
+        """Return accelerations (nv,) and multipliers (m,) now."""
+        return self.motion.solution(self.plant.x, self.plant.u, self.plant.p)
+
+    def efforts(self, errors: Array, rate_errors: Array, stiff: NDArray[np.bool_]) -> Array:
+        """Return the efforts (d,) of the driven joints as servos; see `constrained_efforts`."""
+        return constrained_efforts(self._blocks(), self._places, errors, rate_errors, stiff)
+
+    def load_poses(self) -> dict[str, tuple[Array, Array]]:
+        """Return position (3,), m, and quaternion (x, y, z, w) of every load in the ground's frame, by name."""
+        return {load.name: self._load_pose(load) for load in self.plant.machine.loads}
+
+    def _load_pose(self, load: Any) -> tuple[Array, Array]:
+        tree, x = self.system.blocks.tree, self.plant.x
+        if load.motion == 'free':
+            at = tree.bodies[tree.body(load.name)].q
+            turn = x[at + 3 : at + 7]
+            return x[at : at + 3], turn / np.linalg.norm(turn)
+        along, up, pitch = (x[tree.position_names.index(f'{load.name}_{part}')] for part in ('x', 'z', 'pitch'))
+        return np.array([along, 0.0, up]), np.array([0.0, np.sin(0.5 * pitch), 0.0, np.cos(0.5 * pitch)])
+
+    def reaction(self, name: str) -> Array:
+        """Return force, N, and torque, N m, (6,) on the first link of a loop at its end and in the end's axes, now."""
+        start = self.system.index('output', f'{name}/force_x')
+        return self.plant.outputs()[start : start + 6]
+
+    def ground_reaction(self, wheel: str) -> tuple[Array, Array, Array]:
+        """Return the force of the ground on a wheel by constraint, in the axes of its contact.
+
+        Returns:
+            ground point (3,), m; axes (3, 3) of the contact: columns ahead, left, normal; force (3,) along them, N.
+        """
+        y, index = self.plant.outputs(), self.system.index
+        at = index('output', f'{wheel}/point_x')
+        components = ('friction_longitudinal', 'friction_lateral', 'normal_force')
+        force = np.array([y[index('output', f'{wheel}/{name}')] for name in components])
+        first = index('output', f'{wheel}/longitudinal_x')
+        return y[at : at + 3], contact_axes(y[first : first + 3], y[first + 3 : first + 6]), force
+
+
+def _drifted_apart(drift: float) -> str:
+    return f'constraints have drifted apart by {drift:.3g} m or rad'

@@ -1,0 +1,119 @@
+"""A plant on rigid ground: it stands, tips about edges and corners, and comes down (`rigid_ground`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.problems import ContactModelError
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.fastest_motion import FastestMotion
+from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
+from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, AtRest, Period, PlantDivergedError, Reached
+from dyn_nodes.simulation.reaction import PhaseReaction
+from dyn_nodes.simulation.rigid_ground import RigidGroundModel
+
+Array = NDArray[np.float64]
+
+
+class RigidGround:
+    """The rigid ground under a plant.
+
+    Args:
+        machine: the machine.
+        actuation: of the joints.
+
+    Attributes:
+        system: what is integrated.
+        mode: contacts that are closed: `standing`, `flight`, or their names joined by `+`.
+
+    Raises:
+        ContactModelError: rigid ground does not carry the machine, or a reaction is asked for at a joint of its legs.
+    """
+
+    def __init__(self, machine: Machine, actuation: Actuation) -> None:
+        _refuse_reactions_of_legs(machine)
+        self.machine, self.system = machine, RigidGroundModel(machine, actuation)
+        self.mode = self.system.first_mode
+
+    def at_rest(self, p: Array, joints: Mapping[str, float]) -> AtRest:
+        """Return the start, at rest on feet between which the weight points. Raises NoEquilibriumError."""
+        x = np.asarray(self.system.initial_state(p, joints))
+        return AtRest(x, np.asarray(self.system.holding_efforts(x, p)))
+
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
+        """Take a state at rest as that from which changes count; guarded or not, a base that overturns ends it."""
+        self.mode = self.system.resting_mode(x, p)
+        self._stepper = Stepper(self.system, x, self.mode, p, MOST_EVENTS_OF_A_PERIOD)
+        self._stepper.watch_from(u)
+
+    def outputs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state."""
+        return np.asarray(self.system.output_vector(self.mode, x, u, p))
+
+    def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
+        """Return the wrenches (joints, 6) at the joints that the machine names; y are the outputs."""
+        return np.asarray(self._reaction.of_outputs(x, y, p, self.mode))
+
+    @property
+    def carries_the_base_alone(self) -> bool:
+        """No joint is part of a leg, so that joints are led as on a base that only the ground carries."""
+        return all(wheel.link == self.machine.base.link for wheel in self.machine.wheels)
+
+    @cached_property
+    def _reaction(self) -> PhaseReaction:
+        return PhaseReaction(self.system, self.machine.reactions)
+
+    def fastest_motion(self, x: Array, u: Array, p: Array) -> FastestMotion:
+        """Return none: no spring of the ground asks for shorter steps."""
+        return FastestMotion(0.0, '')
+
+    def advance(self, x: Array, p: Array, period: Period) -> Reached:
+        """Go through a period; the model itself lets the payload go.
+
+        Raises:
+            PlantDivergedError: the numbers run away, or the model does not cover what happens.
+        """
+        stepper, p = self._stepper, self._with_drop_rule(p, period)
+        if stepper.mode != self.mode or not np.array_equal(p, stepper.sets[-1]):
+            stepper.ground = None
+        stepper.x, stepper.mode, stepper.sets = x.copy(), self.mode, [p]
+        positive = stepper.watcher.positive.copy()
+        stepper.events.clear()
+        stepper.observed.clear()
+        try:
+            stepper.advance(period.start, period.step, period.substeps, period.knots, period.table)
+        except HybridError as error:
+            stepper.watcher.positive[:] = positive
+            raise PlantDivergedError(str(error)) from None
+        if stepper.status == 'diverged':
+            stepper.watcher.positive[:] = positive
+            stepper.status = 'done'
+            raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
+        overturned = stepper.mode == END
+        self.mode = self.mode if overturned else stepper.mode
+        return Reached(stepper.x, stepper.sets[-1], [*stepper.events, *stepper.observed], overturned)
+
+    def _with_drop_rule(self, p: Array, period: Period) -> Array:
+        p = p.copy()
+        for name, value in (('drop_time', period.drop_time), ('drop_tilt', period.drop_tilt)):
+            p[self.system.index('parameter', name)] = NEVER if value is None else value
+        return p
+
+
+def _refuse_reactions_of_legs(machine: Machine) -> None:
+    """Reactions follow from accelerations alone, so the ground must not push beyond their joint."""
+    carrying = {wheel.link for wheel in machine.wheels}
+    for joint in reversed(machine.joints):
+        if joint.child in carrying:
+            carrying.add(joint.parent)
+    legs = [name for name in machine.reactions if machine.joint(name).child in carrying]
+    if legs:
+        raise ContactModelError(
+            f'{machine.name}: expected joints that carry no wheels under `reactions` for rigid ground, '
+            f'found {", ".join(legs)}'
+        )
