@@ -44,7 +44,7 @@ URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_
 TASK = find_resource('config/tasks/pick_and_place_recovery.yaml')
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
 LEAST_RATIO = {
-    'forward_dynamics_call': 3.5,
+    'forward_dynamics_call': 5.0,
     'forward_dynamics_batch': 6.0,
     'task_realtime_factor': 300.0,
     'task_against_scipy': 50.0,

@@ -1,100 +1,33 @@
 """Kernels as Python calls them: by the address of their machine code, with functions that all modules share.
 
-A function that Numba makes for Python costs 0.14 s to compile, whatever it does; a module has one kernel or ten. The
-code of a kernel is a C function that looks at the lengths of its arguments and returns a status (`code`). So one
-function for each number of arguments calls the kernels of all modules, and turns a status into an exception.
+A function that Numba makes for Python costs 0.14 s to compile, whatever it does, and takes longer to be called than
+many a kernel runs; a module has one kernel or ten. The code of a kernel is a C function that looks at the lengths of
+its arguments and returns a status (`code`). Built-in functions call it (`entry`), and `CarefulCall` where an argument
+is not as expected. Batches go through one compiled loop for each number of arguments.
 """
 # mypy: ignore-errors
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numba.core.options import DefaultOptions
 
 from dyn_nodes.compile.code import call_code
-from dyn_nodes.compile.guard import COLUMNS, ELEMENTS, NAMES, ROWS, LengthError
-from dyn_nodes.loops import cached_in, kernels_of
-
-kernel = kernels_of(__file__)
+from dyn_nodes.compile.entry import builtin, layout_holds
+from dyn_nodes.compile.guard import COLUMNS, ELEMENTS, ROWS, LengthError
+from dyn_nodes.loops import cached_in
 
 # Without Numba's reference counts an array argument costs about 20 ns less to pass; nothing here makes an array.
 OPTIONS = {'_nrt': False} if hasattr(DefaultOptions, '_nrt') else {}
 MOST = 8
 """Arguments of a kernel that is called in this way; one with more is compiled with a function of its module."""
-
-
-@kernel
-def refuse(address, status, found):
-    """Raise what the status of a kernel means; `found` is the length of the argument in it."""
-    raise LengthError(address, (status & 255) - 1, ELEMENTS, status >> 8, found)
-
-
-def call_1(address, a):
-    """Call a kernel of 1 argument."""
-    status = call_code(address, a)
-    if status != 0:
-        refuse(address, status, a.shape[0])
-
-
-def call_2(address, a, b):
-    """Call a kernel of 2 arguments."""
-    status = call_code(address, a, b)
-    if status != 0:
-        found = (a.shape[0], b.shape[0])
-        refuse(address, status, found[(status & 255) - 1])
-
-
-def call_3(address, a, b, c):
-    """Call a kernel of 3 arguments."""
-    status = call_code(address, a, b, c)
-    if status != 0:
-        found = (a.shape[0], b.shape[0], c.shape[0])
-        refuse(address, status, found[(status & 255) - 1])
-
-
-def call_4(address, a, b, c, d):
-    """Call a kernel of 4 arguments."""
-    status = call_code(address, a, b, c, d)
-    if status != 0:
-        found = (a.shape[0], b.shape[0], c.shape[0], d.shape[0])
-        refuse(address, status, found[(status & 255) - 1])
-
-
-def call_5(address, a, b, c, d, e):
-    """Call a kernel of 5 arguments."""
-    status = call_code(address, a, b, c, d, e)
-    if status != 0:
-        found = (a.shape[0], b.shape[0], c.shape[0], d.shape[0], e.shape[0])
-        refuse(address, status, found[(status & 255) - 1])
-
-
-def call_6(address, a, b, c, d, e, f):
-    """Call a kernel of 6 arguments."""
-    status = call_code(address, a, b, c, d, e, f)
-    if status != 0:
-        found = (a.shape[0], b.shape[0], c.shape[0], d.shape[0], e.shape[0], f.shape[0])
-        refuse(address, status, found[(status & 255) - 1])
-
-
-def call_7(address, a, b, c, d, e, f, g):
-    """Call a kernel of 7 arguments."""
-    status = call_code(address, a, b, c, d, e, f, g)
-    if status != 0:
-        found = (a.shape[0], b.shape[0], c.shape[0], d.shape[0], e.shape[0], f.shape[0], g.shape[0])
-        refuse(address, status, found[(status & 255) - 1])
-
-
-def call_8(address, a, b, c, d, e, f, g, h):
-    """Call a kernel of 8 arguments."""
-    status = call_code(address, a, b, c, d, e, f, g, h)
-    if status != 0:
-        found = (a.shape[0], b.shape[0], c.shape[0], d.shape[0], e.shape[0], f.shape[0], g.shape[0], h.shape[0])
-        refuse(address, status, found[(status & 255) - 1])
 
 
 def batch_1(address, a):
@@ -146,22 +79,68 @@ def batch_8(address, a, b, c, d, e, f, g, h):
 
 
 @cache
-def compiled(name: str, kind: str, count: int) -> Any:
-    """Return a function of this file as machine code: of an address and `count` arrays of a kind."""
-    refuse.compile('void(intp, intp, intp)')  # with reference counts, unlike what calls it
+def compiled(count: int) -> Any:
+    """Return the function of this file that calls kernels of `count` arguments with every row, as machine code."""
+    kinds = ', '.join(['float64[:, ::1]'] * count)
     with cached_in(Path(__file__).resolve().parent) as cached:
-        return njit(f'void(intp, {", ".join([kind] * count)})', cache=cached, **OPTIONS)(globals()[name])
+        return njit(f'void(intp, {kinds})', cache=cached, **OPTIONS)(globals()[f'batch_{count}'])
+
+
+class CarefulCall:
+    """Calls a C function of a kernel with vectors after it has looked at each of them.
+
+    Args:
+        name: of the kernel.
+        code: its C function, with an `address`.
+        sizes: of its arguments.
+    """
+
+    def __init__(self, name: str, code: Any, sizes: Sequence[int]) -> None:
+        self.name, self.code, self.sizes = name, code, tuple(sizes)
+
+    def __call__(self, *arrays: Any) -> None:
+        """Call the kernel. Raises TypeError for another number or type of arguments, LengthError for other lengths."""
+        if len(arrays) != len(self.sizes):
+            raise TypeError(f'compiled kernel {self.name!r}: expected {len(self.sizes)} vectors')
+        given: list[int] = []
+        for k, (array, size) in enumerate(zip(arrays, self.sizes)):
+            if not _is_vector(array):
+                raise TypeError(
+                    f'compiled kernel {self.name!r}, argument {k}: '
+                    f'expected a contiguous, writable vector of float64, found {_kind(array)}'
+                )
+            if array.shape[0] != size:
+                raise LengthError(self.name, k, ELEMENTS, size, array.shape[0])
+            given += [array.ctypes.data, size]
+        pairs = [ctypes.c_void_p, ctypes.c_ssize_t] * len(arrays)
+        status = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, *pairs)(self.code.address)(*given)
+        if status != 0:
+            raise RuntimeError(f'compiled kernel {self.name!r}: expected status 0, found {status}')
+
+
+def _is_vector(array: Any) -> bool:
+    """Tell whether machine code can read and write an argument in place."""
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != np.float64:
+        return False
+    return bool(array.flags.c_contiguous and array.flags.aligned and array.flags.writeable)
+
+
+def _kind(found: Any) -> str:
+    """Return what an argument is, for a message."""
+    if not isinstance(found, np.ndarray):
+        return type(found).__name__
+    wanted = (('not contiguous', 'C'), ('not aligned', 'A'), ('read-only', 'W'))
+    lacks = [word for word, flag in wanted if not found.flags[flag]]
+    return ', '.join([f'shape {found.shape} of {found.dtype}', *lacks])
 
 
 def kernel_call(name: str, code: Any, sizes: Sequence[int]) -> Callable[..., None]:
-    """Return what calls a C function of a kernel with contiguous float64 vectors of these sizes, at most `MOST`.
+    """Return what calls a C function of a kernel with contiguous float64 vectors of these sizes.
 
-    It raises LengthError for others.
+    It raises LengthError for others, TypeError for anything else, and keeps `code` alive.
     """
-    NAMES[code.address] = name
-    call = partial(compiled(f'call_{len(sizes)}', 'float64[::1]', len(sizes)), code.address)
-    call.code = code  # it lives as long as what calls it
-    return call
+    careful = CarefulCall(name, code, sizes)
+    return builtin(name, len(sizes), code.address, careful) if layout_holds() else careful
 
 
 def batch_call(name: str, code: Any, sizes: Sequence[int]) -> Callable[..., None]:
@@ -169,7 +148,7 @@ def batch_call(name: str, code: Any, sizes: Sequence[int]) -> Callable[..., None
 
     It raises LengthError for others.
     """
-    run = compiled(f'batch_{len(sizes)}', 'float64[:, ::1]', len(sizes))
+    run = compiled(len(sizes))
 
     def call(*arrays: Any) -> None:
         for k, (array, size) in enumerate(zip(arrays, sizes)):

@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 ELEMENTS, COLUMNS, ROWS = 0, 1, 2
-NAMES: dict[int, str] = {}
-"""Of kernels, by the address of their code."""
 _EXPECTED = (
     'a vector of {} numbers, found {}',
     'an array of {} columns, found {}',
@@ -32,12 +30,8 @@ GUARD_BITS = 0x7FF8DEADBEEFCAFE
 class LengthError(ValueError):
     """A kernel was called with an array of another length than its graph has: nothing was read or written.
 
-    Args: kernel (its name or the address of its code), number of the argument (inputs, then outputs), which count is
-    wrong, expected, found.
+    Args: kernel (its name), number of the argument (inputs, then outputs), which count is wrong, expected, found.
     """
-
-    def __init__(self, kernel: str | int, *counts: int) -> None:
-        super().__init__(NAMES.get(kernel, kernel) if isinstance(kernel, int) else kernel, *counts)
 
     def __str__(self) -> str:
         kernel, argument, which, expected, found = self.args

@@ -119,21 +119,21 @@ class CompiledModule:
     Attributes:
         meta: what the maker stored beside the kernels (JSON).
         directory: where it lives.
+        kernels: their names.
     """
 
     def __init__(self, directory: Path, module: ModuleType, meta: dict[str, Any]) -> None:
         self.directory = directory
         self.meta = meta
+        self.kernels: tuple[str, ...] = tuple(module.__dict__['_kernels'])
         self._module = module
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """Names of the kernels."""
-        return tuple(self._module.__dict__['_kernels'])
+        self._codes: dict[str, int] = {}
 
     def code(self, name: str) -> int:
         """Return the address of a kernel's machine code (`dyn_nodes.compile.code`), good as long as this module is."""
-        return int(getattr(self, f'_{name}_code').address)
+        if name not in self._codes:
+            self._codes[name] = int(getattr(self, f'_{name}_code').address)
+        return self._codes[name]
 
     def __getattr__(self, name: str) -> Any:
         try:

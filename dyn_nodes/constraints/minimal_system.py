@@ -73,12 +73,14 @@ class MinimalSystem:
 
     def state(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Array:
         """Return the state (nq + nv + 1,) of the compiled functions. Raises ValueError for other lengths."""
-        x = np.concatenate([np.asarray(q, dtype=float), np.asarray(v, dtype=float), [time]])
-        if np.shape(q) != (self.blocks.tree.nq,) or np.shape(v) != (self.blocks.tree.nv,):
+        nq, nv = self.blocks.tree.nq, self.blocks.tree.nv
+        if np.shape(q) != (nq,) or np.shape(v) != (nv,):
             raise ValueError(
-                f'{self.name}: expected {self.blocks.tree.nq} positions and {self.blocks.tree.nv} velocities, '
+                f'{self.name}: expected {nq} positions and {nv} velocities, '
                 f'found shapes {np.shape(q)} and {np.shape(v)}'
             )
+        x = np.empty(nq + nv + 1)
+        x[:nq], x[nq:-1], x[-1] = q, v, time
         return x
 
     def accelerations(self, q: ArrayLike, v: ArrayLike, u: ArrayLike, p: ArrayLike | None = None) -> Array:

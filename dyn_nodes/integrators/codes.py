@@ -14,6 +14,7 @@ time.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,12 @@ def codes_of(*modules: CompiledModule) -> np.ndarray:
 
     The modules must outlive every run with them.
     """
-    return np.array([next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS])
+    return np.array(_addresses(modules))
+
+
+@lru_cache(maxsize=256)
+def _addresses(modules: tuple[CompiledModule, ...]) -> tuple[int, ...]:
+    return tuple(next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS)
 
 
 @kernel

@@ -215,7 +215,9 @@ def test_shared_calls_refuse_wrong_lengths_rows_and_columns(place):
 
 @pytest.mark.parametrize('wrong', [np.zeros(2, dtype=np.int64), np.zeros(4)[::2], np.zeros((1, 2)), [0.0, 0.0]])
 def test_arguments_of_another_type_are_refused(place, wrong):
-    with pytest.raises(TypeError, match='No matching definition'):
+    with pytest.raises(
+        TypeError, match="kernel 'scaled', argument 0: expected a contiguous, writable vector of float64, found"
+    ):
         build(Maker()).scaled(wrong, np.empty(2))
 
 
@@ -318,10 +320,8 @@ def test_processes_that_build_the_same_at_once_all_work(place):
     for rival in rivals:
         _, errors = rival.communicate(timeout=60)
         assert rival.returncode == 0, errors
-    assert sorted(path.name.split('-')[0] for path in place.iterdir() if path.is_dir()) == [
-        'compile',
-        'module',
-    ]  # nothing half-made is left
+    # nothing half-made is left, and no function for Python was compiled
+    assert [path.name.split('-')[0] for path in place.iterdir() if path.is_dir()] == ['module']
 
 
 ATTACKS = (
