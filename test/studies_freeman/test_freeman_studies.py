@@ -22,6 +22,10 @@ CLAIMS = {
     'hybrid': 4,
     'redundant': 9,
     'over-actuated': 12,
+    'linearization': 15,
+    'state-space': 4,
+    'transferred-state-space': 4,
+    'frozen-matrices': 6,
     'adams': 11,
     'actuators': 7,
 }

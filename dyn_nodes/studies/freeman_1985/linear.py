@@ -1,0 +1,210 @@
+"""Arm A6 with d-c motors along its path: linear models, and the nonlinear machine that they stand for (spec 7.4)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from dyn_nodes.control.state_feedback import StateFeedback
+from dyn_nodes.multibody import TreeState, bias_force, mass_matrix
+from dyn_nodes.multibody.influence import (
+    Coefficients,
+    Drives,
+    EffortSlopes,
+    TreeCoefficients,
+    TreePosition,
+    arm_state_space,
+    effort_slopes,
+    in_hand_coordinates,
+    serial_model,
+    traced_coefficients,
+)
+from dyn_nodes.studies.freeman_1985.arms import (
+    A6_A,
+    A6_FORCE,
+    A6_GRAVITY,
+    A6_JERK,
+    A6_MOMENT,
+    A6_Q,
+    A6_V,
+    arm_a6,
+)
+
+Array = NDArray[np.float64]
+HORIZON = 0.6
+"""Of the path, s."""
+DEGREE = 20
+"""Of the polynomials that stand for the nominal motion over the horizon: exact to round-off."""
+FIRST, LAST = 3, 3
+"""Joints with large and with small motors."""
+
+
+class Nominal(NamedTuple):
+    """The nominal motion at one time.
+
+    Attributes:
+        q, v, a, jerk: (6,) of the joints.
+        effort: (6,) with the inertia of the rotors.
+        currents, current_rates, voltages: (6,).
+        F: (18, 18) of joints, rates, currents.
+        inputs: (18, 6).
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    jerk: Array
+    effort: Array
+    currents: Array
+    current_rates: Array
+    voltages: Array
+    F: Array
+    inputs: Array
+
+    @property
+    def state(self) -> Array:
+        """(18,) joints, rates, currents."""
+        return np.concatenate([self.q, self.v, self.currents])
+
+
+def a6_drives() -> Drives:
+    """Return the motors and gears of arm A6 (spec, section 4; assumed there)."""
+
+    def both(first: float, last: float) -> Array:
+        return np.array([first] * FIRST + [last] * LAST)
+
+    return Drives.geared(
+        np.diag(both(1 / 100, 1 / 50)),
+        inductance=both(3e-3, 4e-3),
+        resistance=both(1.0, 3.0),
+        back_emf=both(0.25, 0.1),
+        torque=both(0.25, 0.1),
+        inertia=both(2e-4, 3e-5),
+        damping=both(1e-4, 3e-5),
+    )
+
+
+def tool_load(here: TreePosition) -> tuple[Coefficients, tuple[float, ...]]:
+    """Return the coefficients of the hand and the load on it, constant in world axes."""
+    return here.frame(here.model.tree.frame('tool')), (*A6_FORCE, *A6_MOMENT)
+
+
+class MotorArm:
+    """Arm A6 with its motors, tool load and gravity, on its path."""
+
+    def __init__(self) -> None:
+        self.model, self.drives = TreeCoefficients(arm_a6()), a6_drives()
+
+    def slopes(self, t: float) -> EffortSlopes:
+        """Return the slopes of the efforts on the path, rotors included."""
+        q, v, a, _ = path(t)
+        here = self.model.at(q)
+        return effort_slopes(here, v, a, A6_GRAVITY, [tool_load(here)]).with_inertia(self.drives.inertia)
+
+    def effort(self, q: Array, v: Array, a: Array) -> Array:
+        """Return the efforts (6,) at the joints with the inertia of the rotors."""
+        here = self.model.at(q, 2)
+        own = serial_model(here, A6_GRAVITY).with_load(*tool_load(here))
+        return own.effort(v, a) + self.drives.inertia @ a
+
+    def at(self, t: float) -> Nominal:
+        """Return the nominal motion and its linear model at a time, s."""
+        q, v, a, jerk = path(t)
+        effort, slopes = self.effort(q, v, a), self.slopes(t)
+        currents = self.drives.currents(effort, v)
+        rates = self.drives.current_rates(slopes, v, a, jerk)
+        volts = self.drives.voltages(currents, rates, v)
+        return Nominal(q, v, a, jerk, effort, currents, rates, volts, *arm_state_space(slopes, self.drives))
+
+    def in_hand_coordinates(self, t: float, as_printed: bool = False) -> tuple[Array, Array]:
+        """Return the state space with the states of the hand (3-53)."""
+        own = self.at(t)
+        return in_hand_coordinates(own.F, own.inputs, self.hand(t), own.v, own.a, as_printed)
+
+    def hand(self, t: float) -> Coefficients:
+        """Return the coefficients of the hand on the path."""
+        return tool_load(self.model.at(path(t)[0]))[0]
+
+    @cached_property
+    def _curves(self) -> tuple[Array, Array]:
+        """Chebyshev coefficients of voltages and currents, and of F, over the horizon."""
+        x = chebyshev.chebpts1(DEGREE + 1)
+        own = [self.at(0.5 * HORIZON * (1 + node)) for node in x]
+        motion = np.array([np.r_[each.voltages, each.currents] for each in own])
+        matrices = np.array([each.F.ravel() for each in own])
+        return chebyshev.chebfit(x, motion, DEGREE), chebyshev.chebfit(x, matrices, DEGREE)
+
+    def voltages_and_currents(self, t: float) -> tuple[Array, Array]:
+        """Return both of the nominal motion, (6,) each."""
+        found = np.asarray(chebyshev.chebval(2 * t / HORIZON - 1, self._curves[0]))
+        return found[:6], found[6:]
+
+    def F(self, t: float) -> Array:
+        """Return F (18, 18) on the path."""
+        return np.asarray(chebyshev.chebval(2 * t / HORIZON - 1, self._curves[1]).reshape(18, 18))
+
+    def nominal_state(self, t: float) -> Array:
+        """Return the nominal state (18,)."""
+        q, v, _, _ = path(t)
+        return np.concatenate([q, v, self.voltages_and_currents(t)[1]])
+
+    @cached_property
+    def _dynamics(self) -> ca.Function:
+        """Mass matrix, and all efforts but those of the motors, of the traced tree instead of the closed form."""
+        tree = self.model.tree
+        q, v = ca.SX.sym('q', 6), ca.SX.sym('v', 6)
+        state = TreeState(tree, q, v)
+        hand = traced_coefficients(state, tree.frame('tool')).G
+        load = ca.mtimes(hand.T, ca.SX([*A6_FORCE, *A6_MOMENT]))
+        rest = bias_force(state, ca.SX(list(A6_GRAVITY))) - load
+        return ca.Function('arm', [q, v], [ca.densify(mass_matrix(state)), ca.densify(rest)])
+
+    def rate(self, x: Array, volts: Array) -> Array:
+        """Return dx/dt (18,) of the nonlinear arm with its motors."""
+        own, v, i = self.drives, x[6:12], x[12:]
+        M, rest = (np.array(part) for part in self._dynamics(x[:6], v))
+        a = np.linalg.solve(M + own.inertia, own.torque @ i - own.damping @ v - rest.ravel())
+        current = np.linalg.solve(own.inductance, volts - own.resistance @ i - own.back_emf @ v)
+        return np.concatenate([v, a, current])
+
+    def deviation(self, end: float, start: Array, gain: Array | None = None) -> Array:
+        """Return the deviation (18,) from the path after some time, s, of the nonlinear arm.
+
+        Args:
+            end: time, s, at most the horizon.
+            start: (18,) deviation at time 0.
+            gain: (6, 18) of a feedback of the deviation; None: nominal voltages alone.
+        """
+        feedback = StateFeedback(np.zeros((6, 18)) if gain is None else gain)
+
+        def rate(t: float, x: Array) -> Array:
+            volts, _ = self.voltages_and_currents(t)
+            return self.rate(x, feedback.inputs(volts, x - self.nominal_state(t)))
+
+        x0 = self.nominal_state(0.0) + start
+        found = solve_ivp(rate, (0.0, end), x0, 'DOP853', rtol=1e-10, atol=1e-12).y[:, -1]
+        return np.asarray(found - self.nominal_state(end))
+
+    def linear_deviation(self, end: float, start: Array, frozen: bool = False) -> Array:
+        """Return the same by the linear model: along the path, or frozen at its start."""
+
+        def rate(t: float, z: Array) -> Array:
+            return self.F(0.0 if frozen else t) @ z
+
+        return np.asarray(solve_ivp(rate, (0.0, end), start, 'DOP853', rtol=1e-10, atol=1e-13).y[:, -1])
+
+
+def path(t: float) -> tuple[Array, Array, Array, Array]:
+    """Return position, rate, acceleration and jerk (6,) of the joints on the path of spec 7.4."""
+    return (
+        A6_Q + A6_V * t + A6_A * t**2 / 2 + A6_JERK * t**3 / 6,
+        A6_V + A6_A * t + A6_JERK * t**2 / 2,
+        A6_A + A6_JERK * t,
+        A6_JERK,
+    )
