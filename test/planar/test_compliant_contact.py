@@ -118,14 +118,12 @@ def test_second_profile_without_skidding():
     assert simulate(Case(P2, 'no_skid')).peak == pytest.approx(10.16, rel=2e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.pins('6.7/middle_held')
 def test_held_by_the_middle_of_the_base():
     assert simulate(Case(contact='middle_held')).peak == pytest.approx(13.90, rel=1e-3)
     assert simulate(Case(P2, 'middle_held')).peak == pytest.approx(10.01, rel=2e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ('stiffness', 'peak'), [(0.5, math.inf), (1, math.inf), (1.5, 16.68), (2, 14.88), (4, 12.17), (10, 10.87)]
 )

@@ -23,7 +23,6 @@ def result(reading: Reading, task: str, monkeypatch) -> list[float]:
     return [run.peak, run.slide, run.friction]
 
 
-@pytest.mark.slow
 @pytest.mark.pins('6.7/table_ground_karnopp')
 @pytest.mark.parametrize('task', TABLE)
 def test_the_row_comes_from_a_foot_at_the_edge_whose_damper_alone_sees_the_ground(task, monkeypatch):
@@ -31,7 +30,6 @@ def test_the_row_comes_from_a_foot_at_the_edge_whose_damper_alone_sees_the_groun
     assert result(Reading('edge', 'ground', 'edge'), task, monkeypatch) == pytest.approx(TABLE[task], rel=0.01)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('task', TABLE)
 @pytest.mark.parametrize('reading', OTHERS)
 def test_other_readings_miss_it(reading, task, monkeypatch):

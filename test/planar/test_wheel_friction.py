@@ -93,7 +93,6 @@ def test_the_level_of_friction_in_the_first_random_manoeuvres():
     assert found.shares['larger'].alike
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('key', [key for key in TABLE if key[1] == 'source'])
 @pytest.mark.pins('6.7/table_source')
 def test_friction_table_with_the_printed_arms(key):
@@ -114,7 +113,6 @@ def test_lugre_friction_on_the_ground(task, peak, slide, force):
     assert run.friction == pytest.approx(force, rel=0.02)
 
 
-@pytest.mark.slow
 @pytest.mark.pins('6.7/levels_p1')
 def test_rotation_rises_as_friction_falls_in_the_pick_and_place():
     peaks = [simulate(Case(P1, 'friction', arm='source', static=level)).peak for level in (0.9, 0.05, 0.005)]
