@@ -1,0 +1,207 @@
+"""Sizing of electric drives: what a task asks of every joint, and which gear ratio heats a motor least.
+
+With a constant load torque a and an inertial one b at the rotor (its inertia and friction times the joint's motion),
+a motor behind a ratio n carries the current i = (a / n + n b) / C_M. Its mean square, and so the heat of the winding,
+is least at n = (mean a^2 / mean b^2)^(1/4); for a load that is an inertia I alone this is the ratio sqrt(I / J) that
+matches inertias. Limits of current and voltage leave a range of ratios, in which the best one lies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+RATIOS = (1.0, 10_000.0)
+"""Range of gear ratios that is searched."""
+RATIO_STEP = 1.005
+"""Of two ratios that are tried one after the other."""
+
+
+@dataclass(frozen=True)
+class JointMotion:
+    """What a joint does in a task.
+
+    Attributes:
+        time: (t,) rising, s.
+        velocity: (t,) rad/s or m/s.
+        acceleration: (t,) rad/s2 or m/s2.
+        effort: (t,) of the drive at the joint, N m or N, without the motor's own inertia and friction.
+    """
+
+    time: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+    @classmethod
+    def of_samples(cls, time: ArrayLike, velocity: ArrayLike, effort: ArrayLike) -> JointMotion:
+        """Return the motion of recorded samples, whose acceleration is the difference of velocities.
+
+        Raises:
+            ValueError: fewer than three samples, or times that do not rise.
+        """
+        t, v, tau = (np.asarray(values, dtype=float) for values in (time, velocity, effort))
+        if len(t) < 3 or not np.all(np.diff(t) > 0.0):
+            raise ValueError(f'expected at least 3 samples at rising times, found {len(t)}')
+        return cls(t, v, np.gradient(v, t), tau)
+
+    @property
+    def duration(self) -> float:
+        """Length of the task, s."""
+        return float(self.time[-1] - self.time[0])
+
+    def mean(self, values: Array) -> float:
+        """Return the mean over time of values (t,)."""
+        return float(0.5 * np.dot(values[1:] + values[:-1], np.diff(self.time)) / self.duration)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a task asks of a joint's drive, in SI units.
+
+    Attributes:
+        peak_effort, rms_effort: N m or N.
+        peak_speed: rad/s or m/s.
+        peak_power: greatest power given to the joint, W.
+        peak_return: greatest power that comes back, W.
+        work, returned: energy given and that came back, J.
+    """
+
+    peak_effort: float
+    rms_effort: float
+    peak_speed: float
+    peak_power: float
+    peak_return: float
+    work: float
+    returned: float
+
+
+def demand(motion: JointMotion) -> Demand:
+    """Return what a motion asks of the joint's drive."""
+    power = motion.effort * motion.velocity
+    return Demand(
+        peak_effort=float(np.abs(motion.effort).max()),
+        rms_effort=float(np.sqrt(motion.mean(motion.effort**2))),
+        peak_speed=float(np.abs(motion.velocity).max()),
+        peak_power=max(0.0, float(power.max())),
+        peak_return=max(0.0, float(-power.min())),
+        work=motion.mean(np.maximum(power, 0.0)) * motion.duration,
+        returned=motion.mean(np.maximum(-power, 0.0)) * motion.duration,
+    )
+
+
+@dataclass(frozen=True)
+class Motor:
+    """A d-c motor that may drive a joint, in SI units of its rotor.
+
+    Attributes:
+        resistance: ohm.  inductance: H.
+        torque_constant, speed_constant: N m/A and V s/rad.
+        inertia: of the rotor, kg m2.  damping: N m s/rad.
+        voltage, current: greatest, V and A.
+        continuous_current: that it bears without end, A; infinite: not known.
+    """
+
+    name: str
+    resistance: float
+    inductance: float
+    torque_constant: float
+    speed_constant: float
+    inertia: float
+    damping: float
+    voltage: float
+    current: float
+    continuous_current: float = np.inf
+
+
+@dataclass(frozen=True)
+class Load:
+    """A motor's load in a task behind a gear ratio, in SI units.
+
+    Attributes:
+        ratio: turns of the rotor for one of the joint, or rad/m.
+        peak_current, rms_current: A.
+        peak_voltage: V.
+        heat: mean loss of the winding, W.
+        friction: mean loss of the rotor's friction, W.
+        peak_power: greatest electric power, W.
+        exceeded: limits that are exceeded, of `voltage`, `current` and `continuous current`.
+    """
+
+    ratio: float
+    peak_current: float
+    rms_current: float
+    peak_voltage: float
+    heat: float
+    friction: float
+    peak_power: float
+    exceeded: tuple[str, ...]
+
+
+def load_of(motion: JointMotion, motor: Motor, ratio: float) -> Load:
+    """Return the load of a motor behind a ratio; (2-238) to (2-240) of freeman-1985 for one joint."""
+    speed, acceleration = ratio * motion.velocity, ratio * motion.acceleration
+    torque = motion.effort / ratio + motor.inertia * acceleration + motor.damping * speed
+    current = torque / motor.torque_constant
+    change = np.gradient(current, motion.time)
+    voltage = motor.inductance * change + motor.resistance * current + motor.speed_constant * speed
+    mean_square = motion.mean(current**2)
+    found = {
+        'voltage': (float(np.abs(voltage).max()), motor.voltage),
+        'current': (float(np.abs(current).max()), motor.current),
+        'continuous current': (float(np.sqrt(mean_square)), motor.continuous_current),
+    }
+    return Load(
+        ratio=ratio,
+        peak_current=found['current'][0],
+        rms_current=found['continuous current'][0],
+        peak_voltage=found['voltage'][0],
+        heat=motor.resistance * mean_square,
+        friction=motor.damping * motion.mean(speed**2),
+        peak_power=max(0.0, float((voltage * current).max())),
+        exceeded=tuple(name for name, (value, limit) in found.items() if value > limit),
+    )
+
+
+def coolest_ratio(motion: JointMotion, motor: Motor) -> float:
+    """Return the ratio of least heat, whatever the limits; infinite for a rotor without inertia and friction."""
+    rotor = motor.inertia * motion.acceleration + motor.damping * motion.velocity
+    own = motion.mean(rotor**2)
+    return float((motion.mean(motion.effort**2) / own) ** 0.25) if own > 0.0 else np.inf
+
+
+@dataclass(frozen=True)
+class GearChoice:
+    """Gear ratios with which a motor does a task.
+
+    Attributes:
+        motor: name.
+        least, greatest: of the ratios that keep all limits; NaN where none does.
+        best: load at that of least heat among them; where none keeps the limits, at the one of least heat of all.
+    """
+
+    motor: str
+    least: float
+    greatest: float
+    best: Load
+
+    @property
+    def fits(self) -> bool:
+        """True where a ratio keeps all limits."""
+        return not self.best.exceeded
+
+
+def gear_choice(motion: JointMotion, motor: Motor) -> GearChoice:
+    """Return the gear ratios with which a motor does a task, within `RATIOS`."""
+    least, greatest = RATIOS
+    count = int(np.ceil(np.log(greatest / least) / np.log(RATIO_STEP))) + 1
+    coolest = float(np.clip(coolest_ratio(motion, motor), least, greatest))
+    tried = [load_of(motion, motor, ratio) for ratio in (*np.geomspace(least, greatest, count), coolest)]
+    kept = [load for load in tried if not load.exceeded]
+    if not kept:
+        return GearChoice(motor.name, np.nan, np.nan, tried[-1])
+    ratios = [load.ratio for load in kept]
+    return GearChoice(motor.name, min(ratios), max(ratios), min(kept, key=lambda load: load.heat))
