@@ -29,6 +29,7 @@ COMMANDS = (
     'teleop',
     'loadchart',
     'ik',
+    'size',
     'omni',
     'design',
     'fit',

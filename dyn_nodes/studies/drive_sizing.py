@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.studies.motor_catalogue import CatalogueMotor
+
 Array = NDArray[np.float64]
 RATIOS = (1.0, 10_000.0)
 """Range of gear ratios that is searched."""
@@ -28,7 +30,7 @@ class JointMotion:
         time: (t,) rising, s.
         velocity: (t,) rad/s or m/s.
         acceleration: (t,) rad/s2 or m/s2.
-        effort: (t,) of the drive at the joint, N m or N, without the motor's own inertia and friction.
+        effort: (t,) of the drive at the joint, N m or N, without a rotor's inertia and friction.
     """
 
     time: Array
@@ -37,8 +39,16 @@ class JointMotion:
     effort: Array
 
     @classmethod
-    def of_samples(cls, time: ArrayLike, velocity: ArrayLike, effort: ArrayLike) -> JointMotion:
+    def of_samples(
+        cls, time: ArrayLike, velocity: ArrayLike, effort: ArrayLike, reflected_inertia: float = 0.0
+    ) -> JointMotion:
         """Return the motion of recorded samples, whose acceleration is the difference of velocities.
+
+        Args:
+            time: (t,) s.
+            velocity: (t,) rad/s or m/s.
+            effort: (t,) N m or N.
+            reflected_inertia: of the rotor that the recorded effort accelerates, too, kg m2 or kg: taken off.
 
         Raises:
             ValueError: fewer than three samples, or times that do not rise.
@@ -46,7 +56,8 @@ class JointMotion:
         t, v, tau = (np.asarray(values, dtype=float) for values in (time, velocity, effort))
         if len(t) < 3 or not np.all(np.diff(t) > 0.0):
             raise ValueError(f'expected at least 3 samples at rising times, found {len(t)}')
-        return cls(t, v, np.gradient(v, t), tau)
+        acceleration = np.gradient(v, t)
+        return cls(t, v, acceleration, tau - reflected_inertia * acceleration)
 
     @property
     def duration(self) -> float:
@@ -94,30 +105,6 @@ def demand(motion: JointMotion) -> Demand:
 
 
 @dataclass(frozen=True)
-class Motor:
-    """A d-c motor that may drive a joint, in SI units of its rotor.
-
-    Attributes:
-        resistance: ohm.  inductance: H.
-        torque_constant, speed_constant: N m/A and V s/rad.
-        inertia: of the rotor, kg m2.  damping: N m s/rad.
-        voltage, current: greatest, V and A.
-        continuous_current: that it bears without end, A; infinite: not known.
-    """
-
-    name: str
-    resistance: float
-    inductance: float
-    torque_constant: float
-    speed_constant: float
-    inertia: float
-    damping: float
-    voltage: float
-    current: float
-    continuous_current: float = np.inf
-
-
-@dataclass(frozen=True)
 class Load:
     """A motor's load in a task behind a gear ratio, in SI units.
 
@@ -141,17 +128,17 @@ class Load:
     exceeded: tuple[str, ...]
 
 
-def load_of(motion: JointMotion, motor: Motor, ratio: float) -> Load:
+def load_of(motion: JointMotion, motor: CatalogueMotor, ratio: float) -> Load:
     """Return the load of a motor behind a ratio; (2-238) to (2-240) of freeman-1985 for one joint."""
     speed, acceleration = ratio * motion.velocity, ratio * motion.acceleration
-    torque = motion.effort / ratio + motor.inertia * acceleration + motor.damping * speed
+    torque = motion.effort / ratio + motor.rotor_inertia * acceleration + motor.rotor_damping * speed
     current = torque / motor.torque_constant
     change = np.gradient(current, motion.time)
-    voltage = motor.inductance * change + motor.resistance * current + motor.speed_constant * speed
+    voltage = motor.inductance * change + motor.resistance * current + motor.torque_constant * speed
     mean_square = motion.mean(current**2)
     found = {
-        'voltage': (float(np.abs(voltage).max()), motor.voltage),
-        'current': (float(np.abs(current).max()), motor.current),
+        'voltage': (float(np.abs(voltage).max()), motor.voltage_limit),
+        'current': (float(np.abs(current).max()), motor.current_limit),
         'continuous current': (float(np.sqrt(mean_square)), motor.continuous_current),
     }
     return Load(
@@ -160,15 +147,15 @@ def load_of(motion: JointMotion, motor: Motor, ratio: float) -> Load:
         rms_current=found['continuous current'][0],
         peak_voltage=found['voltage'][0],
         heat=motor.resistance * mean_square,
-        friction=motor.damping * motion.mean(speed**2),
+        friction=motor.rotor_damping * motion.mean(speed**2),
         peak_power=max(0.0, float((voltage * current).max())),
         exceeded=tuple(name for name, (value, limit) in found.items() if value > limit),
     )
 
 
-def coolest_ratio(motion: JointMotion, motor: Motor) -> float:
+def coolest_ratio(motion: JointMotion, motor: CatalogueMotor) -> float:
     """Return the ratio of least heat, whatever the limits; infinite for a rotor without inertia and friction."""
-    rotor = motor.inertia * motion.acceleration + motor.damping * motion.velocity
+    rotor = motor.rotor_inertia * motion.acceleration + motor.rotor_damping * motion.velocity
     own = motion.mean(rotor**2)
     return float((motion.mean(motion.effort**2) / own) ** 0.25) if own > 0.0 else np.inf
 
@@ -194,7 +181,7 @@ class GearChoice:
         return not self.best.exceeded
 
 
-def gear_choice(motion: JointMotion, motor: Motor) -> GearChoice:
+def gear_choice(motion: JointMotion, motor: CatalogueMotor) -> GearChoice:
     """Return the gear ratios with which a motor does a task, within `RATIOS`."""
     least, greatest = RATIOS
     count = int(np.ceil(np.log(greatest / least) / np.log(RATIO_STEP))) + 1

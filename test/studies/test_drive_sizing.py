@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.studies.drive_sizing import JointMotion, Motor, coolest_ratio, demand, gear_choice, load_of
+from dyn_nodes.studies.drive_sizing import JointMotion, coolest_ratio, demand, gear_choice, load_of
+from dyn_nodes.studies.motor_catalogue import CatalogueMotor
 
 INERTIA, RATE, AMPLITUDE = 2.0, 3.0, 0.5
-MOTOR = Motor('m', 1.0, 3e-3, 0.25, 0.25, 2e-4, 0.0, 48.0, 10.0)
+MOTOR = CatalogueMotor('m', '', 0.25, 1.0, 3e-3, 48.0, 10.0, rotor_inertia=2e-4)
 
 
 def swinging(load=lambda angle, acceleration: INERTIA * acceleration, count=4001):
@@ -20,7 +21,7 @@ def swinging(load=lambda angle, acceleration: INERTIA * acceleration, count=4001
 
 
 def test_the_ratio_of_least_heat_matches_inertias():
-    assert coolest_ratio(swinging(), MOTOR) == pytest.approx(np.sqrt(INERTIA / MOTOR.inertia), rel=1e-12)
+    assert coolest_ratio(swinging(), MOTOR) == pytest.approx(np.sqrt(INERTIA / MOTOR.rotor_inertia), rel=1e-12)
 
 
 def test_no_ratio_near_the_coolest_is_cooler():
@@ -45,7 +46,7 @@ def test_what_an_inertial_load_asks_for():
 
 def test_current_and_voltage_of_a_motor_in_steady_motion():
     """Constant speed against a constant load: i = (tau / n + B n w) / C, V = R i + C n w."""
-    motor = Motor('m', 2.0, 1e-3, 0.1, 0.1, 1e-4, 1e-4, 24.0, 5.0)
+    motor = CatalogueMotor('m', '', 0.1, 2.0, 1e-3, 24.0, 5.0, rotor_inertia=1e-4, rotor_damping=1e-4)
     time = np.linspace(0.0, 1.0, 11)
     motion = JointMotion(time, np.full(11, 1.5), np.zeros(11), np.full(11, 6.0))
     load = load_of(motion, motor, 50.0)

@@ -1,0 +1,224 @@
+"""`dyn-nodes size`: what drives does a task need, and which gear suits a motor?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.studies.bag_reading import BagData
+    from dyn_nodes.studies.drive_sizing import Demand, GearChoice, JointMotion
+    from dyn_nodes.studies.motor_catalogue import CatalogueMotor
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `size` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'size',
+        'What a recorded task asks of the drives, and motors and gears that would do',
+        'dyn-nodes size runs/bag\ndyn-nodes size runs/bag --machine arm_a6 --motors motors.yaml --plot drives.png',
+    )
+    parser.description = (
+        'From velocities and efforts of joint_states: greatest and RMS effort, speed,\n'
+        'power and work of every joint. With motors, of the machine or of a catalogue:\n'
+        'the gear ratios with which each keeps its limits of voltage and current, and\n'
+        'the one that heats its winding least. Gears are taken as rigid and without loss.'
+    )
+    parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
+    parser.add_argument('--machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    parser.add_argument(
+        '--motors',
+        metavar='YAML',
+        help='motors to choose from, with the keys of a dc_motor and continuous_current '
+        '(without: the motors of the machine, each at its joint)',
+    )
+    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='only these (all with an effort)')
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    parser.add_argument('--json', action='store_true', help='print JSON, SI units')
+    parser.add_argument('--plot', metavar='FILE', help='efforts over speeds, with what the chosen motors can do')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print demands and choices; return 0, or 1 where a joint has no motor that does."""
+    from dyn_nodes.studies.drive_sizing import demand, gear_choice
+
+    own = _motors_of_machine(args)
+    catalogue = _catalogue(args.motors)
+    motions = _motions(args, own)
+    demands = {joint: demand(motion) for joint, motion in motions.items()}
+    choices: dict[str, list[GearChoice]] = {}
+    for joint, motion in motions.items():
+        candidates = catalogue or ([own[joint]] if joint in own else [])
+        choices[joint] = [gear_choice(motion, motor) for motor in candidates]
+    if args.json:
+        print(json.dumps(_as_json(demands, choices), indent=2))
+    else:
+        _print(demands, choices, {joint: motor.gear_ratio for joint, motor in own.items()})
+    if args.plot:
+        _plot(args.plot, motions, choices, {motor.name: motor for motor in (*catalogue, *own.values())})
+    return 1 if any(found and not any(choice.fits for choice in found) for found in choices.values()) else 0
+
+
+def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
+    """Return the motors of the machine by joint."""
+    if args.machine is None:
+        if args.config:
+            raise CommandError('--config: expected --machine with it', 2)
+        return {}
+    from dyn_nodes.model.dc_motor import DcMotorActuator
+    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.studies.motor_catalogue import as_catalogue_motor
+
+    try:
+        machine = machine_of(args.machine, args.config)
+    except ValueError as error:
+        text = str(error).replace("parameter 'config'", '--config')
+        raise CommandError(text.replace("parameter 'machine': ", '')) from None
+    motors = [own for own in machine.actuators if isinstance(own, DcMotorActuator)]
+    return {own.joint: as_catalogue_motor(own) for own in motors}
+
+
+def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
+    from dyn_nodes.model.problems import MachineError
+    from dyn_nodes.studies.motor_catalogue import load_catalogue
+
+    if path is None:
+        return ()
+    try:
+        return load_catalogue(path)
+    except MachineError as error:
+        raise CommandError(str(error)) from None
+
+
+def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dict[str, JointMotion]:
+    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
+
+    try:
+        data = read_bag(args.bag, namespace=args.namespace)
+        columns = data.table('joint_states').columns
+    except BagReadingError as error:
+        raise CommandError(str(error)) from None
+    recorded = [name.rpartition('/')[0] for name in columns if name.endswith('/effort')]
+    unknown = [name for name in args.joints or () if name not in recorded]
+    if unknown:
+        raise CommandError(
+            f'--joints: expected joints of the bag, {", ".join(recorded)}, found {", ".join(unknown)}', 2
+        )
+    motions = {}
+    for joint in args.joints or recorded:
+        inertia = own[joint].reflected_inertia if joint in own else 0.0
+        motion = _motion(data, joint, inertia)
+        if motion is not None and (args.joints or motion.effort.any()):
+            motions[joint] = motion
+    if not motions:
+        raise CommandError(f'{args.bag}: expected velocities and efforts in joint_states, found none')
+    return motions
+
+
+def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
+    """Return the motion of a joint; None where velocity or effort are missing."""
+    import numpy as np
+
+    from dyn_nodes.studies.drive_sizing import JointMotion
+
+    table = data.table('joint_states')
+    velocity, effort = table[f'{joint}/velocity'], table[f'{joint}/effort']
+    whole = np.isfinite(velocity) & np.isfinite(effort) & np.isfinite(table.time)
+    rising = np.concatenate([[True], np.diff(np.maximum.accumulate(table.time)) > 0.0])
+    kept = whole & rising
+    if np.count_nonzero(kept) < 3:
+        return None
+    return JointMotion.of_samples(table.time[kept], velocity[kept], effort[kept], inertia)
+
+
+def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    def number(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
+    return {
+        joint: {
+            'demand': asdict(found),
+            'motors': [
+                {
+                    'motor': choice.motor,
+                    'fits': choice.fits,
+                    'least_ratio': number(choice.least),
+                    'greatest_ratio': number(choice.greatest),
+                    'best': asdict(choice.best),
+                }
+                for choice in choices[joint]
+            ],
+        }
+        for joint, found in demands.items()
+    }
+
+
+def _print(
+    demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]], present: Mapping[str, float]
+) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    table = Table(title='what the task asks of the joints', title_justify='left', title_style='bold')
+    table.add_column('joint')
+    for heading in ('effort', 'RMS', 'speed', 'power', 'comes back', 'work', 'returned'):
+        table.add_column(heading, justify='right')
+    for joint, own in demands.items():
+        efforts = (f'{own.peak_effort:.4g}', f'{own.rms_effort:.4g}', f'{own.peak_speed:.4g}')
+        powers = (f'{own.peak_power:.4g} W', f'{own.peak_return:.4g} W', f'{own.work:.4g} J', f'{own.returned:.4g} J')
+        table.add_row(joint, *efforts, *powers)
+    console.print(table)
+    console.print('efforts in N m or N, speeds in rad/s or m/s')
+    if not any(choices.values()):
+        return
+    table = Table(title='motors and gears', title_justify='left', title_style='bold')
+    for heading in ('joint', 'motor'):
+        table.add_column(heading)
+    for heading in ('ratio now', 'ratios that do', 'coolest', 'current', 'RMS', 'voltage', 'heat'):
+        table.add_column(heading, justify='right')
+    table.add_column('')
+    for joint, found in choices.items():
+        for choice in sorted(found, key=lambda own: (not own.fits, own.best.heat)):
+            table.add_row(joint, choice.motor, f'{present[joint]:.4g}' if joint in present else '', *_cells(choice))
+    console.print(table)
+    for joint, found in choices.items():
+        if found and not any(choice.fits for choice in found):
+            print(f'dyn-nodes: {joint}: no motor does this task', file=sys.stderr)
+
+
+def _cells(choice: GearChoice) -> tuple[str, ...]:
+    best = choice.best
+    does = f'{choice.least:.4g} to {choice.greatest:.4g}' if choice.fits else 'none'
+    values = (f'{best.peak_current:.4g} A', f'{best.rms_current:.4g} A', f'{best.peak_voltage:.4g} V')
+    remark = '' if choice.fits else f'too small: {", ".join(best.exceeded)}'
+    return does, f'{best.ratio:.4g}', *values, f'{best.heat:.4g} W', remark
+
+
+def _plot(
+    path: str,
+    motions: Mapping[str, JointMotion],
+    choices: Mapping[str, Sequence[GearChoice]],
+    motors: Mapping[str, CatalogueMotor],
+) -> None:
+    from dyn_nodes.studies.drive_plot import drive_figure
+
+    best = {
+        joint: min(found, key=lambda choice: (not choice.fits, choice.best.heat))
+        for joint, found in choices.items()
+        if found
+    }
+    chosen = {joint: (motors[choice.motor], choice.best.ratio) for joint, choice in best.items()}
+    try:
+        drive_figure(motions, chosen).savefig(path)
+    except (OSError, ValueError) as error:
+        raise CommandError(f'--plot: {path}: {error}') from None

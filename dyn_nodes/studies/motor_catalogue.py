@@ -1,0 +1,82 @@
+"""A catalogue of motors: a YAML file whose motors have the keys of a `dc_motor` in the machine YAML.
+
+motors:
+ec_90:
+torque_constant: 0.11     # N m/A
+resistance: 0.34          # ohm
+inductance: 0.26e-3       # H
+rotor_inertia: 5.1e-4     # kg m2
+voltage_limit: 48.0       # V
+current_limit: 30.0       # A
+continuous_current: 5.0   # A
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.model.problems import MachineError, Report
+from dyn_nodes.model.schema import Key, build, keys_of, named, number
+from dyn_nodes.model.schema_reader import SchemaReader
+from dyn_nodes.model.yaml_source import Entry, read_yaml
+
+OF_A_JOINT = ('joint', 'gear_ratio')
+"""Keys of a machine's motor that a catalogue leaves open."""
+
+
+@dataclass(frozen=True)
+class CatalogueMotor(DcMotorActuator):
+    """A motor that may be chosen for a joint."""
+
+    continuous_current: Annotated[float, number('that it bears without end', 'A', 'positive')] = math.inf
+
+
+@dataclass(frozen=True)
+class _Catalogue:
+    motors: Annotated[dict[str, CatalogueMotor], named('motors to choose from', CatalogueMotor)]
+
+
+def catalogue_keys() -> tuple[Key, ...]:
+    """Return the keys of a motor in a catalogue."""
+    return tuple(key for key in keys_of(CatalogueMotor) if key.name not in OF_A_JOINT)
+
+
+def load_catalogue(path: str | Path) -> tuple[CatalogueMotor, ...]:
+    """Read the motors of a catalogue, in its order.
+
+    Raises:
+        MachineError: with file, line, key, what was expected and what was found, for every fault.
+    """
+    report = Report(str(path))
+    root = read_yaml(Path(path), report)
+    motors = _read(root, report) if root is not None else ()
+    if not motors and not report.failed:
+        report.add(root.line if root is not None else 0, 'motors', 'a motor at least', 'none')
+    if report.failed:
+        raise MachineError(report.sorted_problems())
+    return motors
+
+
+def _read(root: Entry, report: Report) -> tuple[CatalogueMotor, ...]:
+    reader = SchemaReader(report)
+    values = reader.table(root, keys_of(_Catalogue))
+    listed = values.get('motors')
+    own = reader.named(listed if isinstance(listed, Entry) else None)
+    found = [_motor(reader, name, entry) for name, entry in own.items()]
+    return tuple(motor for motor in found if motor is not None)
+
+
+def _motor(reader: SchemaReader, name: str, own: Entry) -> CatalogueMotor | None:
+    values = reader.table(own, catalogue_keys(), where=own.path)
+    if reader.report.failed:
+        return None
+    motor: CatalogueMotor | None = build(CatalogueMotor, {**values, 'joint': '', 'gear_ratio': 1.0}, name=name)
+    return motor
+
+
+def as_catalogue_motor(motor: DcMotorActuator) -> CatalogueMotor:
+    """Return the motor of a machine as one that may be chosen again."""
+    fields = {key.field: getattr(motor, key.field) for key in keys_of(DcMotorActuator)}
+    return CatalogueMotor(name=motor.name, **fields)
