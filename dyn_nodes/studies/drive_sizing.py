@@ -1,9 +1,10 @@
 """Sizing of electric drives: what a task asks of every joint, and which gear ratio heats a motor least.
 
 With an effort a of the load and the rotor's own torque n b (its inertia and friction times the joint's motion), a motor
-behind a ratio n carries the current i = (a / n + n b) / k. The product of both terms is the same for every ratio, so the
-mean square of i, and the heat of the winding, is least at n = (mean a^2 / mean b^2)^(1/4); for a load that is an inertia J
-alone this is the ratio sqrt(J / I) that matches inertias. Limits of current and voltage leave a range of ratios, in which the best one lies.
+behind a ratio n carries the current i = (a / n + n b) / k. The product of both terms is the same for every ratio, so
+the mean square of i, and the heat of the winding, is least at n = (mean a^2 / mean b^2)^(1/4); for a load that is an
+inertia J alone this is the ratio sqrt(J / I) that matches inertias. Limits of current and voltage leave a range of
+ratios, in which the best one lies.
 """
 
 from __future__ import annotations
