@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -56,11 +56,23 @@ def _list(moments: Iterable[float]) -> str:
 
 
 def check_moved_inertia(
-    links: Sequence[Link], joints: Sequence[Joint], lines: Mapping[str, int], report: Report
+    links: Sequence[Link],
+    joints: Sequence[Joint],
+    lines: Mapping[str, int],
+    report: Report,
+    ends: Collection[str] = (),
 ) -> None:
     """Check that every joint moves inertia: else the mass matrix is singular and the joint has no motion.
 
-    A massless link is legal where something further out has mass; a warning says so.
+    A massless link is legal where something further out has mass, or where a constraint makes it move other links; a
+    warning says so. The links between the joints of a universal or ball joint have none.
+
+    Args:
+        links: of the machine.
+        joints: of the machine.
+        lines: of the joints in the URDF, by name.
+        report: of the URDF.
+        ends: links that a constraint holds to others.
     """
     poses = link_poses(links, joints, {})
     by_name = {link.name: link for link in links}
@@ -77,13 +89,21 @@ def check_moved_inertia(
             continue
         moved = inertia_along(joint, subtree[joint.child], poses)
         where = f'link {joint.child}'
-        if moved <= 0.0:
+        mass = f'a mass (joint {joint.name} moves it)'
+        if moved <= 0.0 and any(link.name in ends for link in subtree[joint.child]):
+            report.warn(lines.get(joint.name), where, mass, '0 kg; only links that constraints move with it have mass')
+        elif moved <= 0.0:
             unit = 'mass' if joint.type == 'prismatic' else 'inertia about the axis'
             expected = f'inertia on what joint {joint.name} moves'
             report.add(lines.get(joint.name), where, expected, f'no {unit} (a missing <inertial>?)')
-        elif sum(link.mass for link in rigid[joint.child]) <= 0.0:
-            expected = f'a mass (joint {joint.name} moves it)'
-            report.warn(lines.get(joint.name), where, expected, '0 kg; only links further out have mass')
+        elif sum(link.mass for link in rigid[joint.child]) <= 0.0 and not _compound(joint.child, joints):
+            report.warn(lines.get(joint.name), where, mass, '0 kg; only links further out have mass')
+
+
+def _compound(link: str, joints: Sequence[Joint]) -> bool:
+    """Return whether a link joins the axes of a universal or ball joint: what it carries turns at its origin."""
+    carried = [joint for joint in joints if joint.parent == link]
+    return bool(carried) and all(joint.movable and not joint.origin[:3, 3].any() for joint in carried)
 
 
 def _check_composite(

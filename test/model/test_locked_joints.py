@@ -79,6 +79,14 @@ def test_a_joint_that_moves_no_inertia_has_to_be_locked(tmp_path):
     assert gripper(tmp_path, 'locked: [follower]\n').machine is not None
 
 
+def test_a_joint_without_inertia_may_be_moved_by_a_constraint(tmp_path):
+    held = 'constraints: {grip: {kind: point, first: {link: right}, second: {link: world}}}\n'
+    machine, problems, warnings = gripper(tmp_path, held)
+    assert (machine is None, problems) == (False, ())
+    (warning,) = (warning for warning in warnings if 'expected a mass (joint follower moves it)' in str(warning))
+    assert '0 kg; only links that constraints move with it have mass' in str(warning)
+
+
 @pytest.mark.parametrize(
     ('config', 'message'),
     [

@@ -28,9 +28,35 @@ def displays(entries):
         yield from displays(entry.get('Displays', ()))
 
 
+MECHANISMS = [
+    'five_bar',
+    'three_leg_device',
+    'bricard',
+    'spatial_slider_crank',
+    'stewart_platform',
+    'hybrid_device',
+    'redundant_device',
+    'two_finger_hand',
+    'walker',
+]
+
+
+@pytest.mark.parametrize('machine', MECHANISMS)
+def test_rviz_shows_the_reaction_of_every_constraint(machine):
+    """Without a node, whose machine would have to be compiled."""
+    layout = yaml.safe_load((CONFIG / f'{machine}.rviz').read_text())
+    topics = [own.get('Topic', {}).get('Value', '') for own in displays(layout['Visualization Manager']['Displays'])]
+    shown = [topic.removeprefix('constraint_reactions/') for topic in topics if '_reactions/' in topic]
+    constraints = yaml.safe_load((CONFIG / f'{machine}.yaml').read_text())['constraints']
+    assert shown == list(constraints)
+
+
 @pytest.mark.parametrize(
     'machine',
-    ['four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'disc', 'log_loader_linkage', 'excavator'],
+    [
+        *('four_bar', 'slider_crank', 'planar_arms', 'spatial_arms', 'cart', 'disc', 'log_loader_linkage', 'excavator'),
+        *(pytest.param(machine, marks=pytest.mark.slow) for machine in MECHANISMS),
+    ],
 )
 def test_rviz_shows_every_reaction(machine, monkeypatch):
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
