@@ -29,6 +29,7 @@ COMMANDS = (
     'teleop',
     'loadchart',
     'ik',
+    'workspace',
     'size',
     'omni',
     'design',
@@ -43,7 +44,7 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
-COMPUTING = ('study', 'loadchart', 'ik', 'omni', 'design', 'fit')
+COMPUTING = ('study', 'loadchart', 'ik', 'workspace', 'omni', 'design', 'fit')
 """Commands that show on standard error when they compile."""
 
 

@@ -1,0 +1,194 @@
+"""`dyn-nodes workspace`: where does the hand of a machine get, and how well and stiffly does it move there?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.control.hand.workspace import Workspace
+
+MOST_POSTURES = 1_000_000
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `workspace` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'workspace',
+        'Where a link of a machine gets, how well it moves there and how stiff it is',
+        'dyn-nodes workspace log_loader --link payload_link --plot workspace.png\n'
+        'dyn-nodes workspace arm_pa10 --link link_7 --range joint_1=0,0 --stiffness joint_2=2e4 --json',
+    )
+    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
+    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='that move (all driven ones to the link)')
+    parser.add_argument('--rows', metavar='ROW', nargs='+', help='of the condition number, of x y z rx ry rz')
+    parser.add_argument('--length', type=float, default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
+    parser.add_argument(
+        '--range', dest='ranges', metavar='J=A,B', nargs='+', default=[], help="ranges of joints (the machine's limits)"
+    )
+    parser.add_argument(
+        '--stiffness', metavar='J=K', nargs='+', default=[], help='of joints, N m/rad or N/m (of oil that is trapped)'
+    )
+    parser.add_argument('--postures', type=int, default=20_000, metavar='N', help='to try (20000)')
+    parser.add_argument('--seed', type=int, default=0, metavar='K', help='of their choice (0)')
+    parser.add_argument('--json', action='store_true', help='print what is found as JSON, SI units')
+    parser.add_argument('--npz', metavar='FILE', help='all postures, positions, conditions and stiffnesses')
+    parser.add_argument('--plot', metavar='FILE', help='the workspace from the side and from above')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Survey, print, write; return 0."""
+    if not 1 <= args.postures <= MOST_POSTURES or args.seed < 0:
+        found = f'{args.postures} with seed {args.seed}'
+        raise CommandError(f'--postures: expected 1 to {MOST_POSTURES}, and a seed of 0 or more, found {found}', 2)
+    from dyn_nodes.control.hand import HandError
+
+    try:
+        space = _survey(args)
+    except HandError as error:
+        raise CommandError(str(error)) from None
+    except ValueError as error:
+        text = str(error).replace("parameter 'config'", '--config')
+        raise CommandError(text.replace("parameter 'machine': ", '')) from None
+    facts = _facts(space)
+    if args.json:
+        print(json.dumps(facts, indent=2))
+    else:
+        _print(facts, args.link)
+    _write(args, space)
+    return 0
+
+
+def _survey(args: argparse.Namespace) -> Workspace:
+    from dyn_nodes.control.hand import HandKinematics, HandTask
+    from dyn_nodes.control.hand.workspace import joint_stiffness, ranges_of, spread, survey
+    from dyn_nodes.nodes.machines import machine_of
+
+    ranges = {name: _pair(text, values) for text, name, values in map(_named, args.ranges)}
+    given = {name: _number(text, value) for text, name, value in map(_named, args.stiffness)}
+    machine = machine_of(args.machine, args.config)
+    hand = HandKinematics.of(machine, args.link, args.joints)
+    task = HandTask(tuple(args.rows), args.length) if args.rows else HandTask(hand.default_task.rows, args.length)
+    known = set(hand.names)
+    start = hand.posture({name: q for name, q in machine.initial.joint_positions.items() if name in known})
+    postures = spread(ranges_of(hand, ranges), args.postures, args.seed)
+    return survey(hand, postures, task, start, joint_stiffness(machine, hand, given))
+
+
+def _named(text: str) -> tuple[str, str, str]:
+    name, sign, value = text.partition('=')
+    if not sign or not name:
+        raise CommandError(f'expected JOINT=VALUE, found {text}', 2)
+    return text, name, value
+
+
+def _number(text: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise CommandError(f'expected JOINT=VALUE with a finite number, found {text}', 2)
+    return number
+
+
+def _pair(text: str, value: str) -> tuple[float, float]:
+    lower, comma, upper = value.partition(',')
+    if not comma:
+        raise CommandError(f'--range: expected JOINT=LEAST,GREATEST, found {text}', 2)
+    return _number(text, lower), _number(text, upper)
+
+
+def _facts(space: Workspace) -> dict[str, Any]:
+    import numpy as np
+
+    def at(k: int) -> dict[str, Any]:
+        position = [float(part) for part in space.positions[k]]
+        stiffness = float(space.stiffness[k])
+        return {
+            'posture': dict(zip(space.joints, map(float, space.postures[k]))),
+            'position': position,
+            'reach': float(space.reach[k]),
+            'condition': float(space.condition[k]) if np.isfinite(space.condition[k]) else None,
+            'manipulability': float(space.manipulability[k]),
+            'stiffness': stiffness if np.isfinite(stiffness) else None,
+        }
+
+    places = {
+        'farthest': int(np.argmax(space.reach)),
+        'highest': int(np.argmax(space.positions[:, 2])),
+        'lowest': int(np.argmin(space.positions[:, 2])),
+        'best_condition': int(np.argmin(space.condition)),
+        'greatest_manipulability': int(np.argmax(space.manipulability)),
+    }
+    if np.isfinite(space.stiffness).any():
+        places['softest'] = int(np.nanargmin(space.stiffness))
+        places['stiffest'] = int(np.nanargmax(np.where(np.isfinite(space.stiffness), space.stiffness, np.nan)))
+    conditions = np.percentile(space.condition, (50, 90), method='nearest')
+    return {
+        'postures': len(space.postures),
+        'joints': list(space.joints),
+        'condition_median': float(conditions[0]) if np.isfinite(conditions[0]) else None,
+        'condition_90': float(conditions[1]) if np.isfinite(conditions[1]) else None,
+        'singular': int(np.count_nonzero(~np.isfinite(space.condition))),
+        **{name: at(k) for name, k in places.items()},
+    }
+
+
+def _print(facts: dict[str, Any], link: str) -> None:
+    from rich.table import Table
+
+    def shown(value: float | None, unit: str = '') -> str:
+        return '-' if value is None else f'{value:.4g}{unit}'
+
+    console = tables.console()
+    table = Table(title=f'{link}: {facts["postures"]} postures', title_justify='left', title_style='bold')
+    table.add_column('')
+    for heading in ('reach, m', 'height, m', 'condition', 'stiffness, kN/m', *facts['joints']):
+        table.add_column(heading, justify='right')
+    for name, own in facts.items():
+        if isinstance(own, dict):
+            stiffness = None if own['stiffness'] is None else 1e-3 * own['stiffness']
+            numbers: Sequence[float | None] = (own['reach'], own['position'][2], own['condition'], stiffness)
+            cells = [shown(value) for value in (*numbers, *own['posture'].values())]
+            table.add_row(name.replace('_', ' '), *cells)
+    console.print(table)
+    median, most = shown(facts['condition_median']), shown(facts['condition_90'])
+    console.print(
+        f'condition number: {median} in the median, below {most} in nine of ten; singular: {facts["singular"]}'
+    )
+
+
+def _write(args: argparse.Namespace, space: Workspace) -> None:
+    try:
+        if args.npz:
+            _write_npz(args.npz, space)
+        if args.plot:
+            from dyn_nodes.studies.workspace_plot import workspace_figure
+
+            workspace_figure(space, f'{args.link} of {args.machine}').savefig(args.plot)
+    except (OSError, ValueError) as error:
+        raise CommandError(f'{args.plot if args.plot else args.npz}: {error}') from None
+
+
+def _write_npz(path: str, space: Workspace) -> None:
+    import numpy as np
+
+    np.savez_compressed(
+        path,
+        joints=np.array(space.joints),
+        postures=space.postures,
+        positions=space.positions,
+        condition=space.condition,
+        manipulability=space.manipulability,
+        stiffness=space.stiffness,
+        vertical_stiffness=space.vertical_stiffness,
+    )
