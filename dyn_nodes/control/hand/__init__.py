@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from dyn_nodes.control.hand.curves import Arc, Curve, Line, Spline
+from dyn_nodes.control.hand.effort_control import ArmDynamics, LoopGains, computed_torque, operational_space
 from dyn_nodes.control.hand.inverse_kinematics import Result, Settings, Solution, inverse_kinematics
 from dyn_nodes.control.hand.kinematics import POSE, POSITION, ROWS, HandError, HandKinematics, HandPose, HandTask
+from dyn_nodes.control.hand.path import HandLimits, HandMotion, HandPath
+from dyn_nodes.control.hand.resolved_motion import (
+    pseudo_inverse,
+    resolved_acceleration,
+    resolved_jerk,
+    resolved_rate,
+)
+from dyn_nodes.control.hand.timing import JerkTrapezoid, Progress
 
 __all__ = [
     'POSE',
     'POSITION',
     'ROWS',
+    'Arc',
+    'ArmDynamics',
+    'Curve',
     'HandError',
     'HandKinematics',
+    'HandLimits',
+    'HandMotion',
+    'HandPath',
     'HandPose',
     'HandTask',
+    'JerkTrapezoid',
+    'Line',
+    'LoopGains',
+    'Progress',
     'Result',
     'Settings',
     'Solution',
+    'Spline',
+    'computed_torque',
     'inverse_kinematics',
+    'operational_space',
+    'pseudo_inverse',
+    'resolved_acceleration',
+    'resolved_jerk',
+    'resolved_rate',
 ]
