@@ -1,0 +1,152 @@
+"""Joint targets along hand targets, some time ahead of the machine; slower where the machine lags behind."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.hand.kinematics import HandPose
+from dyn_nodes.control.hand.path import HandLimits, HandPath
+from dyn_nodes.control.hand.reference import STILL, HandReference, JointTarget
+from dyn_nodes.control.trajectory import JointReference
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.machine import Actuator
+
+Array = NDArray[np.float64]
+
+
+class _Knot(NamedTuple):
+    time: float
+    target: JointTarget
+    pose: HandPose
+
+
+class HandFollower:
+    """Leads joints along the targets of a hand.
+
+    The reference runs `lead` ahead of the measured time, so that whoever follows it knows what comes next: a valve
+    needs its command a time constant before the joint has to move. It slows down as the hand falls behind: from half of
+    the tolerance on, and it waits at the whole.
+
+    Args:
+        reference: makes the joint targets.
+        period: of its steps, s.
+        lead: s.
+        tolerance: distance of the measured hand from its reference at which the reference waits, m.
+
+    Attributes:
+        lag: the last such distance, m.
+    """
+
+    duration = np.inf
+    """A stream has no last point."""
+
+    def __init__(self, reference: HandReference, period: float, lead: float = 0.0, tolerance: float = 0.1) -> None:
+        if not (period > 0.0 and lead >= 0.0 and tolerance > 0.0):
+            raise ValueError(
+                f'expected a period > 0, a lead >= 0 and a tolerance > 0, found {period:g}, {lead:g} and {tolerance:g}'
+            )
+        self.reference, self.period, self.lead, self.tolerance = reference, period, lead, tolerance
+        self._knots: deque[_Knot] = deque()
+        self.lag = 0.0
+
+    def restart(self, time: float, posture: ArrayLike, base: HandPose = STILL) -> None:
+        """Hold the joints where they are from a time on, s."""
+        self.reference.restart(posture, base)
+        rest = np.zeros(len(self.reference.hand.joints))
+        held = JointTarget(self.reference.posture[self.reference.hand.places], rest, rest)
+        self._knots = deque([_Knot(time, held, self.reference.pose)])
+        self.lag = 0.0
+
+    def follow(self, path: Callable[[HandPose], HandPath]) -> HandPath:
+        """Follow a path made from the pose at its start; see `HandReference.follow`."""
+        return self.reference.follow(path)
+
+    def drive(self, twist: ArrayLike, limits: HandLimits) -> None:
+        """Move the hand with a velocity; see `HandReference.drive`."""
+        self.reference.drive(twist, limits)
+
+    def advance(self, time: float, posture: ArrayLike, base: HandPose = STILL) -> None:
+        """Take what is measured at a time, and extend the reference up to `lead` after it.
+
+        Args:
+            time: s, not before the last one.
+            posture: measured positions of all joints.
+            base: pose of the base link in the axes of the targets.
+        """
+        here = self._pose_at(time)
+        motion = self.reference.hand.pose(posture).within(base).error_to(here)
+        self.lag = float(np.linalg.norm(self.reference.task.scaled(motion)))
+        allowed = float(np.clip(2.0 * (1.0 - self.lag / self.tolerance), 0.0, 1.0))
+        self.reference.posture = self._with_others(posture)
+        while self._knots[-1].time < time + self.lead - 1e-9:
+            target = self.reference.step(self.period, allowed, base)
+            self._knots.append(_Knot(self._knots[-1].time + self.period, target, self.reference.pose))
+        while len(self._knots) > 2 and self._knots[1].time < time:
+            self._knots.popleft()
+
+    def _with_others(self, posture: ArrayLike) -> Array:
+        """Return the reference's posture, with the joints that are not the hand's where they are measured."""
+        hand = self.reference.hand
+        return hand.with_joints(posture, self.reference.posture[hand.places])
+
+    def _between(self, time: float) -> tuple[_Knot, _Knot, float]:
+        knots = self._knots
+        for k in range(len(knots) - 1):
+            if time <= knots[k + 1].time:
+                part = (time - knots[k].time) / (knots[k + 1].time - knots[k].time)
+                return knots[k], knots[k + 1], float(np.clip(part, 0.0, 1.0))
+        return knots[-1], knots[-1], 0.0
+
+    def _pose_at(self, time: float) -> HandPose:
+        one, other, part = self._between(time)
+        return one.pose.moved(part * one.pose.error_to(other.pose))
+
+    def sample(self, time: float) -> JointReference:
+        """Return the joint targets at a time, s; those nearest to it where it lies outside of what is known."""
+        one, other, part = self._between(time)
+        position = one.target.position + part * (other.target.position - one.target.position)
+        rates = other.target if part > 0.0 else one.target
+        return JointReference(position, rates.velocity, rates.acceleration)
+
+
+class PumpSpeeds:
+    """Greatest joint speeds that the pumps of hydraulic actuators give, within those of the joints.
+
+    Args:
+        joints: n names, the hand's.
+        velocity_limits: (n,) of the joints, rad/s or m/s.
+        actuators: of the machine; joints without one have their own limit only.
+        places: (n,) of the joints in a posture.
+        share: of the pump's flow that a motion may take.
+    """
+
+    def __init__(
+        self,
+        joints: Sequence[str],
+        velocity_limits: ArrayLike,
+        actuators: Sequence[Actuator],
+        places: NDArray[np.intp],
+        share: float = 0.85,
+    ) -> None:
+        self._limits = np.asarray(velocity_limits, dtype=np.float64)
+        self._places, self.share = places, share
+        by_joint = {actuator.joint: actuator for actuator in actuators}
+        self._drives = [
+            (k, by_joint[name], actuator_element(by_joint[name])) for k, name in enumerate(joints) if name in by_joint
+        ]
+
+    def __call__(self, posture: Array) -> tuple[Array, Array]:
+        """Return the greatest speeds downwards and upwards at a posture, (n,) each, rad/s or m/s."""
+        down, up = self._limits.copy(), self._limits.copy()
+        for k, actuator, element in self._drives:
+            lever = float(element.lever(float(posture[self._places[k]])))
+            out, back = (self.share * actuator.supply.flow / (area * max(abs(lever), 1e-3)) for area in actuator.areas)
+            if lever < 0.0:
+                out, back = back, out
+            up[k], down[k] = min(up[k], out), min(down[k], back)
+        return down, up

@@ -1,0 +1,318 @@
+"""References of the joints along a target of the hand, only as fast as the joints can follow.
+
+Every period the hand's place on its path, or its commanded velocity, goes on by the period times a scale from 0 to 1,
+and the joints follow by Newton steps. The scale is less than 1 where
+
+- a joint would exceed its greatest speed: the whole motion is slowed, so the hand stays on its path;
+- the posture comes near a singular one (condition number from `slow_condition` to `stop_condition`): the hand creeps into it
+  and stops; away from it the scale does not act;
+- no motion of the joints within their limits keeps the hand on its path: it stops there;
+- the machine lags behind (`allowed`).
+
+It falls at once and comes back over `ramp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.hand.bounded_step import bounded_step
+from dyn_nodes.control.hand.inverse_kinematics import condition_number, rate_of_rotation_vector
+from dyn_nodes.control.hand.kinematics import ROWS, HandKinematics, HandPose, HandTask
+from dyn_nodes.control.hand.path import HandLimits, HandPath
+from dyn_nodes.control.hand.resolved_motion import pseudo_inverse
+
+Array = NDArray[np.float64]
+HOLDING, TRACKING, SLOWED, STOPPED = 'holding', 'tracking', 'slowed', 'stopped'
+STEPS = 4
+"""Newton steps of a period; after them the hand is on its path or cannot be."""
+OFF_PATH = 1e-4
+"""Distance from the path, m, from which on the joints count as unable to follow."""
+ATTEMPTS = 12
+LEAST_SCALE = 1e-3
+STILL = HandPose(np.eye(3), np.zeros(3))
+
+
+@dataclass(frozen=True)
+class ReferenceLimits:
+    """When and how the motion of the hand is slowed.
+
+    Attributes:
+        slow_condition, stop_condition: condition numbers of the task's G between which the scale falls from 1 to 0.
+        ramp: least time in which the scale rises from 0 to 1, s.
+        null_rate: at which the null space pulls joints to the middle of their limits, 1/s; 0: the shortest steps.
+    """
+
+    slow_condition: float = 30.0
+    stop_condition: float = 120.0
+    ramp: float = 0.3
+    null_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.slow_condition < self.stop_condition:
+            raise ValueError(
+                f'limits: expected 1 <= slow_condition < stop_condition, found {self.slow_condition:g} and '
+                f'{self.stop_condition:g}'
+            )
+        for name in ('ramp', 'null_rate'):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ValueError(f'limits: {name}: expected a number >= 0, found {getattr(self, name)!r}')
+
+    def nearness(self, condition: float) -> float:
+        """Return the scale at a condition number: 1 far from singular postures, 0 at `stop_condition`."""
+        slow, stop = 1.0 / self.slow_condition, 1.0 / self.stop_condition
+        return float(np.clip((1.0 / condition - stop) / (slow - stop), 0.0, 1.0))
+
+
+class JointTarget(NamedTuple):
+    """Where the joints of the hand should be: (n,) each; rad, rad/s, rad/s2 (or m)."""
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+class _Reached(NamedTuple):
+    positions: Array
+    missing: float
+    condition: float
+    stops: tuple[str, ...]
+
+
+class HandReference:
+    """Joint targets along a path of the hand or at its velocity.
+
+    Args:
+        hand: link and joints.
+        task: rows that are followed; None: the hand's default task.
+        speeds: gives the greatest joint speeds at a posture of all joints, downwards and upwards, (n,) each, rad/s or
+            m/s; None: there are none.
+        limits: when it is slowed.
+
+    Attributes:
+        posture: positions of all joints, those of the hand as last given.
+        scale: of the last period.
+        state: holding, tracking, slowed or stopped.
+        reason: what slows or stops it, or ''.
+        condition: condition number of the task there.
+    """
+
+    def __init__(
+        self,
+        hand: HandKinematics,
+        task: HandTask | None = None,
+        speeds: Callable[[Array], tuple[Array, Array]] | None = None,
+        limits: ReferenceLimits = ReferenceLimits(),
+    ) -> None:
+        self.hand, self.task, self.limits = hand, task or hand.default_task, limits
+        unlimited = np.full(len(hand.joints), np.inf)
+        self._speeds = speeds or (lambda posture: (unlimited, unlimited))
+        self.restart(np.zeros(len(hand.names)))
+
+    def restart(self, posture: ArrayLike, base: HandPose = STILL) -> None:
+        """Hold the joints at a posture of all joints (those of the hand within their limits)."""
+        q = np.array(posture, dtype=np.float64)
+        q[self.hand.places] = np.clip(q[self.hand.places], self.hand.lower, self.hand.upper)
+        self.posture = q
+        self._rates = np.zeros(len(self.hand.joints))
+        self._twist, self._wanted = np.zeros(6), np.zeros(6)
+        self._twist_limits = HandLimits()
+        self._path: HandPath | None = None
+        self._next: HandPath | None = None
+        self._time, self.scale = 0.0, 0.0
+        self.state, self.reason = HOLDING, ''
+        self._pose = self.hand.pose(q).within(base)
+        self.condition = condition_number(self.task.scaled(self.hand.pose_and_jacobian(q)[1]))
+
+    @property
+    def pose(self) -> HandPose:
+        """Where the hand should be now, in the axes of the targets."""
+        return self._pose
+
+    @property
+    def moving(self) -> bool:
+        """True while a path is not at its end, or a velocity is followed."""
+        return self._path is not None or self._next is not None or bool(self._twist.any() or self._wanted.any())
+
+    @property
+    def remaining(self) -> float:
+        """Time to the end of the path at full scale, s; 0 without one."""
+        return 0.0 if self._path is None else self._path.duration - self._time
+
+    def follow(self, path: Callable[[HandPose], HandPath]) -> HandPath:
+        """Follow a path from the present pose on, as soon as the hand is at rest.
+
+        Args:
+            path: makes it from the pose at its start.
+
+        Returns:
+            The path as it would be from the present pose.
+        """
+        self._make, made = path, path(self._pose)
+        self._wanted = np.zeros(6)
+        self._next = made
+        return made
+
+    def drive(self, twist: ArrayLike, limits: HandLimits) -> None:
+        """Move the hand with a velocity (6,), in the axes of the targets, until another command; a path is given up."""
+        self._next = None
+        self._path = None if self._path is None else self._given_up()
+        self._wanted, self._twist_limits = np.array(twist, dtype=np.float64), limits
+
+    def stop(self) -> None:
+        """Come to rest."""
+        self.drive(np.zeros(6), self._twist_limits)
+
+    def _given_up(self) -> None:
+        assert self._path is not None
+        self._twist = self._path.at(self._time).velocity * self.scale
+
+    def step(self, dt: float, allowed: float = 1.0, base: HandPose = STILL) -> JointTarget:
+        """Go on by a period.
+
+        Args:
+            dt: s.
+            allowed: greatest scale, 0 to 1: less where the machine lags behind.
+            base: pose of the base link in the axes of the targets.
+        """
+        self._take_next()
+        self._change_twist(dt)
+        wanted = min(1.0, max(allowed, 0.0), self.scale + (dt / self.limits.ramp if self.limits.ramp > 0.0 else 1.0))
+        moving = self.moving
+        scale, reached, reason = self._greatest_scale(dt, wanted, base, moving)
+        if allowed < 1.0 and not reason and moving:
+            reason = 'the machine lags behind'
+        self._advance(dt, scale)
+        return self._take(dt, scale, reached, reason, moving)
+
+    def _take_next(self) -> None:
+        """Begin the path that waits once the hand is at rest; give up the present one to come to rest."""
+        if self._next is None:
+            return
+        if self._path is not None:
+            self._path = self._given_up()
+        if not self._twist.any():
+            self._path, self._next, self._time = self._make(self._pose), None, 0.0
+            self._wanted = np.zeros(6)
+            if self._path.duration <= 0.0:
+                self._path = None
+
+    def _change_twist(self, dt: float) -> None:
+        """Let the velocity that is followed come nearer to that wanted, within the acceleration of the limits."""
+        if self._path is not None:
+            return
+        most = self._twist_limits.acceleration * dt
+        change = self._wanted - self._twist
+        size = max(float(np.linalg.norm(change[:3])), float(np.linalg.norm(change[3:])) * self._twist_limits.per_radian)
+        self._twist = self._wanted.copy() if size <= most else self._twist + change * most / size
+
+    def _target(self, advance: float) -> HandPose:
+        """Return where the hand should be after a time of its motion, s."""
+        if self._path is not None:
+            return self._path.at(self._time + advance).pose
+        return self._pose.moved(self._twist * advance) if advance > 0.0 else self._pose
+
+    def _greatest_scale(
+        self, dt: float, wanted: float, base: HandPose, moving: bool
+    ) -> tuple[float, _Reached | None, str]:
+        """Return the scale with which the joints can follow, the joints then, and what limits it."""
+        scale, reason = wanted, ''
+        before = self.condition
+        down, up = self._speeds(self.posture)
+        start = self.posture[self.hand.places]
+        for _ in range(ATTEMPTS):
+            reached = self._reach(self._target(scale * dt).seen_from(base))
+            shares = _shares((reached.positions - start) / dt, down, up)
+            near = self.limits.nearness(reached.condition)
+            over = float(shares.max())
+            if moving and reached.condition > before and near < scale - 1e-9:
+                scale, reason = near, f'singular posture ahead (condition number {reached.condition:.3g})'
+            elif over > 1.0 + 1e-9 and scale > LEAST_SCALE:
+                joint = self.hand.joints[int(np.argmax(shares))]
+                scale, reason = 0.99 * scale / over, f'{joint} at its greatest speed'
+            elif reached.missing > OFF_PATH and scale > LEAST_SCALE:
+                stops = ', '.join(f'{name} at its limit' for name in reached.stops)
+                scale, reason = 0.5 * scale, stops or 'out of reach'
+            else:
+                return scale, reached, reason
+        return 0.0, None, reason
+
+    def _reach(self, target: HandPose) -> _Reached:
+        """Return the joints that bring the hand to a pose in axes of the base link, near the present ones."""
+        hand = self.hand
+        start = self.posture[hand.places]
+        q = start + self._null_step()
+        posture = hand.with_joints(self.posture, q)
+        side = np.zeros(len(q), dtype=np.int64)
+        for _ in range(STEPS):
+            e, J = self._residual(posture, target)
+            if np.linalg.norm(e) < 1e-9:
+                break
+            step, side = bounded_step(J, e, hand.lower - q, hand.upper - q)
+            q = np.clip(q + step, hand.lower, hand.upper)
+            posture = hand.with_joints(posture, q)
+        e, J = self._residual(posture, target)
+        stops = tuple(name for name, at in zip(hand.joints, side) if at)
+        return _Reached(q, float(np.linalg.norm(e)), condition_number(J), stops)
+
+    def _residual(self, posture: Array, target: HandPose) -> tuple[Array, Array]:
+        pose, G = self.hand.pose_and_jacobian(posture)
+        error = pose.error_to(target)
+        J = np.concatenate([G[:3], rate_of_rotation_vector(error[3:]) @ G[3:]])
+        return self.task.scaled(error), self.task.scaled(J)
+
+    def _null_step(self) -> Array:
+        """Return the change of the joints (n,) towards the middle of their limits that does not move the hand."""
+        hand, rate = self.hand, self.limits.null_rate
+        if rate <= 0.0 or len(hand.joints) <= len(self.task.rows) or not self.moving:
+            return np.zeros(len(hand.joints))
+        limited = np.isfinite(hand.lower) & np.isfinite(hand.upper)
+        away = np.zeros(len(hand.joints))
+        q = self.posture[hand.places]
+        away[limited] = 0.5 * (hand.lower + hand.upper)[limited] - q[limited]
+        G = self.task.scaled(hand.pose_and_jacobian(self.posture)[1])
+        pull = rate * self._last_dt * away
+        return np.asarray(pull - pseudo_inverse(G) @ (G @ pull))
+
+    _last_dt = 0.0
+
+    def _advance(self, dt: float, scale: float) -> None:
+        self._pose = self._target(scale * dt)
+        self._last_dt = dt
+        if self._path is not None:
+            self._time += scale * dt
+            if self._time >= self._path.duration - 1e-12:
+                self._path, self._twist = None, np.zeros(6)
+
+    def _take(self, dt: float, scale: float, reached: _Reached | None, reason: str, moving: bool) -> JointTarget:
+        """Take the joints that were found as the next target."""
+        q = self.posture[self.hand.places]
+        new = q.copy() if reached is None else reached.positions
+        down, up = self._speeds(self.posture)
+        new = q + np.clip(new - q, -down * dt, up * dt)
+        rates = (new - q) / dt
+        accelerations = (rates - self._rates) / dt
+        self.posture, self._rates = self.hand.with_joints(self.posture, new), rates
+        if reached is not None:
+            self.condition = reached.condition
+        self.scale = scale if moving else 0.0
+        self.reason = reason if moving else ''
+        slow = TRACKING if not reason else SLOWED if scale > LEAST_SCALE else STOPPED
+        self.state = slow if moving else HOLDING
+        return JointTarget(new, rates, accelerations)
+
+
+def _shares(rates: Array, down: Array, up: Array) -> Array:
+    """Return how much of its greatest speed each rate (n,) is."""
+    return np.asarray(np.abs(rates) / np.maximum(np.where(rates < 0.0, down, up), 1e-12))
+
+
+def twist_rows(task: HandTask, twist: ArrayLike) -> Array:
+    """Return a twist (6,) with zeros in the rows that a task leaves free."""
+    kept = np.array([row in task.rows for row in ROWS])
+    return np.where(kept, np.asarray(twist, dtype=np.float64), 0.0)
