@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,21 @@ from dyn_nodes.model.machine import Actuator
 Array = NDArray[np.float64]
 
 _LEAST_LEVER = 1e-3  # m/rad; nearer to a dead centre the load is not divided by the lever
+
+
+class ReferenceCurve(Protocol):
+    """References of joints over time: a trajectory, or a stream that is still being made.
+
+    Attributes:
+        duration: time of its end, s; inf where it has none.
+    """
+
+    @property
+    def duration(self) -> float:
+        """Time of the last point, s."""
+
+    def sample(self, time: float) -> JointReference:
+        """Return the reference at a time, s."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class TrajectoryTracker:
         self._elements = [actuator_element(actuator) for actuator in self.actuators]
         self.joint_names = tuple(actuator.joint for actuator in self.actuators)
         self.set_gains(gains or TrackerGains())
-        self.trajectory: JointTrajectory | None = None
+        self.trajectory: ReferenceCurve | None = None
         self._start = 0.0
         self._reset(0.0)
 
@@ -96,6 +112,12 @@ class TrajectoryTracker:
         """
         self.trajectory = trajectory.for_joints(self.joint_names).starting_from(positions, velocities)
         self._start = time
+        self._reset(time)
+
+    def set_stream(self, stream: ReferenceCurve, time: float) -> None:
+        """Follow references that are still being made from now on, s; their times are those of `voltages`."""
+        self.trajectory = stream
+        self._start = 0.0
         self._reset(time)
 
     def cancel(self) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dyn_nodes.control.hand.curves import Arc, Curve, Line, Spline
 from dyn_nodes.control.hand.effort_control import ArmDynamics, LoopGains, computed_torque, operational_space
+from dyn_nodes.control.hand.follower import HandFollower, PumpSpeeds
 from dyn_nodes.control.hand.inverse_kinematics import Result, Settings, Solution, inverse_kinematics
 from dyn_nodes.control.hand.kinematics import POSE, POSITION, ROWS, HandError, HandKinematics, HandPose, HandTask
 from dyn_nodes.control.hand.path import HandLimits, HandMotion, HandPath
+from dyn_nodes.control.hand.reference import HandReference, JointTarget, ReferenceLimits
 from dyn_nodes.control.hand.resolved_motion import (
     pseudo_inverse,
     resolved_acceleration,
@@ -14,6 +16,7 @@ from dyn_nodes.control.hand.resolved_motion import (
     resolved_rate,
 )
 from dyn_nodes.control.hand.timing import JerkTrapezoid, Progress
+from dyn_nodes.control.hand.valves import HandValves, ValveLoopGains
 
 __all__ = [
     'POSE',
@@ -23,20 +26,27 @@ __all__ = [
     'ArmDynamics',
     'Curve',
     'HandError',
+    'HandFollower',
     'HandKinematics',
     'HandLimits',
     'HandMotion',
     'HandPath',
     'HandPose',
+    'HandReference',
     'HandTask',
+    'HandValves',
     'JerkTrapezoid',
+    'JointTarget',
     'Line',
     'LoopGains',
     'Progress',
+    'PumpSpeeds',
+    'ReferenceLimits',
     'Result',
     'Settings',
     'Solution',
     'Spline',
+    'ValveLoopGains',
     'computed_torque',
     'inverse_kinematics',
     'operational_space',

@@ -14,6 +14,7 @@ from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.reference import STILL, HandReference, JointTarget
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Actuator
 
 Array = NDArray[np.float64]
@@ -37,20 +38,30 @@ class HandFollower:
         period: of its steps, s.
         lead: s.
         tolerance: distance of the measured hand from its reference at which the reference waits, m.
+        base_filter: time constant of the low pass on the pose of the base, s: what the base does quicker is not
+            corrected.
 
     Attributes:
-        lag: the last such distance, m.
+        lag: the last such distance, m (rotations times the task's length).
     """
 
     duration = np.inf
     """A stream has no last point."""
 
-    def __init__(self, reference: HandReference, period: float, lead: float = 0.0, tolerance: float = 0.1) -> None:
+    def __init__(
+        self,
+        reference: HandReference,
+        period: float,
+        lead: float = 0.0,
+        tolerance: float = 0.1,
+        base_filter: float = 0.2,
+    ) -> None:
         if not (period > 0.0 and lead >= 0.0 and tolerance > 0.0):
             raise ValueError(
                 f'expected a period > 0, a lead >= 0 and a tolerance > 0, found {period:g}, {lead:g} and {tolerance:g}'
             )
         self.reference, self.period, self.lead, self.tolerance = reference, period, lead, tolerance
+        self.base_filter = base_filter
         self._knots: deque[_Knot] = deque()
         self.lag = 0.0
 
@@ -61,6 +72,7 @@ class HandFollower:
         held = JointTarget(self.reference.posture[self.reference.hand.places], rest, rest)
         self._knots = deque([_Knot(time, held, self.reference.pose)])
         self.lag = 0.0
+        self._base, self._measured = base, time
 
     def follow(self, path: Callable[[HandPose], HandPath]) -> HandPath:
         """Follow a path made from the pose at its start; see `HandReference.follow`."""
@@ -79,12 +91,15 @@ class HandFollower:
             base: pose of the base link in the axes of the targets.
         """
         here = self._pose_at(time)
+        since, self._measured = max(time - self._measured, 0.0), time
+        part = since / (since + self.base_filter) if since > 0.0 else 0.0
+        self._base = self._base.moved(part * self._base.error_to(base))
         motion = self.reference.hand.pose(posture).within(base).error_to(here)
         self.lag = float(np.linalg.norm(self.reference.task.scaled(motion)))
         allowed = float(np.clip(2.0 * (1.0 - self.lag / self.tolerance), 0.0, 1.0))
         self.reference.posture = self._with_others(posture)
         while self._knots[-1].time < time + self.lead - 1e-9:
-            target = self.reference.step(self.period, allowed, base)
+            target = self.reference.step(self.period, allowed, self._base)
             self._knots.append(_Knot(self._knots[-1].time + self.period, target, self.reference.pose))
         while len(self._knots) > 2 and self._knots[1].time < time:
             self._knots.popleft()
@@ -135,7 +150,7 @@ class PumpSpeeds:
     ) -> None:
         self._limits = np.asarray(velocity_limits, dtype=np.float64)
         self._places, self.share = places, share
-        by_joint = {actuator.joint: actuator for actuator in actuators}
+        by_joint = {actuator.joint: hydraulic(actuator) for actuator in actuators if actuator.takes_oil}
         self._drives = [
             (k, by_joint[name], actuator_element(by_joint[name])) for k, name in enumerate(joints) if name in by_joint
         ]

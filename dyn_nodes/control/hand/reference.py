@@ -4,8 +4,8 @@ Every period the hand's place on its path, or its commanded velocity, goes on by
 and the joints follow by Newton steps. The scale is less than 1 where
 
 - a joint would exceed its greatest speed: the whole motion is slowed, so the hand stays on its path;
-- the posture comes near a singular one (condition number from `slow_condition` to `stop_condition`): the hand creeps into it
-  and stops; away from it the scale does not act;
+- the posture comes near a singular one (condition number from `slow_condition` to `stop_condition`): the hand creeps
+  into it and stops; away from it the scale does not act;
 - no motion of the joints within their limits keeps the hand on its path: it stops there;
 - the machine lags behind (`allowed`).
 
@@ -124,7 +124,7 @@ class HandReference:
         self._twist_limits = HandLimits()
         self._path: HandPath | None = None
         self._next: HandPath | None = None
-        self._time, self.scale = 0.0, 0.0
+        self._time, self.scale, self._last_dt = 0.0, 0.0, 0.0
         self.state, self.reason = HOLDING, ''
         self._pose = self.hand.pose(q).within(base)
         self.condition = condition_number(self.task.scaled(self.hand.pose_and_jacobian(q)[1]))
@@ -161,16 +161,17 @@ class HandReference:
     def drive(self, twist: ArrayLike, limits: HandLimits) -> None:
         """Move the hand with a velocity (6,), in the axes of the targets, until another command; a path is given up."""
         self._next = None
-        self._path = None if self._path is None else self._given_up()
+        self._give_up()
         self._wanted, self._twist_limits = np.array(twist, dtype=np.float64), limits
 
     def stop(self) -> None:
         """Come to rest."""
         self.drive(np.zeros(6), self._twist_limits)
 
-    def _given_up(self) -> None:
-        assert self._path is not None
-        self._twist = self._path.at(self._time).velocity * self.scale
+    def _give_up(self) -> None:
+        """Leave a path with the velocity that the hand has."""
+        if self._path is not None:
+            self._twist, self._path = self._path.at(self._time).velocity * self.scale, None
 
     def step(self, dt: float, allowed: float = 1.0, base: HandPose = STILL) -> JointTarget:
         """Go on by a period.
@@ -182,7 +183,9 @@ class HandReference:
         """
         self._take_next()
         self._change_twist(dt)
-        wanted = min(1.0, max(allowed, 0.0), self.scale + (dt / self.limits.ramp if self.limits.ramp > 0.0 else 1.0))
+        rise = dt / self.limits.ramp if self.limits.ramp > 0.0 else 1.0
+        before = 1.0 if self.state == HOLDING else self.scale  # a motion begins at rest by its own timing
+        wanted = min(1.0, max(allowed, 0.0), before + rise)
         moving = self.moving
         scale, reached, reason = self._greatest_scale(dt, wanted, base, moving)
         if allowed < 1.0 and not reason and moving:
@@ -194,8 +197,7 @@ class HandReference:
         """Begin the path that waits once the hand is at rest; give up the present one to come to rest."""
         if self._next is None:
             return
-        if self._path is not None:
-            self._path = self._given_up()
+        self._give_up()
         if not self._twist.any():
             self._path, self._next, self._time = self._make(self._pose), None, 0.0
             self._wanted = np.zeros(6)
@@ -278,8 +280,6 @@ class HandReference:
         G = self.task.scaled(hand.pose_and_jacobian(self.posture)[1])
         pull = rate * self._last_dt * away
         return np.asarray(pull - pseudo_inverse(G) @ (G @ pull))
-
-    _last_dt = 0.0
 
     def _advance(self, dt: float, scale: float) -> None:
         self._pose = self._target(scale * dt)

@@ -1,0 +1,160 @@
+"""Valve voltages that lead joints along the references of a hand: speeds through the valve law, loads from the model.
+
+The spool of an open-centre valve follows from the speed and the load. The load is that of the model on the reference,
+a spool's time constant ahead, and what the measured effort differs from it, filtered. The oil between valve and joint
+is a spring with hardly any damping: what the measured effort differs from the model within a second is taken as its
+ringing and damped by the speed (dynamic pressure feedback).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.hand.effort_control import ArmDynamics
+from dyn_nodes.control.hand.follower import HandFollower
+from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.elements import actuator_element
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.machine import Actuator
+
+Array = NDArray[np.float64]
+LEAST_LEVER = 1e-3
+"""m/rad; nearer to a dead centre the load is not divided by the lever."""
+
+
+@dataclass(frozen=True)
+class ValveLoopGains:
+    """Of all joints.
+
+    Attributes:
+        position: speed per position error, 1/s.
+        integral: speed per integral of the error, 1/s2.
+        damping_ratio: of the oil spring with the inertia that it carries.
+        dead_band: error up to which a joint at rest is left locked, rad.
+        least_speed: below which the spool is led over its dead zone, rad/s.
+        load_filter: time constant of the low pass on what the measured efforts differ from the model, s.
+    """
+
+    position: float = 1.0
+    integral: float = 0.2
+    damping_ratio: float = 0.8
+    dead_band: float = 2e-3
+    least_speed: float = 5e-3
+    load_filter: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ('position', 'integral', 'damping_ratio', 'dead_band'):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise ValueError(f'gains: {name}: expected a number >= 0, found {getattr(self, name)!r}')
+        for name in ('least_speed', 'load_filter'):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
+                raise ValueError(f'gains: {name}: expected a number > 0, found {getattr(self, name)!r}')
+
+
+class HandValves:
+    """Turns the references of a follower and measured joint states into valve voltages.
+
+    Args:
+        follower: of a hand all of whose joints have a hydraulic actuator.
+        arm: model of the machine above its base.
+        actuators: of the machine.
+        gains: of the loops; may be replaced at any time.
+
+    Attributes:
+        actuators: in the order of the hand's joints.
+
+    Raises:
+        ValueError: a joint of the hand without a hydraulic actuator.
+    """
+
+    def __init__(
+        self,
+        follower: HandFollower,
+        arm: ArmDynamics,
+        actuators: Sequence[Actuator],
+        gains: ValveLoopGains = ValveLoopGains(),
+    ) -> None:
+        self.follower, self.arm, self.gains = follower, arm, gains
+        by_joint = {actuator.joint: actuator for actuator in actuators}
+        joints = follower.reference.hand.joints
+        missing = [name for name in joints if name not in by_joint]
+        if missing:
+            raise ValueError(f'expected an actuator on every joint of the hand, found none on {", ".join(missing)}')
+        self.actuators = tuple(hydraulic(by_joint[name]) for name in joints)
+        self._elements = [actuator_element(actuator) for actuator in self.actuators]
+        self.restart(0.0)
+
+    def restart(self, time: float) -> None:
+        """Forget what was measured before a time, s."""
+        self._last = time
+        self._integral = np.zeros(len(self.actuators))
+        self._residual: Array | None = None
+
+    def voltages(self, time: float, posture: ArrayLike, rates: ArrayLike, efforts: ArrayLike | None = None) -> Array:
+        """Return one voltage per joint of the hand, V. The follower must have been advanced to this time.
+
+        Args:
+            time: s, not before the last call.
+            posture: measured positions of all joints.
+            rates: (n,) measured, of the hand's joints.
+            efforts: (n,) measured, of the hand's joints, N m; None: the loads are those of the model alone.
+        """
+        step, self._last = max(time - self._last, 0.0), time
+        hand = self.follower.reference.hand
+        q, v = np.asarray(posture, dtype=np.float64)[hand.places], np.asarray(rates, dtype=np.float64)
+        model = self.arm.model(posture)
+        now = self.follower.sample(time)
+        ringing = self._compare(model.effort(v, now.acceleration), efforts, step)
+        volts = np.empty(len(self.actuators))
+        for k, actuator in enumerate(self.actuators):
+            ahead = self.follower.sample(time + actuator.valve.time_constant)
+            load = float(model.effort(ahead.velocity, ahead.acceleration)[k] + self._offset[k])
+            error = float(now.position[k] - q[k])
+            damped = self._damping(k, float(q[k]), float(model.inertia[k, k])) * float(ringing[k])
+            volts[k] = self._voltage(k, float(ahead.velocity[k]), error, load, damped, float(q[k]), step)
+        return volts
+
+    def _compare(self, expected: Array, efforts: ArrayLike | None, step: float) -> Array:
+        """Take measured efforts; return the quick part of what they differ from the expected ones (n,)."""
+        if efforts is None:
+            self._offset = np.zeros(len(expected))
+            return np.zeros(len(expected))
+        rest = np.asarray(efforts, dtype=np.float64) - expected
+        if self._residual is None:
+            self._residual = rest
+        self._residual = self._residual + (rest - self._residual) * step / (step + self.gains.load_filter)
+        self._offset = self._residual
+        return np.asarray(rest - self._residual)
+
+    def _damping(self, k: int, position: float, inertia: float) -> float:
+        """Return the speed per effort that damps the oil spring, rad/s per N m."""
+        stiffness = float(self._elements[k].locked_stiffness(position))
+        return 2.0 * self.gains.damping_ratio / float(np.sqrt(stiffness * inertia))
+
+    def _voltage(
+        self, k: int, feedforward: float, error: float, load: float, damped: float, position: float, step: float
+    ) -> float:
+        gains, actuator = self.gains, self.actuators[k]
+        valve = actuator.valve
+        if abs(feedforward) < 1e-9:
+            error -= min(max(error, -gains.dead_band), gains.dead_band)
+            if error == 0.0 and abs(damped) < gains.least_speed:
+                self._integral[k] = 0.0
+                return 0.0
+        demand = feedforward + gains.position * error + self._integral[k] - damped
+        volts = self._spool(k, demand, load, position) / valve.gain
+        if not (abs(volts) >= valve.voltage_limit and volts * error > 0.0):
+            self._integral[k] += gains.integral * error * step
+        return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
+
+    def _spool(self, k: int, speed: float, load: float, position: float) -> float:
+        arm, actuator = float(self._elements[k].lever(position)), self.actuators[k]
+        push = load / arm if abs(arm) > LEAST_LEVER else 0.0
+        least = self.gains.least_speed
+        if abs(speed) >= least:
+            return spool_for_speed(actuator, arm * speed, push)
+        return spool_for_speed(actuator, arm * float(np.copysign(least, speed)), push) * abs(speed) / least
