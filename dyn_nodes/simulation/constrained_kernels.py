@@ -13,9 +13,8 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.simulation.constrained_run import index_of
 from dyn_nodes.simulation.events import Watched, watch_surfaces
-from dyn_nodes.simulation.names import NamedVectors
+from dyn_nodes.simulation.names import NamedVectors, index_of
 
 Array = NDArray[np.float64]
 OWN_STATES = ('time', 'work', 'heat')
@@ -102,11 +101,22 @@ class ConstraintKernels(NamedVectors):
         pairs = [(k, own[name]) for k, name in enumerate(self.blocks.parameters.names) if name in own]
         return [k for k, _ in pairs], [k for _, k in pairs]
 
-    def state(self, q: ArrayLike, v: ArrayLike, numbers: ArrayLike | None = None) -> Array:
-        """Return a state; time and states of elements are those among the numbers of the blocks."""
-        given = np.asarray(self.blocks.numbers(None) if numbers is None else numbers, dtype=np.float64)
-        parts = np.asarray(q, float), np.asarray(v, float), given[self.element_places]
-        return np.concatenate([*parts, [given[0], 0.0, 0.0]])
+    def state(self, q: ArrayLike, v: ArrayLike, p: ArrayLike | Mapping[str, float] | None = None) -> Array:
+        """Return a state from positions (nq,) and velocities (nv,) that meet the constraints.
+
+        States of elements are those of their start, or of the parameters p, where the system has them as such. Raises
+        ValueError for vectors of another length.
+        """
+        theirs, ours = self._known
+        numbers = self.blocks.parameters.values()
+        numbers[theirs] = self.given_parameters(p)[ours]
+        parts = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), numbers[self.element_places]
+        if (parts[0].shape, parts[1].shape) != ((self.nq,), (self.nv,)):
+            raise ValueError(
+                f'{self.name}: expected {self.nq} positions and {self.nv} velocities, '
+                f'found shapes {parts[0].shape} and {parts[1].shape}'
+            )
+        return np.concatenate([*parts, [numbers[0], 0.0, 0.0]])
 
     def parameters(self, values: Mapping[str, float] | None = None) -> Array:
         """Return the parameters (n,): the defaults of the blocks, changed by name. Raises UnknownNameError."""
@@ -209,23 +219,6 @@ class ConstraintKernels(NamedVectors):
         for name, value in self.blocks.switched.items():
             after[self.state_names.index(name)] = self._traced(value)
         return ca.Function('switch', [x, u, p], [ca.densify(after)])
-
-    def starting_numbers(self, p: Array, time: float) -> Array:
-        """Return the parameters of the blocks at the start of a run; states of elements are their defaults or given."""
-        theirs, ours = self._known
-        numbers = self.blocks.parameters.values()
-        numbers[theirs] = p[ours]
-        numbers[0] = time
-        return numbers
-
-    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
-        """Return parameters (n,): as given, or the defaults, changed by name. Raises ValueError, UnknownNameError."""
-        if p is None or isinstance(p, Mapping):
-            return self.parameters(p)
-        given = np.array(p, dtype=np.float64)
-        if given.shape != (len(self.parameter_names),):
-            raise ValueError(f'expected p of {len(self.parameter_names)} numbers, found shape {given.shape}')
-        return given
 
     @cached_property
     def _moving(self) -> bool:

@@ -93,6 +93,11 @@ class ConstrainedMachine:
 
     rest: ConstrainedRest | None
 
+    @property
+    def x(self) -> Array:
+        """(n,) state at the start."""
+        return self.system.state(self.q, self.v)
+
     def at_rest(self, p: Array | None = None) -> AtRest:
         """Return how it rests: on its springs, where it has any; its actuators hold the joints.
 

@@ -18,10 +18,10 @@ from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.constrained import Stabilization
 from dyn_nodes.simulation.constrained_machine import constrained_machine, starting_velocity
 from dyn_nodes.simulation.constrained_system import ConstrainedMachineSystem
 from dyn_nodes.simulation.period import AtRest, PlantStoppedError
+from dyn_nodes.simulation.settings import Stabilization
 
 Array = NDArray[np.float64]
 STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
@@ -92,7 +92,7 @@ class ConstrainedMotion:
 
     def stopped(self, status: int, x: Array) -> PlantStoppedError:
         """Return the meaning of a status without dx/dt."""
-        kind, text = self.system.reason(status, self.solver.rank)
+        kind, text = self.solver.reason(status)
         at = f'{self.machine.name}: at t = {x[self.system.time_place]:.4f} s: '
         return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,6 @@ from dyn_nodes.integrators.codes import JACOBIAN, RHS
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
-StepMethod = Literal['auto', 'operator', 'reduced']
 
 
 class Solver:
@@ -27,7 +24,8 @@ class Solver:
         marks: of the inputs (n,) the places of the velocities that they drive, -1 for other inputs; of the rows (m,)
             whether they are holonomic; of the rows (m,) whether their multipliers must not be negative.
         moving: some constraint moves by itself, so that it does work.
-        rank: that the rows have. A state at which they have another one has no dx/dt.
+        rows: names of the rows.
+        rank: that they have. A state at which they have another one has no dx/dt.
         method: OPERATOR or REDUCED of `constraints`.
         settings: tolerance of the rank; damping ratio and frequency of Baumgarte's return, 1/s.
         implicit: kernel `changes` of the system, for the Jacobian; None: there is no Jacobian.
@@ -43,12 +41,13 @@ class Solver:
         sizes: tuple[int, int, int, int, int],
         marks: tuple[Places, NDArray[np.bool_], NDArray[np.bool_]],
         moving: bool,
+        rows: tuple[str, ...],
         rank: int,
         method: int,
         settings: tuple[float, float, float],
         implicit: CompiledModule | None = None,
     ) -> None:
-        self.rank, self._sizes, self._modules = rank, sizes, (module, implicit)
+        self.rank, self._rows, self._sizes, self._modules = rank, rows, sizes, (module, implicit)
         changes = 0 if implicit is None else implicit.code('changes')
         head = [module.code('blocks'), *sizes, method, rank, moving, changes]
         self._layout = np.concatenate([head, *marks]).astype(np.int64)
@@ -97,19 +96,16 @@ class Solver:
             results.append(flat.reshape(len(x), columns, order='F'))
         return results[0], results[1]
 
+    def reason(self, status: int) -> tuple[str, str]:
+        """Return why there is no dx/dt: the kind of it, and more to say about it or ''.
 
-def reason(status: int, rank: int, rows: tuple[str, ...]) -> tuple[str, str]:
-    """Return why a system has no dx/dt: the kind of it, and more to say about it or ''.
-
-    Args:
-        status: of a run, at most STOPPED.
-        rank: expected.
-        rows: names of the rows.
-    """
-    number, what = _rates.reason_of(status)
-    if number == _rates.FAULT:
-        raise RuntimeError('the rates of a system with constraints: an index beyond its array')
-    if number == _rates.RANK_CHANGED:
-        text = f'the rank of the constraints went from {rank} to {what}: motion beyond this point is not continued'
-        return _rates.REASONS[number], text
-    return _rates.REASONS[number], f'{rows[what]} would pull' if number == _rates.LIFTED else ''
+        Args:
+            status: of a run, at most STOPPED.
+        """
+        number, found = _rates.reason_of(status)
+        if number == _rates.FAULT:
+            raise RuntimeError('the rates of a system with constraints: an index beyond its array')
+        if number == _rates.RANK_CHANGED:
+            text = f'the rank of the constraints went from {self.rank} to {found}'
+            return _rates.REASONS[number], f'{text}: motion beyond this point is not continued'
+        return _rates.REASONS[number], f'{self._rows[found]} would pull' if number == _rates.LIFTED else ''

@@ -16,9 +16,10 @@ from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.command_delay import input_delays
-from dyn_nodes.simulation.constrained import NO_GUARD, ConstrainedSystem
+from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, wheels_of
-from dyn_nodes.simulation.system import Settings
+from dyn_nodes.simulation.march import NO_GUARD
+from dyn_nodes.simulation.settings import Settings
 
 Array = NDArray[np.float64]
 ABSENT = ('payload_mass', 'joint_stop_scale')

@@ -1,93 +1,222 @@
-"""A run through given times, whatever the method: steps end at each time, and inputs do not jump in between."""
+"""A run of any system through given times, by any method: steps end at each time and where inputs jump or bend."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes import integrators
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
 from dyn_nodes.simulation.events import Event, Watcher
-from dyn_nodes.simulation.system import Settings
+from dyn_nodes.simulation.run import Run, RunSystem
+from dyn_nodes.simulation.settings import Settings
+from dyn_nodes.simulation.trace import Inputs, stretches
 
 Array = NDArray[np.float64]
 LEAST_STEP = 1e-12
 """Of the adaptive methods, s."""
+MOST_EVENTS = 10_000
+"""Kept of one run."""
+NO_GUARD = -2.0
+ON_GRID = 1e-9
+"""Of a step: how far a time may lie beside the grid of steps and count as on it."""
+
+
+class MarchingSystem(RunSystem, Protocol):
+    """A system that runs."""
+
+    name: str
+
+    @property
+    def switches(self) -> bool:
+        """There are discrete states."""
+
+    @property
+    def time_place(self) -> int | None:
+        """Place of the time in a state; None: it is no state."""
+
+    @property
+    def scales(self) -> Mapping[str, float]:
+        """Usual sizes of states by name, where they are not 1."""
+
+    def check(self, x: Array, u: Array, p: Array) -> None:
+        """Demand vectors of this system."""
+
+    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+        """Return parameters (n,): as given, or the defaults, changed by name."""
+
+    def guard_limit(self, settings: Settings) -> float:
+        """Return what the guard has to stay above."""
+
+    def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Any:
+        """Return the rates of runs from a state: `codes`, and `reason` of a status without rates."""
+
+    def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
+        """Return what keeps the events of runs that begin at a state."""
+
+
+def run_system(
+    system: MarchingSystem,
+    x0: ArrayLike,
+    times: ArrayLike,
+    inputs: Inputs | None,
+    p: ArrayLike | Mapping[str, float] | None,
+    settings: Settings | None,
+) -> Run:
+    """Simulate from x0 at times[0] through `times`. Arguments and errors are those of `System.run`."""
+    settings, p = settings or Settings(), system.given_parameters(p)
+    stops = _checked_times(system, times, settings)
+    x = np.array(x0, dtype=np.float64)
+    system.check(x, np.empty(len(system.input_names)), p)
+    if system.time_place is not None:
+        x[system.time_place] = stops[0]
+    trace = np.full((len(stops), len(x)), np.nan)
+    trace[0] = x
+    inputs = inputs or Inputs.constant()
+    knots, table = inputs.aligned(system.input_names, system.delays)
+    solver = system.solver_from(x, table[0], p, settings)
+    watcher = system.watcher(x, table[0], p, MOST_EVENTS) if settings.watch else None
+    march = March(system, solver.codes, p, settings, watcher)
+    kept, status = 1, integrators.DONE
+    for since, until, own_knots, own_table in _stretches(knots, table, stops, settings):
+        ends = np.array([*stops[(stops > since) & (stops < until)], until])
+        states, status = march.through(x, since, ends, own_knots, own_table)
+        sampled = states[np.isin(ends[: len(states)], stops)]
+        trace[kept : kept + len(sampled)] = sampled
+        kept += len(sampled)
+        if status != integrators.DONE:
+            break
+    ended = solver.reason(status) if status < 0 else (integrators.STATUS[status], '')
+    end = float(stops[-1]) if status == integrators.DONE else march.time
+    times, states = stops[:kept], trace[:kept]
+    return Run(
+        system,
+        times,
+        states,
+        inputs,
+        p,
+        ended[0],
+        x,
+        end,
+        march.counts,
+        march.events,
+        ended[1],
+        solver if solver.rank is not None else None,
+    )
+
+
+def _checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:
+    """Return the times of a run. Raises ValueError for some that do not rise, or settings that do not fit."""
+    stops = np.ascontiguousarray(times, dtype=np.float64)
+    if stops.ndim != 1 or len(stops) == 0 or not np.all(np.diff(stops) > 0):
+        raise ValueError('expected at least one time, and rising times')
+    if not settings.step > 0:
+        raise ValueError(f'expected a step above zero, found {settings.step:g} s')
+    if settings.watch and settings.method != 'rk4':
+        raise ValueError(f'{system.name}: expected method rk4 to watch for events, found {settings.method}')
+    if system.switches and settings.method != 'rk4':
+        raise ValueError(f'{system.name}: expected method rk4 with discrete states, found {settings.method}')
+    return stops
+
+
+def _stretches(
+    knots: Array, table: Array, stops: Array, settings: Settings
+) -> Iterator[tuple[float, float, Array, Array]]:
+    """Yield the stretches (from, to, knots, table) of a run: one, where each step ends at the knots anyway."""
+    start, end = float(stops[0]), float(stops[-1])
+    near = knots[(knots >= start) & (knots <= end)]
+    smooth = len(stops) > 1 and bool(np.all(np.diff(near) > 0))
+    if smooth and settings.method == 'rk4':
+        places = (np.concatenate([stops, near]) - start) / settings.step
+        smooth = bool(np.abs(places - np.round(places)).max() <= ON_GRID * max(1.0, float(np.abs(places).max())))
+    if smooth and settings.method in ('rk4', 'adams'):  # which looks for kinks by itself
+        yield start, end, knots, table
+        return
+    yield from stretches(knots, table, start, end)
 
 
 class March:
-    """Advances a system whose state has the time in it.
+    """Advances a state of a system.
 
     Args:
+        system: that runs.
         codes: addresses of its kernels.
         p: parameters.
-        time_place: place of the time in a state.
         settings: of the integrator.
-        scales: (n,) usual sizes of the states.
-        limit: of the guard, below which a run ends.
         watcher: keeps the events of rk4; None: nothing is watched.
 
     Attributes:
-        time: of the last sound state, s.
+        time: of the state, s.
         counts: steps accepted and rejected by an adaptive method.
         events: what has happened.
     """
 
     def __init__(
-        self,
-        codes: NDArray[np.int64],
-        p: Array,
-        time_place: int,
-        settings: Settings,
-        scales: Array,
-        limit: float,
-        watcher: Watcher | None = None,
+        self, system: MarchingSystem, codes: NDArray[np.int64], p: Array, settings: Settings, watcher: Watcher | None
     ) -> None:
-        self._codes, self._p, self._place, self._settings = codes, p, time_place, settings
-        self._tolerance, self._limit, self._watcher = scales * settings.atol, limit, watcher
+        self._codes, self._p, self._place, self._settings = codes, p, system.time_place, settings
+        self._tolerance = np.array([settings.atol * system.scales.get(name, 1.0) for name in system.state_names])
+        self._limit, self._watcher = system.guard_limit(settings), watcher
         self.events: list[Event] = []
         self.time = np.nan
         self.counts: dict[str, int] = {} if settings.method == 'rk4' else {'accepted': 0, 'rejected': 0}
 
     def through(self, x: Array, since: float, ends: Array, knots: Array, table: Array) -> tuple[Array, int]:
         """Advance x in place from a time, s, through rising ones; return the states (t, n) there, and the status."""
-        x[self._place] = since
+        self._set_time(x, since)
         times = np.array([since, *ends])
         trace = np.full((len(times), len(x)), np.nan)
-        reached, status = (self._fixed if self._settings.method == 'rk4' else self._adaptive)(
-            x, times, knots, table, trace
-        )
-        if status != integrators.DIVERGED:
+        advance = self._fixed if self._settings.method == 'rk4' else self._adaptive
+        reached, status = advance(x, times, knots, table, trace)
+        if self._place is not None and status != integrators.DIVERGED:
             self.time = float(x[self._place])
         return trace[1:reached], status
 
+    def _set_time(self, x: Array, time: float) -> None:
+        if self._place is not None:
+            x[self._place] = time
+
     def _fixed(self, x: Array, times: Array, knots: Array, table: Array, trace: Array) -> tuple[int, int]:
+        step, spacing = self._settings.step, np.diff(times)
+        stride = max(1, round(float(spacing[0]) / step))
+        if np.abs(spacing - stride * step).max() <= ON_GRID * step * stride:
+            status, taken = self._steps(x, times[0], step, stride * len(spacing), knots, table, stride, trace)
+            if status == integrators.DONE:
+                self._set_time(x, times[-1])
+            # the state after a step that diverged is not kept
+            return (taken - (status == integrators.DIVERGED)) // stride + 1, status
         for k, (since, until) in enumerate(pairwise(times)):
-            count = max(1, int(np.ceil((until - since) / self._settings.step - 1e-9)))
-            x[self._place], h = since, (until - since) / count
-            status, taken = self._steps(x, since, h, count, knots, table)
+            self._set_time(x, since)
+            count = max(1, int(np.ceil((until - since) / step - ON_GRID)))
+            status, taken = self._steps(x, since, (until - since) / count, count, knots, table, 0, trace)
+            if status == integrators.DONE or (status == integrators.GUARDED and taken == count):
+                trace[k + 1] = x
             if status != integrators.DONE:
-                self.time = since + (taken - 1) * h
-                return k + 1, status
-            trace[k + 1] = x
+                return k + 1 + (status == integrators.GUARDED and taken == count), status
         return len(times), integrators.DONE
 
-    def _steps(self, x: Array, since: float, h: float, count: int, knots: Array, table: Array) -> tuple[int, int]:
-        arguments = (self._codes, x, since, h, count, knots, table, self._p, self._limit, 0, np.empty((0, len(x))))
+    def _steps(
+        self, x: Array, since: float, h: float, count: int, knots: Array, table: Array, stride: int, trace: Array
+    ) -> tuple[int, int]:
+        arguments = (self._codes, x, float(since), h, count, knots, table, self._p, self._limit, stride, trace)
         if self._watcher is None:
             status, taken = run_rk4(*arguments)
-            return status, taken
-        status, taken, found = run_rk4_watched(*arguments, self._watcher.positive, self._watcher.found)
-        self.events += self._watcher.events(found)
+        else:
+            status, taken, found = run_rk4_watched(*arguments, self._watcher.positive, self._watcher.found)
+            self.events += self._watcher.events(found)
+        self.time = float(since + taken * h)
         return status, taken
 
     def _adaptive(self, x: Array, times: Array, knots: Array, table: Array, trace: Array) -> tuple[int, int]:
-        settings, run = self._settings, ADAPTIVE[self._settings.method]
+        settings = self._settings
         tolerances = settings.rtol, self._tolerance, min(settings.step, float(times[-1] - times[0])), LEAST_STEP
         arguments = (self._codes, x, times, knots, table, self._p, self._limit, *tolerances, trace)
-        status, reached, accepted, rejected = run(*arguments)
+        status, reached, accepted, rejected = ADAPTIVE[settings.method](*arguments)
         self.counts['accepted'] += accepted
         self.counts['rejected'] += rejected
+        self.time = float(times[min(reached, len(times) - 1)])
         return reached, status

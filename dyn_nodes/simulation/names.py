@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Kind = Literal['state', 'input', 'parameter', 'output']
@@ -44,6 +45,14 @@ class NamedVectors:
         except KeyError:
             raise UnknownNameError(kind, name, tuple(self._found[kind])) from None
 
+    def parameters(self, values: Mapping[str, float] | None = None) -> Array:
+        """Return a parameter vector: the defaults, changed by name."""
+        raise NotImplementedError
+
+    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+        """Return parameters (n,): as given, or the defaults, changed by name. Raises UnknownNameError."""
+        return self.parameters(p) if p is None or isinstance(p, Mapping) else np.array(p, dtype=np.float64)
+
     def check(self, x: Array, u: Array, p: Array) -> None:
         """Demand vectors of this system: machine code reads as many numbers as it needs. Raises ValueError."""
         for kind, names, vector in (
@@ -54,3 +63,10 @@ class NamedVectors:
             shape = np.shape(vector)
             if shape != (len(names),):
                 raise ValueError(f'{self.name}: expected a {kind} vector of {len(names)}, found shape {shape}')
+
+
+def index_of(names: Sequence[str], name: str) -> int:
+    """Return the place of a name. Raises KeyError that lists the known ones."""
+    if name not in names:
+        raise KeyError(f'unknown name {name!r}; known: {", ".join(names)}')
+    return list(names).index(name)

@@ -27,8 +27,8 @@ from dyn_nodes.multibody.virtual_links import (
 )
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.hybrid import HybridModel, HybridRun
+from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.system import System
-from dyn_nodes.simulation.trace import Run
 
 Array = NDArray[np.float64]
 

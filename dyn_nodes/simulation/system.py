@@ -3,55 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes import integrators
 from dyn_nodes.compile import CompiledModule, build_module
-from dyn_nodes.integrators import ADAPTIVE, codes_of, run_rk4, run_rk4_watched
+from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, has_discrete_states
+from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, has_discrete_states, resting_states
 from dyn_nodes.simulation.command_delay import input_delays
-from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces
+from dyn_nodes.simulation.events import Watched, Watcher, watch_surfaces
+from dyn_nodes.simulation.march import NO_GUARD, run_system
 from dyn_nodes.simulation.names import NamedVectors
 from dyn_nodes.simulation.outputs import traced_outputs
-from dyn_nodes.simulation.trace import Inputs, Run
+from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.settings import Settings
+from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
-Method = Literal['rk4', 'dopri5', 'adams', 'rodas3']
-_NO_GUARD = -2.0
-MOST_EVENTS = 10_000
-"""Kept of one run."""
 _WORK_SCALE = 1e5
 """Usual size of the audited work, J."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a run is integrated.
+class StraightRates(NamedTuple):
+    """The rates of a system without constraints: they need no solve, and exist at every state."""
 
-    Attributes:
-        method: `rk4` (fixed step), `dopri5` (adaptive, explicit), `adams` (explicit, variable
-            order: fewest evaluations of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
-        step: of rk4, s; first step of the adaptive methods.
-        rtol, atol: of the adaptive methods; atol counts in units of a state's usual size (1 MPa, 1 mm of spool, ...).
-        stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
-        watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of the reliefs; rk4 only.
-    """
+    codes: NDArray[np.int64]
+    rank: None = None
 
-    method: Method = 'rk4'
-    step: float = 1e-3
-    rtol: float = 1e-6
-    atol: float = 1e-6
-    stop_at_overturn: bool = True
-    watch: bool = False
+    def reason(self, status: int) -> tuple[str, str]:
+        """Return why a run stopped; none does."""
+        raise RuntimeError(f'expected rates at every state, found status {status}')
 
 
 class System(NamedVectors):
@@ -70,6 +57,9 @@ class System(NamedVectors):
         switches: there are discrete states (stick flags of Karnopp friction), replaced after every step of rk4, which
             is the only method that takes them.
     """
+
+    time_place: int | None = None
+    """Place of the time in a state: it is no state here."""
 
     def __init__(
         self,
@@ -183,101 +173,49 @@ class System(NamedVectors):
         self.implicit.input_jacobian(x, u, p, by_u)
         return by_x.reshape(n, n, order='F'), by_u.reshape(n, m, order='F')
 
-    def settings_tolerance(self, settings: Settings) -> Array:
-        """Return the absolute tolerance of each state."""
-        scales = np.array([self.scales.get(name, 1.0) for name in self.state_names])
-        return scales * settings.atol
+    def state(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return a state from positions (nq,) and velocities (nv,); states of elements are those of their start."""
+        x = np.zeros(len(self.state_names))
+        x[: self.nq], x[self.nq : self.nq + self.nv] = q, v
+        for own in resting_states(self.machine):
+            x[self.index('state', own.name)] = own.start
+        return x
 
-    def run(
-        self,
-        x0: Array,
-        times: Array,
-        inputs: Inputs,
-        p: Array | None = None,
-        settings: Settings | None = None,
-    ) -> Run:
-        """Simulate from x0 at times[0] through `times` (rising, evenly spaced for rk4), s.
+    def guard_limit(self, settings: Settings) -> float:
+        """Return the least cosine of the tilt in a run."""
+        return float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else NO_GUARD
 
-        Raises:
-            ValueError: a vector of another length; times that do not rise; a step of rk4 that does not divide their
-                spacing.
-            KeyError: an input that the system does not have.
-        """
-        settings = settings or Settings()
-        if self.switches and settings.method != 'rk4':
-            raise ValueError(f'{self.machine.name}: expected method rk4 with Karnopp friction, found {settings.method}')
-        p = self.parameters() if p is None else p
-        times = np.ascontiguousarray(times, dtype=np.float64)
-        if times.ndim != 1 or len(times) == 0 or not np.all(np.diff(times) > 0):
-            raise ValueError('expected at least one time, and rising times')
-        x = np.array(x0, dtype=np.float64)
-        self.check(x, np.empty(len(self.input_names)), p)
-        trace = np.full((len(times), len(x)), np.nan)
-        trace[0] = x
-        limit = float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else _NO_GUARD
-        knots, table = inputs.aligned(self.input_names, self.delays)
-        events: list[Event] = []
-        counts: dict[str, int] = {}
-        if settings.method == 'rk4':
-            watcher = self.watcher(x, table[0], p, MOST_EVENTS) if settings.watch else None
-            status, reached, end = self._run_rk4(
-                x, times, knots, table, p, limit, settings.step, trace, watcher, events
-            )
-        elif settings.watch:
-            raise ValueError(f'{self.machine.name}: expected method rk4 to watch for events, found {settings.method}')
-        else:
-            implicit = settings.method == 'rodas3'
-            status, reached, accepted, rejected = ADAPTIVE[settings.method](
-                codes_of(self.module, self.implicit) if implicit else self.codes,
-                x,
-                times,
-                knots,
-                table,
-                p,
-                limit,
-                settings.rtol,
-                self.settings_tolerance(settings),
-                settings.step,
-                1e-12,
-                trace,
-            )
-            counts = {'accepted': accepted, 'rejected': rejected}
-            end = float(times[min(reached, len(times) - 1)])
-        return Run(
-            self, times[:reached], trace[:reached], inputs, p, integrators.STATUS[status], x, end, counts, events
-        )
+    def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> StraightRates:
+        """Return the rates of runs, wherever they start."""
+        return StraightRates(codes_of(self.module, self.implicit) if settings.method == 'rodas3' else self.codes)
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
         """Return what keeps the events of runs that begin at a state."""
         return Watcher.at(self.module, x, u, p, capacity)
 
-    def _run_rk4(
+    def run(
         self,
-        x: Array,
-        times: Array,
-        knots: Array,
-        table: Array,
-        p: Array,
-        limit: float,
-        step: float,
-        trace: Array,
-        watcher: Watcher | None,
-        events: list[Event],
-    ) -> tuple[int, int, float]:
-        spacing = np.diff(times)
-        stride = round(float(spacing[0]) / step) if len(spacing) else 1
-        if len(spacing) and (stride < 1 or np.abs(spacing - stride * step).max() > 1e-9 * step * stride):
-            raise ValueError(
-                f'expected times spaced by a multiple of the step {step:g} s, found spacings of '
-                f'{spacing.min():g} to {spacing.max():g} s'
-            )
-        steps = stride * (len(times) - 1)
-        arguments = (self.codes, x, float(times[0]), step, steps, knots, table, p, limit, stride, trace)
-        if watcher is None:
-            status, taken = run_rk4(*arguments)
-        else:
-            status, taken, count = run_rk4_watched(*arguments, watcher.positive, watcher.found)
-            events += watcher.events(count)
-        # the state after a step that diverged is not kept
-        kept = taken - 1 if status == integrators.DIVERGED else taken
-        return status, kept // stride + 1, float(times[0] + taken * step)
+        x0: ArrayLike,
+        times: ArrayLike,
+        inputs: Inputs | None = None,
+        p: ArrayLike | Mapping[str, float] | None = None,
+        settings: Settings | None = None,
+    ) -> Run:
+        """Simulate from a state at times[0] through `times`.
+
+        A step ends exactly at every sample and where inputs jump or bend, where the limits of both sides count
+        (yesiloglu-2007, G4); in between, steps of rk4 are equal and at most as long as the settings say.
+
+        Args:
+            x0: (n,) state.
+            times: (t,) rising sample times, s.
+            inputs: by name; None: zero.
+            p: parameters, or those that differ from their default by name.
+            settings: of the integrator.
+
+        Raises:
+            ValueError: a vector of another length; times that do not rise; a step that is not above zero; an adaptive
+                method with discrete states, or with events to watch for.
+            KeyError: an input that the system does not have.
+        """
+        return run_system(self, x0, times, inputs, p, settings)

@@ -1,17 +1,12 @@
-"""Inputs of a run as a table, and a run's result with its outputs by name."""
+"""Inputs of a run as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.events import Event
 
 Array = NDArray[np.float64]
 
@@ -121,71 +116,3 @@ def inputs_beside(knots: Array, table: Array, times: Array) -> Array:
     values = [_limit(knots, column, times, 'right') for column in table.T]
     values = [np.append(own[:-1], _limit(knots, column, times[-1:], 'left')) for own, column in zip(values, table.T)]
     return np.column_stack([np.empty((len(times), 0)), *values])
-
-
-class RunSystem(Protocol):
-    """What a run asks of the system that ran."""
-
-    machine: Machine
-    nq: int
-    nv: int
-
-    @property
-    def input_names(self) -> Sequence[str]:
-        """Names of the inputs, in their order."""
-
-    @property
-    def state_names(self) -> Sequence[str]:
-        """Names of the states, in their order."""
-
-    def index(self, kind: Literal['state', 'input', 'parameter', 'output'], name: str) -> int:
-        """Return the place of a name. Raises KeyError."""
-
-    def outputs(self, x: Array, u: Array, p: Array) -> Array:
-        """Return the outputs at a state."""
-
-
-@dataclass(eq=False)
-class Run:
-    """What a simulation gave.
-
-    Attributes:
-        times: (t,) s.  states: (t, n).
-        status: `done`, `diverged`, `guarded` (overturned) or `step too small`.
-        last: state at the very end.  end_time: s.
-        counts: steps accepted and rejected by an adaptive method.
-        events: what was watched for and happened, in the order of time (`Settings.watch`).
-    """
-
-    system: RunSystem
-    times: Array
-    states: Array
-    inputs: Inputs
-    parameters: Array
-    status: str
-    last: Array
-    end_time: float
-    counts: dict[str, int] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
-
-    @property
-    def overturned(self) -> bool:
-        """True where the base tilted beyond the machine's limit."""
-        return self.status == 'guarded'
-
-    def state(self, name: str) -> Array:
-        """Return one state over time."""
-        return self.states[:, self.system.index('state', name)]
-
-    @cached_property
-    def _outputs(self) -> Array:
-        u = self.inputs.at(self.times, self.system.input_names)
-        return np.array([self.system.outputs(x, row, self.parameters) for x, row in zip(self.states, u)])
-
-    def output(self, name: str) -> Array:
-        """Return one output over time."""
-        return self._outputs[:, self.system.index('output', name)]
-
-    def outputs(self, prefix: str, suffixes: Sequence[str] = ('x', 'y', 'z')) -> Array:
-        """Return several outputs `<prefix>_<suffix>` side by side, (t, n)."""
-        return np.column_stack([self.output(f'{prefix}_{suffix}') for suffix in suffixes])

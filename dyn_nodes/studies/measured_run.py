@@ -20,7 +20,7 @@ from dyn_nodes.control import Segment, VoltageProfile, load_voltage_profile
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.simulation.trace import Run
+from dyn_nodes.simulation.run import Run
 from dyn_nodes.stability.balance import BalanceObserver
 
 Array = NDArray[np.float64]

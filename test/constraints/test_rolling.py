@@ -20,6 +20,7 @@ from dyn_nodes.constraints import (
     world_frame,
 )
 from dyn_nodes.multibody import TreeBuilder
+from dyn_nodes.simulation import Settings
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies.yesiloglu_2007.models import Model
 from dyn_nodes.studies.yesiloglu_2007.wheeled import (
@@ -117,7 +118,9 @@ def free_rolling():
     system = model.blocks()
     # in the wheel's own axes, which spin, Runge-Kutta needs smaller steps than in fixed ones
     compiled = ConstrainedSystem('rolling_disc', system)
-    done = compiled.run(model.q, model.v, np.arange(0.0, 2.0 + 0.5 * STEP, STEP), step=5e-4)
+    done = compiled.run(
+        compiled.state(model.q, model.v), np.arange(0.0, 2.0 + 0.5 * STEP, STEP), settings=Settings(step=5e-4)
+    )
     assert done.status == 'done'
     return model, system, list(zip(done.q, done.v))
 

@@ -19,12 +19,11 @@ from dyn_nodes.model.constraint import End, JointClass, MachineConstraint
 from dyn_nodes.model.machine import Base, Joint, Link
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.system import Settings
 
 STEP = 5e-4
 PAYLOAD = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')).payload
@@ -90,7 +89,7 @@ def test_a_vacuous_constraint_changes_no_rate_of_hydraulic_joints():
 def test_a_linkage_stands_on_its_oil():
     start = hydraulic_linkage()
     assert set(start.system.input_names) == set(VOLTS)
-    run = start.system.run(start.q, start.v, [0.0, 1.0, 2.0], step=STEP)
+    run = start.system.run(start.x, [0.0, 1.0, 2.0], settings=Settings(step=STEP))
     assert run.q == pytest.approx(np.tile(start.q, (3, 1)), abs=1e-9)
     assert np.abs(run.a[0]).max() < 1e-9
 
@@ -100,7 +99,12 @@ def test_energy_of_a_linkage_on_oil_is_what_flows_in_less_heat():
     start, exchanged = hydraulic_linkage(), 0.0
     errors = []
     for step in (2.5e-4, 1.25e-4):
-        run = start.system.run(start.q, start.v, np.linspace(0.0, 0.3, 31), Inputs.constant(VOLTS), step=step)
+        run = start.system.run(
+            start.x,
+            np.linspace(0.0, 0.3, 31),
+            Inputs.constant(VOLTS),
+            settings=Settings(step=step),
+        )
         assert run.status == 'done'
         exchanged = np.abs(np.diff(run.work)).sum()
         errors.append(np.abs(run.energy_balance).max())
@@ -113,7 +117,7 @@ def test_the_implicit_method_takes_oil_beside_constraints():
     """Its Jacobian is that of the rates in units of the states' sizes; and it needs a fraction of the steps."""
     start = hydraulic_linkage()
     system, volts = start.system, Inputs.constant(VOLTS)
-    exact = system.run(start.q, start.v, [0.0, 0.2, 1.0], volts, step=2.5e-4)
+    exact = system.run(start.x, [0.0, 0.2, 1.0], volts, settings=Settings(step=2.5e-4))
     x, u = system.state(exact.q[1], exact.v[1]), np.array([VOLTS[name] for name in system.input_names])
     x[system.element_slice] = exact.z[1]
     p, sizes = system.parameters(), np.ones(len(x))
@@ -122,7 +126,9 @@ def test_the_implicit_method_takes_oil_beside_constraints():
     found = solver.jacobians(x, u, p)[0] * sizes / sizes[:, None]
     expected = differences(lambda at: solver.rates(at, u, p), x, sizes) * sizes / sizes[:, None]
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())
-    run = system.run(start.q, start.v, [0.0, 0.2, 1.0], volts, settings=Settings('rodas3', 1e-4, 1e-5, 1e-5))
+    run = system.run(
+        system.state(start.q, start.v), [0.0, 0.2, 1.0], volts, settings=Settings('rodas3', 1e-4, 1e-5, 1e-5)
+    )
     assert run.q == pytest.approx(exact.q, abs=5e-6)
     assert run.counts['accepted'] < 0.1 * 1.0 / STEP
 
@@ -137,7 +143,7 @@ def test_a_plant_with_constraints_takes_voltages():
     for _ in range(150):
         plant.advance()
     start = hydraulic_linkage()
-    run = start.system.run(start.q, start.v, [0.0, 0.3], Inputs.constant(VOLTS), step=STEP)
+    run = start.system.run(start.x, [0.0, 0.3], Inputs.constant(VOLTS), settings=Settings(step=STEP))
     assert plant.positions == pytest.approx(run.q[-1], abs=1e-8)
     assert abs(plant.positions - at_rest).min() > 1e-3
     names = [f'{name}/drive_effort' for name in ('boom_joint', 'swing_joint')]
@@ -183,12 +189,16 @@ def test_a_dead_time_delays_a_valve_beside_constraints():
     for _ in range(50):
         plant.advance()
     start = hydraulic_linkage()
-    run = start.system.run(start.q, start.v, [0.0, 0.1 - dead_time], Inputs.constant(VOLTS), step=STEP)
+    run = start.system.run(
+        start.x,
+        [0.0, 0.1 - dead_time],
+        Inputs.constant(VOLTS),
+        settings=Settings(step=STEP),
+    )
     assert plant.positions == pytest.approx(run.q[-1], abs=1e-9)
     volts = Inputs([0.0, 0.0], {name: [0.0, voltage] for name, voltage in VOLTS.items()})  # shut before
-    whole = constrained_machine(delayed, actuation='hydraulic').system.run(
-        start.q, start.v, [0.0, 0.1], volts, step=STEP
-    )
+    late = constrained_machine(delayed, actuation='hydraulic').system
+    whole = late.run(start.x, [0.0, 0.1], volts, settings=Settings(step=STEP))
     assert plant.positions == pytest.approx(whole.q[-1], abs=1e-9)
 
 
@@ -220,7 +230,7 @@ def test_oil_in_a_process_of_its_own_knows_the_inertia_of_the_linkage():
     machine = light_linkage()
     joints = [actuator.joint for actuator in machine.actuators]
     start = constrained_machine(machine, actuation='hydraulic')
-    run = start.system.run(start.q, start.v, [0.0, 0.4], Inputs.constant(VOLTS), step=STEP)
+    run = start.system.run(start.x, [0.0, 0.4], Inputs.constant(VOLTS), settings=Settings(step=STEP))
     moved = split_positions(machine, 1e-2, 40, mobility_of(machine, joints))
     assert np.abs(moved - run.q[-1]).max() < 5e-5  # measured: 1.2e-5
     assert np.abs(moved - start.q).max() > 0.1

@@ -11,7 +11,7 @@ import pytest
 
 from dyn_nodes.commands import check
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import Inputs, System
+from dyn_nodes.simulation import Inputs, Settings, System
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -63,7 +63,10 @@ def test_the_four_bar_of_the_files_is_that_of_the_study():
     report = machine.analysis
     assert (report.rows, report.rank, report.mobility, report.underactuation) == (5, 2, 1, 0)
     run = machine.system.run(
-        machine.q, machine.v, np.linspace(0, 0.3, 4), Inputs.constant({'crank_joint/effort': -4.0})
+        machine.x,
+        np.linspace(0, 0.3, 4),
+        Inputs.constant({'crank_joint/effort': -4.0}),
+        settings=Settings(step=5e-3),
     )
     # the URDF's axis turns x towards z at negative y: torque and angle have the sign of that axis
     moment = 4.0 + (2 + 3) * 9.81 * 0.5 * np.cos(models.CRANK_ANGLE)
@@ -77,10 +80,10 @@ def test_the_planar_arms_of_the_files_are_those_of_the_study():
     machine = constrained_machine(load_machine(ARMS, ARMS_YAML))
     ramp = Inputs([0, 5], {name: [0, end] for name, end in models.PLANAR_RAMP.items()})
     efforts = Inputs(ramp.knots, {f'{name}/effort': column for name, column in ramp.values.items()})
-    run = machine.system.run(machine.q, machine.v, [0.0, 2.0], efforts)
+    run = machine.system.run(machine.x, [0.0, 2.0], efforts, settings=Settings(step=5e-3))
     model = models.planar_arms()
     reference = ConstrainedSystem('planar_arms', model.blocks(), model.actuated)
-    expected = reference.run(model.q, model.v, [0.0, 2.0], ramp)
+    expected = reference.run(reference.state(model.q, model.v), [0.0, 2.0], ramp, settings=Settings(step=5e-3))
     joints = [name for name in model.tree.velocity_names if name.startswith('arm_')]
     for name in joints:
         assert run.position(name)[-1] == pytest.approx(expected.position(name)[-1], abs=1e-8)
@@ -256,7 +259,7 @@ def test_a_rolling_cart_from_files(tmp_path, capsys):
     machine = constrained_machine(load_machine(*cart(tmp_path, 0.0)))
     torque = 1.0
     inputs = Inputs.constant({f'wheel_{k}_joint/effort': torque for k in range(4)})
-    run = machine.system.run(machine.q, machine.v, np.linspace(0, 1, 11), inputs)
+    run = machine.system.run(machine.x, np.linspace(0, 1, 11), inputs, settings=Settings(step=5e-3))
     mass, radius = 20 + 4 * 2, 0.2
     expected = 4 * torque / (radius * (mass + 4 * 0.04 / radius**2))
     assert run.status == 'done'

@@ -11,12 +11,11 @@ from joint_machines import Part, machine_of
 
 from dyn_nodes.constraints import constrained_dynamics
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.system import Settings
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +73,12 @@ def test_steps_of_a_plant_are_a_run_of_the_system():
     driven(plant, [14.0, 0.0, 0.0], 250)
     system = constrained_machine(machine)
     times = np.linspace(0, 0.5, 251)
-    run = system.system.run(system.q, system.v, times, Inputs.constant({'crank_joint/effort': 14.0}), step=5e-4)
+    run = system.system.run(
+        system.x,
+        times,
+        Inputs.constant({'crank_joint/effort': 14.0}),
+        settings=Settings(step=5e-4),
+    )
     assert plant.positions == pytest.approx(run.q[-1], abs=1e-9)
     assert plant.velocities == pytest.approx(run.v[-1], abs=1e-8)
     assert plant.x[-2] == pytest.approx(run.work[-1], rel=1e-9)
@@ -86,7 +90,7 @@ def test_steps_of_a_plant_are_a_run_of_the_system():
 def test_a_system_with_constraints_has_the_methods_of_others():
     """Rates, outputs and Jacobians at a state, by the names of a tree's; vectors of another length are refused."""
     start = constrained_machine(of_files('four_bar'))
-    system, x = start.system, start.system.state(start.q, start.v)
+    system, x = start.system, start.x
     u, p = np.array([3.0]), system.parameters({'gravity_z': -1.0})
     rate, outputs = system.rhs(x, u, p), system.outputs(x, u, p)
     crank = system.index('state', 'crank_joint_rate')
@@ -105,7 +109,7 @@ def test_spatial_arms_of_the_files_are_those_of_the_study():
     model = models.spatial_arms()
     system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
     torques = dict(zip(model.actuated, models.SPATIAL_TORQUES))
-    run = system.run(model.q, model.v, [0.0, 0.5], Inputs.constant(torques), step=1e-3)
+    run = system.run(system.state(model.q, model.v), [0.0, 0.5], Inputs.constant(torques), settings=Settings(step=1e-3))
     plant = plant_of(of_files('spatial_arms'))
     driven(plant, models.SPATIAL_TORQUES, 250)
     assert plant.positions == pytest.approx(run.q[-1][7:19], abs=1e-6)
@@ -386,7 +390,7 @@ def test_what_happens_to_joints_is_located_within_the_step(tmp_path):
     assert plant.output('rough/drive_effort') == 0.0
     start, settings = constrained_machine(machine), Settings(step=5e-4, watch=True)
     parameters = {'joint_stop_scale': 1.0}
-    run = start.system.run(start.q, start.v, [0.0, 0.2], p=parameters, settings=settings)
+    run = start.system.run(start.x, [0.0, 0.2], p=parameters, settings=settings)
     again = {event.kind: event for event in reversed(run.events)}
     assert again['joint_limit'].details['limit'] == 'lower'
     for kind in ('joint_limit', 'joint_slip'):

@@ -80,7 +80,7 @@ class Swing:
         times = np.arange(round(duration / spacing) + 1) * spacing
         if self.constrained is not None:
             at = self.constrained
-            return at.system.run(at.q, at.v, times, p={'swing/friction': friction}, step=step)
+            return at.system.run(at.x, times, p={'swing/friction': friction}, settings=Settings(step=step))
         p = self.system.parameters({'swing/friction': friction})
         return self.system.run(self.start, times, Inputs.constant(), p, Settings(step=step, **settings))
 
@@ -139,7 +139,7 @@ def test_energy_of_friction_is_heat_and_the_spring_before_the_foot(tmp_path):
     keys = 'constraints:\n  gear: {kind: coupling, coefficients: {left: 1, right: -1}}\n'
     keys += 'initial: {joint_positions: {left: 0.25, right: 0.25}}\n'
     at = constrained_machine(machine_of(tmp_path, parts, keys))
-    run = at.system.run(at.q, at.v, np.linspace(0, 3, 301), p={'joint_stop_scale': 1.0}, step=2e-4)
+    run = at.system.run(at.x, np.linspace(0, 3, 301), p={'joint_stop_scale': 1.0}, settings=Settings(step=2e-4))
     assert run.heat[-1] > 0.5
     assert np.abs(run.energy_balance).max() < 1e-8 * run.heat[-1]
     assert np.diff(run.heat).min() >= 0.0

@@ -12,7 +12,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.linkage_checks import piston_position
 from dyn_nodes.model.machine import Base
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
 VOLTS = {'boom/voltage': -4.0, 'stick/voltage': -6.0, 'swing/voltage': 3.0}
@@ -31,7 +31,7 @@ def start():
 
 
 def test_the_linkages_stand_on_their_oil(start):
-    run = start.system.run(start.q, start.v, [0.0, 1.0, 2.0], step=5e-4)
+    run = start.system.run(start.x, [0.0, 1.0, 2.0], settings=Settings(step=5e-4))
     assert run.status == 'done'
     assert run.q == pytest.approx(np.tile(start.q, (3, 1)), abs=1e-9)
 
@@ -40,7 +40,12 @@ def test_energy_of_the_linkages_is_what_flows_in_less_heat(start):
     """Arm, rods, barrels, compressed oil, friction and flow at the lines balance, but for the integrator's error."""
     exchanged, errors = 0.0, []
     for step in (2.5e-4, 1.25e-4):
-        run = start.system.run(start.q, start.v, np.linspace(0.0, 0.4, 41), Inputs.constant(VOLTS), step=step)
+        run = start.system.run(
+            start.x,
+            np.linspace(0.0, 0.4, 41),
+            Inputs.constant(VOLTS),
+            settings=Settings(step=step),
+        )
         assert run.status == 'done'
         exchanged = np.abs(np.diff(run.work)).sum()
         errors.append(np.abs(run.energy_balance).max())
@@ -51,7 +56,12 @@ def test_energy_of_the_linkages_is_what_flows_in_less_heat(start):
 def test_boom_and_stick_move_with_their_pistons_as_the_formula_says(start):
     """The loops stay closed while all three valves are open: the machine file without bodies has the formula."""
     plain = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
-    run = start.system.run(start.q, start.v, np.linspace(0.0, 1.5, 16), Inputs.constant(VOLTS), step=5e-4)
+    run = start.system.run(
+        start.x,
+        np.linspace(0.0, 1.5, 16),
+        Inputs.constant(VOLTS),
+        settings=Settings(step=5e-4),
+    )
     assert run.status == 'done'
     at = dict(zip(start.system.blocks.tree.position_names, run.q.T))
     for name in ('boom', 'stick'):

@@ -102,10 +102,38 @@ def test_times_must_rise(system, times):
         system.run(initial_state(system), np.array(times), STILL)
 
 
-@pytest.mark.parametrize('times', [[0.0, 0.01, 0.03], [0.0, 0.0015, 0.003]])
-def test_fixed_step_must_divide_the_spacing(system, times):
-    with pytest.raises(ValueError, match=r'spaced by a multiple of the step 0.001 s'):
-        system.run(initial_state(system), np.array(times), STILL, settings=Settings(step=1e-3))
+def test_fixed_steps_end_at_every_sample_however_these_are_spaced(system):
+    x, volts = initial_state(system), Inputs([0.0, 0.01, 0.02], {'boom/voltage': [0.0, 5.0, 0.0]})
+    settings = Settings(step=1e-3)
+    even = system.run(x, np.linspace(0.0, 0.03, 4), volts, settings=settings)
+    multiples = system.run(x, [0.0, 0.01, 0.03], volts, settings=settings)
+    np.testing.assert_allclose(multiples.states, even.states[[0, 1, 3]], rtol=1e-9, atol=1e-12)
+    between = system.run(x, [0.0, 0.0015, 0.01, 0.0205, 0.03], volts, settings=settings)
+    assert between.status == 'done'
+    np.testing.assert_allclose(between.states[[2, 4]], even.states[[1, 3]], rtol=1e-5, atol=1e-6)
+
+
+def test_no_step_of_a_tree_sees_both_sides_of_a_jump(system):
+    """A run over a jump beside the grid is the one up to it and the one from there on."""
+    x, jump, settings = initial_state(system), 0.00437, Settings(step=1e-3)
+    volts = Inputs([0.0, jump, jump, 1.0], {'boom/voltage': [0.0, 0.0, 5.0, 5.0]})
+    whole = system.run(x, [0.0, 0.02], volts, settings=settings)
+    before = system.run(x, [0.0, jump], STILL, settings=settings)
+    after = system.run(before.last, [jump, 0.02], Inputs.constant({'boom/voltage': 5.0}), settings=settings)
+    np.testing.assert_allclose(whole.last, after.last, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(whole.u[:, list(system.input_names).index('boom/voltage')], [0.0, 5.0])
+
+
+def test_a_run_of_a_tree_has_its_motion_by_name_and_no_constraints(system):
+    run = system.run(initial_state(system), [0.0, 0.01], STILL)
+    np.testing.assert_array_equal(run.position('boom_joint'), run.state('boom_joint'))
+    np.testing.assert_array_equal(run.velocity('boom_joint'), run.state('boom_joint_rate'))
+    np.testing.assert_array_equal(run.acceleration('boom_joint'), run.output('boom_joint_acceleration'))
+    assert run.multipliers.shape == (2, 0)
+    with pytest.raises(ValueError, match='log_loader: expected a system with constraints'):
+        run.force('pin')
+    state = system.state(run.q[1], run.v[1])
+    np.testing.assert_array_equal(state[: system.nq + system.nv], run.states[1, : system.nq + system.nv])
 
 
 def test_vectors_of_another_length_never_reach_machine_code(system):

@@ -19,7 +19,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Base, LuGre, Wheel
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import bias_force, build_tree
-from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.assembly import Assembly, gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.initial import NoEquilibriumError
@@ -198,7 +198,7 @@ def test_energy_of_a_rocking_linkage_is_kept(folder):
     system = start.system
     hold = start.at_rest().efforts['crank_joint']
     push = Inputs([0.0, 0.2, 0.4], {'crank_joint/effort': [hold, 4 * hold, -hold]})
-    run = system.run(start.q, start.v, np.linspace(0.0, 0.4, 41), push, step=2e-4)
+    run = system.run(start.x, np.linspace(0.0, 0.4, 41), push, settings=Settings(step=2e-4))
     assert run.status == 'done'
     exchanged = np.abs(np.diff(run.kinetic)).sum() + np.abs(np.diff(run.potential)).sum() + np.abs(run.work).max()
     assert run.heat[-1] > 5.0

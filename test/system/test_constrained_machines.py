@@ -9,7 +9,7 @@ from harness import HAS_FRAMES
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, message
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
 JointState = message('sensor_msgs/msg/JointState')
@@ -113,7 +113,7 @@ def test_lockstep_follows_the_efforts_of_every_instant(processes, tmp_path, prob
     )
     times = np.arange(401) * 1e-3
     held = Inputs(np.repeat(times, 2)[1:-1], {'crank_joint/effort': np.repeat([efforts(t) for t in times[:-1]], 2)})
-    run = machine.system.run(machine.q, machine.v, times, held, step=5e-4)
+    run = machine.system.run(machine.x, times, held, settings=Settings(step=5e-4))
     assert len(rows) == 401
     assert np.abs(rows[:, 1:] - run.q).max() < 1e-8
     assert np.ptp(rows[:, 1]) > 0.02

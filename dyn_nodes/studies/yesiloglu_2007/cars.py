@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from dyn_nodes.constraints import analyse
-from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.simulation import Run, Settings
+from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import car, car_topology
@@ -17,14 +18,14 @@ FRONT = ('front_left', 'front_right')
 SAMPLES = 201
 
 
-def simulate(seconds: float, step: float = 2e-3, name: str = 'car', **options: object) -> ConstrainedRun:
+def simulate(seconds: float, step: float = 2e-3, name: str = 'car', **options: object) -> Run:
     """Run the reduced car; options of `car.reduced_car`."""
     model = car.reduced_car(**options)  # type: ignore[arg-type]
     system = ConstrainedSystem(name, model.blocks())
-    return system.run(model.q, model.v, np.linspace(0.0, seconds, SAMPLES), step=step)
+    return system.run(system.state(model.q, model.v), np.linspace(0.0, seconds, SAMPLES), settings=Settings(step=step))
 
 
-def at(run: ConstrainedRun, time: float) -> int:
+def at(run: Run, time: float) -> int:
     """Return the sample nearest to a time, s."""
     return int(np.argmin(np.abs(run.times - time)))
 

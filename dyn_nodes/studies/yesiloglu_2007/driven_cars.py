@@ -13,8 +13,8 @@ from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints import ConstraintBlocks, ForceObserver, analyse
-from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings
+from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import car, driven_car, single_track
@@ -42,7 +42,7 @@ def drive(
     inputs: Inputs | None = None,
     drop: float = 0.0,
     step: float = 5e-4,
-) -> ConstrainedRun:
+) -> Run:
     """Run the car from straight driving in equilibrium, sampled every 5 ms.
 
     Args:
@@ -61,15 +61,21 @@ def drive(
         v[model.tree.velocity_index(f'{name}_spin')] = -speed / car.RADIUS
     for name in ('body_vy', 'tie_rod_vy'):
         v[model.tree.velocity_index(name)] = speed
-    return own.run(q, v, np.linspace(0.0, seconds, round(seconds / 5e-3) + 1), inputs, numbers, step=step)
+    return own.run(
+        own.state(q, v, numbers),
+        np.linspace(0.0, seconds, round(seconds / 5e-3) + 1),
+        inputs,
+        numbers,
+        settings=Settings(step=step),
+    )
 
 
-def steering_angle(run: ConstrainedRun) -> Array:
+def steering_angle(run: Run) -> Array:
     """Return (t,) the mean of both front wheels, rad, to the left."""
     return np.mean([run.position(name) for name in driven_car.STEERED], axis=0)
 
 
-def attitude(run: ConstrainedRun) -> tuple[Array, Array]:
+def attitude(run: Run) -> tuple[Array, Array]:
     """Return (t,) heading and roll of the body, rad, both to the left."""
     R = Rotation.from_quat(run.q[:, 3:7]).as_matrix()
     return np.arctan2(-R[:, 0, 1], R[:, 1, 1]), np.arcsin(R[:, 2, 0])
@@ -105,7 +111,7 @@ def _counts(s: StudyRun) -> None:
     s.holds('velocities, rank, independent motions', 'p. 70', found == [34, 10, 24], expected=[34, 10, 24], value=found)
 
 
-def _balanced(s: StudyRun, what: str, run: ConstrainedRun) -> None:
+def _balanced(s: StudyRun, what: str, run: Run) -> None:
     s.holds(f'{what}: the run reaches its end', 'own', run.status == 'done', expected='done', value=run.status)
     s.near(f'{what}: energy less work, J', 'A-13', 0.0, float(np.abs(run.energy_balance).max()), absolute=BALANCE)
 
@@ -203,7 +209,7 @@ def _lane_change(s: StudyRun) -> None:
     s.figure('lane_change', 'Lane change at 20 m/s', lambda: drawing.histories(run.times, channels))
 
 
-def _observed(s: StudyRun, run: ConstrainedRun) -> None:
+def _observed(s: StudyRun, run: Run) -> None:
     """The forces of every body and joint balance, in the midst of the lane change."""
     _, own = system()
     k = slice(200, 900, 100)
@@ -233,7 +239,7 @@ def _braking(s: StudyRun) -> None:
     )
 
 
-def _contacts(run: ConstrainedRun) -> tuple[Array, float]:
+def _contacts(run: Run) -> tuple[Array, float]:
     """Return (4,) how far the points of contact are ahead of the centre of mass, and its height, m, at the end."""
     model, own = system()
     state = own.blocks.state

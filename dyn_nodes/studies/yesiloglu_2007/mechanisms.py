@@ -15,8 +15,8 @@ from dyn_nodes.constraints import (
     hold_pseudo_joints,
     subspace_dynamics,
 )
-from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings
+from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -101,19 +101,20 @@ def _four_bar_run(s: StudyRun) -> None:
     model = models.four_bar()
     system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
     torque = Inputs.constant({'crank_1': models.CRANK_TORQUE})
-    run = system.run(model.q, model.v, times[:until], torque, step=1e-3)
+    run = system.run(system.state(model.q, model.v), times[:until], torque, settings=Settings(step=1e-3))
     apart = float(np.abs(run.position('crank_1') - witness[0][:until]).max())
     s.near('crank angle before it lies flat, against the closed form, rad', 'spec 6.6', 0.0, apart, absolute=1e-9)
     s.near('energy less work, J', 'C19', 0.0, float(np.abs(run.energy_balance).max()), absolute=1e-9)
     s.rising('condition number of the rows, towards the flat position', 'C1', list(run.condition[-5:]))
     s.note(
-        f'The run ends at {run.end:.2f} s, shortly before the crank lies flat: there a parallelogram can fold over, '
+        f'The run ends at {run.end_time:.2f} s, shortly before the crank lies flat: there a parallelogram can fold '
+        'over, '
         'rows depend on each other, and the axial force of the coupler grows without bound.'
     )
     s.figure('motion', 'Crank and forces on the coupler', lambda: _motion(run, 'crank_1', ('grasp_1', 'grasp_2')))
 
 
-def _motion(run: ConstrainedRun, crank: str, loops: tuple[str, ...]) -> Figure:
+def _motion(run: Run, crank: str, loops: tuple[str, ...]) -> Figure:
     channels = {
         'angle, rad': {crank: run.position(crank)},
         'rate, rad/s': {crank: run.velocity(crank)},
@@ -173,7 +174,12 @@ def slider_crank(s: StudyRun) -> None:
     s.holds('mobility, degree of underactuation', 'C1', found == [1, 0], expected=[1, 0], value=found)
     system = ConstrainedSystem(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 401)
-    run = system.run(model.q, model.v, times, Inputs.constant({'crank': models.SLIDER_TORQUE}), step=1.25e-4)
+    run = system.run(
+        system.state(model.q, model.v),
+        times,
+        Inputs.constant({'crank': models.SLIDER_TORQUE}),
+        settings=Settings(step=1.25e-4),
+    )
 
     def rate(_: float, x: Array) -> list[float]:
         inertia, slope, weight = slider_terms(float(x[0]))
@@ -211,7 +217,12 @@ def deficient_arm(s: StudyRun) -> None:
     s.holds('it is refused unless asked for', 'F24', 'can not move' in refused, expected=True)
     system = ConstrainedSystem(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 2.0, 201)
-    run = system.run(model.q, model.v, times, Inputs.constant({'hinge': models.LINK_TORQUE}), step=2e-3)
+    run = system.run(
+        system.state(model.q, model.v),
+        times,
+        Inputs.constant({'hinge': models.LINK_TORQUE}),
+        settings=Settings(step=2e-3),
+    )
     s.near('energy less work over 2 s, J', 'C19', 0.0, float(np.abs(run.energy_balance).max()), absolute=1e-6)
     s.figure(
         'motion',

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics, flexible_dynamics
-from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings
+from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -36,12 +36,12 @@ def ramp() -> Inputs:
     return Inputs([0.0, end, end], {name: [0.0, last, 0.0] for name, last in models.PLANAR_RAMP.items()})
 
 
-def simulate(step: float = STEP, sample: float = SAMPLE) -> ConstrainedRun:
+def simulate(step: float = STEP, sample: float = SAMPLE) -> Run:
     """Run the experiment."""
     model = models.planar_arms()
     system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
     times = np.linspace(0.0, DURATION, round(DURATION / sample) + 1)
-    return system.run(model.q, model.v, times, ramp(), step=step)
+    return system.run(system.state(model.q, model.v), times, ramp(), settings=Settings(step=step))
 
 
 def arm_condition(system: ConstraintBlocks, q: Array) -> float:
@@ -93,7 +93,7 @@ def _counts(s: StudyRun, model: models.Model, blocks: ConstraintBlocks) -> None:
     )
 
 
-def _histories(s: StudyRun, run: ConstrainedRun) -> None:
+def _histories(s: StudyRun, run: Run) -> None:
     for time, text in ROWS.items():
         expected = np.array(text.split(), dtype=float)
         k = int(np.argmin(np.abs(run.times - time)))
@@ -113,7 +113,7 @@ def _histories(s: StudyRun, run: ConstrainedRun) -> None:
     s.near('energy plus heat less work, J', 'A-13', 0.0, balance, absolute=1e-8)
 
 
-def _exponential(s: StudyRun, model: models.Model, run: ConstrainedRun) -> None:
+def _exponential(s: StudyRun, model: models.Model, run: Run) -> None:
     k = int(np.argmin(np.abs(run.times - 10.0)))
     tau = np.zeros(model.tree.nv)
     places = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
@@ -128,7 +128,7 @@ def _exponential(s: StudyRun, model: models.Model, run: ConstrainedRun) -> None:
     s.near('exponential tends to direct in first order: ratio of deviations', 'A-14', 2.0, ratio, absolute=0.15)
 
 
-def _figures(s: StudyRun, run: ConstrainedRun, condition: Array) -> None:
+def _figures(s: StudyRun, run: Run, condition: Array) -> None:
     torques = ramp().at(run.times, models.PLANAR_ACTUATED)
     torques[run.times >= models.RAMP_END] = 0.0
     early = run.times <= 10.0

@@ -14,7 +14,7 @@ from dyn_nodes.constraints import (
     constrained_dynamics,
     projected_velocity,
 )
-from dyn_nodes.simulation import Inputs
+from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
@@ -68,12 +68,17 @@ def spatial_arms(s: StudyRun) -> None:
     s.holds('rank, mobility, degree of underactuation', 'C1', found == [12, 12, 6], expected=[12, 12, 6], value=found)
     system = ConstrainedSystem(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 101)
-    free = system.run(model.q, v, times)
+    free = system.run(system.state(model.q, v), times, settings=Settings(step=5e-3))
     s.near('kinetic energy, J', SPEC, 1.01811023, float(free.kinetic[0]), absolute=1e-8)
     s.near('its change in 1 s without forces, J', SPEC, 0.0, float(np.abs(free.energy_balance).max()), absolute=1e-11)
     lost = float(np.abs(free.momentum - free.momentum[0]).max())
     s.near('change of momentum without forces', SPEC, 0.0, lost, absolute=1e-10)
-    run = system.run(model.q, v, times, Inputs.constant(dict(zip(model.actuated, models.SPATIAL_TORQUES))))
+    run = system.run(
+        system.state(model.q, v),
+        times,
+        Inputs.constant(dict(zip(model.actuated, models.SPATIAL_TORQUES))),
+        settings=Settings(step=5e-3),
+    )
     s.near('energy after 1 s of constant torques, J', SPEC, 11.1012042, float(run.kinetic[-1]), absolute=1e-6)
     s.near('work of the torques, J', SPEC, 10.0830940, float(run.work[-1]), absolute=1e-6)
     s.near('energy less work, J', SPEC, 0.0, float(np.abs(run.energy_balance).max()), absolute=2e-8)

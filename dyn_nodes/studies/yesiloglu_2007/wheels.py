@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
-from dyn_nodes.simulation import Inputs
-from dyn_nodes.simulation.constrained import ConstrainedRun, ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings
+from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import wheeled
@@ -26,12 +26,14 @@ def simulate(
     step: float,
     samples: int = 201,
     blocks: ConstraintBlocks | None = None,
-) -> ConstrainedRun:
+) -> Run:
     """Run a model under constant torques: drives forward positive, N m; `blocks`: its own, where traced already."""
     system = ConstrainedSystem(model.name, blocks or model.blocks(), tuple(torques))
     tau = wheeled.forward(model, dict(torques))
     inputs = Inputs.constant({name: float(tau[model.tree.velocity_index(name)]) for name in torques})
-    return system.run(model.q, model.v, np.linspace(0.0, duration, samples), inputs, step=step)
+    return system.run(
+        system.state(model.q, model.v), np.linspace(0.0, duration, samples), inputs, settings=Settings(step=step)
+    )
 
 
 @study('yesiloglu-2007/rolling-disc', 'A leaning disc that rolls: the source form against the disc on the ground (E-7)')
@@ -98,7 +100,7 @@ def cart(s: StudyRun) -> None:
     s.note('With a rigid axle the lateral forces of the two wheels are indeterminate: equal shares are the least norm.')
 
 
-def _cart_run(s: StudyRun, name: str, run: ConstrainedRun) -> None:
+def _cart_run(s: StudyRun, name: str, run: Run) -> None:
     speed = np.hypot(run.v[:, 3], np.hypot(run.v[:, 4], run.v[:, 5]))
     end = run.q[-1]
     if name.startswith('B-1'):
@@ -175,7 +177,7 @@ def _platform_ranks(s: StudyRun) -> None:
     s.holds('C-1 velocities', 'p. 65', model.tree.nv == 26, expected=26, value=model.tree.nv)
 
 
-def _platform_figure(s: StudyRun, name: str, run: ConstrainedRun) -> None:
+def _platform_figure(s: StudyRun, name: str, run: Run) -> None:
     corners = list(wheeled.CORNERS)
     names = [corner.replace('_', ' ') for corner in corners]
 

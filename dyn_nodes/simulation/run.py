@@ -1,0 +1,228 @@
+"""A sampled run: states and outputs by name; beside constraints their forces, the energy balance and the drift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.simulation.events import Event
+from dyn_nodes.simulation.names import Kind, index_of
+from dyn_nodes.simulation.trace import Inputs, inputs_beside
+
+Array = NDArray[np.float64]
+
+
+class RunSystem(Protocol):
+    """A system, as its run asks for it."""
+
+    @property
+    def nq(self) -> int:
+        """Number of positions."""
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+
+    @property
+    def delays(self) -> Array | None:
+        """Dead time of each input, s; None: there is none."""
+
+    @property
+    def input_names(self) -> Sequence[str]:
+        """Names of the inputs, in their order."""
+
+    @property
+    def state_names(self) -> Sequence[str]:
+        """Names of the states, in their order."""
+
+    def index(self, kind: Kind, name: str) -> int:
+        """Return the place of a name. Raises KeyError."""
+
+
+@dataclass(eq=False)
+class Run:
+    """What a simulation gave.
+
+    Attributes:
+        times: (t,) s.  states: (t, n).
+        status: `done`, `diverged`, `guarded` (overturned), `step too small`, or why there are no rates.
+        last: state at the very end.  end_time: s.
+        counts: steps accepted and rejected by an adaptive method.
+        events: what was watched for and happened, in the order of time (`Settings.watch`).
+        detail: more to say about the status, or ''.
+        solver: of the constraints in this run; those of `constraints`, `force` and what follows need one.
+    """
+
+    system: Any
+    times: Array
+    states: Array
+    inputs: Inputs
+    parameters: Array
+    status: str
+    last: Array
+    end_time: float
+    counts: dict[str, int] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    detail: str = ''
+    solver: Any = None
+
+    @property
+    def overturned(self) -> bool:
+        """True where the base tilted beyond the machine's limit."""
+        return self.status == 'guarded'
+
+    @cached_property
+    def u(self) -> Array:
+        """(t, m) inputs that act from each time on, after dead times; at the last time those up to it."""
+        return inputs_beside(*self.inputs.aligned(self.system.input_names, self.system.delays), self.times)
+
+    @property
+    def q(self) -> Array:
+        """(t, nq) positions."""
+        return self.states[:, : self.system.nq]
+
+    @property
+    def v(self) -> Array:
+        """(t, nv) velocities."""
+        return self.states[:, self.system.nq : self.system.nq + self.system.nv]
+
+    def state(self, name: str) -> Array:
+        """Return one state over time."""
+        return self.states[:, self.system.index('state', name)]
+
+    def position(self, name: str) -> Array:
+        """Return (t,) of a generalized position by name. Raises KeyError."""
+        return self.q[:, index_of(self.system.state_names[: self.system.nq], name)]
+
+    def velocity(self, name: str) -> Array:
+        """Return (t,) of a generalized velocity by name. Raises KeyError."""
+        return self.v[:, index_of(self._velocity_names, name)]
+
+    def acceleration(self, name: str) -> Array:
+        """Return (t,) of a generalized acceleration by name. Raises KeyError."""
+        return self.a[:, index_of(self._velocity_names, name)]
+
+    @property
+    def _velocity_names(self) -> list[str]:
+        nq, nv = self.system.nq, self.system.nv
+        return [name.removesuffix('_rate') for name in self.system.state_names[nq : nq + nv]]
+
+    @cached_property
+    def _outputs(self) -> Array:
+        if self.solver is None:
+            return np.array([self.system.outputs(x, u, self.parameters) for x, u in zip(self.states, self.u)])
+        rows = zip(self.states, self.u, self.a, self.multipliers)
+        return np.array([self.system.outputs_of(x, u, self.parameters, a, forces) for x, u, a, forces in rows])
+
+    def output(self, name: str) -> Array:
+        """Return one output over time."""
+        return self._outputs[:, self.system.index('output', name)]
+
+    def outputs(self, prefix: str, suffixes: Sequence[str] = ('x', 'y', 'z')) -> Array:
+        """Return several outputs `<prefix>_<suffix>` side by side, (t, n)."""
+        return np.column_stack([self.output(f'{prefix}_{suffix}') for suffix in suffixes])
+
+    # -- beside constraints ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _solution(self) -> tuple[Array, Array]:
+        if self.solver is None:
+            a = [self.output(f'{name}_acceleration') for name in self._velocity_names]
+            return np.column_stack([np.empty((len(self.times), 0)), *a]), np.zeros((len(self.times), 0))
+        found: tuple[Array, Array] = self.solver.solutions(self.states, self.u, self.parameters)
+        return found
+
+    @property
+    def a(self) -> Array:
+        """(t, nv) accelerations."""
+        return self._solution[0]
+
+    @property
+    def multipliers(self) -> Array:
+        """(t, m) forces of the constraints; m is 0 without constraints."""
+        return self._solution[1]
+
+    @property
+    def constrained(self) -> Any:
+        """The system. Raises ValueError where it has no constraints."""
+        if self.solver is None:
+            raise ValueError(f'{self.system.name}: expected a system with constraints')
+        return self.system
+
+    def force(self, constraint: str) -> Array:
+        """Return (t, rows) multipliers of a constraint. Raises KeyError that lists the known ones."""
+        slices: dict[str, slice] = self.constrained.blocks.slices
+        if constraint not in slices:
+            raise KeyError(f'unknown constraint {constraint!r}; known: {", ".join(slices)}')
+        return self.multipliers[:, slices[constraint]]
+
+    @property
+    def z(self) -> Array:
+        """(t, nz) states of the elements, in the order of `blocks.parameters.states`."""
+        return self.states[:, self.constrained.element_slice]
+
+    @property
+    def work(self) -> Array:
+        """(t,) work done on the system by actuators and moving constraints, J."""
+        return self.state('work')
+
+    @property
+    def heat(self) -> Array:
+        """(t,) heat of dampers and friction, J."""
+        return self.state('heat')
+
+    @cached_property
+    def p(self) -> Array:
+        """(n,) parameters of the blocks at the start."""
+        return np.asarray(self.constrained.numbers(self.parameters, self.states[0]))
+
+    @cached_property
+    def _monitor(self) -> dict[str, Array]:
+        return dict(self.constrained.monitor(self.states, self.parameters))
+
+    @property
+    def kinetic(self) -> Array:
+        """(t,) kinetic energy, J."""
+        return self._monitor['kinetic'].ravel()
+
+    @property
+    def potential(self) -> Array:
+        """(t,) potential energy of gravity and springs, J."""
+        return self._monitor['potential'].ravel()
+
+    @property
+    def energy_balance(self) -> Array:
+        """(t,) energy plus heat less work, relative to the start, J: zero but for the integrator's error."""
+        total = self.kinetic + self.potential + self.heat - self.work
+        return total - total[0]
+
+    @property
+    def momentum(self) -> Array:
+        """(t, 6) momentum [about the world's origin; linear] of all bodies, kg m2/s and kg m/s."""
+        return self._monitor['momentum']
+
+    @property
+    def residual(self) -> Array:
+        """(t, m) errors at position level, m or rad."""
+        return self._monitor['residual']
+
+    @property
+    def slip(self) -> Array:
+        """(t, m) J v - sigma, m/s or rad/s."""
+        return self._monitor['slip']
+
+    @cached_property
+    def condition(self) -> Array:
+        """(t,) condition number of the independent rows.
+
+        Where it rises without bound the mechanism comes to a position in which rows depend on each other. Forces grow
+        there in proportion, and so does the share of the integrator's drift in them: look at this before believing a
+        peak.
+        """
+        found: Array = self.constrained.conditions(self.states, self.u, self.parameters)
+        return found

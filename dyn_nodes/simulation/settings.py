@@ -1,0 +1,45 @@
+"""How a run is integrated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Method = Literal['rk4', 'dopri5', 'adams', 'rodas3']
+StepMethod = Literal['auto', 'operator', 'reduced']
+
+
+@dataclass(frozen=True)
+class Stabilization:
+    """Baumgarte's return to the constraints: damping ratio and frequency, 1/s (yesiloglu-2007, G3)."""
+
+    zeta: float = 1.0
+    omega: float = 10.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run is integrated.
+
+    Attributes:
+        method: `rk4` (fixed step), `dopri5` (adaptive, explicit), `adams` (explicit, variable
+            order: fewest evaluations of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
+        step: of rk4, s; first step of the adaptive methods.
+        rtol, atol: of the adaptive methods; atol counts in units of a state's usual size (1 MPa, 1 mm of spool, ...).
+        stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
+        watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of the reliefs; rk4 only.
+        solve: of constraints, `operator` (independent rows, regular mass matrix), `reduced`, or the first that applies.
+        stabilization: of constraints; None: off.
+        rank_tolerance: relative, of the rank of constraints; None: round-off. A larger one, such as 1e-2, ends the run
+            at some distance from a position in which rows depend on each other.
+    """
+
+    method: Method = 'rk4'
+    step: float = 1e-3
+    rtol: float = 1e-6
+    atol: float = 1e-6
+    stop_at_overturn: bool = True
+    watch: bool = False
+    solve: StepMethod = 'auto'
+    stabilization: Stabilization | None = None
+    rank_tolerance: float | None = None
