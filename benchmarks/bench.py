@@ -255,7 +255,7 @@ def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> R
     system = task.system
     knots, table = task.inputs.aligned(system.input_names)
     peer = build_peer(task.machine, str(URDF), knots, table)
-    atol = PEER_TOLERANCE * system.settings_tolerance(Settings(atol=1.0))
+    atol = PEER_TOLERANCE * np.array([system.scales.get(name, 1.0) for name in system.state_names])
     volts = np.array([np.interp(7.0, knots, column) for column in table.T])
     expected = system.rhs(task.start, volts, task.parameters)
     if np.abs(np.array(peer.rhs(7.0, task.start)) - expected).max() > 1e-9 * np.abs(expected).max():
