@@ -496,7 +496,7 @@ def test_a_run_takes_parameters_by_name(planar):
     assert run.momentum[-1, 4] == pytest.approx(-0.5 * 80, rel=1e-9)
     with pytest.raises(KeyError, match=r"unknown parameter 'luck'"):
         system.run(system.state(model.q, model.v), [0.0], p={'luck': 1.0})
-    with pytest.raises(ValueError, match='expected p of'):
+    with pytest.raises(ValueError, match='expected a parameter vector of 10'):
         system.run(system.state(model.q, model.v), [0.0], p=[1.0])
 
 
