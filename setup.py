@@ -8,6 +8,7 @@ PACKAGE = 'dyn_nodes'
 NODES = (
     'dynamics_node',
     'hydraulic_actuator_node',
+    'electric_actuator_node',
     'controller_node',
     'vehicle_controller_node',
     'recorder_node',

@@ -45,8 +45,8 @@ class WheelUnit:
         drive_limits: greatest speed, rad/s, and effort, N m; inf where there is none.
         steering_limits: least and greatest angle about the upward normal, rad.
         steering_speed, steering_effort: rad/s, N m; inf where there is none.
-        axial_inertia: of what turns about the axle, kg m2.
-        steering_inertia: of what turns about the steering axis, kg m2; 0 without one.
+        axial_inertia: of what turns about the axle, rotor of a motor included, kg m2.
+        steering_inertia: of what turns about the steering axis, its rotor included, kg m2; 0 without one.
     """
 
     name: str
@@ -246,6 +246,6 @@ def _unit(
         steering_limits=(float(low), float(high)),
         steering_speed=joint.velocity_limit if joint else np.inf,
         steering_effort=joint.effort_limit if joint else np.inf,
-        axial_inertia=moved_inertia(machine, drive, poses),
-        steering_inertia=moved_inertia(machine, joint, poses) if joint else 0.0,
+        axial_inertia=moved_inertia(machine, drive, poses) + machine.armature(drive.name),
+        steering_inertia=moved_inertia(machine, joint, poses) + machine.armature(joint.name) if joint else 0.0,
     )

@@ -30,6 +30,8 @@ class DcMotor(ActuatorElement):
         record: its numbers.
     """
 
+    topic = 'motors'
+
     def __init__(self, record: DcMotorActuator) -> None:
         self.record = record
 

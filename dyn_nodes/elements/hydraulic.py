@@ -59,6 +59,8 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
         record: its numbers.
     """
 
+    topic = 'hydraulics'
+
     def __init__(self, record: Record) -> None:
         self.record: Record = record
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from dyn_nodes.multibody.elements import Element, Surface, Symbols
 from dyn_nodes.multibody.spatial import Expression
@@ -53,9 +53,11 @@ class ActuatorElement(Element):
 
     Attributes:
         record: its numbers, as the machine file has them; they may be expressions.
+        topic: below which a node publishes its quantities, `<topic>/<actuator>/<quantity>`.
     """
 
     record: Any
+    topic: ClassVar[str] = 'actuators'
 
     @property
     def name(self) -> str:

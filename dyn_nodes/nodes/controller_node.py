@@ -1,4 +1,4 @@
-"""Tasks and joint trajectories as a ROS node: joint states in, valve voltages (or joint positions) out."""
+"""Tasks and joint trajectories as a ROS node: joint states in, volts of valves or motors, or joint positions, out."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from dyn_nodes.control import (
     load_voltage_profile,
     recover_on,
 )
+from dyn_nodes.control.motor_motion import MotorMotion
 from dyn_nodes.middleware import (
     DurabilityPolicy,
     QoSProfile,
     SetParametersResult,
     message,
 )
+from dyn_nodes.model.machine import Actuator
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
@@ -78,7 +80,8 @@ class ControllerNode(CommandingNode):
         self.valves = values['output'] == 'valve_commands'
         period = values['exchange_period']
         self._due = Every('command_period', values['command_period'], period, not self.paced)
-        self.motion: Any = self._make_valve_motion() if self.valves else self._make_position_motion()
+        self.motors = False
+        self.motion: Any = self._make_voltage_motion() if self.valves else self._make_position_motion()
         self.reader = JointStateReader(self.motion.joint_names, Bounds.of(self.machine, self.motion.joint_names))
         self.trajectories = 0
         self.phase = ''
@@ -96,9 +99,24 @@ class ControllerNode(CommandingNode):
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _make_valve_motion(self) -> ValveMotion:
+    def _make_voltage_motion(self) -> ValveMotion | MotorMotion:
+        actuators = [self.machine.actuators[k] for k in valve_order(self.machine, self.values['joints'])]
+        self.motors = all(actuator.electric for actuator in actuators)
+        try:
+            return self._make_motor_motion(actuators) if self.motors else self._make_valve_motion(actuators)
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
+
+    def _make_motor_motion(self, actuators: list[Actuator]) -> MotorMotion:
         values = self.values
-        actuators = [self.machine.actuators[k] for k in valve_order(self.machine, values['joints'])]
+        if values['task']:
+            raise ParameterError("parameter 'task': a task of voltages needs valves, found electric motors")
+        self._out = labelled_array([actuator.name for actuator in actuators])
+        loop = (values['motors.bandwidth'], values['motors.damping_ratio'])
+        return MotorMotion(self.machine, actuators, *loop, values['command_period'])
+
+    def _make_valve_motion(self, actuators: list[Actuator]) -> ValveMotion:
+        values = self.values
         for actuator in actuators:
             values.update(declare(self, gain_parameters(actuator.joint)))
         tracker = TrajectoryTracker(actuators)
@@ -157,7 +175,7 @@ class ControllerNode(CommandingNode):
 
     def _make_watch(self) -> RecoveryWatch | None:
         """Subscriptions of a recovery that waits, before that to joint states: of one instant they come first."""
-        task = self.motion.profile if self.valves else None
+        task = self.motion.profile if self.valves and not self.motors else None
         if not isinstance(task, SupervisedTask):
             return None
         return RecoveryWatch(self, task, lambda refused: self._refuse(self.refusals, refused), QoSProfile(depth=100))
@@ -212,7 +230,9 @@ class ControllerNode(CommandingNode):
         assert self._state is not None
         now = self.time
         if self.valves:
-            self._publish_voltages(self.motion.voltages(now, self._state[0], efforts))
+            positions, velocities = self._state
+            measured = velocities if self.motors else efforts
+            self._publish_voltages(self.motion.voltages(now, positions, measured))
         else:
             self._publish_positions(*self.motion.reference(now))
         self._publish_phase(self.motion.phase(now))
@@ -233,7 +253,7 @@ class ControllerNode(CommandingNode):
         self.sent += 1
 
     def _publish_neutral(self) -> None:
-        """Spools at neutral; or the joints where they were last."""
+        """0 V; or the joints where they were last."""
         if self.valves:
             self._publish_voltages(np.zeros(len(self.motion.joint_names)))
         elif self._state is not None:

@@ -26,6 +26,7 @@ from dyn_nodes.middleware import QoSProfile, SetParametersResult, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.drive_motor_output import DriveMotorOutput, is_on_motors
 from dyn_nodes.nodes.drive_valve_output import DriveValveOutput
 from dyn_nodes.nodes.exchange import Every, announce_partner, command_qos, data_qos, is_lockstep, set_stamp, states_qos
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
@@ -79,9 +80,15 @@ class VehicleControllerNode(CommandingNode):
         self.reader = JointStateReader(self.joints, Bounds.of(self.machine, self.joints))
         self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
         self.valves: DriveValveOutput | None = None
-        if values['output'] == 'valve_commands':
+        self.motors: DriveMotorOutput | None = None
+        by_voltage = values['output'] == 'valve_commands'
+        on_motors = by_voltage and is_on_motors(self.machine)
+        self.by_effort = on_motors or values['output'] == 'effort'
+        if by_voltage and not on_motors:
             self.valves = DriveValveOutput(self, self.motion, group(values, 'valves'))
         self._make_arm()
+        if on_motors:
+            self.motors = DriveMotorOutput(self, self._out.name, self.joints)
         self._warm_up()
         announce_partner(self)
         self.twists = self.timeouts = self.trajectories = 0
@@ -127,7 +134,7 @@ class VehicleControllerNode(CommandingNode):
         self.arm = PositionMotion(names) if names else None
         self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
         self.servo: Any = None
-        if names and self.values['output'] == 'effort':
+        if names and self.by_effort:
             self._refuse_closed_loops(names)
             from dyn_nodes.control.arm_servo import ArmServo  # a vehicle alone needs no rigid-body model
 
@@ -147,7 +154,7 @@ class VehicleControllerNode(CommandingNode):
 
     def _create_topics(self) -> None:
         values, data = self.values, data_qos(not self.paced)
-        if self.valves is None:
+        if self.valves is None and self.motors is None:
             self.commands_out = self.create_publisher(JointState, 'joint_command', command_qos(self.lockstep))
         self.odom_out = self.create_publisher(Odometry, 'wheel_odom', data)
         self.slip_out = self.create_publisher(Float64MultiArray, 'wheel_slip', data)
@@ -186,7 +193,8 @@ class VehicleControllerNode(CommandingNode):
         return self.reader.efforts(msg) if begins or self.silent or self.valves else None
 
     def _repeat(self) -> None:
-        if self.lockstep and self.sent and self.valves is None:  # voltages have no stamp: each period has exactly one
+        """The same instant once more. Voltages have no stamp: each period has exactly one."""
+        if self.lockstep and self.sent and not (self.valves or self.motors):
             self.commands_out.publish(self._out)
 
     def _answer(self, since: float, further: Any) -> None:
@@ -227,7 +235,9 @@ class VehicleControllerNode(CommandingNode):
         wheels = self.motion.step(self.wanted, dt, self._wheel_state())
         if self.state != DRIVING and not self.motion.drive.twist.any():
             self.state = HOLDING
-        if self.valves is None:
+        if self.motors is not None:
+            self._publish_volts(wheels)
+        elif self.valves is None:
             self._publish_command(wheels)
         elif self.valves.is_due(self.stamp or 0):
             resting = self.state == HOLDING
@@ -257,6 +267,13 @@ class VehicleControllerNode(CommandingNode):
             out.velocity = [*wheels.velocity.tolist(), *velocities.tolist()]
         self.commands_out.publish(out)
         self.sent += 1
+
+    def _publish_volts(self, wheels: JointValues) -> None:
+        assert self.motors is not None
+        assert self._state is not None
+        if self.motors.is_due(self.stamp or 0):
+            self.motors.publish([*wheels.effort.tolist(), *self._arm_efforts()], self._state[1])
+            self.sent += 1
 
     def _arm_efforts(self) -> list[float]:
         if self.servo is None or self.arm is None or self._state is None or self.motion.reference is None:

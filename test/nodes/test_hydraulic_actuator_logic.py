@@ -12,7 +12,7 @@ import pytest
 from node_testing import EFFORTS, JOINTS, POSTURE, Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes import hydraulic_health
+from dyn_nodes.nodes import actuator_health
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, SOURCE_PATIENCE
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError
@@ -184,7 +184,7 @@ class TestLockstep:
         node._watch()
         assert node.diagnostics.publisher.messages == []
         now = time.monotonic()
-        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
         node._watch()
         status = statuses(node.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
@@ -251,7 +251,7 @@ class TestRealtime:
         realtime.update_diagnostics()
         status = statuses(realtime.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
-        assert 'spools at neutral' in status.message
+        assert 'spools to neutral' in status.message
 
     def test_silent_commands_bring_the_spools_to_neutral_and_new_ones_move_them_again(
         self, realtime: Any, monkeypatch: pytest.MonkeyPatch
@@ -263,7 +263,7 @@ class TestRealtime:
         opened = realtime.exchange.system.oil[0]
         assert opened == pytest.approx(-5e-3 * (1.0 - math.exp(-0.1 / 0.08)), rel=1e-6)
         now = time.monotonic()
-        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + 0.25)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + 0.25)
         for k in range(101, 201):
             realtime._on_joint_states(joint_state(k * 1e-3))
         assert realtime.exchange.system.oil[0] == pytest.approx(opened * math.exp(-0.1 / 0.08), rel=1e-6)
@@ -291,7 +291,7 @@ class TestRealtime:
         realtime._watch()
         assert statuses(realtime.diagnostics.publisher.last)['joint_states'].level == 0
         now = time.monotonic()
-        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + 0.25)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + 0.25)
         realtime._watch()
         status = statuses(realtime.diagnostics.publisher.last)['joint_states']
         assert (status.level, status.message) == (2, 'no joint_states for 0.2 s')
@@ -420,7 +420,7 @@ class TestPacedLockstep:
             node._on_joint_states(joint_state(k * 1e-3))
         opened = node.exchange.system.oil[0]
         now = time.monotonic()
-        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + 0.3)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + 0.3)
         for k in range(101, 202):
             node._on_joint_states(joint_state(k * 1e-3))
         assert node.exchange.system.oil[0] == pytest.approx(opened * math.exp(-0.1 / 0.08), rel=0.02)
@@ -432,7 +432,7 @@ class TestPacedLockstep:
         paced._watch()
         assert paced.commands_out.messages == []
         now = time.monotonic()
-        monkeypatch.setattr(hydraulic_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
         paced._watch()
         assert len(paced.commands_out.messages) == 1
         assert 'spools to neutral' in statuses(paced.diagnostics.publisher.last)['valve_commands'].message

@@ -122,7 +122,7 @@ def launched(name: str, duration: float, bag: Path) -> BagData:
     own = (ROOT / 'launch' / f'{name}.launch.xml').exists()
     words = [name] if own else ['machine', f'machine:={name}']
     words += ['mode:=lockstep', 'compose:=true', 'record:=true', f'bag:={bag}', f'duration:={duration}']
-    if machine_named(name).actuators:
+    if any(actuator.takes_oil for actuator in machine_named(name).actuators):
         words.append('task:=')
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]

@@ -1,4 +1,4 @@
-"""Topics of the hydraulic actuator node: pressures, spool, flows and effort of every actuator."""
+"""Topics of a node of actuators: pressures, currents, flows and efforts of every actuator."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FluidPressure = message('sensor_msgs/msg/FluidPressure')
 Float64 = message('std_msgs/msg/Float64')
 
 
-class HydraulicReports:
-    """Publishers below `hydraulics/`, one for each quantity of each actuator.
+class ActuatorReports:
+    """Publishers below `hydraulics/` or `motors/`, one for each quantity of each actuator.
 
     Args:
         node: the node.
@@ -33,7 +33,7 @@ class HydraulicReports:
                 for quantity in actuator.reported:
                     if (quantity.unit == 'Pa') == (kind is FluidPressure):
                         name = f'{actuator.name}/{quantity.name}'
-                        publisher = node.create_publisher(kind, f'hydraulics/{name}', qos)
+                        publisher = node.create_publisher(kind, f'{actuator.topic}/{name}', qos)
                         self.publishers.append((name, PreparedPublisher(publisher, kind(), field)))
 
     def publish(self, nanoseconds: int, outputs: dict[str, float]) -> None:

@@ -1,23 +1,25 @@
-"""Diagnostics of the hydraulic actuator node."""
+"""Diagnostics of the nodes of actuators."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from dyn_nodes.nodes.commands import Refusals
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.follower import FollowerHealth
 
 
-class ValveNode(Protocol):
-    """The parts of the hydraulic actuator node that its statuses show; see its attributes.
+class CommandedNode(Protocol):
+    """The parts of a node of actuators that its statuses show; see its attributes.
 
     Attributes:
         heard, commanded: when joint states and valve_commands came last, steady clock, s.
     """
 
+    status: ClassVar[str]
+    neutral: ClassVar[str]
     values: dict[str, Any]
     lockstep: bool
     awaits_commands: bool
@@ -45,21 +47,22 @@ class ValveNode(Protocol):
         raise NotImplementedError
 
 
-class HydraulicHealth(FollowerHealth):
+class ActuatorHealth(FollowerHealth):
     """Statuses of the node.
 
     In lockstep every text is a function of simulated time, but for the reports of silence.
     """
 
-    node: ValveNode
+    node: CommandedNode
 
-    def __init__(self, node: ValveNode) -> None:
+    def __init__(self, node: CommandedNode) -> None:
         super().__init__(node)
         self._were_silent = (False, False)
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
-        return {'joint_states': self.joint_states, 'valve_commands': self.valve_commands, 'hydraulics': self.hydraulics}
+        statuses = {'joint_states': self.joint_states, 'valve_commands': self.valve_commands}
+        return {**statuses, self.node.status: self.actuators}
 
     def states_silent(self) -> bool:
         """Tell whether joint states have been coming, and have stopped."""
@@ -68,7 +71,7 @@ class HydraulicHealth(FollowerHealth):
         return super().states_silent()
 
     def commands_silent(self) -> bool:
-        """Tell whether the spools have to be at neutral, or the exchange stands still for want of a command."""
+        """Tell whether the commands have to be 0 V, or the exchange stands still for want of a command."""
         node = self.node
         if node.awaits_commands:
             waits = node.waiting is not None and not node.fault and time.monotonic() - node.heard > self.patience
@@ -82,19 +85,19 @@ class HydraulicHealth(FollowerHealth):
         return changed
 
     def valve_commands(self) -> Health:
-        """Commands of the valves."""
+        """Voltages."""
         node = self.node
         health = Health(text='receiving valve_commands', more=self._command_values)
         timeout = node.source_patience if node.awaits_commands else node.values['command_timeout']
         if node.source_lost:
-            health.worse(WARN, f'no valve_commands for {timeout:g} s: spools to neutral')
+            health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
         elif node.awaits_commands:
             if self.commands_silent():
                 health.worse(WARN, f'no valve_commands for t = {(node.stamp or 0) / 1e9:.3f} s: time stands still')
         elif not node.voltages_received:
-            health.worse(WARN, 'no valve_commands yet: spools at neutral')
+            health.worse(WARN, f'no valve_commands yet: {node.neutral}')
         elif self.commands_silent():
-            health.worse(WARN, f'no valve_commands for {timeout:g} s: spools to neutral')
+            health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
         if node.command_refusals.recent(node.now()):
             refused = f'refused: {node.command_refusals.last}'
             health.text = f'{health.text}; {refused}' if health.level == WARN else health.text
@@ -106,8 +109,8 @@ class HydraulicHealth(FollowerHealth):
         values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
         return {**values, **node.command_refusals.values()}
 
-    def hydraulics(self) -> Health:
-        """The oil."""
+    def actuators(self) -> Health:
+        """What moves the joints: the oil, the motors."""
         node = self.node
         health = Health(more=lambda: {'restarts': str(node.restarts), 'answered': str(node.answered)})
         if node.fault:

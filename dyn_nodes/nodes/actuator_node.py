@@ -1,0 +1,393 @@
+"""Actuators as a ROS node: joint states and voltages in, joint efforts out. Each kind of drive has a node of it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dyn_nodes.cosimulation.actuation import ActuatorSystem, DivergedError
+from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
+from dyn_nodes.cosimulation.joint_mobility import mobility_of
+from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.actuator_health import ActuatorHealth
+from dyn_nodes.nodes.actuator_reports import ActuatorReports
+from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
+from dyn_nodes.nodes.events import EventPublisher
+from dyn_nodes.nodes.exchange import (
+    DEPTH_REALTIME,
+    SOURCE_PATIENCE,
+    Every,
+    announce_partner,
+    awaits_commands,
+    command_qos,
+    data_qos,
+    is_lockstep,
+    set_stamp,
+    states_qos,
+    valve_order,
+)
+from dyn_nodes.nodes.follower import FollowerNode
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.machines import checked_payload, machine_of
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.plausible import Bounds
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+
+JointState = message('sensor_msgs/msg/JointState')
+Float64 = message('std_msgs/msg/Float64')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Trigger = service('std_srvs/srv/Trigger')
+
+SAME_PERIOD = 2
+"""Difference of two periods that the rounding of stamps may cause, ns."""
+MOST_AT_ONCE = 0.1
+"""Longest gap between joint states that is integrated over, s; after a longer one the actuators start again."""
+
+
+class ActuatorNode(FollowerNode):
+    """Answers joint states with joint efforts.
+
+    Attributes:
+        exchange: the actuators between two samples.
+        received, answered, restarts: joint states taken, efforts given, starts of the actuators after the first.
+        voltages_received: good valve_commands.
+        stamp: of the newest joint states, ns; None before the first.
+        awaits_commands: lockstep: every command period has its own valve_commands, which are waited for.
+        source_lost: the source of valve_commands has been given up (realtime); the commands are 0 V.
+        waiting: lockstep: joint states that wait for their valve_commands, (stamp, positions, velocities).
+        fault: why no efforts are given, or ''.
+        state_refusals, command_refusals: what was refused.
+    """
+
+    node_name: ClassVar[str]
+    """Name of the node, and of its file of parameters."""
+    status: ClassVar[str]
+    """Name of the status of the actuators in diagnostics."""
+    content: ClassVar[str]
+    """What an actuator holds a joint with: the oil, the currents."""
+    neutral: ClassVar[str]
+    """What a neutral command does, for messages."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(self.node_name, **options)
+        self.values = values = declare(self, node_parameters(self.node_name))
+        self.machine = machine_of(values['machine'], values['config'])
+        self._refuse_other_machines()
+        self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
+        self.awaits_commands = awaits_commands(values)
+        self.order = valve_order(self.machine, values['joints'])
+        period = values['exchange_period']
+        self._command_due = Every('command_period', values['command_period'], period, not self.paced)
+        self._report_due = Every('report_period', values['report_period'], period, not self.paced)
+        self.exchange = self._make_exchange()
+        self.valve_names = [self.exchange.system.names[k] for k in self.order]
+        self._limits = np.array([self.machine.actuators[k].command_limit for k in self.order])
+        self.reader = JointStateReader(
+            self.exchange.system.joints, Bounds.of(self.machine, self.exchange.system.joints)
+        )
+        movable = [joint.name for joint in self.machine.movable_joints]
+        self.posture = JointStateReader(movable, Bounds.of(self.machine, movable))
+        self._clear()
+        self.state_refusals, self.command_refusals = commands.Refusals(), commands.Refusals()
+        self._create_topics()
+        self.health = ActuatorHealth(self)
+        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._start_watch()
+        self.get_logger().info(f'{self.machine.name}: {", ".join(self.valve_names)}; {values["mode"]}')
+        announce_partner(self)
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _refuse_other_machines(self) -> None:
+        """Raise ParameterError for a machine that has none of the actuators of this node."""
+
+    def _tune(self, system: ActuatorSystem) -> None:
+        """Give the actuators the parameters that may change while the node runs."""
+
+    def _make_exchange(self) -> ActuatorExchange:
+        system = ActuatorSystem(self.machine, self.values['integration_step'])
+        self._tune(system)
+        exchange = ActuatorExchange(system, self.values['exchange_period'])
+        self.mobility = mobility_of(self.machine, system.joints) if self.lockstep else None
+        if self.values['payload'] >= 0.0:
+            self._set_payload(checked_payload(self.machine, self.values['payload']))
+        self._warm_up(exchange)
+        return exchange
+
+    def _warm_up(self, exchange: ActuatorExchange) -> None:
+        """Load the machine code now, so that the first answer is prompt."""
+        system = exchange.system
+        initial = self.machine.initial.joint_positions
+        positions = np.array([initial.get(joint, 0.0) for joint in system.joints])
+        rest = np.zeros(len(positions))
+        with contextlib.suppress(ValueError, DivergedError):
+            exchange.start(positions, rest)
+            system.outputs(positions, rest)
+            exchange.predict(positions, rest, rest)
+        if self.mobility is not None:
+            self.mobility.at(np.array([initial.get(joint.name, 0.0) for joint in self.machine.movable_joints]))
+
+    def _clear(self) -> None:
+        count = len(self.exchange.system.names)
+        self.received = self.answered = self.restarts = self.voltages_received = 0
+        self.stamp: int | None = None
+        self.waiting: tuple[int, Any, Any] | None = None
+        self._surroundings: tuple[Any, Any] = (None, None)
+        self.fault = ''
+        self.heard = self.commanded = time.monotonic()
+        self._message: Any = None
+        self._volts, self._commands = np.zeros(count), np.zeros(count)
+        self.source_lost = False
+        self._fresh = False  # a command has come that no instant has taken yet
+        self._stale = 0  # commands still to come that are meant for instants before time went back
+        self._commanded_stamp: int | None = None  # the last instant that took one
+
+    def _create_topics(self) -> None:
+        data, command = data_qos(not self.paced), command_qos(self.lockstep)
+        joints = [joint.name for joint in self.machine.actuated_joints]
+        self._reply = JointState(name=joints)
+        self._effort_places = [joints.index(joint) for joint in self.exchange.system.joints]
+        self._efforts = [0.0] * len(joints)  # joints without an actuator get none
+        self.commands_out = self.create_publisher(JointState, 'joint_command', command)
+        self.reports = ActuatorReports(self, self.machine, data)
+        self.events = EventPublisher(self, data)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, states_qos(self.values))
+        qos = command_qos(self.awaits_commands)
+        self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        qos.depth = DEPTH_REALTIME  # of this side: around a reset two may come at once, and both count
+        self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, qos)
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        """Notice silence. In lockstep this is the only thing that the wall clock may cause."""
+        if self.paced and self.waiting is not None and time.monotonic() - self.heard > self.source_patience:
+            self._give_up_source()
+            self._answer()
+        if not self.lockstep or self.health.silence_changed():
+            self.update_diagnostics()
+
+    @property
+    def source_patience(self) -> float:
+        """Wall time without the valve_commands of an instant after which the commands go to 0 V (realtime), s."""
+        return max(float(self.values['command_timeout']), SOURCE_PATIENCE)
+
+    def _give_up_source(self) -> None:
+        if not self.source_lost:
+            stamp = (self.stamp or 0) / NANO
+            self.get_logger().error(f'no valve_commands for t = {stamp:.3f} s: {self.neutral}')
+        self.source_lost = True
+        self._commands = np.zeros_like(self._commands)
+
+    # -- joint states ------------------------------------------------------------------------------------------------
+
+    def _on_joint_states(self, msg: Any) -> None:
+        stamp = nanoseconds_of_stamp(msg.header.stamp)
+        if self.lockstep:
+            drive_clock(self, stamp)
+        try:
+            positions, velocities = self.reader.read(msg)
+            if stamp == self.stamp:
+                self._repeat()
+                return
+            surroundings = self._surroundings_of(msg)
+            if self.waiting is not None and stamp > self.waiting[0] and self.awaits_commands:
+                self._give_up_source()  # the dynamics has gone on without this answer
+                self._answer()
+            interval = self._interval(stamp, msg, positions)
+        except commands.RefusedError as refused:
+            self._refuse(self.state_refusals, refused)
+            return
+        self.stamp, self._message = stamp, msg
+        self.heard = time.monotonic()
+        self.received += 1
+        if interval is None:
+            return
+        if self.lockstep:
+            self._surroundings = surroundings
+            self.waiting = stamp, positions, velocities
+            self._answer()
+        else:
+            self._follow(stamp, interval, positions, velocities)
+
+    def _surroundings_of(self, msg: Any) -> tuple[Any, Any]:
+        """Return the mobility of the joints and the efforts that they have had, as far as lockstep knows them."""
+        if not self.lockstep or self.mobility is None:
+            return None, None
+        posture, _ = self.posture.read_measured(msg)
+        return self.mobility.at(posture), self.reader.efforts(msg)
+
+    def _interval(self, stamp: int, msg: Any, positions: Any) -> float | None:
+        """Return the time since the joint states before, s; 0 where actuators start here; None where they cannot."""
+        if self.stamp is None:
+            return 0.0 if self._start(msg, positions) else None
+        gap = (stamp - self.stamp) / NANO
+        if gap > 0.0 and self.fault:
+            return None  # until time goes back, or ~/reset
+        if self._continues(stamp - self.stamp):
+            return gap
+        started = self._start(msg, positions)
+        self.restarts += 1
+        if gap < 0.0:
+            self._stale = int(self._awaits_command())
+            self._commanded_stamp = None
+            self.get_logger().info(f'time went back by {-gap:.3f} s: {self.content} starts again')
+        else:
+            period = f' (exchange_period: {self.exchange.period:g} s)' if self.lockstep else ''
+            text = f'no joint_states for {gap:g} s of their time{period}: {self.content} starts again'
+            self.get_logger().warn(text, throttle_duration_sec=1.0)
+        return 0.0 if started else None
+
+    def _continues(self, gap: int) -> bool:
+        """Tell whether joint states follow the last ones, ns later: in lockstep by exactly one exchange period."""
+        if self.lockstep:
+            return abs(gap - self._command_due.exchange) <= SAME_PERIOD
+        return 0 < gap <= MOST_AT_ONCE * NANO
+
+    def _start(self, msg: Any, positions: Any) -> bool:
+        """Begin with the states of the actuators that hold the measured efforts."""
+        efforts = self.reader.efforts(msg)
+        if efforts is None:
+            self.get_logger().warn(f'joint_states hold no efforts: {self.content} starts without load', once=True)
+            efforts = np.zeros(len(positions))
+        try:
+            self.exchange.start(positions, efforts)
+        except ValueError as error:
+            self._fail(f'{self.content} cannot hold the joints: {error}')
+            return False
+        self.fault = ''
+        return True
+
+    def _repeat(self) -> None:
+        """The same instant once more: the answer may have been lost."""
+        self.heard = time.monotonic()
+        if self.lockstep and self.waiting is None and self.answered:
+            self.commands_out.publish(self._reply)
+
+    def _awaits_command(self) -> bool:
+        """Tell whether the instant that waits for its answer has not got its valve_commands yet."""
+        if self.waiting is None or not self.awaits_commands or self.source_lost:
+            return False
+        return self.waiting[0] != self._commanded_stamp and self._command_due.at(self.waiting[0])
+
+    def _take_commands(self, stamp: int) -> bool:
+        """Set the volts of an instant; False where it has to wait for them."""
+        if self._awaits_command():
+            if not self._fresh:
+                return False
+            self._fresh = False
+            self._volts, self._commanded_stamp = self._commands, stamp
+        elif self.source_lost or not self.awaits_commands:
+            silent = self.source_lost or self.health.commands_silent()
+            self._volts = np.zeros_like(self._commands) if silent else self._commands
+        return True
+
+    def _answer(self) -> None:
+        """Lockstep: give the efforts of this exchange, once its valve_commands are here."""
+        if self.waiting is None or self.fault:
+            return
+        stamp, positions, velocities = self.waiting
+        if not self._take_commands(stamp):
+            return
+        try:
+            efforts = self.exchange.predict(positions, velocities, self._volts, *self._surroundings)
+        except DivergedError as error:
+            self._fail(str(error))
+            return
+        self.waiting = None
+        self._publish_efforts(stamp, efforts)
+        self._publish_events(stamp)
+        if self._report_due.at(stamp):
+            self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
+            self.update_diagnostics()
+
+    def _follow(self, stamp: int, interval: float, positions: Any, velocities: Any) -> None:
+        """Realtime: bring the actuators to this instant and give the efforts for the time until the next."""
+        volts = np.zeros_like(self._commands) if self.health.commands_silent() else self._commands
+        try:
+            efforts = self.exchange.follow(interval, positions, velocities, volts)
+        except DivergedError as error:
+            self._fail(str(error))
+            return
+        self._publish_efforts(stamp, efforts)
+        self._publish_events(stamp)
+        if self._report_due.passed(stamp):
+            self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
+
+    def _publish_efforts(self, stamp: int, efforts: Any) -> None:
+        for place, effort in zip(self._effort_places, efforts.tolist()):
+            self._efforts[place] = effort
+        set_stamp(self._reply, stamp)
+        self._reply.effort = self._efforts
+        self.commands_out.publish(self._reply)
+        self.answered += 1
+
+    def _publish_events(self, stamp: int) -> None:
+        """Publish what the reliefs have done on the way to this instant."""
+        for event in self.exchange.events:
+            self.events.publish(event.shifted(stamp / NANO))
+
+    def _fail(self, fault: str) -> None:
+        """Keep the last good oil and give no efforts: without them the dynamics holds the joints."""
+        self.fault = fault
+        self.get_logger().error(f'{fault}; no efforts are given', throttle_duration_sec=1.0)
+        self.update_diagnostics()
+
+    # -- commands ----------------------------------------------------------------------------------------------------
+
+    def _on_valve_commands(self, msg: Any) -> None:
+        try:
+            values = commands.voltages(msg, self.valve_names, self._limits)
+        except commands.RefusedError as refused:
+            self._refuse(self.command_refusals, refused)
+            return
+        if self._stale:  # meant for an instant before time went back
+            self._stale -= 1
+            return
+        self._commands = np.zeros(len(self.exchange.system.names))
+        self._commands[self.order] = values
+        self.commanded = time.monotonic()
+        self.voltages_received += 1
+        if self.source_lost:  # it is back; this command is of an instant that has its answer already
+            self.source_lost, self._volts = False, self._commands
+            return
+        self._fresh = True
+        if self.awaits_commands:
+            self._answer()
+
+    def _set_payload(self, mass: float) -> None:
+        if self.mobility is not None:
+            self.mobility.payload = mass
+
+    def _on_payload(self, msg: Any) -> None:
+        try:
+            self._set_payload(checked_payload(self.machine, float(msg.data)))
+        except ParameterError as error:
+            self._refuse(self.command_refusals, commands.RefusedError('payload', str(error)))
+
+    def _on_parameters(self, parameters: list[Any]) -> Any:
+        self.values.update({parameter.name: parameter.value for parameter in parameters})
+        self._tune(self.exchange.system)
+        return SetParametersResult(successful=True)
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        if self._message is None:
+            response.success, response.message = False, 'no joint_states yet: nothing to hold'
+            return response
+        try:
+            positions, _ = self.reader.read(self._message)
+            response.success = self._start(self._message, positions)
+        except commands.RefusedError as refused:
+            response.success, response.message = False, str(refused)
+            return response
+        response.message = f'{self.content} holds the present efforts' if response.success else self.fault
+        if response.success:
+            self.restarts += 1
+            self._answer()
+        return response

@@ -1,0 +1,64 @@
+"""`valve_commands` of a vehicle on electric motors: the efforts of its controllers as voltages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.motor_law import MotorLaw
+from dyn_nodes.control.wheel_unit import NoVehicleError
+from dyn_nodes.middleware import message
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.exchange import Every, command_qos
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Array = NDArray[np.float64]
+
+
+def is_on_motors(machine: Machine) -> bool:
+    """Tell whether electric motors move all actuated joints of a machine."""
+    return bool(machine.actuators) and all(actuator.electric for actuator in machine.actuators)
+
+
+class DriveMotorOutput:
+    """Publishes the volts of all motors of a machine, in its order.
+
+    Args:
+        node: a vehicle controller with `machine`, `values`, `lockstep` and `paced`.
+        joints: of the efforts that it computes, in their order.
+        measured: of the rates that it measures, in their order.
+
+    Raises:
+        NoVehicleError: a joint of these that no motor moves, or a motor whose joint is none of these.
+    """
+
+    def __init__(self, node: Any, joints: Sequence[str], measured: Sequence[str]) -> None:
+        machine: Machine = node.machine
+        self.law = MotorLaw(machine.actuators)
+        missing = set(joints) ^ set(self.law.joint_names)
+        if missing:
+            raise NoVehicleError(
+                f'{machine.name}: expected a motor on each of {", ".join(joints)} and on no other joint, '
+                f'found otherwise: {", ".join(sorted(missing))}'
+            )
+        self._efforts_at = [list(joints).index(name) for name in self.law.joint_names]
+        self._rates_at = [list(measured).index(name) for name in self.law.joint_names]
+        values = node.values
+        self._lockstep = node.lockstep
+        self._due = Every('command_period', values['command_period'], values['exchange_period'], not node.paced)
+        self._out = labelled_array([motor.name for motor in self.law.motors])
+        self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
+
+    def is_due(self, stamp: int) -> bool:
+        """Tell whether an instant, ns, has its command."""
+        return self._due.at(stamp) if self._lockstep else self._due.passed(stamp)
+
+    def publish(self, efforts: ArrayLike, rates: ArrayLike) -> None:
+        """Publish the volts of efforts, N m or N, at measured rates, in the orders of the constructor."""
+        wanted, measured = np.asarray(efforts, dtype=float), np.asarray(rates, dtype=float)
+        self._out.data = self.law.voltages(wanted[self._efforts_at], measured[self._rates_at]).tolist()
+        self.publisher.publish(self._out)

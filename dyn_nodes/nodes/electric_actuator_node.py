@@ -1,0 +1,31 @@
+"""Electric motors with their gears as a ROS node: joint states and voltages in, joint efforts out."""
+
+from __future__ import annotations
+
+import sys
+
+from dyn_nodes.nodes.actuator_node import ActuatorNode
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.running import run_node
+
+
+class ElectricActuatorNode(ActuatorNode):
+    """Answers joint states with the efforts of motors; other actuators of the machine are part of the answer."""
+
+    node_name = 'electric_actuator_node'
+    status = 'motors'
+    content = 'the current'
+    neutral = 'motors to 0 V'
+
+    def _refuse_other_machines(self) -> None:
+        if not any(actuator.electric for actuator in self.machine.actuators):
+            raise ParameterError(f'machine {self.machine.name!r} has no electric motors')
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    return run_node('electric_actuator_node', ElectricActuatorNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
