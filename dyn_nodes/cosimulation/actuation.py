@@ -63,7 +63,7 @@ class ActuatorSystem:
         self.parameters = np.concatenate([list(self._own.values()), np.zeros(len(self.names) ** 2)])
         self.oil = np.zeros(len(self.state_names))
         self._knots = np.zeros(1)
-        self._idle = np.zeros(len(self._inputs) + len(self.names))
+        self._commanded = np.zeros(len(self._inputs) + len(self.names))
         delays = input_delays(machine, self._inputs)
         # joint accelerations, the other inputs, have no dead time
         self._delay = None if delays is None else CommandDelay(np.concatenate([delays, np.zeros(len(self.names))]))
@@ -100,13 +100,14 @@ class ActuatorSystem:
     def start(self, positions: Array, efforts: Array) -> None:
         """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""
         self._time = 0.0
+        self._commanded[:] = 0.0
         if self._delay is not None:
             self._delay.clear()
         at_rest = states_at_rest(self.machine, dict(zip(self.joints, positions)), dict(zip(self.joints, efforts)))
         self.oil[:] = [at_rest[name] for name in self.state_names]
         values = np.empty(2 * len(self._watcher.watches))
         still = np.zeros(len(self.names))
-        self.module.watch(self._state(positions, still), self._idle, self.parameters, values)
+        self.module.watch(self._state(positions, still), self._commanded, self.parameters, values)
         self._watcher.begin(values)
         self.events = []
 
@@ -127,6 +128,7 @@ class ActuatorSystem:
         Raises DivergedError and keeps the state before it.
         """
         self.parameters[len(self._own) :] = 0.0 if mobility is None else mobility.ravel()
+        self._commanded[: len(volts)] = volts
         x = self._state(positions, velocities)
         knots, table = self._knots, np.concatenate([volts, accelerations]).reshape(1, -1)
         before = self.snapshot()
@@ -175,9 +177,9 @@ class ActuatorSystem:
         return np.array([values[f'{name}/effort'] for name in self.names])
 
     def outputs(self, positions: Array, velocities: Array) -> dict[str, float]:
-        """Return all outputs by name, `<actuator>/<quantity>`, states included."""
+        """Return all outputs by name, `<actuator>/<quantity>`, states included, under the latest volts."""
         y = np.empty(len(self.output_names))
-        self.module.outputs(self._state(positions, velocities), self._idle, self.parameters, y)
+        self.module.outputs(self._state(positions, velocities), self._commanded, self.parameters, y)
         values = dict(zip(self.output_names, y.tolist()))
         values.update(zip(self.state_names, self.oil.tolist()))
         return values
