@@ -33,7 +33,7 @@ from dyn_nodes.nodes.exchange import (
 from dyn_nodes.nodes.follower import FollowerNode
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
-from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.parameters import Declared, ParameterError, declare
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
@@ -64,7 +64,9 @@ class ActuatorNode(FollowerNode):
     """
 
     node_name: ClassVar[str]
-    """Name of the node, and of its file of parameters."""
+    """Name of the node."""
+    declared: ClassVar[tuple[Declared, ...]]
+    """Its parameters."""
     status: ClassVar[str]
     """Name of the status of the actuators in diagnostics."""
     content: ClassVar[str]
@@ -74,7 +76,7 @@ class ActuatorNode(FollowerNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(self.node_name, **options)
-        self.values = values = declare(self, node_parameters(self.node_name))
+        self.values = values = declare(self, self.declared)
         self.machine = machine_of(values['machine'], values['config'])
         self._refuse_other_machines()
         self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)

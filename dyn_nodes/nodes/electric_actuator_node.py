@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 
 from dyn_nodes.nodes.actuator_node import ActuatorNode
-from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.running import run_node
+
+PARAMETERS = node_parameters('electric_actuator_node')
 
 
 class ElectricActuatorNode(ActuatorNode):
     """Answers joint states with the efforts of motors; other actuators of the machine are part of the answer."""
 
     node_name = 'electric_actuator_node'
+    declared = PARAMETERS
     status = 'motors'
     content = 'the current'
     neutral = 'motors to 0 V'

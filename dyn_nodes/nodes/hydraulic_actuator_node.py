@@ -6,13 +6,17 @@ import sys
 
 from dyn_nodes.cosimulation.actuation import ActuatorSystem
 from dyn_nodes.nodes.actuator_node import ActuatorNode
+from dyn_nodes.nodes.parameters import node_parameters
 from dyn_nodes.nodes.running import run_node
+
+PARAMETERS = node_parameters('hydraulic_actuator_node')
 
 
 class HydraulicActuatorNode(ActuatorNode):
     """Answers joint states with the efforts of hydraulics; other actuators of the machine are part of the answer."""
 
     node_name = 'hydraulic_actuator_node'
+    declared = PARAMETERS
     status = 'hydraulics'
     content = 'the oil'
     neutral = 'spools to neutral'
