@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dyn_nodes.nodes.actuator_node import ActuatorNode
+from dyn_nodes.nodes.actuators import ActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
 from dyn_nodes.nodes.running import run_node
 

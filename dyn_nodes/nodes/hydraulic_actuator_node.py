@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dyn_nodes.cosimulation.actuation import ActuatorSystem
-from dyn_nodes.nodes.actuator_node import ActuatorNode
+from dyn_nodes.nodes.actuators import ActuatorNode
 from dyn_nodes.nodes.parameters import node_parameters
 from dyn_nodes.nodes.running import run_node
 
