@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.control.state_feedback import StateFeedback
+from dyn_nodes.model.actuators import electric
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import TreeState, bias_force, mass_matrix
 from dyn_nodes.multibody.influence import (
     Coefficients,
@@ -25,24 +27,14 @@ from dyn_nodes.multibody.influence import (
     serial_model,
     traced_coefficients,
 )
-from dyn_nodes.studies.freeman_1985.arms import (
-    A6_A,
-    A6_FORCE,
-    A6_GRAVITY,
-    A6_JERK,
-    A6_MOMENT,
-    A6_Q,
-    A6_V,
-    arm_a6,
-)
+from dyn_nodes.studies.freeman_1985.actuators import motor_arm, nominal_path
+from dyn_nodes.studies.freeman_1985.arms import A6_FORCE, A6_GRAVITY, A6_MOMENT, arm_a6
 
 Array = NDArray[np.float64]
 HORIZON = 0.6
 """Of the path, s."""
 DEGREE = 20
 """Of the polynomials that stand for the nominal motion over the horizon: exact to round-off."""
-FIRST, LAST = 3, 3
-"""Joints with large and with small motors."""
 
 
 class Nominal(NamedTuple):
@@ -73,20 +65,18 @@ class Nominal(NamedTuple):
         return np.concatenate([self.q, self.v, self.currents])
 
 
-def a6_drives() -> Drives:
-    """Return the motors and gears of arm A6 (spec, section 4; assumed there)."""
-
-    def both(first: float, last: float) -> Array:
-        return np.array([first] * FIRST + [last] * LAST)
-
+def drives_of(machine: Machine) -> Drives:
+    """Return the motors and gears of a machine with a d-c motor for every joint, in the order of the joints."""
+    motors = {own.joint: electric(own) for own in machine.actuators}
+    own = [motors[joint.name] for joint in machine.movable_joints]
     return Drives.geared(
-        np.diag(both(1 / 100, 1 / 50)),
-        inductance=both(3e-3, 4e-3),
-        resistance=both(1.0, 3.0),
-        back_emf=both(0.25, 0.1),
-        torque=both(0.25, 0.1),
-        inertia=both(2e-4, 3e-5),
-        damping=both(1e-4, 3e-5),
+        np.diag([1 / motor.gear_ratio for motor in own]),
+        inductance=[motor.inductance for motor in own],
+        resistance=[motor.resistance for motor in own],
+        back_emf=[motor.torque_constant for motor in own],
+        torque=[motor.torque_constant for motor in own],
+        inertia=[motor.rotor_inertia for motor in own],
+        damping=[motor.rotor_damping for motor in own],
     )
 
 
@@ -99,11 +89,11 @@ class MotorArm:
     """Arm A6 with its motors, tool load and gravity, on its path."""
 
     def __init__(self) -> None:
-        self.model, self.drives = TreeCoefficients(arm_a6()), a6_drives()
+        self.model, self.drives = TreeCoefficients(arm_a6()), drives_of(motor_arm())
 
     def slopes(self, t: float) -> EffortSlopes:
         """Return the slopes of the efforts on the path, rotors included."""
-        q, v, a, _ = path(t)
+        q, v, a, _ = nominal_path(t)
         here = self.model.at(q)
         return effort_slopes(here, v, a, A6_GRAVITY, [tool_load(here)]).with_inertia(self.drives.inertia)
 
@@ -115,7 +105,7 @@ class MotorArm:
 
     def at(self, t: float) -> Nominal:
         """Return the nominal motion and its linear model at a time, s."""
-        q, v, a, jerk = path(t)
+        q, v, a, jerk = nominal_path(t)
         effort, slopes = self.effort(q, v, a), self.slopes(t)
         currents = self.drives.currents(effort, v)
         rates = self.drives.current_rates(slopes, v, a, jerk)
@@ -129,7 +119,7 @@ class MotorArm:
 
     def hand(self, t: float) -> Coefficients:
         """Return the coefficients of the hand on the path."""
-        return tool_load(self.model.at(path(t)[0]))[0]
+        return tool_load(self.model.at(nominal_path(t)[0]))[0]
 
     @cached_property
     def _curves(self) -> tuple[Array, Array]:
@@ -151,7 +141,7 @@ class MotorArm:
 
     def nominal_state(self, t: float) -> Array:
         """Return the nominal state (18,)."""
-        q, v, _, _ = path(t)
+        q, v, _, _ = nominal_path(t)
         return np.concatenate([q, v, self.voltages_and_currents(t)[1]])
 
     @cached_property
@@ -198,13 +188,3 @@ class MotorArm:
             return self.F(0.0 if frozen else t) @ z
 
         return np.asarray(solve_ivp(rate, (0.0, end), start, 'DOP853', rtol=1e-10, atol=1e-13).y[:, -1])
-
-
-def path(t: float) -> tuple[Array, Array, Array, Array]:
-    """Return position, rate, acceleration and jerk (6,) of the joints on the path of spec 7.4."""
-    return (
-        A6_Q + A6_V * t + A6_A * t**2 / 2 + A6_JERK * t**3 / 6,
-        A6_V + A6_A * t + A6_JERK * t**2 / 2,
-        A6_A + A6_JERK * t,
-        A6_JERK,
-    )
