@@ -31,6 +31,7 @@ COMMANDS = (
     'ik',
     'workspace',
     'size',
+    'linearize',
     'omni',
     'design',
     'fit',
@@ -45,6 +46,7 @@ COMMANDS = (
 """In the order of the help. A command whose module isn't there is left out."""
 
 COMPUTING = ('study', 'loadchart', 'ik', 'workspace', 'omni', 'design', 'fit')
+COMPUTING = ('study', 'loadchart', 'ik', 'linearize', 'omni', 'design', 'fit')
 """Commands that show on standard error when they compile."""
 
 

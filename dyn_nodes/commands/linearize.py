@@ -1,0 +1,225 @@
+"""`dyn-nodes linearize`: poles, modes, Bode and controllability of a machine about a posture or a time of a bag."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.linear import LinearModel
+    from dyn_nodes.simulation.plant import Plant
+
+PERIOD = 1e-3
+LONGEST = 60.0
+"""Of a motion before the model is made, s."""
+OPEN = '--input and --after open them'
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `linearize` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'linearize',
+        'Linear model of a machine about a state: poles, modes, Bode, controllability',
+        'dyn-nodes linearize log_loader --posture boom_joint=0.5,stick_joint=-1.0 --payload 500\n'
+        'dyn-nodes linearize log_loader --input boom/voltage=2 --after 0.5 --bode boom/voltage boom_joint\n'
+        'dyn-nodes linearize log_loader --plot poles.png\n'
+        'dyn-nodes linearize arm_a6 --npz arm_a6.npz\n'
+        'dyn-nodes linearize log_loader --bag runs/latest/bag --at 6.5 --json',
+    )
+    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    parser.add_argument('--posture', metavar='POSTURE', default='', help="joint=position,... (the machine's)")
+    parser.add_argument('--payload', type=float, metavar='KG', help="mass in the implement (the machine's)")
+    parser.add_argument('--efforts', action='store_true', help='joint efforts as inputs, without actuators')
+    parser.add_argument(
+        '--input', nargs='+', default=[], metavar='NAME=X', help='inputs that act, V, N or N m (0; efforts that hold)'
+    )
+    parser.add_argument(
+        '--after', type=float, default=0.0, metavar='S', help='let the machine move under its inputs for this time (0)'
+    )
+    parser.add_argument('--bag', type=Path, metavar='BAG', help='take the state from a bag of these nodes')
+    parser.add_argument('--at', type=float, metavar='S', help='time in the bag')
+    parser.add_argument('--namespace', metavar='NS', help='of the machine, where the bag holds several')
+    parser.add_argument(
+        '--outputs', nargs='+', metavar='NAME', help='outputs or states (the positions of the driven joints)'
+    )
+    parser.add_argument('--bode', nargs=2, metavar=('INPUT', 'OUTPUT'), help='gain and phase of this pair')
+    parser.add_argument('--frequencies', nargs='+', type=float, metavar='HZ', help='of --bode')
+    parser.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
+    parser.add_argument('--npz', type=Path, metavar='FILE', help='write A, B, C, D, names, poles and the state there')
+    parser.add_argument('--plot', type=Path, metavar='FILE', help='draw poles and --bode: .png, .svg or .pdf')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make, print and write the model."""
+    _check(args)
+    plant, model, notes = _model(args)
+    try:
+        bode = model.bode(args.bode[0], args.bode[1], args.frequencies) if args.bode else None
+    except (KeyError, ValueError) as error:
+        raise CommandError(f'--bode: {error.args[0]}') from None
+    if bode is not None and not bode.gain.any():
+        notes.append(f'nothing goes from {args.bode[0]} to {args.bode[1]} here: closed valves pass no oil; {OPEN}')
+    if args.json:
+        print(json.dumps(_as_json(plant, model, bode, notes)))
+    else:
+        _print(plant, model, bode, notes)
+    try:
+        if args.npz:
+            _write_npz(args.npz, model)
+        if args.plot:
+            _write_plot(args.plot, model, tuple(args.bode) if args.bode else None)
+    except OSError as error:
+        raise CommandError(f'{error.filename}: {error.strerror or error}') from None
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that make no sense together."""
+    if (args.bag is None) != (args.at is None):
+        raise CommandError('--bag and --at: expected both or neither', 2)
+    if args.bag is not None and (args.posture or args.after):
+        raise CommandError('--bag: expected without --posture and --after, which it replaces', 2)
+    if not 0.0 <= args.after <= LONGEST:
+        raise CommandError(f'--after: expected 0 to {LONGEST:g} s, found {args.after:g}', 2)
+    if args.frequencies and not all(math.isfinite(f) and f > 0 for f in args.frequencies):
+        raise CommandError('--frequencies: expected numbers above zero', 2)
+    if args.plot and args.plot.suffix not in ('.png', '.svg', '.pdf'):
+        raise CommandError(f'--plot: expected a .png, .svg or .pdf, found {args.plot}', 2)
+
+
+def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
+    """Return the machine in its state, the model, and what is to be said about the state."""
+    from dyn_nodes.linear import Linearizer
+    from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of
+    from dyn_nodes.simulation.plant import Plant, PlantDivergedError
+
+    try:
+        machine = machine_of(args.machine, args.config)
+        joints = joint_positions(args.posture, machine)
+        values = {} if args.payload is None else {'payload_mass': checked_payload(machine, args.payload)}
+        actuation: Any = 'hydraulic' if machine.actuators and not args.efforts else 'effort'
+        plant = Plant(machine, actuation, PERIOD, PERIOD, (), joints, values)
+        plant.set_inputs(_inputs(args.input))
+        for _ in range(round(args.after / PERIOD)):
+            plant.advance()
+        x, u = plant.x, plant.u
+        notes: list[str] = []
+        if args.bag is not None:
+            x, u, notes = _from_bag(args, plant)
+        return plant, Linearizer(plant.system, args.outputs).at(x, u, plant.p, args.at or plant.time), notes
+    except PlantDivergedError as error:
+        raise CommandError(f'--after: {error}') from None
+    except (KeyError, ValueError) as error:
+        text = str(error.args[0] if isinstance(error, KeyError) else error)
+        for parameter, option in (('initial_positions', '--posture'), ('config', '--config'), ('machine', 'MACHINE')):
+            text = text.replace(f'parameter {parameter!r}', option)
+        raise CommandError(text) from None
+
+
+def _inputs(texts: list[str]) -> dict[str, float]:
+    found = {}
+    for text in texts:
+        name, _, value = text.partition('=')
+        try:
+            found[name] = float(value)
+        except ValueError:
+            raise CommandError(f'--input: expected NAME=NUMBER, found {text!r}', 2) from None
+        if not math.isfinite(found[name]):
+            raise CommandError(f'--input: expected a finite number, found {text!r}', 2)
+    return found
+
+
+def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[str]]:
+    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.studies.recorded_state import recorded_state
+
+    try:
+        data = read_bag(args.bag, namespace=args.namespace)
+        found = recorded_state(plant.system, data, args.at, plant.x, plant.u)
+    except BagReadingError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.bag}: {error.strerror or error}') from None
+    notes = [f'state of {args.bag} at {found.time:g} s']
+    if found.missing:
+        notes.append(f'not in the bag, as at rest: {", ".join(found.missing)}')
+    return found.x, found.u, notes
+
+
+def _as_json(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> dict[str, Any]:
+    reach, seen = model.controllability(), model.observability()
+    found = {'machine': plant.machine.name, 'stable': model.stable, 'notes': notes, **model.as_dict()}
+    for what, own in (('controllability', reach), ('observability', seen)):
+        found[what] = {'rank': own.rank, 'order': own.order, 'rest': list(own.rest)}
+    if bode is not None:
+        found['bode'] = {'hertz': bode.hertz.tolist(), 'gain': bode.gain.tolist(), 'phase': bode.phase.tolist()}
+    return found
+
+
+def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    growing = sum(mode.count for mode in model.modes() if mode.pole.real > 0)
+    still = sum(mode.count for mode in model.modes() if mode.pole == 0)
+    said = f'{growing} poles grow' if growing else 'no pole grows'
+    inputs = ', '.join(model.input_names) or 'none'
+    rest = f', {still} at the origin' if still else ''
+    console.print(f'{plant.machine.name}: {len(model.state_names)} states, inputs {inputs}; {said}{rest}')
+    for note in notes:
+        console.print(note, style='dim')
+    table = Table()
+    for heading in ('pole, 1/s', 'Hz', 'damping ratio', 'time constant, s', 'states, share'):
+        table.add_column(heading, justify='left' if heading.startswith('states') else 'right')
+    for mode in model.modes():
+        sign = '' if not mode.oscillates else f' ± {mode.pole.imag:.4g}i'
+        times = f'{mode.count} x ' if mode.pole == 0 else ''
+        decay = f'{mode.time_constant:.4g}' if math.isfinite(mode.time_constant) else ''
+        table.add_row(
+            f'{times}{mode.pole.real:.4g}{sign}',
+            f'{mode.frequency:.4g}' if mode.oscillates else '',
+            f'{mode.damping_ratio:.3f}' if mode.oscillates else '',
+            decay,
+            ', '.join(f'{name} {100 * share:.0f} %' for name, share in mode.main_states() if share > 0.005),
+        )
+    console.print(table)
+    for what, own in (('inputs reach', model.controllability()), ('outputs see', model.observability())):
+        rest = f'; the rest lies mostly in {", ".join(own.rest[:6])}' if own.rest else ''
+        console.print(f'{what} {own.rank} of {own.order} states{rest}{" ..." if len(own.rest) > 6 else ""}')
+    if bode is not None:
+        _print_bode(console, bode)
+
+
+def _print_bode(console: Any, bode: Any) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for heading in ('Hz', 'gain', 'dB', 'phase, deg'):
+        table.add_column(heading, justify='right')
+    step = max(1, len(bode.hertz) // 20)
+    rows = zip(bode.hertz[::step], bode.gain[::step], bode.decibels[::step], bode.phase[::step])
+    for hertz, gain, decibels, phase in rows:
+        table.add_row(f'{hertz:.4g}', f'{gain:.4g}', f'{decibels:.2f}', f'{math.degrees(phase):.1f}')
+    console.print(table)
+
+
+def _write_npz(path: Path, model: LinearModel) -> None:
+    import numpy as np
+
+    with path.open('wb') as file:
+        np.savez(file, **model.arrays())
+
+
+def _write_plot(path: Path, model: LinearModel, pair: tuple[str, str] | None) -> None:
+    from dyn_nodes.studies.linear_plots import plot_model
+    from dyn_nodes.studies.plots import RESOLUTION, style
+
+    with style():
+        plot_model(model, pair).savefig(path, dpi=RESOLUTION)
