@@ -45,8 +45,7 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
-COMPUTING = ('study', 'loadchart', 'ik', 'workspace', 'omni', 'design', 'fit')
-COMPUTING = ('study', 'loadchart', 'ik', 'linearize', 'omni', 'design', 'fit')
+COMPUTING = ('study', 'loadchart', 'ik', 'workspace', 'linearize', 'omni', 'design', 'fit')
 """Commands that show on standard error when they compile."""
 
 

@@ -37,9 +37,13 @@ class Linearizer:
 
     Raises:
         KeyError: an output that the system does not have.
+        ValueError: a system without derivatives: one on rigid ground, whose modes have no common state.
     """
 
     def __init__(self, system: Any, outputs: Sequence[str] | None = None) -> None:
+        if not hasattr(system, 'jacobians'):
+            name = system.machine.name
+            raise ValueError(f'{name}: expected a system with derivatives of dx/dt, found one on rigid ground')
         self.system = system
         self.blocks = getattr(system, 'blocks', None)
         self.tree: Tree = self.blocks.tree if self.blocks is not None else build_tree(system.machine, system.base)
@@ -145,6 +149,8 @@ class Linearizer:
         inputs = np.zeros(len(self.system.input_names)) if u is None else np.array(u, dtype=np.float64)
         values = self.system.parameters() if p is None else np.array(p, dtype=np.float64)
         self.system.check(state, inputs, values)
+        if not (np.isfinite(state).all() and np.isfinite(inputs).all()):
+            raise ValueError(f'{self.system.name}: expected a state at which dx/dt is defined')
         return state, inputs, values
 
     def _rate(self, x: Array, u: Array, p: Array) -> Array:

@@ -26,6 +26,7 @@ from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import command_qos, data_qos, is_lockstep, states_qos
 from dyn_nodes.nodes.imu_report import ImuReport
+from dyn_nodes.nodes.linear_service import LinearizeService
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
@@ -169,6 +170,7 @@ class DynamicsNode(OverridableNode):
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.create_service(SetBool, '~/pause', self._on_pause)
         self.create_service(Trigger, '~/step', self._on_step)
+        self.linearize = LinearizeService(self)
         self.simulation = SimulationServices(self) if are_available() else None
 
     def _publish_description(self) -> None:
