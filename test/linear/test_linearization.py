@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,9 +13,14 @@ from dyn_nodes.constraints import projected_velocity
 from dyn_nodes.linear import Linearizer, linearize
 from dyn_nodes.linear.deviations import by_independent, independent
 from dyn_nodes.model import load_machine
+from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.multibody import build_tree
+from dyn_nodes.multibody.influence import TreeCoefficients, arm_state_space, effort_slopes
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.studies.freeman_1985.arms import A6_GRAVITY, A6_V
+from dyn_nodes.studies.freeman_1985.linear import drives_of
 
 TOLERANCE = 1e-6
 VOLTS = {'boom/voltage': 5.0, 'stick/voltage': -4.0, 'swing/voltage': 3.0}
@@ -170,6 +176,47 @@ def test_linkage_with_hydraulics_on_wheels_equals_central_differences():
     model = check(system, x, u, ['stick_joint', 'load_force_z', *reactions])
     assert model.state_names[6:9] == ('swing_joint', 'boom_joint', 'stick_joint')
     assert len(model.A) == 35
+
+
+def test_arm_on_motors_equals_the_closed_form_of_its_source():
+    """Rotors, gears and armatures by the general engine and by (2-241), without a tool load."""
+    machine = machine_of('arm_a6')
+    system = System(machine)
+    tree = build_tree(machine)
+    x = initial_state(system)
+    x[6:12] = A6_V
+    volts = np.array([12.0, -11.0, 17.0, 0.5, -2.0, 4.0])
+    a = system.rhs(x, volts, system.parameters())[6:12]
+    model = linearize(system, x, volts)
+    drives = drives_of(machine)
+    slopes = effort_slopes(TreeCoefficients(tree).at(x[:6]), A6_V, a, A6_GRAVITY)
+    F, inputs = arm_state_space(slopes, drives)  # the tree of the machine has the rotors
+    assert model.state_names[12:] == tuple(f'motor_{k}/current' for k in range(1, 7))
+    assert np.abs(model.A - F).max() < 1e-9 * np.abs(F).max()
+    assert pytest.approx(inputs) == model.B
+    assert model.controllability().complete
+
+
+@pytest.mark.slow
+def test_platform_on_six_motors_equals_central_differences():
+    """Fast counterparts: the arm on motors, and the machines with loops."""
+    machine = machine_of('stewart_platform')
+    numbers = {'torque_constant': 0.2, 'resistance': 0.8, 'inductance': 2e-3, 'voltage_limit': 48.0}
+    numbers |= {'current_limit': 60.0, 'gear_ratio': 300.0, 'rotor_inertia': 1e-4, 'rotor_damping': 1e-4}
+    motors = tuple(DcMotorActuator(name=f'motor_{k}', joint=f'leg_{k}_length_joint', **numbers) for k in range(1, 7))
+    start = constrained_machine(replace(machine, actuators=motors), actuation='hydraulic')
+    system = start.system
+    v = projected_velocity(system.blocks, start.q, 0.1 * np.cos(np.arange(system.nv)))
+    x = system.state(start.q, v)
+    outputs = ['leg_1_length_joint', 'leg_3_length_joint_acceleration', 'motor_2/effort', 'kinetic_energy']
+    model = check(system, x, np.linspace(-5, 5, 6), [name for name in outputs if name in known(system)])
+    assert model.state_names[:6] == tuple(f'leg_{k}_length_joint' for k in range(1, 7))
+    assert len(model.A) == 18
+    assert model.controllability().complete
+
+
+def known(system):
+    return {*system.output_names, *system.state_names}
 
 
 def test_models_along_a_motion_have_the_same_coordinates_and_follow_the_motion():
