@@ -31,6 +31,7 @@ from dyn_nodes.constraints import (
     constrained_dynamics,
     projected_velocity,
 )
+from dyn_nodes.constraints.drives import dependent_drives
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.profiles import motion_of
 from dyn_nodes.constraints.rows import Constraint
@@ -143,7 +144,8 @@ def constrained_machine(
 
     Raises:
         MachineError: the constraints can't be met; says which, where, and by how much. Or a reaction is asked for at
-            a joint that does not move.
+            a joint that does not move. Or the drives of a machine with a fixed base, as many as its freedoms, do not
+            determine its motion.
         NoEquilibriumError: a machine on springs tips or slides.
         ValueError: a cylinder at its dead centre.
     """
@@ -176,6 +178,7 @@ def constrained_machine(
         v = starting_velocity(machine, blocks, found.q)
     except ConstraintError as error:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
+    _refuse_dependent_drives(machine, blocks, q, driven)
     blocks.parameters.start(found.states)
     return replace(start, q=found.q, v=v, analysis=analyse(blocks, found.q, actuated=driven) if rest else counts)
 
@@ -186,6 +189,16 @@ def _refuse_reactions(machine: Machine) -> None:
     if fixed:
         found = f'{fixed[0]!r}, which is fixed'
         raise MachineError([Problem(machine.sources[-1], 0, 'reactions', 'joints that move', found)])
+
+
+def _refuse_dependent_drives(machine: Machine, blocks: ConstraintBlocks, q: Array, driven: tuple[str, ...]) -> None:
+    """Refuse a machine with a fixed base and as many drives as freedoms, that do not determine its motion anywhere."""
+    dependent = dependent_drives(blocks, q, driven) if machine.base.attachment == 'fixed' else ()
+    if dependent:
+        line = min((entry.line for entry in machine.joint_classes), default=0)
+        expected = 'drives that determine the motion, as many as there are freedoms'
+        found = f'{", ".join(dependent)}, whose rates depend on each other in every position'
+        raise MachineError([Problem(machine.sources[-1], line, 'joints', expected, found)])
 
 
 def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> Array:
