@@ -2,6 +2,8 @@
 
     system = MinimalSystem('platform', blocks, [q], actuated=('left_drive', 'right_drive'))
     a = system.accelerations(q, v, u)
+    legs = MinimalSystem('platform', blocks, [q], independent=('leg_1', 'leg_2', 'leg_3'))
+    forces = legs.inverse_dynamics(q, rates, accelerations)
 
 `ConstrainedSystem` decides the rank anew in every stage and gives the multipliers; this one has the elimination
 unrolled and only watches that it stays sound. `simulation.minimal_run` runs it.
@@ -19,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints.blocks import ConstraintBlocks
-from dyn_nodes.constraints.elimination import Elimination, choose, traced_acceleration
+from dyn_nodes.constraints.elimination import Elimination, choose, traced_acceleration, traced_complement
+from dyn_nodes.constraints.errors import MethodError
 
 Array = NDArray[np.float64]
 
@@ -32,19 +35,33 @@ class MinimalSystem:
         blocks: the traced system.
         positions: (nq,) each, for which the choice of independent motions is made.
         actuated: velocities with an input each, of the same name, N or N m.
+        independent: velocities that are to determine all others, such as those of the legs of a parallel machine;
+            empty: chosen by pivoting.
 
     Raises:
-        MethodError: no choice serves all positions.
+        MethodError: no choice serves all positions, or the independent velocities do not determine the motion.
+        KeyError: a velocity that the tree does not have.
         ValueError: an element with states, such as dry friction.
     """
 
     def __init__(
-        self, name: str, blocks: ConstraintBlocks, positions: Sequence[ArrayLike], actuated: Sequence[str] = ()
+        self,
+        name: str,
+        blocks: ConstraintBlocks,
+        positions: Sequence[ArrayLike],
+        actuated: Sequence[str] = (),
+        independent: Sequence[str] = (),
     ) -> None:
         if blocks.parameters.states:
             raise ValueError(f'{name}: expected elements without states, found {", ".join(blocks.parameters.states)}')
         self.name, self.blocks, self.actuated = name, blocks, tuple(actuated)
-        self.elimination: Elimination = choose(blocks, positions)
+        wanted = [blocks.tree.velocity_index(joint) for joint in independent]
+        self.elimination: Elimination = choose(blocks, positions, independent=wanted)
+        found = self.elimination.independent
+        if wanted and len(found) != len(wanted):
+            left = ', '.join(blocks.tree.velocity_names[k] for k in found if k not in wanted)
+            raise MethodError(f'{name}: {", ".join(independent)} do not determine the motion: {left} can still move')
+        self._order = [found.index(place) for place in wanted or found]
         self._places = [blocks.tree.velocity_index(joint) for joint in actuated]
 
     @cached_property
@@ -71,6 +88,33 @@ class MinimalSystem:
         key = [Tape.from_function(function).digest for function in functions.values()]
         return build_module(f'{self.name}: minimal', key, lambda: (functions, {}))
 
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the velocities that determine all others, in the order of `inverse_dynamics`."""
+        names = self.blocks.tree.velocity_names
+        return tuple(names[self.elimination.independent[k]] for k in self._order)
+
+    @cached_property
+    def inverse_module(self) -> CompiledModule:
+        """Machine code `inverse(q, rates, accelerations, p, efforts)` of the inverse dynamics.
+
+        Raises MethodError where a constraint moves by itself.
+        """
+        blocks, n = self.blocks, len(self._order)
+        for k, name in enumerate(blocks.row_names):
+            if not blocks.rows.sigma[k].is_zero():
+                raise MethodError(f'{self.name}: expected constraints at rest, found the row {name} that moves')
+        sizes = (n, n, len(blocks.parameters.names))
+        rates, accelerations, p = (ca.SX.sym('given', size) for size in sizes)
+        N, particular, _ = traced_complement(blocks, self.elimination)
+        N = N[:, self._order]
+        left, _ = blocks.residuals(particular + ca.mtimes(N, accelerations), ca.SX(blocks.m, 1))
+        known, given = [blocks.v, blocks.parameters.vector], [ca.mtimes(N, rates), p]
+        efforts = ca.substitute([ca.mtimes(N.T, -left)], known, given)[0]
+        function = ca.Function('inverse', [blocks.q, rates, accelerations, p], [ca.densify(efforts)])
+        key = [Tape.from_function(function).digest]
+        return build_module(f'{self.name}: inverse', key, lambda: ({'inverse': function}, {}))
+
     def state(self, q: ArrayLike, v: ArrayLike, time: float = 0.0) -> Array:
         """Return the state (nq + nv + 1,) of the compiled functions. Raises ValueError for other lengths."""
         nq, nv = self.blocks.tree.nq, self.blocks.tree.nv
@@ -91,6 +135,30 @@ class MinimalSystem:
             raise ValueError(f'{self.name}: expected {len(self.actuated)} efforts, found shape {efforts.shape}')
         self.module.rhs(self.state(q, v), efforts, self.blocks.numbers(p), rate)
         return rate[self.blocks.tree.nq : -1]
+
+    def inverse_dynamics(
+        self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, p: ArrayLike | None = None
+    ) -> Array:
+        """Return the efforts (n,) at the `independent` velocities for their rates and accelerations (n,).
+
+        Args:
+            q: (nq,) positions that meet the constraints.
+            rates: of the independent velocities; all others follow.
+            accelerations: of these.
+            p: parameters; None: the defaults.
+
+        Raises:
+            ValueError: a vector of another length.
+        """
+        vectors = [np.array(part, dtype=np.float64) for part in (q, rates, accelerations)]
+        n = len(self._order)
+        if [vector.shape for vector in vectors] != [(self.blocks.tree.nq,), (n,), (n,)]:
+            shapes = ', '.join(str(vector.shape) for vector in vectors)
+            nq = self.blocks.tree.nq
+            raise ValueError(f'{self.name}: expected {nq} positions, {n} rates and {n} accelerations, found {shapes}')
+        efforts = np.empty(n)
+        self.inverse_module.inverse(*vectors, self.blocks.numbers(p), efforts)
+        return efforts
 
     def soundness(self, q: ArrayLike, v: ArrayLike) -> float:
         """Return the soundness of the elimination at a state; below zero it does not hold."""

@@ -5,12 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.constraints import ConstraintBlocks, Lock, MethodError, constrained_dynamics, projected_velocity
+from dyn_nodes.constraints import (
+    ConstraintBlocks,
+    Lock,
+    MethodError,
+    assemble,
+    constrained_dynamics,
+    projected_velocity,
+)
 from dyn_nodes.constraints.elimination import choose
+from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.minimal_system import MinimalSystem
 from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.minimal_run import run_minimal
+from dyn_nodes.studies.freeman_1985 import machines
 from dyn_nodes.studies.yesiloglu_2007 import models, wheeled
 
 CASES = {
@@ -88,3 +97,46 @@ def test_a_system_held_completely_does_not_move():
     # the rod still pitches about its axle, with the wheels as one body
     assert len(system.elimination.independent) == 1
     assert system.accelerations(model.q, model.v, []) == pytest.approx(np.zeros(8), abs=1e-12)
+
+
+@pytest.fixture(scope='module')
+def device():
+    """The planar three-leg device, and its inverse dynamics by the base joints."""
+    own = machines.three_leg()
+    names = own.actuated[::-1]
+    return own, MinimalSystem('test_three_leg', own.blocks(), [own.q], independent=names), names
+
+
+def test_inverse_dynamics_in_chosen_joints_is_that_of_the_transfer_of_coordinates(device):
+    own, system, names = device
+    assert system.independent == names
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        q = assemble(system.blocks, own.q + rng.uniform(-0.1, 0.1, own.q.shape))
+        rates, accelerations = rng.normal(size=(2, 3))
+        expected = own.parallel(q).actuated(names).effort(rates, accelerations)
+        found = system.inverse_dynamics(q, rates, accelerations)
+        assert found == pytest.approx(expected, rel=1e-10, abs=1e-11)
+
+
+def test_efforts_of_the_inverse_dynamics_give_the_accelerations_back(device):
+    own, system, names = device
+    blocks = system.blocks
+    rates, accelerations = np.array([0.5, -0.2, 0.3]), np.array([1.0, 0.4, -0.7])
+    places = [blocks.tree.velocity_index(name) for name in names]
+    N = Subspaces(blocks.at(own.q).J).motions
+    tau = np.zeros(blocks.tree.nv)
+    tau[places] = system.inverse_dynamics(own.q, rates, accelerations)
+    v = N @ np.linalg.solve(N[places], rates)
+    found = constrained_dynamics(blocks, own.q, v, tau, method='saddle').acceleration
+    assert found[places] == pytest.approx(accelerations, rel=1e-8)
+
+
+def test_joints_that_do_not_determine_the_motion_and_vectors_of_another_length_are_refused(device):
+    own, system, _ = device
+    with pytest.raises(
+        MethodError, match=r'two_legs: leg_2_1, leg_1_1 do not determine the motion: \S+ can still move'
+    ):
+        MinimalSystem('two_legs', own.blocks(), [own.q], independent=('leg_2_1', 'leg_1_1'))
+    with pytest.raises(ValueError, match=r'expected 9 positions, 3 rates and 3 accelerations, found .*\(2,\)'):
+        system.inverse_dynamics(own.q, [0.0, 0.0], [0.0] * 3)
