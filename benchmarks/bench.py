@@ -58,6 +58,9 @@ LEAST_RATIO = {
     'torque_distribution': 5.0,
     'omni_dynamics_3': 3.0,
     'omni_dynamics_4': 3.0,
+    'stewart_inverse_dynamics': 5.0,
+    'influence_batch': 5.0,
+    'influence_batch_second_order': 5.0,
 }
 GREATEST_TIME = {'torque_distribution': 20.0}  # in the unit of the figure
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
@@ -343,6 +346,20 @@ def omni(quick: bool) -> dict[str, Result]:
     }
 
 
+def freeman(quick: bool) -> dict[str, Result]:
+    """Inverse dynamics of a Stewart platform in its legs, and G, H, D of an arm, against Pinocchio (freeman-1985)."""
+    found = figures_of('freeman.py', *(['--quick'] if quick else []))
+    loops = 'pinocchio.constraintDynamics, five 6-D loops, the faster of two proximal settings'
+    arm, looped = found['arm'], 'looped over from Python'
+    derivatives = f'pinocchio: derivatives of velocity and acceleration of the tool, {looped}'
+    hessian = f'pinocchio: kinematic Hessian of the tool, {looped}; ours: G and H'
+    return {
+        'stewart_inverse_dynamics': against(found['platform'], 'pinocchio', 'us/call', loops),
+        'influence_batch': against(arm, 'pinocchio_derivatives', 'us/state', derivatives),
+        'influence_batch_second_order': against(arm, 'pinocchio_hessian', 'us/state', hessian, 'ours_G_H'),
+    }
+
+
 def first_message(node: str, topic: str, kind: str) -> float:
     """Start a node as a process; return the time to its first message, s. Raises TimeoutError after a minute."""
     from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
@@ -469,6 +486,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.update(chains(options.quick))
         results.update(rolling_platform(options.quick))
         results.update(omni(options.quick))
+        results.update(freeman(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from random_trees import random_inertia, random_rotation, random_unit
 from dyn_nodes.multibody import Frame, TreeBuilder, TreeState, inverse_dynamics, mass_matrix
 from dyn_nodes.multibody.influence import (
     Coefficients,
+    CompiledCoefficients,
     IllConditionedTransferWarning,
     SingularInertiaError,
     SingularTransferError,
@@ -65,6 +66,46 @@ def test_nests_of_cross_products_are_the_exact_derivatives_of_the_kinematics(pat
     for ours, exact in zip((found.G, found.H, found.D), exact_derivatives(tree, frame, q)):
         assert np.abs(exact).max() > 0.1
         assert ours == pytest.approx(exact, abs=1e-13)
+
+
+def _both(own, q, tip):
+    """Return G, H, D of points and rotations by the array loops, one above the other."""
+    point, turn = own.points(q, [tip.body], tip.p), own.rotations(q, [tip.body])
+    return [np.concatenate([getattr(point, name)[:, 0], getattr(turn, name)[:, 0]], axis=1) for name in 'GHD']
+
+
+@pytest.mark.parametrize('pattern', ['RPR', 'PRRR'])
+def test_compiled_coefficients_are_those_of_the_array_loops(pattern):
+    tree, rng = random_tree(pattern, 8)
+    tip = tree.frame('tip')
+    q = rng.normal(size=(7, len(pattern)))
+    compiled = CompiledCoefficients(tree, tip)
+    found = compiled.batch(q)
+    for own, expected in zip(found, _both(TreeCoefficients(tree), q, tip)):
+        np.testing.assert_allclose(own, expected, rtol=0, atol=1e-14)
+    again = compiled.batch(q[::-1], found)
+    assert again is found
+    np.testing.assert_allclose(again.D, _both(TreeCoefficients(tree), q[::-1], tip)[2], rtol=0, atol=1e-14)
+    second = CompiledCoefficients(tree, tip, 2).batch(q)
+    assert second.D is None
+    np.testing.assert_array_equal(second.H, compiled.batch(q).H)
+
+
+def test_compiled_coefficients_refuse_other_shapes_orders_and_large_trees():
+    tree, _ = random_tree('RPR', 8)
+    compiled = CompiledCoefficients(tree, tree.frame('tip'))
+    with pytest.raises(ValueError, match=r'expected q of shape \(N, 3\), found \(2, 4\)'):
+        compiled.batch(np.zeros((2, 4)))
+    found = compiled.batch(np.zeros((2, 3)))
+    with pytest.raises(ValueError):
+        compiled.batch(np.zeros((3, 3)), found)
+    with pytest.raises(ValueError, match='contiguous'):
+        compiled.batch(np.zeros((1, 3)), found._replace(G=found.G[::2], H=found.H[::2, :, ::-1], D=found.D[:1]))
+    with pytest.raises(ValueError, match='order: expected 2 or 3, found 1'):
+        CompiledCoefficients(tree, tree.frame('tip'), 1)
+    large, _ = random_tree('R' * 11, 8)
+    with pytest.raises(ValueError, match='expected at most 10 joints, found 11'):
+        CompiledCoefficients(large, large.frame('tip'))
 
 
 @pytest.mark.parametrize('pattern', ['RRPRRR', 'RPRRPR'])

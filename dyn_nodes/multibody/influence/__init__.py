@@ -17,6 +17,7 @@ from dyn_nodes.multibody.influence.coefficients import (
     IllConditionedTransferWarning,
     SingularTransferError,
 )
+from dyn_nodes.multibody.influence.compiled import CompiledCoefficients, FrameBatch
 from dyn_nodes.multibody.influence.linearization import (
     Drives,
     EffortSlopes,
@@ -32,8 +33,10 @@ __all__ = [
     'FLAGGED',
     'REFUSED',
     'Coefficients',
+    'CompiledCoefficients',
     'Drives',
     'EffortSlopes',
+    'FrameBatch',
     'IllConditionedTransferWarning',
     'SingularInertiaError',
     'SingularTransferError',

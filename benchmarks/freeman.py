@@ -1,0 +1,190 @@
+"""Inverse dynamics of a Stewart platform in its legs, and G, H, D of an arm, against Pinocchio.
+
+    python benchmarks/freeman.py [--quick]
+
+Prints JSON, in us. `bench.py` runs it. Both machines are those of freeman-1985 (spec 7.1, 7.10).
+
+Stewart platform (six legs RRPRRR, 36 joints, 30 rows): forces of the legs for rates and accelerations of the legs,
+`MinimalSystem.inverse_dynamics` as one compiled call, against `pinocchio.constraintDynamics` of the opened tree with
+five 6-D loops. The accelerations that Pinocchio finds under our forces are first compared with those asked for.
+
+Arm A6: G, H and D of its tool in 200 states in one call, against Pinocchio looped over from Python: derivatives of
+velocity and acceleration of the tool (`computeForwardKinematicsDerivatives` with `getFrameAccelerationDerivatives`),
+one call a state. Pinocchio has no D: such a call gives its product with one pair of velocities. G and H alone are
+also measured, against `computeJointKinematicHessians` with `getFrameKinematicHessian`. Answers are compared first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.timing import best_of
+from dyn_nodes.constraints import ConstraintBlocks
+from dyn_nodes.constraints.minimal_system import MinimalSystem
+from dyn_nodes.multibody import Tree
+from dyn_nodes.multibody.influence import CompiledCoefficients, FrameBatch
+from dyn_nodes.studies.freeman_1985.arms import arm_a6
+from dyn_nodes.studies.freeman_1985.machines import Mechanism, stewart
+
+RATES = np.array([0.2, -0.1, 0.15, 0.3, -0.2, 0.1])  # m/s of the legs
+ACCELERATIONS = np.array([1.0, 0.5, -0.4, 0.2, 0.3, -0.1])  # m/s2
+LIGHT = 1e-7  # kg and kg m2 of Pinocchio's massless bodies: it takes none without inertia
+PROXIMAL = ((1e-12, 0.0, 1), (1e-10, 1e-8, 50))  # accuracy, regularization, most iterations; the faster one counts
+STATES = 200  # whose results fit the cache
+AGREEMENT = 1e-5
+
+
+def pinocchio_tree(tree: Tree, light: float = 0.0) -> tuple[Any, np.ndarray]:
+    """Return Pinocchio's model of a tree of joints about and along z, and the places of ours in its vectors."""
+    import pinocchio as pin
+
+    model, joints = pin.Model(), []
+    kinds = {'revolute': pin.JointModelRZ, 'prismatic': pin.JointModelPZ}
+    for body in tree.bodies:
+        if np.abs(np.asarray(body.axis) - (0.0, 0.0, 1.0)).max() > 0:
+            raise ValueError(f'{body.name}: expected a joint about or along z')
+        parent = 0 if body.parent < 0 else joints[body.parent]
+        joints.append(model.addJoint(parent, kinds[body.kind](), pin.SE3(body.R0, body.p0), body.name))
+        mass, inertia = (light, light * np.eye(3)) if body.massless else (body.mass, np.asarray(body.inertia))
+        model.appendBodyToJoint(joints[-1], pin.Inertia(mass, np.array(body.com), inertia), pin.SE3.Identity())
+    return model, np.array([model.joints[joint].idx_v for joint in joints])
+
+
+class PeerPlatform:
+    """The Stewart platform in Pinocchio: an opened tree whose ends are held together."""
+
+    def __init__(self, own: Mechanism) -> None:
+        import pinocchio as pin
+
+        self.pin = pin
+        self.model, self.order = pinocchio_tree(own.tree, LIGHT)
+        self.model.gravity.linear[:] = own.gravity
+        self.loops, self.loop_data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        first, *others = (leg.end for leg in own.legs)
+        for end in others:
+            places = [(int(frame.body) + 1, pin.SE3(np.array(frame.R), np.array(frame.p))) for frame in (end, first)]
+            loop = pin.RigidConstraintModel(
+                pin.ContactType.CONTACT_6D, self.model, *places[0], *places[1], pin.ReferenceFrame.LOCAL
+            )
+            self.loops.append(loop)
+            self.loop_data.append(loop.createData())
+        self.data = self.model.createData()
+        pin.initConstraintDynamics(self.model, self.data, self.loops, self.loop_data)
+
+    def call(self, state: tuple[np.ndarray, np.ndarray, np.ndarray], proximal: tuple[float, float, int]) -> Any:
+        """Return a call of the constrained dynamics at positions, velocities and efforts in our order."""
+        vectors = [np.empty(len(self.order)) for _ in state]
+        for vector, values in zip(vectors, state):
+            vector[self.order] = values
+        settings, dynamics = self.pin.ProximalSettings(*proximal), self.pin.constraintDynamics
+        return lambda: dynamics(self.model, self.data, *vectors, self.loops, self.loop_data, settings)
+
+
+def platform(rounds: int) -> dict[str, float]:
+    """Return the times of a call."""
+    own = stewart()
+    blocks = own.blocks()
+    system = MinimalSystem('stewart_legs', blocks, [own.q], independent=own.actuated)
+    inverse, p, forces = system.inverse_module.inverse, blocks.numbers(None), np.empty(6)
+    q = own.q.copy()
+    inverse(q, RATES, ACCELERATIONS, p, forces)
+    legs = [blocks.tree.velocity_index(name) for name in own.actuated]
+    v, tau = _motion(blocks, q, legs), np.zeros(blocks.tree.nv)
+    tau[legs] = forces
+    peer = PeerPlatform(own)
+    calls = [peer.call((q, v, tau), proximal) for proximal in PROXIMAL]
+    for call in calls:
+        found = np.array(call())[peer.order][legs]
+        if np.abs(found - ACCELERATIONS).max() > AGREEMENT:
+            raise ValueError('accelerations of the legs differ from those of Pinocchio: nothing to compare')
+    times = best_of([lambda: inverse(q, RATES, ACCELERATIONS, p, forces), *calls], rounds)
+    return {'ours': times[0], 'pinocchio': min(times[1:])}
+
+
+def _motion(blocks: ConstraintBlocks, q: np.ndarray, legs: list[int]) -> np.ndarray:
+    """Return the rates of all joints at those of the legs."""
+    J = blocks.at(q).J
+    others = [k for k in range(blocks.tree.nv) if k not in legs]
+    v = np.zeros(blocks.tree.nv)
+    v[legs] = RATES
+    v[others] = np.linalg.lstsq(J[:, others], -J[:, legs] @ RATES, rcond=None)[0]
+    return v
+
+
+class PeerArm:
+    """Arm A6 in Pinocchio, looped over from Python."""
+
+    def __init__(self, tree: Tree, q: np.ndarray) -> None:
+        import pinocchio as pin
+
+        self.pin, self.q = pin, list(q)
+        self.model, _ = pinocchio_tree(tree)
+        tool = tree.frame('tool')
+        place = pin.SE3(np.array(tool.R), np.array(tool.p))
+        self.frame = self.model.addFrame(pin.Frame('tool', tree.nv, place, pin.FrameType.OP_FRAME))
+        self.data, self.axes = self.model.createData(), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        self.v, self.a = np.linspace(-1.0, 1.5, tree.nv), np.zeros(tree.nv)
+
+    def derivatives(self) -> Any:
+        """Return the derivatives of velocity and acceleration of the tool in the last state, all states computed."""
+        compute, get = self.pin.computeForwardKinematicsDerivatives, self.pin.getFrameAccelerationDerivatives
+        found = None
+        for q in self.q:
+            compute(self.model, self.data, q, self.v, self.a)
+            found = get(self.model, self.data, self.frame, self.axes)
+        return found
+
+    def hessians(self) -> Any:
+        """Return the Hessian of the tool in the last state, all states computed."""
+        compute, get = self.pin.computeJointKinematicHessians, self.pin.getFrameKinematicHessian
+        found = None
+        for q in self.q:
+            compute(self.model, self.data, q)
+            found = get(self.model, self.data, self.frame, self.axes)
+        return found
+
+    def check(self, found: FrameBatch) -> None:
+        """Raise ValueError where ours of the last state is not what Pinocchio computes."""
+        G, H, D = (part[-1] for part in found if part is not None)
+        v_by_q, a_by_q, _, a_by_a = self.derivatives()
+        v, place = self.v, self.model.frames[self.frame].placement
+        # of the linear part the acceleration of the point, not that of the spatial velocity, has D
+        point = self.pin.getPointClassicAccelerationDerivatives(self.model, self.data, len(v), place, self.axes)
+        turned, thrice = np.einsum('pln,n->pl', H, v), np.einsum('plmn,m,n->pl', D, v, v)
+        pairs = ((a_by_a, G), (v_by_q[3:], turned[3:]), (a_by_q[3:], thrice[3:]), (point[1], thrice[:3]))
+        for theirs, ours in pairs:
+            if np.abs(theirs - ours).max() > 1e-9:
+                raise ValueError('influence coefficients differ from Pinocchio: nothing to compare')
+
+
+def arm(rounds: int) -> dict[str, float]:
+    """Return the times a state."""
+    tree = arm_a6()
+    q = np.random.default_rng(0).uniform(-3.0, 3.0, (STATES, tree.nv))
+    third, second = (CompiledCoefficients(tree, tree.frame('tool'), order) for order in (3, 2))
+    whole, part = third.batch(q), second.batch(q)
+    peer = PeerArm(tree, q)
+    peer.check(whole)
+    calls = [lambda: third.batch(q, whole), lambda: second.batch(q, part), peer.derivatives, peer.hessians]
+    times = [time / STATES for time in best_of(calls, rounds)]
+    return {'ours': times[0], 'ours_G_H': times[1], 'pinocchio_derivatives': times[2], 'pinocchio_hessian': times[3]}
+
+
+def main() -> None:
+    """Print the times."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
+    parser.add_argument('--quick', action='store_true', help='a few rounds only')
+    rounds = 100 if parser.parse_args().quick else 1000
+    print(json.dumps({'platform': platform(rounds), 'arm': arm(rounds)}, indent=2))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,43 @@
+"""The benchmark of the machines of freeman-1985 compares equal answers: it raises where ours and Pinocchio's differ."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+pytest.importorskip('pinocchio')
+
+from benchmarks import freeman
+from dyn_nodes.multibody import Tree, TreeBuilder
+from dyn_nodes.multibody.influence import CompiledCoefficients
+
+
+def arm() -> Tree:
+    """Three joints: the arm of the benchmark takes longer to compile."""
+    builder, body = TreeBuilder(), -1
+    for k, kind in enumerate(('revolute', 'prismatic', 'revolute')):
+        turn = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, -0.8], [0.0, 0.8, 0.6]])
+        body = builder.add_joint(f'joint_{k}', body, kind, (0.0, 0.0, 1.0), turn, np.array([0.3, 0.1 * k, 0.2]), 1.0)
+    builder.add_frame('tool', body, p=(0.1, -0.2, 0.3))
+    return builder.build()
+
+
+def test_influence_coefficients_agree_with_the_derivatives_of_pinocchio():
+    tree, q = arm(), np.array([[0.3, 0.2, -0.7], [0.5, -0.1, 0.9]])
+    found = CompiledCoefficients(tree, tree.frame('tool')).batch(q)
+    peer = freeman.PeerArm(tree, q)
+    peer.check(found)
+    for part in range(3):
+        wrong = found._replace(**{'GHD'[part]: found[part] + 1e-6})
+        with pytest.raises(ValueError, match='nothing to compare'):
+            peer.check(wrong)
+
+
+@pytest.mark.slow
+def test_forces_of_the_legs_agree_with_pinocchio():
+    assert set(freeman.platform(1)) == {'ours', 'pinocchio'}
