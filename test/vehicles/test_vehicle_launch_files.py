@@ -71,3 +71,24 @@ def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
     follow = next(view for view in saved if view['Name'] == 'Follow')
     assert follow['Target Frame'] == vehicle(name).base.link
     assert layout['Visualization Manager']['Global Options']['Fixed Frame'] == 'odom'
+
+
+@pytest.mark.parametrize(
+    ('name', 'controller'), [('arm_a6', 'controller_node'), ('agv_omni_motors', 'vehicle_controller_node')]
+)
+def test_machines_on_motors_have_their_node_beside_the_dynamics_or_inside(name, controller):
+    path = ROOT / 'launch' / f'{name}.launch.xml'
+    beside = {child.name: arguments(child) for child in interpret(path, {'compose': 'false'}).children}
+    assert set(beside) == {'dynamics_node', 'electric_actuator_node', controller}
+    assert beside[controller]['output'].strip("'") == 'valve_commands'
+    assert beside['dynamics_node']['actuation'].strip("'") == 'topics'
+    assert beside['electric_actuator_node']['command_source'].strip("'") == 'lockstep'
+    inside = interpret(path, {'compose': 'false', 'monolithic': 'true'}).children
+    assert {child.name for child in inside} == {'dynamics_node', controller}
+    given = {child.name: arguments(child) for child in inside}
+    assert given['dynamics_node']['actuation'].strip("'") == 'monolithic'
+    ideal = {
+        child.name: arguments(child) for child in interpret(path, {'compose': 'false', 'motors': 'false'}).children
+    }
+    assert set(ideal) == {'dynamics_node', controller}
+    assert ideal[controller]['output'].strip("'") != 'valve_commands'
