@@ -23,7 +23,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'workspace',
         'Where a link of a machine gets, how well it moves there and how stiff it is',
         'dyn-nodes workspace log_loader --link payload_link --plot workspace.png\n'
-        'dyn-nodes workspace arm_pa10 --link link_7 --range joint_1=0,0 --stiffness joint_2=2e4 --json',
+        'dyn-nodes workspace log_loader --link payload_link --stiffness swing_joint=2e7 --json',
     )
     parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
     parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
