@@ -99,8 +99,7 @@ class Pacer:
         self.paced, self.waits = node.values['mode'] == 'realtime', node.waits
         self.paused = self.silent = self.started = False
         self.patience = float(node.values['command_timeout'])
-        period = node.values['exchange_period']
-        self.schedule = WallSchedule(node.values['speed'], 2.0 * period / node.values['speed'])
+        self.schedule = WallSchedule(node.values['speed'], self._tolerance())
         self.factor = RealTimeFactor()
         self.readiness = Readiness(node, node.values['wait_for'], node.values['wait_timeout'])
         self._since = time.monotonic()
@@ -159,9 +158,13 @@ class Pacer:
     def rebase(self) -> None:
         """Go on from here with the present speed."""
         self.schedule.speed = self.node.values['speed']
-        self.schedule.tolerance = 2.0 * self.node.values['exchange_period'] / self.schedule.speed
+        self.schedule.tolerance = self._tolerance()
         self.schedule.rebase(self.now())
         self.factor.clear()
+
+    def _tolerance(self) -> float:
+        """Wall time after which an instant counts as missed, s: that of two exchanges."""
+        return float(2.0 * self.node.values['exchange_period'] / self.node.values['speed'])
 
     def restart(self) -> None:
         """Time starts again at 0."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from node_testing import JOINTS, joint_state
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.commands import RefusedError, voltages
-from dyn_nodes.nodes.exchange import Every, valve_order
+from dyn_nodes.nodes.exchange import LOCKSTEP_NOTICE, Every, announce_partner, valve_order
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError
@@ -169,3 +170,22 @@ def test_bad_trajectories_are_refused_by_kind_and_place(kind: str, text: str, ch
     with pytest.raises(RefusedError, match=text) as refused:
         trajectory_of(trajectory(**changes), JOINTS, MACHINE, 5.0)
     assert refused.value.kind == kind
+
+
+@pytest.mark.parametrize(
+    ('mode', 'partner', 'lines'),
+    [
+        ('realtime', 'auto', [LOCKSTEP_NOTICE]),
+        ('realtime', 'external', []),
+        ('lockstep', 'auto', []),
+    ],
+)
+def test_in_real_time_a_node_says_that_it_takes_its_partner_for_a_simulation(
+    mode: str, partner: str, lines: list[str]
+) -> None:
+    said: list[str] = []
+    node = SimpleNamespace(
+        values={'mode': mode, 'partner': partner}, get_logger=lambda: SimpleNamespace(info=said.append)
+    )
+    announce_partner(node)
+    assert said == lines

@@ -169,13 +169,24 @@ def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_
         pacer.commanded()
         pass_time(wall, pacer, 0.01)
     node.subscriptions = {b'hydraulics again', b'viewer'}  # the graph never showed it without hydraulics
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)
+    pass_time(wall, pacer, LOCKSTEP_PATIENCE - 0.1)
+    assert node.repeated == 0  # it may still answer
+    pass_time(wall, pacer, 2.6)
     assert node.repeated >= 1
     count = node.repeated
     node.commands += 1
     pacer.commanded()
     pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)  # slow this time, but the same
     assert node.repeated == count
+
+
+@pytest.mark.parametrize('commands', [0, 1])
+def test_in_lockstep_nothing_is_repeated_to_a_partner_that_is_slow_from_the_start(wall: Wall, commands: int) -> None:
+    node, pacer = start(wall, 'lockstep')
+    node.commands = commands
+    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)
+    assert pacer.silent
+    assert node.repeated == 0
 
 
 def test_an_instant_is_repeated_in_real_time_only(wall: Wall) -> None:
@@ -244,6 +255,56 @@ def test_while_paused_only_single_steps_advance(wall: Wall) -> None:
     assert pacer.schedule.lost == 0.0
 
 
+def test_a_pause_forgets_the_factor_and_its_time_on_the_wall_is_not_lost(wall: Wall) -> None:
+    node, pacer = start(wall)
+    for _ in range(100):
+        pass_time(wall, pacer, 0.01, 0.01)
+        pacer.commanded()
+    assert pacer.factor.value == pytest.approx(0.1)
+    pacer.pause(True)
+    assert pacer.factor.value != pacer.factor.value
+    wall.now += 60.0  # and no timer looks at it
+    lost, missed = pacer.schedule.lost, pacer.schedule.missed
+    pacer.commanded()
+    pacer.pause(False)
+    wall.now += PERIOD
+    pacer._go_on()
+    assert (pacer.schedule.lost, pacer.schedule.missed) == (lost, missed)
+
+
+def test_an_instant_is_missed_when_it_begins_two_exchanges_late(wall: Wall) -> None:
+    for late, missed in ((1.5, 0), (2.5, 1)):
+        _, pacer = start(wall)
+        wall.now += (1.0 + late) * PERIOD
+        pacer.commanded()
+        assert pacer.schedule.missed == missed
+
+
+def test_a_run_that_catches_up_lets_other_callbacks_in_in_real_time(wall: Wall) -> None:
+    """In one process the partner answers each instant while it is published."""
+    node, pacer = start(wall)
+    announce, advance = node.announce, node.advance
+
+    def answered() -> None:
+        announce()
+        pacer.commanded()
+
+    def slow() -> bool:
+        wall.now += 0.0005
+        return advance()
+
+    node.announce, node.advance = answered, slow  # type: ignore[method-assign]
+    wall.now += MOST_CATCH_UP
+    pacer.commanded()
+    assert node.plant.time == pytest.approx(2.0 * pacing.MOST_AT_ONCE, abs=2 * PERIOD)
+
+
+def test_the_clock_is_looked_at_as_often_as_a_vehicle_exchanges_and_its_commands_get_in_between_two_looks_of_the_watch() -> (
+    None
+):
+    assert 0.0 < pacing.PACE < 0.005 < pacing.MOST_AT_ONCE < pacing.WATCH_PERIOD <= 0.05
+
+
 def test_the_schedule_gives_up_what_is_beyond_the_catch_up() -> None:
     wall = Wall()
     schedule = WallSchedule(2.0, 0.002, wall)
@@ -268,6 +329,15 @@ def test_the_real_time_factor_is_of_the_last_seconds() -> None:
         factor.note(0.1 * k * (1.0 if k < 50 else 0.5) + (0.0 if k < 50 else 2.5))
         wall.now += 0.1
     assert factor.value == pytest.approx(0.5)
+
+
+def test_marks_that_are_far_apart_give_the_factor_of_the_last_two() -> None:
+    wall = Wall()
+    factor = RealTimeFactor(wall)
+    for simulated in (0.0, 10.0, 10.0):
+        factor.note(simulated)
+        wall.now += 10.0
+    assert factor.value == 0.0
 
 
 def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
@@ -412,6 +482,13 @@ def test_a_missing_command_is_reported_once_with_its_instant(wall: Wall) -> None
         assert len(lines) == 1
         assert 'no command for t = 0.0000 s' in lines[0]
         assert does in lines[0]
+        lines.clear()
+    for waits, commands, patience in ((False, 1, 0.2), (True, 0, LOCKSTEP_PATIENCE)):
+        node, pacer = start(wall, 'realtime', waits=waits)
+        node.commands = commands
+        node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
+        pass_time(wall, pacer, patience + 1.0)
+        assert len(lines) == 1
         lines.clear()
     node, pacer = start(wall, 'realtime', waits=False)
     node.commands = 0  # nobody has ever commanded an external machine: no news
