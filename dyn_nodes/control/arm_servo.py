@@ -14,19 +14,30 @@ from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 Array = NDArray[np.float64]
 
+STEEPEST = 0.5
+"""Inclination of a base that stands, rad."""
+CONSISTENT = 0.01
+"""Part of the efforts on a level base by which measured ones may differ from those at the attitude found."""
+ROUNDS, PROBE = 4, 1e-4
+LEAST_SEEN = 1e-3
+"""A direction of tilt that the joints feel less than by this part of the other is left level."""
+
 
 class ArmServo:
     """Efforts that move joints along a reference with a chosen bandwidth and damping ratio.
 
     effort = inverse dynamics on the moving vehicle + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), with the inertia L
     that the joints feel while all else gives way freely, as in `JointServo`: on the ground the loop is slower than wn,
-    never faster.
+    never faster. The attitude of the base is that of the start, see `restart`.
 
     Args:
         machine: with a free base.
         joints: n of its movable joints.
         bandwidth: wn, rad/s.
         damping_ratio: zeta.
+
+    Attributes:
+        tilt: (2,) roll and pitch of the base that the efforts allow for, rad.
 
     Raises:
         ValueError: another base, an unknown joint.
@@ -47,6 +58,7 @@ class ArmServo:
         self._parameters = self.model.parameters()
         self._q = self.model.neutral()
         self._v, self._a = np.zeros(self.model.nv), np.zeros(self.model.nv)
+        self.tilt = np.zeros(2)
 
     @property
     def payload(self) -> float:
@@ -57,6 +69,47 @@ class ArmServo:
     def payload(self, mass: float) -> None:
         self._parameters[3] = mass
 
+    def restart(self, positions: Array, efforts: Array | None) -> None:
+        """Take over the attitude of the base at which measured efforts hold the joints at rest.
+
+        A suspension yields and ground is not level, and nothing else measures it. Efforts that hold the joints at no
+        attitude within `STEEPEST`, such as those of drives that report none, leave the base level.
+
+        Args:
+            positions: of all movable joints, in the machine's order.
+            efforts: of all movable joints, or None.
+        """
+        self._lean(np.zeros(2))
+        if efforts is None:
+            return
+        held, level = np.asarray(efforts)[self._own], self._holding(positions, self.tilt)
+        tilt = np.zeros(2)
+        for _ in range(ROUNDS):
+            here = self._holding(positions, tilt)
+            columns = [(self._holding(positions, tilt + step) - here) / PROBE for step in PROBE * np.eye(2)]
+            tilt = tilt + np.linalg.pinv(np.column_stack(columns), rcond=LEAST_SEEN) @ (held - here)
+            if not np.linalg.norm(tilt) <= STEEPEST:
+                break
+        else:
+            missed = np.linalg.norm(held - self._holding(positions, tilt))
+            if missed <= CONSISTENT * np.linalg.norm(level):
+                self._lean(tilt)
+                return
+        self._lean(np.zeros(2))
+
+    def _lean(self, tilt: Array) -> None:
+        """Take the base as inclined by roll and pitch (2,), rad."""
+        self.tilt = tilt
+        angle = float(np.linalg.norm(tilt))
+        self._q[3:5], self._q[5], self._q[6] = 0.5 * np.sinc(0.5 * angle / np.pi) * tilt, 0.0, np.cos(0.5 * angle)
+
+    def _holding(self, positions: Array, tilt: Array) -> Array:
+        """Return the efforts (n,) that hold the joints on a base at rest."""
+        self._lean(tilt)
+        self._q[self._first[0] :] = positions
+        still = np.zeros(self.model.nv)
+        return np.asarray(self.model.inverse_dynamics(self._q, still, still, self._parameters)[self._places])
+
     def efforts(
         self, positions: Array, velocities: Array, twist: Array, acceleration: Array, reference: JointReference
     ) -> Array:
@@ -65,7 +118,7 @@ class ArmServo:
         Args:
             positions: of all movable joints, in the machine's order.
             velocities: of all movable joints.
-            twist: (3,) vx, vy, wz of the base, which is taken as level.
+            twist: (3,) vx, vy, wz of the base.
             acceleration: (3,) rates of the twist's components.
             reference: of the n joints.
         """

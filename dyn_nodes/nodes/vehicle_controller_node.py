@@ -215,6 +215,8 @@ class VehicleControllerNode(CommandingNode):
         self._rest()
         if self.arm is not None:
             self.arm.restart(self._state[0][self._arm_places])
+        if self.servo is not None:
+            self.servo.restart(self._state[0], efforts)
         self.wheel_health.restart()
 
     def _resume(self, efforts: Any, gap: float) -> None:

@@ -36,9 +36,7 @@ QUICK = {'log_loader': 'hydraulic', 'four_bar': 'effort'}
 MINUTE, PERIOD = 60.0, 0.01
 DRIFT = 1e-6  # m or rad
 SETTLED, SAG = 5.0, 1e-3
-"""Time after which nothing moves any more, s, and how far until then, m, rad or of the weight.
-
-The controller of an arm on a vehicle takes the base as level and has no integrator (agv_mecanum_arm: 2.4e-4 rad)."""
+"""Time after which nothing moves any more, s, and how far until then, m, rad or of the weight."""
 OF_WEIGHT = 1e-6
 
 

@@ -11,6 +11,7 @@ from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.nodes.dynamics_health import LOW_SHARE
 from dyn_nodes.simulation.plant import Plant
 
@@ -87,3 +88,37 @@ def test_braking_hard_with_the_arm_folded_and_one_kilogram_is_safe():
     _, shares, lifted = braked(1.0, None, 6.0)
     assert lifted is None
     assert shares.min() > LOW_SHARE
+
+
+def sag_of(machine, seconds=1.0):
+    """Let a vehicle stand; return the greatest error of its arm's joints."""
+    greatest = 0.0
+    for _ in range(round(seconds / PERIOD)):
+        machine.step(0.0, BRAKES)
+        greatest = max(greatest, float(np.abs(machine.plant.positions[machine.arm] - machine.held).max()))
+    return greatest
+
+
+def test_an_arm_keeps_still_on_a_vehicle_that_yields_below_it():
+    assert sag_of(Vehicle(8.0, OUT)) > 1e-3
+    machine = Vehicle(8.0, OUT)
+    plant = machine.plant
+    machine.servo.restart(plant.positions, plant.efforts)
+    up = matrix_of_quaternion(plant.base_pose()[1])[2]
+    assert machine.servo.tilt == pytest.approx([up[1], -up[0]], abs=1e-7)
+    assert sag_of(machine) < 1e-7
+
+
+def test_efforts_that_hold_an_arm_at_no_likely_attitude_leave_its_base_level():
+    machine = Vehicle(0.0, OUT)
+    servo, positions = machine.servo, machine.plant.positions
+    efforts = machine.plant.efforts.copy()
+    for tilt in ([0.1, -0.05], [0.0, 0.3]):
+        efforts[machine.arm] = servo._holding(positions, np.array(tilt))
+        servo.restart(positions, efforts)
+        assert servo.tilt[1] == pytest.approx(tilt[1], abs=2e-3)
+        assert servo._holding(positions, servo.tilt) == pytest.approx(efforts[machine.arm], abs=0.1)
+    good = efforts.copy()
+    for wrong in (None, 0.0 * good, -good, 1.2 * good):
+        servo.restart(positions, wrong)
+        assert servo.tilt.tolist() == [0.0, 0.0]
