@@ -299,9 +299,7 @@ def test_a_run_that_catches_up_lets_other_callbacks_in_in_real_time(wall: Wall) 
     assert node.plant.time == pytest.approx(2.0 * pacing.MOST_AT_ONCE, abs=2 * PERIOD)
 
 
-def test_the_clock_is_looked_at_as_often_as_a_vehicle_exchanges_and_its_commands_get_in_between_two_looks_of_the_watch() -> (
-    None
-):
+def test_the_clock_is_looked_at_in_each_exchange_of_a_vehicle_and_callbacks_get_in_before_the_watch() -> None:
     assert 0.0 < pacing.PACE < 0.005 < pacing.MOST_AT_ONCE < pacing.WATCH_PERIOD <= 0.05
 
 
