@@ -256,7 +256,7 @@ def test_while_paused_only_single_steps_advance(wall: Wall) -> None:
 
 
 def test_a_pause_forgets_the_factor_and_its_time_on_the_wall_is_not_lost(wall: Wall) -> None:
-    node, pacer = start(wall)
+    _, pacer = start(wall)
     for _ in range(100):
         pass_time(wall, pacer, 0.01, 0.01)
         pacer.commanded()
