@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.commands.rigid_check import rigid_ground_summary
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
@@ -17,7 +18,6 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.initial import initial_pose
 from dyn_nodes.simulation.initial_motion import given_velocities
-from dyn_nodes.simulation.rigid_check import rigid_ground_summary
 from dyn_nodes.stability import Support, margins, support_order
 from dyn_nodes.stability.balance import value_names
 

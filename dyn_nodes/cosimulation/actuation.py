@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
 from dyn_nodes.elements import actuator_elements, actuator_terms, states_at_rest
+from dyn_nodes.elements.command_delay import CommandDelay, History, input_delays
 from dyn_nodes.integrators import DONE, codes_of, run_rk4_watched
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.command_delay import CommandDelay, History, input_delays
 from dyn_nodes.simulation.events import Event, Watched, Watcher, watch_surfaces
 
 Array = NDArray[np.float64]

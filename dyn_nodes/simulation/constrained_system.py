@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ConstraintBlocks
+from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
-from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.constrained import ConstrainedSystem
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, wheels_of
 from dyn_nodes.simulation.march import NO_GUARD

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import CompiledModule
+from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.integrators import modes as loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector
-from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.names import UnknownNameError
 from dyn_nodes.simulation.trace import Inputs

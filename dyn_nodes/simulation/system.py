@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector, has_discrete_states, resting_states
-from dyn_nodes.simulation.command_delay import input_delays
 from dyn_nodes.simulation.events import Watched, Watcher, watch_surfaces
 from dyn_nodes.simulation.march import NO_GUARD, run_system
 from dyn_nodes.simulation.names import NamedVectors
