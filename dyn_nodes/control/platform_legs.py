@@ -1,0 +1,111 @@
+"""Leg lengths of a platform on legs of variable length from its pose, in closed form (freeman-1985, p. 127 to 134).
+
+length_r = |p + R b_r - a_r|,   rates = [n^T, (R b_r x n)^T] (velocity; angular velocity)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.model.bodies import Joint
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions, link_poses
+
+Array = NDArray[np.float64]
+CENTRED = 1e-9
+"""Distance from the axis of a leg at which its ends count as on it, m."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlatformLegs:
+    """Legs between points of the base and of a platform.
+
+    Attributes:
+        joints: names of the n prismatic joints.
+        bases: (n, 3) ends at the base, in axes of the base link, m.
+        vertices: (n, 3) ends at the platform, in its axes, m.
+        offsets: (n,) length of a leg less the position of its joint, m.
+    """
+
+    joints: tuple[str, ...]
+    bases: Array
+    vertices: Array
+    offsets: Array
+
+    @classmethod
+    def of_machine(cls, machine: Machine, platform: str) -> PlatformLegs:
+        """Return the legs of a machine: its driven prismatic joints on a line from a ball or fork to a ball.
+
+        Args:
+            machine: whose legs end in the platform by joints or by constraints of kind `point`.
+            platform: name of the link.
+
+        Raises:
+            ValueError: no legs, or one that does not lie on such a line; names it.
+        """
+        poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+        legs = [joint for joint in machine.actuated_joints if joint.type == 'prismatic']
+        if not legs or platform not in poses:
+            raise ValueError(f'{machine.name}: expected driven prismatic joints and a link {platform!r}')
+        carriers = {joint.child: joint for joint in machine.joints}
+        bases, vertices, offsets = [], [], []
+        for leg in legs:
+            root = leg
+            while root.parent in carriers:
+                root = carriers[root.parent]
+            base = (poses[root.parent] @ root.origin)[:3, 3]
+            vertex = _vertex(machine, leg, platform, poses)
+            tip = _tip(machine, leg, platform, poses)
+            axis = poses[leg.child][:3, :3] @ leg.axis
+            length = float(axis @ (tip - base))
+            if np.linalg.norm(np.cross(axis, tip - base)) > CENTRED or length <= 0:
+                raise ValueError(f'{machine.name}: expected a leg along its axis, found {leg.name} beside it')
+            bases.append(base)
+            vertices.append(vertex)
+            offsets.append(length - initial_positions(machine).get(leg.name, 0.0))
+        return cls(tuple(leg.name for leg in legs), np.array(bases), np.array(vertices), np.array(offsets))
+
+    def positions(self, place: ArrayLike, rotation: ArrayLike) -> Array:
+        """Return the positions (n,) of the joints at a pose of the platform: origin (3,), m, and rotation (3, 3)."""
+        return np.asarray(np.linalg.norm(self._legs(place, rotation), axis=1) - self.offsets)
+
+    def rates(self, place: ArrayLike, rotation: ArrayLike) -> Array:
+        """Return the rates of the joints (n, 6) by velocity of the origin and angular velocity, axes of the base."""
+        legs = self._legs(place, rotation)
+        along = legs / np.linalg.norm(legs, axis=1)[:, np.newaxis]
+        arms = self.vertices @ np.asarray(rotation, float).T
+        return np.hstack([along, np.cross(arms, along)])
+
+    def _legs(self, place: ArrayLike, rotation: ArrayLike) -> Array:
+        return np.asarray(place, float) + self.vertices @ np.asarray(rotation, float).T - self.bases
+
+
+def _tip(machine: Machine, leg: Joint, platform: str, poses: dict[str, Array]) -> Array:
+    """Return the end of a leg at the platform (3,), at the start: of a joint behind it, or of a constraint."""
+    for joint in machine.joints:
+        if joint.parent == leg.child and joint.movable:
+            return np.asarray((poses[leg.child] @ joint.origin)[:3, 3])
+    own = _constraint(machine, leg, platform)[0]
+    return np.asarray(poses[leg.child][:3, :3] @ own + poses[leg.child][:3, 3])
+
+
+def _vertex(machine: Machine, leg: Joint, platform: str, poses: dict[str, Array]) -> Array:
+    """Return the end of a leg in the axes of the platform (3,)."""
+    if any(joint.parent == leg.child and joint.movable for joint in machine.joints):
+        pose = poses[platform]
+        return np.asarray(pose[:3, :3].T @ (_tip(machine, leg, platform, poses) - pose[:3, 3]))
+    return _constraint(machine, leg, platform)[1]
+
+
+def _constraint(machine: Machine, leg: Joint, platform: str) -> tuple[Array, Array]:
+    """Return where a constraint of kind `point` joins a leg and the platform, in the axes of both."""
+    for own in machine.constraints:
+        if own.kind != 'point' or own.first is None or own.second is None:
+            continue
+        for one, other in ((own.first, own.second), (own.second, own.first)):
+            if (one.link, other.link) == (leg.child, platform):
+                return one.position, other.position
+    raise ValueError(f'{machine.name}: expected a joint or a constraint from {leg.child} to {platform}, found none')
