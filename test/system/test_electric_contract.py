@@ -33,7 +33,7 @@ def hinge(time):
     return state
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(400)
 def test_efforts_reports_services_and_diagnostics_of_the_node(processes, probe, tmp_path):
     (tmp_path / 'gate.urdf').write_text(URDF)
     (tmp_path / 'gate.yaml').write_text(YAML)
@@ -46,18 +46,18 @@ def test_efforts_reports_services_and_diagnostics_of_the_node(processes, probe, 
     files = {'machine': tmp_path / 'gate.urdf', 'config': tmp_path / 'gate.yaml'}
     processes.start('electric_actuator_node', mode='lockstep', **files)
     node = 'electric_actuator_node'
-    probe.until(lambda: node in probe.node.get_node_names(), 'the node', 60.0)
+    probe.until(lambda: node in probe.node.get_node_names(), 'the node', 200.0)
     types = dict(probe.node.get_topic_names_and_types())
     for topic in ('/motors/motor/current', '/motors/motor/terminal_voltage', '/motors/motor/winding_power'):
         assert types[topic] == ['std_msgs/msg/Float64']
-    probe.until(lambda: states.get_subscription_count() and volts.get_subscription_count(), 'its subscriptions', 30.0)
+    probe.until(lambda: states.get_subscription_count() and volts.get_subscription_count(), 'its subscriptions', 60.0)
 
     def ask():
         volts.publish(Float64MultiArray(data=[0.8 * 3.924]))
         states.publish(hinge(0.0))
         return probe.count['joint_command'] > 0
 
-    probe.until(ask, 'an answer', 30.0)
+    probe.until(ask, 'an answer', 60.0)
     answer = probe.last['joint_command']
     assert (list(answer.name), seconds_of_stamp(answer.header.stamp)) == (['hinge'], 0.0)
     assert answer.effort[0] == pytest.approx(39.24, rel=1e-4)
