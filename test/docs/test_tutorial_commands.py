@@ -127,6 +127,9 @@ def test_bring_your_own_machine(terminal):
     empty, laden = numbers(seen, 'data: 10.0')[:2]
     assert empty == pytest.approx(0.2456, abs=1e-3)
     assert laden == pytest.approx((182.7 * 0.2456 - 10.0 * (1.384 - 0.351)) / 192.7, abs=4e-3)
+    holding, moved = numbers(seen, '/motors/lift/current')[:2]
+    assert holding == pytest.approx(-10.07, abs=0.2)
+    assert abs(moved) < 27.0
     terminal.stop()
     assert (terminal.folder / 'ur10_on_platform.yaml').exists()
     assert 'process has died' not in terminal.log.read_text()
