@@ -11,6 +11,7 @@ NODES = (
     'electric_actuator_node',
     'controller_node',
     'vehicle_controller_node',
+    'cartesian_controller_node',
     'recorder_node',
     'composition_node',
     'viewer_node',

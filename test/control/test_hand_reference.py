@@ -184,6 +184,18 @@ def test_the_reference_waits_for_a_machine_that_lags_behind(hand):
     assert follower.reference.reason == 'the machine lags behind'
 
 
+def test_after_a_leap_of_time_the_joints_are_held_where_they_are(hand):
+    follower = HandFollower(HandReference(hand), DT, lead=0.1, tolerance=0.1)
+    follower.restart(0.0, POSTURE)
+    follower.follow(line([1.5, 0.0, -1.5]))
+    follower.advance(2.0**31, POSTURE + 0.1)
+    assert not follower.reference.moving
+    np.testing.assert_allclose(
+        follower.sample(2.0**31).position,
+        hand.with_joints(POSTURE, POSTURE + 0.1)[hand.places].clip(hand.lower, hand.upper),
+    )
+
+
 def test_a_follower_knows_what_comes_a_lead_ahead(hand):
     follower = HandFollower(HandReference(hand), DT, lead=0.1, tolerance=0.1)
     follower.restart(5.0, POSTURE)

@@ -20,6 +20,10 @@ from dyn_nodes.model.machine import Actuator
 Array = NDArray[np.float64]
 
 
+LONGEST_GAP = 1.0
+"""Time without measurements, s, after which the joints are held where they are."""
+
+
 class _Knot(NamedTuple):
     time: float
     target: JointTarget
@@ -90,7 +94,10 @@ class HandFollower:
             posture: measured positions of all joints.
             base: pose of the base link in the axes of the targets.
         """
-        here = self._pose_at(time)
+        if time - self._knots[-1].time > LONGEST_GAP:
+            self.restart(time, posture, base)
+            return
+        here = self.pose_at(time)
         since, self._measured = max(time - self._measured, 0.0), time
         part = since / (since + self.base_filter) if since > 0.0 else 0.0
         self._base = self._base.moved(part * self._base.error_to(base))
@@ -117,7 +124,8 @@ class HandFollower:
                 return knots[k], knots[k + 1], float(np.clip(part, 0.0, 1.0))
         return knots[-1], knots[-1], 0.0
 
-    def _pose_at(self, time: float) -> HandPose:
+    def pose_at(self, time: float) -> HandPose:
+        """Return where the hand should be at a time, s, in the axes of the targets."""
         one, other, part = self._between(time)
         return one.pose.moved(part * one.pose.error_to(other.pose))
 

@@ -104,7 +104,7 @@ class HandKinematics:
 
     Attributes:
         model: influence coefficients of the tree.
-        joints: names.
+        joints: names.  carrying: all joints that carry the link.
         places: (n,) of these joints in a posture, the positions of all joints of the tree.
         lower, upper: (n,).
         turning: (n,) True for a revolute joint.
@@ -136,7 +136,7 @@ class HandKinematics:
                 f'joints of {link!r}: expected some of {", ".join(carrying)}, each once, '
                 f'found {", ".join(wanted) or "none"}'
             )
-        self.joints = wanted
+        self.joints, self.carrying = wanted, tuple(carrying)
         self.names = self.model.names
         self.places = np.array([self.names.index(name) for name in wanted], dtype=np.intp)
         self.lower = np.array([(lower or {}).get(name, -np.inf) for name in wanted])

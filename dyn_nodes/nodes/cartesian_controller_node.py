@@ -1,0 +1,418 @@
+"""Control of the hand as a ROS node: poses, velocities and paths of the hand in, valve voltages or joint positions out.
+
+    dyn-nodes run cartesian_controller_node --ros-args -p machine:=log_loader
+
+Without a target the joints are held. Near singular postures, at the greatest speeds of joints and behind a machine that
+lags the hand is slowed, which `hand_state` and the diagnostics report.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.control.hand import (
+    ArmDynamics,
+    HandError,
+    HandFollower,
+    HandKinematics,
+    HandLimits,
+    HandPath,
+    HandPose,
+    HandReference,
+    HandTask,
+    HandValves,
+    PumpSpeeds,
+    ReferenceLimits,
+    Settings,
+    ValveLoopGains,
+    inverse_kinematics,
+)
+from dyn_nodes.control.hand.reference import SLOWED, STILL, STOPPED, twist_rows
+from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, SetParametersResult, message
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.exchange import (
+    Every,
+    announce_partner,
+    command_qos,
+    data_qos,
+    is_lockstep,
+    set_stamp,
+    states_qos,
+    valve_order,
+)
+from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
+from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, path_of, pose_of, twist_of, within_limits
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.machines import checked_payload, machine_of
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.plausible import Bounds
+from dyn_nodes.nodes.running import run_node
+
+JointState = message('sensor_msgs/msg/JointState')
+Float64, Float64MultiArray = message('std_msgs/msg/Float64'), message('std_msgs/msg/Float64MultiArray')
+String = message('std_msgs/msg/String')
+PoseStamped, TwistStamped = message('geometry_msgs/msg/PoseStamped'), message('geometry_msgs/msg/TwistStamped')
+Path, Odometry = message('nav_msgs/msg/Path'), message('nav_msgs/msg/Odometry')
+
+PARAMETERS = node_parameters('cartesian_controller_node')
+
+
+def group(values: dict[str, Any], name: str, kind: Any) -> Any:
+    """Return the dataclass that a group of parameters fills. Raises ParameterError."""
+    prefix = f'{name}.'
+    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+    try:
+        return kind(**given)
+    except ValueError as error:
+        raise ParameterError(f'parameters {name!r}: {error}') from None
+
+
+class CartesianControllerNode(CommandingNode):
+    """Leads a link of a machine by its joints.
+
+    Attributes:
+        targets: poses, paths and twists taken.
+        timeouts: times that hand_twist fell silent while the hand moved.
+    """
+
+    silence = 'neutral commands'
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('cartesian_controller_node', **options)
+        self.values = values = declare(self, PARAMETERS)
+        self.machine = machine_of(values['machine'], values['config'])
+        self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
+        self.valves = values['output'] == 'valve_commands'
+        self._due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
+        self.hand = self._make_hand()
+        self.limits = group(values, 'limits', HandLimits)
+        self.follower, self.loops = self._make_follower(), None
+        if self.valves:
+            self.loops = self._make_loops()
+        else:
+            self._out = JointState(name=list(self.hand.joints))
+        self.reader = JointStateReader(self.hand.names, Bounds.of(self.machine, self.hand.names))
+        self.in_world = values['target_frame'] == 'world'
+        self.frame = values['world_frame'] if self.in_world else self.machine.base.link
+        self.targets = self.timeouts = 0
+        self._base: HandPose | None = None if self.in_world else STILL
+        self._twist_at: float | None = None
+        self._told = ''
+        self._create_topics()
+        self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
+        self.diagnostics = DiagnosticsPublisher(
+            self, {'joint_states': self.health.joint_states, 'hand': self._hand_health}
+        )
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._start_watch()
+        rows = ', '.join(self.follower.reference.task.rows)
+        self.get_logger().info(f'{self.machine.name}: {self.hand.link} ({rows}) by {", ".join(self.hand.joints)}')
+        announce_partner(self)
+
+    # -- set-up ------------------------------------------------------------------------------------------------------
+
+    def _make_hand(self) -> HandKinematics:
+        values, machine = self.values, self.machine
+        payload = machine.payload
+        link = values['link'] or (payload.link if payload else machine.links[-1].name)
+        chosen = [name for name in values['joints'] if name]
+        try:
+            hand = HandKinematics.of(machine, link, chosen or None)
+        except HandError as error:
+            raise ParameterError(f'machine {machine.name!r}: {error}') from None
+        driven = {joint.name for joint in machine.actuated_joints}
+        idle = [name for name in chosen or hand.carrying if name not in driven]
+        if idle:
+            raise ParameterError(
+                f'machine {machine.name!r}: expected driven joints between base link and {link!r}, '
+                f'found {", ".join(idle)}, which nothing drives directly'
+            )
+        return hand
+
+    def _make_follower(self) -> HandFollower:
+        values, hand = self.values, self.hand
+        try:
+            rows = tuple(row for row in values['rows'] if row) or hand.default_task.rows
+            task = HandTask(rows, self.limits.per_radian)
+        except HandError as error:
+            raise ParameterError(f'parameter {error}') from None
+        limits = [self.machine.joint(name).velocity_limit for name in hand.joints]
+        actuators = self.machine.actuators if self.valves else ()
+        speeds = PumpSpeeds(hand.joints, limits, actuators, hand.places, values['pump_share'])
+        reference = HandReference(hand, task, speeds, group(values, 'singular', ReferenceLimits))
+        period = values['command_period']
+        oil = [hydraulic(own) for own in actuators if own.takes_oil]
+        lead = period + max((own.valve.time_constant for own in oil), default=0.0)
+        return HandFollower(reference, period, lead, values['tolerance'], values['base_filter'])
+
+    def _make_loops(self) -> HandValves:
+        machine = self.machine
+        self._order = [machine.actuators[k] for k in valve_order(machine, [])]
+        self._out = labelled_array([own.name for own in self._order])
+        payload = machine.payload.mass if machine.payload else 0.0
+        if self.values['payload'] >= 0.0:
+            payload = checked_payload(machine, self.values['payload'])
+        arm = ArmDynamics(self.hand, (0.0, 0.0, -machine.gravity), payload)
+        try:
+            loops = HandValves(self.follower, arm, machine.actuators, group(self.values, 'gains', ValveLoopGains))
+        except ValueError as error:
+            raise ParameterError(f"parameter 'output': machine {machine.name!r}: {error}") from None
+        arm.model(np.zeros(len(self.hand.names)))  # loads the machine code before time begins
+        self._valve_places = [self._order.index(own) for own in loops.actuators]
+        return loops
+
+    def _create_topics(self) -> None:
+        states, command, data = states_qos(self.values), command_qos(self.lockstep), data_qos(not self.paced)
+        kind, topic = (Float64MultiArray, 'valve_commands') if self.valves else (JointState, 'joint_command')
+        self.commands_out = self.create_publisher(kind, topic, command)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.state_out = self.create_publisher(String, 'hand_state', latched)
+        self.reference_out = self.create_publisher(PoseStamped, 'hand_reference', data)
+        self.error_out = self.create_publisher(Float64, 'hand_error', data)
+        self._reference = PoseStamped()
+        self._reference.header.frame_id = self.frame
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, states)
+        for kind, topic, callback in (
+            (PoseStamped, 'hand_pose', self._on_pose),
+            (Path, 'hand_path', self._on_path),
+            (TwistStamped, 'hand_twist', self._on_twist),
+            (Float64, 'payload', self._on_payload),
+        ):
+            self.create_subscription(kind, topic, callback, QoSProfile(depth=10))
+        if self.in_world:
+            self.create_subscription(Odometry, 'odom', self._on_odometry, states)
+
+    # -- joint states ------------------------------------------------------------------------------------------------
+
+    def _on_timeout_tick(self) -> None:
+        self._publish_neutral()
+
+    def _read_further(self, msg: Any, stamp: int) -> tuple[bool, Any]:
+        """Return whether a command is due, and measured efforts where valves need them."""
+        due = self._due.at(stamp) if self.lockstep else self._due.passed(stamp)
+        return due, self.reader.efforts(msg) if due and self.valves else None
+
+    def _restart(self, before: int | None, further: Any) -> None:
+        if before is not None:
+            self.get_logger().info('time went back: the joints are held')
+        self._hold()
+
+    def _hold(self) -> None:
+        assert self._state is not None
+        self.follower.restart(self.time, self._state[0], self._base or STILL)
+        if self.loops is not None:
+            self.loops.restart(self.time)
+        self._twist_at = None
+
+    def _resume(self, further: Any, gap: float) -> None:
+        """After a silence the machine may be anywhere: a target is not taken up again."""
+        if self.follower.reference.moving:
+            self.get_logger().warn('joint_states are back: the target is given up, the joints are held')
+        self._hold()
+
+    def _repeat(self) -> None:
+        """The same instant once more. Voltages have no stamp: each period has exactly one, the last one is kept."""
+        if self.lockstep and not self.valves and self.sent:
+            self.commands_out.publish(self._out)
+
+    def _answer(self, since: float, further: tuple[bool, Any]) -> None:
+        assert self._state is not None
+        due, efforts = further
+        if due:
+            self._check_timeout()
+            self.follower.advance(self.time, self._state[0], self._base or STILL)
+        if self.loops is not None:
+            if due:
+                rates = self._state[1][self.hand.places]
+                own = None if efforts is None else efforts[self.hand.places]
+                self._publish_voltages(self.loops.voltages(self.time, self._state[0], rates, own))
+        elif due or self.lockstep:  # the dynamics waits for a joint_command at every exchange
+            target = self.follower.sample(self.time)
+            self._publish_positions(target.position, target.velocity)
+        if due:
+            self._report()
+
+    def _check_timeout(self) -> None:
+        """Come to rest where no hand_twist has come for too long."""
+        if self._twist_at is None or self.time - self._twist_at <= self.values['twist_timeout']:
+            return
+        self._twist_at = None
+        if self.follower.reference.moving:
+            self.timeouts += 1
+            self.get_logger().warn(f'no hand_twist for {self.values["twist_timeout"]:g} s: stopping')
+        self.follower.reference.stop()
+
+    def _publish_voltages(self, volts: Any) -> None:
+        data = np.zeros(len(self._order))
+        data[self._valve_places] = volts
+        self._out.data = data.tolist()
+        self.commands_out.publish(self._out)
+        self.sent += 1
+
+    def _publish_positions(self, positions: Any, velocities: Any) -> None:
+        set_stamp(self._out, self.stamp or 0)
+        self._out.position, self._out.velocity = positions.tolist(), velocities.tolist()
+        self.commands_out.publish(self._out)
+        self.sent += 1
+
+    def _publish_neutral(self) -> None:
+        """Spools at neutral; or the joints where they were last."""
+        if self.valves:
+            self._publish_voltages(np.zeros(len(self.hand.joints)))
+        elif self._state is not None:
+            held = self._state[0][self.hand.places]
+            self._publish_positions(held, np.zeros(len(held)))
+
+    def _report(self) -> None:
+        reference = self.follower.reference
+        set_stamp(self._reference, self.stamp or 0)
+        fill_pose(self._reference, self.follower.pose_at(self.time))
+        self.reference_out.publish(self._reference)
+        self.error_out.publish(Float64(data=self.follower.lag))
+        reason = reference.reason.partition(' (')[0]
+        state = f'{reference.state}: {reason}' if reason else reference.state
+        if state != self._told:
+            self._told = state
+            self.state_out.publish(String(data=state))
+        if self.lockstep:
+            self.update_diagnostics()
+
+    # -- targets -----------------------------------------------------------------------------------------------------
+
+    def _demand_ready(self, topic: str) -> None:
+        """Raise RefusedError while nothing is known of the machine."""
+        if self._state is None or self.silent:
+            raise commands.RefusedError('no joint_states', f'{topic}: no joint_states')
+        if self._base is None:
+            raise commands.RefusedError('no odom', f'{topic}: no odom yet, which targets in {self.frame!r} need')
+
+    def _on_pose(self, msg: Any) -> None:
+        try:
+            self._demand_ready('hand_pose')
+            check_frame('hand_pose', msg.header.frame_id, self.frame)
+            end = pose_of(msg.pose, 'hand_pose')
+        except commands.RefusedError as refused:
+            self._refuse(self.refusals, refused)
+            return
+        self._begin('hand_pose', lambda start: HandPath.line(start, end, self.limits), end)
+
+    def _on_path(self, msg: Any) -> None:
+        try:
+            self._demand_ready('hand_path')
+            smooth = self.values['path_shape'] == 'spline'
+            make, end = path_of(msg, 'hand_path', self.frame, self.limits, smooth)
+        except commands.RefusedError as refused:
+            self._refuse(self.refusals, refused)
+            return
+        self._begin('hand_path', make, end)
+
+    def _begin(self, topic: str, make: Any, end: HandPose) -> None:
+        try:
+            path = self.follower.follow(make)
+        except ValueError as error:
+            self._refuse(self.refusals, commands.RefusedError('bad trajectory', f'{topic}: {error}'))
+            return
+        self._twist_at = None
+        self.targets += 1
+        self.get_logger().info(f'{topic}: {path.duration:.2f} s')
+        self._foresee(topic, end)
+
+    def _foresee(self, topic: str, end: HandPose) -> None:
+        """Say at once where the end is out of reach; the hand goes as far as it can."""
+        reference = self.follower.reference
+        local = end.seen_from(self._base or STILL)
+        found = inverse_kinematics(
+            self.hand, local, reference.posture, reference.task, Settings(1e-4, iterations=40, more_starts=0)
+        )
+        if not found.reached:
+            self.get_logger().warn(f'{topic}: its end is {found.statement}')
+
+    def _on_twist(self, msg: Any) -> None:
+        try:
+            self._demand_ready('hand_twist')
+            check_frame('hand_twist', msg.header.frame_id, self.frame)
+            twist = twist_of(msg, 'hand_twist', self.time, self.values['twist_timeout'])
+        except commands.RefusedError as refused:
+            self._refuse(self.refusals, refused)
+            return
+        self.targets += 1
+        self._twist_at = self.time
+        kept = twist_rows(self.follower.reference.task, twist)
+        self.follower.drive(within_limits(kept, self.limits), self.limits)
+
+    def _on_payload(self, msg: Any) -> None:
+        try:
+            mass = checked_payload(self.machine, float(msg.data))
+        except ParameterError as error:
+            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
+            return
+        if self.loops is not None:
+            self.loops.arm.payload = mass
+
+    def _on_odometry(self, msg: Any) -> None:
+        try:
+            base = pose_of(msg.pose.pose, 'odom', 'pose.pose')
+        except commands.RefusedError as refused:
+            self._refuse(self.state_refusals, refused)
+            return
+        first, self._base = self._base is None, base
+        if first and self._state is not None:
+            self._hold()
+
+    # -- health ------------------------------------------------------------------------------------------------------
+
+    def _hand_health(self) -> Health:
+        """The status `hand`: what it does, what slows it, rejected targets."""
+        reference = self.follower.reference
+        health = Health(text=reference.state, more=self._hand_values)
+        if reference.state in (SLOWED, STOPPED):
+            health.worse(WARN, f'{reference.state}: {reference.reason}')
+        if self.refusals.recent(self.now()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
+
+    def _hand_values(self) -> dict[str, str]:
+        reference = self.follower.reference
+        return {
+            'link': self.hand.link,
+            'joints': ', '.join(self.hand.joints),
+            'rows': ', '.join(reference.task.rows),
+            'frame': self.frame,
+            'state': reference.state,
+            'scale': f'{reference.scale:.3f}',
+            'condition': f'{reference.condition:.4g}',
+            'error': f'{self.follower.lag:.4f} m',
+            'remaining': f'{reference.remaining:.2f} s',
+            'targets': str(self.targets),
+            'timeouts': str(self.timeouts),
+            'sent': str(self.sent),
+            **self.refusals.values(),
+        }
+
+    def _on_parameters(self, parameters: list[Any]) -> Any:
+        changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}
+        values = {**self.values, **changed}
+        try:
+            limits, gains = group(values, 'limits', HandLimits), group(values, 'gains', ValveLoopGains)
+        except ParameterError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        self.values.update(changed)
+        self.limits = limits
+        if self.loops is not None:
+            self.loops.gains = gains
+        return SetParametersResult(successful=True)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    return run_node('cartesian_controller_node', CartesianControllerNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
