@@ -56,6 +56,9 @@ class ConstrainedMachineSystem(ConstrainedSystem):
         actuated: joints that take efforts; their inputs are `<joint>/effort`.
         stands: on wheels, so that it may overturn.
         actuation: of the joints.
+
+    Attributes:
+        record: the machine as loaded; `machine` is the part of it that a balance reads.
     """
 
     def __init__(
@@ -71,15 +74,15 @@ class ConstrainedMachineSystem(ConstrainedSystem):
         self.delays = input_delays(machine, self.input_names)
         names = (*(wheel.name for wheel in machine.wheels), *wheels_of(machine))
         self.machine = _Stance(machine.name, machine.base, tuple(_Wheel(name) for name in names), machine.contacts)
-        self._record = machine
+        self.record = machine
 
     def guard_limit(self, settings: Settings) -> float:
         """Return the least cosine of the tilt."""
-        return float(np.cos(self._record.overturn_angle)) if settings.stop_at_overturn else NO_GUARD
+        return float(np.cos(self.record.overturn_angle)) if settings.stop_at_overturn else NO_GUARD
 
     @cached_property
     def _observed(self) -> ConstrainedOutputs:
-        return ConstrainedOutputs(self._record, self.blocks)
+        return ConstrainedOutputs(self.record, self.blocks)
 
     @cached_property
     def output_names(self) -> tuple[str, ...]:  # type: ignore[override]

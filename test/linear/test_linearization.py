@@ -174,7 +174,9 @@ def test_linkage_with_hydraulics_on_wheels_equals_central_differences():
     system, x, u = moving_mechanism('log_loader_linkage', 'hydraulic')
     reactions = [name for name in system.output_names if name.endswith('/force_x')][:1]
     model = check(system, x, u, ['stick_joint', 'load_force_z', *reactions])
-    assert model.state_names[6:9] == ('swing_joint', 'boom_joint', 'stick_joint')
+    driven = ('swing_joint', 'stick_rod_joint', 'boom_rod_joint')
+    assert model.state_names[6:9] == driven
+    assert Linearizer(system).outputs == driven
     assert len(model.A) == 35
 
 
@@ -213,6 +215,7 @@ def test_platform_on_six_motors_equals_central_differences():
     assert model.state_names[:6] == tuple(f'leg_{k}_length_joint' for k in range(1, 7))
     assert len(model.A) == 18
     assert model.controllability().complete
+    assert Linearizer(system).outputs == model.state_names[:6]
 
 
 def known(system):
