@@ -73,7 +73,7 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
         if args.config:
             raise CommandError('--config: expected --machine with it', 2)
         return {}
-    from dyn_nodes.model.dc_motor import DcMotorActuator
+    from dyn_nodes.model.actuators import electric
     from dyn_nodes.nodes.machines import machine_of
     from dyn_nodes.studies.motor_catalogue import as_catalogue_motor
 
@@ -82,7 +82,7 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config')
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
-    motors = [own for own in machine.actuators if isinstance(own, DcMotorActuator)]
+    motors = [electric(own) for own in machine.actuators if own.electric]
     return {own.joint: as_catalogue_motor(own) for own in motors}
 
 
