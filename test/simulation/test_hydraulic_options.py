@@ -12,7 +12,7 @@ from dyn_nodes.cosimulation.actuator_exchange import ActuatorExchange
 from dyn_nodes.elements.command_delay import CommandDelay
 from dyn_nodes.model import SharedPump, load_machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation import Inputs, System, initial_state
+from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.plant import Plant
 
 DEAD_TIME = 0.05
@@ -40,10 +40,10 @@ def shared(machine):
     return replace(machine, pumps=(pump,))
 
 
-def run(machine, inputs, duration=1.0, spacing=0.01):
+def run(machine, inputs, duration=1.0, spacing=0.01, step=1e-3):
     system = System(machine)
     times = np.linspace(0.0, duration, round(duration / spacing) + 1)
-    return system.run(initial_state(system), times, inputs)
+    return system.run(initial_state(system), times, inputs, settings=Settings(step=step))
 
 
 # ---------------------------------------------------------------------------------------------- dead time
@@ -57,7 +57,9 @@ def test_a_dead_time_shifts_the_command_of_its_valve_and_no_other(machine, late)
     by_hand = Inputs(
         merged, {'boom/voltage': np.interp(merged, later, volts), 'stick/voltage': np.interp(merged, knots, volts)}
     )
-    np.testing.assert_allclose(run(late, together).states, run(machine, by_hand).states, rtol=2e-5, atol=1e-9)
+    # a line at tank pressure amplifies round-off in longer steps, which do not follow its make-up check
+    found, expected = run(late, together, step=1e-4), run(machine, by_hand, step=1e-4)
+    np.testing.assert_allclose(found.states, expected.states, rtol=1e-9, atol=1e-9)
 
 
 def test_without_dead_time_the_inputs_are_as_given(machine):
@@ -198,8 +200,6 @@ def test_the_function_next_to_the_pump_comes_first(machine, shared):
 
 @pytest.mark.slow
 def test_the_implicit_integrator_agrees_on_a_shared_pump(shared):
-    from dyn_nodes.simulation import Settings
-
     inputs = Inputs([0.0, 0.2, 1.0], {'boom/voltage': [0.0, 5.0, 5.0], 'stick/voltage': [0.0, 4.0, 4.0]})
     system = System(shared)
     x, times = initial_state(system), np.linspace(0.0, 0.5, 6)
