@@ -24,6 +24,7 @@ from faults.values import absurd_message, damaged
 NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
     'dynamics': ('dynamics_node', 'DynamicsNode', {'machine': 'log_loader'}),
     'hydraulics': ('hydraulic_actuator_node', 'HydraulicActuatorNode', {'machine': 'log_loader'}),
+    'electric': ('electric_actuator_node', 'ElectricActuatorNode', {'machine': 'arm_a6'}),
     'controller': ('controller_node', 'ControllerNode', {'machine': 'log_loader'}),
     'positions': ('controller_node', 'ControllerNode', {'machine': 'log_loader', 'output': 'joint_command'}),
     'vehicle': ('vehicle_controller_node', 'VehicleControllerNode', {'machine': 'platform_4x4x4_arm'}),
