@@ -181,6 +181,23 @@ def test_silence_is_said_and_ends_the_margins(make_monitor):
     assert levels(node)['stability'] == ERROR
 
 
+def test_margins_and_allowances_come_once_in_their_periods(make_monitor):
+    node = make_monitor(period=0.05, allowance_period=0.2)
+    stand(node, 1.095)
+    assert len(node.reports.margins['zmp'].publisher.messages) == pytest.approx(20, abs=2)
+    assert set(node.allowance_out) == {'payload', 'reach', 'swing_speed'}
+    for out in node.allowance_out.values():
+        assert len(out.messages) == pytest.approx(5, abs=1)
+
+
+def test_a_payload_beyond_the_allowance_is_a_warning_with_its_unit(make_monitor):
+    node = make_monitor()
+    stand(node, positions=(0.0, 0.25, -0.9))
+    assert said(node, 'allowance').message.startswith('too much: payload ')
+    assert ' kg' in said(node, 'allowance').message
+    assert levels(node)['allowance'] == WARN
+
+
 def test_silence_withdraws_the_last_margins_once(make_monitor):
     node = make_monitor(state_timeout=0.2)
     node._watch()
