@@ -88,7 +88,7 @@ class ConstrainedMobility:
         self._q[self._movable] = positions
         system = self._system
         p = system.parameters({'payload_mass': self.payload})
-        at = system.blocks_at(system.state(self._q, self._still), np.zeros(len(system.input_names)), p)
+        at = system.constraints.blocks_at(system.state(self._q, self._still), np.zeros(len(system.input_names)), p)
         motions = self._subspaces(at.J).motions
         own = motions[self._places]
         return np.asarray(own @ np.linalg.solve(motions.T @ at.M @ motions, own.T))

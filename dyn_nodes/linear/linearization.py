@@ -45,7 +45,7 @@ class Linearizer:
             name = system.machine.name
             raise ValueError(f'{name}: expected a system with derivatives of dx/dt, found one on rigid ground')
         self.system = system
-        self.blocks = getattr(system, 'blocks', None)
+        self.blocks = system.blocks
         self.tree: Tree = self.blocks.tree if self.blocks is not None else build_tree(system.machine, system.base)
         self.outputs = tuple(self._driven if outputs is None else outputs)
         known = {*system.state_names, *system.output_names}
@@ -58,8 +58,7 @@ class Linearizer:
         """Positions that inputs act on: those of driven joints, else of all joints."""
         joints = [body.name for body in self.tree.bodies if body.kind != 'free']
         named = {name.split('/')[0] for name in self.system.input_names}
-        record = getattr(self.system, 'record', None) or getattr(self.system, 'machine', None)
-        named |= {own.joint for own in getattr(record, 'actuators', ()) if own.name in named}
+        named |= {own.joint for own in getattr(self.system.machine, 'actuators', ()) if own.name in named}
         return tuple(name for name in joints if name in named) or tuple(joints)
 
     @cached_property
@@ -67,7 +66,7 @@ class Linearizer:
         if self.blocks is not None:
             states = self.blocks.element_states
             return (*OWN_STATES, *(own.name for own in states if own.discrete))
-        plant = self.system._assembly()
+        plant = self.system.dynamics.assembly()
         audited = plant.states.names[plant.audit_place]
         return (*audited, *(own.name for own in plant.element_states if own.discrete))
 
@@ -84,9 +83,7 @@ class Linearizer:
     @cached_property
     def _scales(self) -> dict[str, float]:
         """Usual sizes of the states that have another one than 1, by name."""
-        if self.blocks is not None:
-            return {own.name: own.scale for own in self.blocks.element_states}
-        return dict(self.system.module.meta['scales'])
+        return dict(self.system.scales)
 
     def deviations(
         self, x: ArrayLike, u: ArrayLike | None = None, p: Array | None = None, choice: Choice | None = None
@@ -160,7 +157,7 @@ class Linearizer:
         return rate
 
     def _deviations(self, x: Array, u: Array, p: Array, rate: Array, choice: Choice | None) -> Deviations:
-        numbers = None if self.blocks is None else self.system.numbers(p, x)
+        numbers = None if self.blocks is None else self.system.constraints.numbers(p, x)
         return self.coordinates.at(x, rate, numbers, choice)
 
     def _outputs(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:

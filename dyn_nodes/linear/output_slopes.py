@@ -23,7 +23,7 @@ def tree_outputs(system: Any, names: Sequence[str]) -> OutputSlopes:
     """Return the derivatives of outputs of a system without constraints."""
     if not names:
         return _nothing
-    plant = system._assembly()
+    plant = system.dynamics.assembly()
     known, values = traced_outputs(plant)
     chosen = values[[known.index(name) for name in names]]
     slopes = [ca.densify(ca.jacobian(chosen, by)) for by in (plant.x, plant.u)]
@@ -48,7 +48,7 @@ def constrained_outputs(system: Any, names: Sequence[str]) -> OutputSlopes:
     """
     if not names:
         return _nothing
-    return _ConstrainedSlopes(system, names)
+    return _ConstrainedSlopes(system.constraints, names)
 
 
 class _ConstrainedSlopes:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
-from dyn_nodes.simulation.initial import NoEquilibriumError, initial_state, settle
+from dyn_nodes.simulation.initial import NoEquilibriumError, settle
 from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import Settings
+from dyn_nodes.simulation.start import initial_state
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.trace import Inputs
 

@@ -16,9 +16,9 @@ from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.base_motion import base_tilt
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_motion
-from dyn_nodes.simulation.initial import settle, state_of_rest
-from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, AtRest, Period, PlantDivergedError, Reached
+from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import JointReaction
+from dyn_nodes.simulation.start import Start, start_of
 from dyn_nodes.simulation.system import System
 from dyn_nodes.simulation.trace import stretches
 
@@ -48,18 +48,16 @@ class CompliantGround:
         self._rates: Any = motion or self.system
         self._trace = np.zeros((1, len(self.system.state_names)))
 
-    def at_rest(self, p: Array, joints: Mapping[str, float]) -> AtRest:
+    def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
         """Return the start: at rest with the joints where asked for, then set in motion as the file says.
 
         Raises:
             NoEquilibriumError: the machine cannot rest there.
         """
         if self._constrained is not None:
-            rest: AtRest = self._constrained.at_rest(p, joints)
-            return rest
-        found = settle(self.system, p, joints)
-        efforts = found.holding[self.system.nv - len(self.machine.movable_joints) :]
-        return AtRest(state_of_rest(self.system, found, moves=True), efforts)
+            start: Start = self._constrained.at_rest(p, joints)
+            return start
+        return start_of(self.system, p, joints)
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
         """Take a state as that from which changes count; a guarded plant ends where it overturns."""

@@ -1,6 +1,6 @@
-"""Systems with constraints, compiled: the whole step is machine code, factorization included.
+"""Dynamics with constraints, compiled: the whole step is machine code, factorization included.
 
-    system = ConstrainedSystem('four_bar', blocks, actuated=('crank',))
+    system = System.of_blocks('four_bar', blocks, actuated=('crank',))
     run = system.run(system.state(q, v), np.linspace(0, 2, 201), Inputs.constant({'crank': 4.0}))
     run.force('grasp_1'), run.energy_balance
 
@@ -11,47 +11,105 @@ contradict each other end a run with a status: they are reported, not integrated
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dyn_nodes.constraints import Blocks
+from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
+from dyn_nodes.model.contact import ContactRecord
+from dyn_nodes.model.machine import Base, Machine
+from dyn_nodes.multibody.spatial import Expression
+from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
+from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
+from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, wheels_of
 from dyn_nodes.simulation.constrained_solver import Solver
-from dyn_nodes.simulation.events import Watcher
-from dyn_nodes.simulation.march import NO_GUARD, run_system
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.settings import Settings, Stabilization, StepMethod
-from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
 WORK_SCALE = 1e5
 """Usual size of work and heat, J."""
 
 
-class ConstrainedSystem(ConstraintKernels):
-    """A system of a tree, constraints and forces that runs in compiled steps.
+ABSENT = ('payload_mass', 'joint_stop_scale')
+"""Common parameters that are zero where a machine has none; the others are factors."""
+
+
+@dataclass(frozen=True)
+class _Wheel:
+    name: str
+    corner: bool = True
+
+
+@dataclass(frozen=True)
+class _Stance:
+    """The part of a machine that a balance reads: its base, its wheels, on springs or by constraint, other contacts."""
+
+    name: str
+    base: Base
+    wheels: tuple[_Wheel, ...]
+    contacts: tuple[ContactRecord, ...]
+
+    @property
+    def supports(self) -> tuple[Any, ...]:
+        """Wheels, and the springs of other contacts."""
+        return (*self.wheels, *(support for own in self.contacts for support in own.supports))
+
+
+def _stance(machine: Machine) -> _Stance:
+    names = (*(wheel.name for wheel in machine.wheels), *wheels_of(machine))
+    return _Stance(machine.name, machine.base, tuple(_Wheel(name) for name in names), machine.contacts)
+
+
+class ConstrainedDynamics(ConstraintKernels):
+    """The dynamics of a tree with constraints and elements, traced from a machine or built by hand.
 
     A state is [q, v, states of elements, time, work, heat]: s, and J since the start.
 
-    Attributes:
-        delays: dead time of each input (n,), s; None: there is none.
+    Args:
+        name: for people and for the cache.
+        blocks: the traced system.
+        actuated: velocities with an input each: of the same name, or `<joint>/effort` of a machine, N or N m.
+        unilateral: names of rows whose multiplier may not become negative, such as a wheel's normal force; a run
+            stops where one would.
+        machine: whose blocks these are; None: they are no machine's, and have no outputs.
+        actuation: of its joints.
+        stands: on wheels, so that it may overturn.
     """
 
-    delays: Array | None = None
-    machine: Any = None
-    """The part of a machine that a balance reads; None: the blocks are no machine's."""
+    base, audit = 'quaternion', False
 
-    def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
-        """Return what keeps the events of runs that begin at a state."""
-        return Watcher.at(self.module, x, u, p, capacity)
+    def __init__(
+        self,
+        name: str,
+        blocks: ConstraintBlocks,
+        actuated: Sequence[str] = (),
+        unilateral: Sequence[str] = (),
+        machine: Machine | None = None,
+        actuation: Actuation = 'effort',
+        stands: bool = False,
+    ) -> None:
+        common = upright = None
+        if machine is not None:
+            common = {name: float(name not in ABSENT) for name in COMMON_PARAMETERS}
+            base = blocks.tree.frame(machine.base.link)
+            upright = blocks.state.frame_pose(base).R[2, 2] if stands else None
+        super().__init__(name, blocks, actuated, unilateral, common, upright)
+        self.machine, self.actuation = machine, actuation
+        self.stance, self.delays = None, None
+        if machine is not None:
+            self.input_names = (*(f'{name}/effort' for name in actuated), *blocks.inputs)
+            self.delays = input_delays(machine, self.input_names)
+            self.stance = _stance(machine)
 
     def solver(
         self,
@@ -101,13 +159,44 @@ class ConstrainedSystem(ConstraintKernels):
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt (n,) at a state, without stabilization; NaN where there is none."""
-        self.check(x, u, p)
         return self.solver(self.blocks_at(x, u, p)).rates(x, u, p)
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, k), without stabilization."""
-        self.check(x, u, p)
         return self.solver(self.blocks_at(x, u, p), implicit=True).jacobians(x, u, p)
+
+    @cached_property
+    def _observed(self) -> ConstrainedOutputs | None:
+        return None if self.machine is None else ConstrainedOutputs(self.machine, self.blocks)
+
+    @cached_property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs."""
+        return () if self._observed is None else tuple(self._observed.names)
+
+    def traced_outputs(
+        self, names: Sequence[str], a: Expression, multipliers: Expression, tau: Expression
+    ) -> Expression:
+        """Return some outputs as expressions of the blocks, accelerations, multipliers and generalized efforts."""
+        assert self._observed is not None
+        return self._observed.traced(names, a, multipliers, tau)
+
+    def outputs_of(self, x: Array, u: Array, p: Array, a: Array, multipliers: Array) -> Array:
+        """Return the outputs at a state from its accelerations (nv,) and multipliers (m,)."""
+        if self._observed is None:
+            return np.zeros(0)
+        nq, nv = self.nq, self.nv
+        return self._observed.evaluate(x[:nq], x[nq : nq + nv], a, multipliers, self.efforts(u), self.numbers(p, x))
+
+    def outputs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state, in the order of `output_names`, without stabilization."""
+        return self.outputs_of(x, u, p, *self.solver(self.blocks_at(x, u, p)).solution(x, u, p))
+
+    def efforts(self, u: Array) -> Array:
+        """Return the efforts (nv,) along the velocities of the actuated joints under inputs."""
+        tau = np.zeros(self.nv)
+        tau[self.driven_places] = u[: len(self.actuated)]
+        return tau
 
     @cached_property
     def _monitor(self) -> ca.Function:
@@ -141,29 +230,15 @@ class ConstrainedSystem(ConstraintKernels):
         implicit = settings.method == 'rodas3'
         return self.solver(self.blocks_at(x, u, p), settings.solve, settings.stabilization, tolerance, implicit)
 
-    def run(
-        self,
-        x0: ArrayLike,
-        times: ArrayLike,
-        inputs: Inputs | None = None,
-        p: ArrayLike | Mapping[str, float] | None = None,
-        settings: Settings | None = None,
-    ) -> Run:
-        """Simulate from a state, such as one of `state`, at times[0] through `times`. See `System.run`.
-
-        Raises:
-            ValueError: as there; method `operator` for dependent rows or a singular mass matrix.
-        """
-        return run_system(self, x0, times, inputs, p, settings)
-
     @property
     def switches(self) -> bool:
         """There are discrete states."""
         return bool(self.blocks.discrete.any())
 
     def guard_limit(self, settings: Settings) -> float:
-        """Return what the guard has to stay above in a run."""
-        return NO_GUARD
+        """Return the least cosine of the tilt in a run."""
+        guarded = self.machine is not None and settings.stop_at_overturn
+        return float(np.cos(self.machine.overturn_angle)) if self.machine is not None and guarded else NO_GUARD
 
     @property
     def scales(self) -> dict[str, float]:

@@ -14,13 +14,13 @@ from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.events import Watched, watch_surfaces
-from dyn_nodes.simulation.names import NamedVectors, index_of
+from dyn_nodes.simulation.names import index_of
 
 Array = NDArray[np.float64]
 OWN_STATES = ('time', 'work', 'heat')
 
 
-class ConstraintKernels(NamedVectors):
+class ConstraintKernels:
     """A tree, constraints and elements as vectors with names, and their machine code.
 
     Args:
@@ -37,8 +37,6 @@ class ConstraintKernels(NamedVectors):
         input_names: of the actuated velocities, then those of the elements' inputs.
         state_names: positions, velocities (`<name>_rate`), states of elements, time, s, work and heat, J.
     """
-
-    output_names = ()
 
     def __init__(
         self,
@@ -101,30 +99,20 @@ class ConstraintKernels(NamedVectors):
         pairs = [(k, own[name]) for k, name in enumerate(self.blocks.parameters.names) if name in own]
         return [k for k, _ in pairs], [k for _, k in pairs]
 
-    def state(self, q: ArrayLike, v: ArrayLike, p: ArrayLike | Mapping[str, float] | None = None) -> Array:
-        """Return a state from positions (nq,) and velocities (nv,) that meet the constraints.
-
-        States of elements are those of their start, or of the parameters p, where the system has them as such. Raises
-        ValueError for vectors of another length.
-        """
+    def state(self, q: ArrayLike, v: ArrayLike, p: Array) -> Array:
+        """Return a state from positions and velocities; states of elements are those of their start, or among p."""
         theirs, ours = self._known
         numbers = self.blocks.parameters.values()
-        numbers[theirs] = self.given_parameters(p)[ours]
+        numbers[theirs] = p[ours]
         parts = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), numbers[self.element_places]
-        if (parts[0].shape, parts[1].shape) != ((self.nq,), (self.nv,)):
-            raise ValueError(
-                f'{self.name}: expected {self.nq} positions and {self.nv} velocities, '
-                f'found shapes {parts[0].shape} and {parts[1].shape}'
-            )
         return np.concatenate([*parts, [numbers[0], 0.0, 0.0]])
 
-    def parameters(self, values: Mapping[str, float] | None = None) -> Array:
-        """Return the parameters (n,): the defaults of the blocks, changed by name. Raises UnknownNameError."""
+    @property
+    def defaults(self) -> Array:
+        """(n,) default parameters: those of the blocks."""
         theirs, ours = self._known
         p = np.array([(self._common or {}).get(name, 0.0) for name in self.parameter_names])
         p[ours] = self.blocks.parameters.values()[theirs]
-        for name, value in (values or {}).items():
-            p[self.index('parameter', name)] = value
         return p
 
     def numbers(self, p: Array, x: Array) -> Array:

@@ -20,12 +20,6 @@ from dyn_nodes.constraints import (
     ConstraintBlocks,
     ConstraintError,
     ContradictoryConstraintsError,
-    Coupling,
-    Distance,
-    Lock,
-    Loop,
-    Prescribed,
-    RollingWheel,
     analyse,
     assemble,
     constrained_dynamics,
@@ -33,23 +27,15 @@ from dyn_nodes.constraints import (
 )
 from dyn_nodes.constraints.drives import dependent_drives
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.constraints.profiles import motion_of
-from dyn_nodes.constraints.rows import Constraint
-from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements, states_at_rest
-from dyn_nodes.elements.contacts import contact_elements
-from dyn_nodes.elements.overturning import Overturning
-from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.forces.joint_spring import rest_position
-from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
+from dyn_nodes.elements.actuators import states_at_rest
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import quaternion_of_matrix
-from dyn_nodes.multibody import Frame, Tree, build_tree
-from dyn_nodes.multibody.elements import ForceElement
-from dyn_nodes.simulation.assembly import Actuation, gravity_vector
+from dyn_nodes.multibody import Tree
+from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.constrained_rest import ConstrainedRest
-from dyn_nodes.simulation.constrained_system import ConstrainedMachineSystem
 from dyn_nodes.simulation.initial_motion import given_velocities
+from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 
@@ -81,17 +67,14 @@ class ConstrainedMachine:
         system: that runs; its inputs are the efforts `<joint>/effort` of joints, and the commands of actuators inside.
         q: (nq,) initial position; v: (nv,) of the file, else at rest, but for what a prescribed motion moves at time 0.
         analysis: rank, mobility, underactuation, redundancy at the start.
-        actuators: inside.
         rest: finds its rest on springs; None where it stands on none, or starts where the file puts it.
     """
 
     machine: Machine
-    system: ConstrainedMachineSystem
+    system: System
     q: Array
     v: Array
     analysis: Analysis
-    actuators: ActuatorForces
-
     rest: ConstrainedRest | None
 
     @property
@@ -111,7 +94,7 @@ class ConstrainedMachine:
             NoEquilibriumError: a machine on springs tips or slides.
             ValueError: a cylinder at its dead centre.
         """
-        blocks, driven = self.system.blocks, [joint.name for joint in self.machine.actuated_joints]
+        blocks, driven = self.system.constraints.blocks, [joint.name for joint in self.machine.actuated_joints]
         numbers, q = blocks.numbers(p).copy(), self.q
         places = {name: k for k, name in enumerate(blocks.parameters.names)}
         states = {own.name: own.start for own in blocks.element_states}
@@ -125,9 +108,21 @@ class ConstrainedMachine:
         own = [blocks.tree.velocity_index(name) for name in driven]
         found = np.linalg.lstsq(motions[own].T, motions.T @ at.h, rcond=1e-9)[0]
         efforts = dict(zip(driven, (float(effort) for effort in found)))
-        if self.actuators.actuators:
+        if self.system.actuation == 'hydraulic':
             states |= states_at_rest(self.machine, dict(zip(blocks.tree.position_names, q)), efforts)
         return AtRest(q, states, efforts)
+
+    def state_at_rest(self, p: Array) -> tuple[Array, dict[str, float]]:
+        """Return the state at rest under parameters of the system, moving as the file says, and the efforts by name.
+
+        Raises as `at_rest` does.
+        """
+        found = self.at_rest(self.system.constraints.numbers(p, self.x))
+        v = self.v if found.q is self.q else starting_velocity(self.machine, self.system.blocks, found.q)
+        x = self.system.state(found.q, v)
+        for name, value in found.states.items():
+            x[self.system.index('state', name)] = value
+        return x, found.efforts
 
 
 def constrained_machine(
@@ -153,27 +148,17 @@ def constrained_machine(
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
     _refuse_reactions(machine)
-    tree = build_tree(machine)
-    constraints = [_constraint(entry, tree) for entry in machine.constraints]
-    constraints += [
-        Lock(entry.joint, entry.joint, rest_position(machine, entry)) for entry in machine.joint_classes if entry.held
-    ]
-    payload = machine.payload.mass if machine.payload is not None else 0.0
-    gravity = gravity_vector(machine.gravity, machine.slope)
-    inside = ActuatorForces(machine, actuator_elements(machine) if actuation == 'hydraulic' else ())
-    elements = (*contact_elements(machine), *joint_elements(machine), inside, *_watched(machine))
-    blocks = ConstraintBlocks(tree, constraints, elements, gravity, payload)
+    system = System(machine, actuation)
+    blocks = system.constraints.blocks
     driven = tuple(joint.name for joint in machine.actuated_joints)
-    moved = {own.joint for own in inside.actuators}
-    actuated = tuple(name for name in driven if name not in moved)
     q = _assembled(machine, blocks, list(joints or ()))
-    system = ConstrainedMachineSystem(machine, blocks, actuated, bool(_watched(machine)), actuation)
     settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
     rest = ConstrainedRest(machine, blocks, driven) if settles else None
+    still = np.zeros(blocks.tree.nv)
     try:
-        constrained_dynamics(blocks, q, starting_velocity(machine, blocks, q), np.zeros(tree.nv), method='saddle')
+        constrained_dynamics(blocks, q, starting_velocity(machine, blocks, q), still, method='saddle')
         counts = analyse(blocks, q, actuated=driven)
-        start = ConstrainedMachine(machine, system, q, np.zeros(tree.nv), counts, inside, rest)
+        start = ConstrainedMachine(machine, system, q, still, counts, rest)
         found = start.at_rest()
         v = starting_velocity(machine, blocks, found.q)
     except ConstraintError as error:
@@ -243,14 +228,6 @@ def _base_rotation(machine: Machine, tree: Tree, q: Array) -> Array:
     return np.asarray(Rotation.from_quat(q[3:7]).as_matrix()) if tree.free else np.eye(3)
 
 
-def _watched(machine: Machine) -> tuple[ForceElement, ...]:
-    """Return what watches the tilt of a machine on wheels."""
-    stands = machine.supports or machine.rigid_wheels
-    if any(wheel.first is not None and wheel.first.link == machine.base.link for wheel in machine.rigid_wheels):
-        return ()  # a base that is a wheel turns over as it rolls
-    return (Overturning(machine.base.link, machine.overturn_angle),) if stands else ()
-
-
 def initial_guess(machine: Machine, tree: Tree) -> Array:
     """Return (nq,) what `initial` and the loads say, loops open or not."""
     q = tree.neutral
@@ -315,37 +292,3 @@ def _problem(machine: Machine, name: str, expected: str, found: str) -> Problem:
     section = 'constraints' if name in {entry.name for entry in machine.constraints} else 'joints'
     where = f'{section}.{name}' if name else 'constraints'
     return Problem(machine.sources[-1], lines.get(name, 0), where, expected, found)
-
-
-def _frame(end: End, tree: Tree) -> Frame:
-    """Return the frame of an end in its body."""
-    if end.link == WORLD:
-        return Frame(-1, end.rotation, end.position)
-    link = tree.frame(end.link)
-    return Frame(link.body, link.R @ end.rotation, link.p + link.R @ end.position)
-
-
-def _constraint(entry: MachineConstraint, tree: Tree) -> Constraint:
-    if entry.kind == 'lock':
-        return Lock(entry.name, entry.joint, entry.position)
-    if entry.kind == 'coupling':
-        return Coupling(entry.name, dict(entry.coefficients), entry.offset)
-    if entry.kind == 'prescribed':
-        assert entry.profile is not None
-        return Prescribed(Lock(entry.name, entry.joint), motion_of(entry.profile))
-    assert entry.first is not None
-    first = _frame(entry.first, tree)
-    if entry.kind == 'wheel':
-        ground = None if entry.ground is None else motion_of(entry.ground)
-        return RollingWheel(entry.name, first, entry.axis, entry.radius, ground)
-    assert entry.second is not None
-    second = _frame(entry.second, tree)
-    if entry.kind == 'distance':
-        return Distance(entry.name, first, second, entry.length)
-    if entry.kind == 'planar':
-        return Loop(entry.name, first, second, ('ry', 'x', 'z'))
-    along = {'hinge': Loop.hinge, 'slider': Loop.slider, 'line': Loop.on_line, 'plane': Loop.on_plane}
-    if entry.kind in along:
-        loop = along[entry.kind](entry.name, first, second, entry.axis)
-        return loop if entry.profile is None else Prescribed(loop, motion_of(entry.profile))
-    return Loop.frame(entry.name, first, second) if entry.kind == 'frame' else Loop.point(entry.name, first, second)

@@ -18,10 +18,11 @@ from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.constrained_machine import constrained_machine, starting_velocity
-from dyn_nodes.simulation.constrained_system import ConstrainedMachineSystem
-from dyn_nodes.simulation.period import AtRest, PlantStoppedError
+from dyn_nodes.simulation.constrained import ConstrainedDynamics
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.settings import Stabilization
+from dyn_nodes.simulation.start import Start
 
 Array = NDArray[np.float64]
 STABILIZATION = Stabilization(zeta=1.0, omega=10.0)
@@ -50,28 +51,24 @@ class ConstrainedMotion:
     def __init__(self, machine: Machine, actuation: Actuation) -> None:
         self.machine = machine
         self._assembled = constrained_machine(machine, actuation=actuation)
-        self.system: ConstrainedMachineSystem = self._assembled.system
+        self.system = self._assembled.system
+        self._rows: ConstrainedDynamics = self.system.constraints
         self.underactuation = self._assembled.analysis.underactuation
         self.state_names, self.scales = self.system.state_names, self.system.scales
 
-    def at_rest(self, p: Array, joints: Mapping[str, float]) -> AtRest:
+    def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
         """Return the start with the joints where asked for, which the other joints follow. Raises as the class does."""
-        start, system = self._assembled, self.system
+        start = self._assembled
         if joints:
-            start = constrained_machine(self.machine, joints, system.actuation)
-        found = start.at_rest(start.system.numbers(p, start.system.state(start.q, start.v)))
-        v = start.v if found.q is start.q else starting_velocity(self.machine, start.system.blocks, found.q)
-        x = start.system.state(found.q, v)
-        for name, value in found.states.items():
-            x[system.index('state', name)] = value
-        efforts = np.array([found.efforts.get(joint.name, 0.0) for joint in self.machine.movable_joints])
-        return AtRest(x, efforts)
+            start = constrained_machine(self.machine, joints, self.system.actuation)
+        x, efforts = start.state_at_rest(p)
+        return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in self.machine.movable_joints]))
 
     def begin(self, x: Array, u: Array, p: Array) -> None:
         """Expect the rank that the constraints have at a state."""
-        at = self.system.blocks_at(x, u, p)
+        at = self._rows.blocks_at(x, u, p)
         tolerance = min(NEARNESS, 0.1 / Subspaces(at.J).condition)
-        self.solver = self.system.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
+        self.solver = self._rows.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -88,19 +85,19 @@ class ConstrainedMotion:
 
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs."""
-        return self.system.outputs_of(x, u, p, *self.solution(x, u, p))
+        return self._rows.outputs_of(x, u, p, *self.solution(x, u, p))
 
     def stopped(self, status: int, x: Array) -> PlantStoppedError:
         """Return the meaning of a status without dx/dt."""
         kind, text = self.solver.reason(status)
-        at = f'{self.machine.name}: at t = {x[self.system.time_place]:.4f} s: '
+        at = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: '
         return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
 
     def joint_reactions(self, x: Array, u: Array, p: Array) -> Array:
         """Return the wrenches (joints, 6) of parent on child at the joints that the machine names, N and N m."""
         system = self.system
         tree, q, v = system.blocks.tree, x[: system.nq], x[system.nq : system.nq + system.nv]
-        forces = self._observer.forces(q, v, *self.solution(x, u, p), system.efforts(u), system.numbers(p, x))
+        forces = self._observer.forces(q, v, *self.solution(x, u, p), self._rows.efforts(u), self._rows.numbers(p, x))
         rotations = self._rotations(q)
         result = np.empty((len(self.machine.reactions), 6))
         for row, name in zip(result, self.machine.reactions):

@@ -26,6 +26,7 @@ from dyn_nodes.multibody import Frame, TreeState
 from dyn_nodes.multibody.elements import ground_wrench
 from dyn_nodes.multibody.kinematics import ExplodedState
 from dyn_nodes.multibody.spatial import Expression, cross, dot
+from dyn_nodes.simulation.outputs import attitude_outputs, balance_outputs
 
 Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
@@ -81,7 +82,6 @@ class ConstrainedOutputs:
             self._add([f'{entry.name}/{part}' for part in WRENCH], self._reaction(entry))
         self._add_wheels()
         self._add_balance()
-        self._add_attitude()
         self._add_health()
         for element in blocks.forces:
             own = element.outputs(blocks.state, blocks.parameters)
@@ -198,10 +198,6 @@ class ConstrainedOutputs:
     def _base_rotation(self) -> Expression:
         return self.blocks.state.frame_pose(self.blocks.tree.frame(self.machine.base.link)).R
 
-    @cached_property
-    def _yaw(self) -> Expression:
-        return ca.atan2(self._base_rotation[1, 0], self._base_rotation[0, 0])
-
     def _add_wheels(self) -> None:
         for name, (point, force, ahead, left) in self._wheels.items():
             self._add([f'{name}/normal_force', f'{name}/friction_longitudinal'], force[2], ca.dot(ahead, force))
@@ -211,26 +207,14 @@ class ConstrainedOutputs:
 
     def _add_balance(self) -> None:
         blocks = self.blocks
-        state, momentum = blocks.state, blocks.state.momentum
-        com = state.center_of_mass
-        force, moment = ground_wrench(blocks.ground_points, com)
+        force, moment = ground_wrench(blocks.ground_points, blocks.state.center_of_mass)
         for point, push, _, _ in self._wheels.values():
             force = force + push
-            moment = moment + cross(point - com, push)
-        self._add(['mass'], state.mass)
-        self._add([f'center_of_mass_{axis}' for axis in XYZ], com)
-        self._add([f'center_of_mass_velocity_{axis}' for axis in XYZ], momentum.f / state.mass)
-        self._add([f'angular_momentum_{axis}' for axis in XYZ], momentum.n)
-        self._add([f'load_force_{axis}' for axis in XYZ], -force)
-        self._add([f'load_moment_{axis}' for axis in XYZ], -moment)
-        self._add(['kinetic_energy', 'potential_energy'], state.kinetic_energy, blocks.potential_energy)
-
-    def _add_attitude(self) -> None:
-        R = self._base_rotation
-        self._add(['tilt'], ca.atan2(ca.sqrt(R[2, 0] ** 2 + R[2, 1] ** 2 + 1e-300), R[2, 2]))
-        self._add(['roll'], ca.atan2(R[2, 1], R[2, 2]))
-        self._add(['pitch'], ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2 + 1e-300)))
-        self._add(['yaw'], self._yaw)
+            moment = moment + cross(point - blocks.state.center_of_mass, push)
+        found = balance_outputs(blocks.state, force, moment)
+        found |= {'kinetic_energy': blocks.state.kinetic_energy, 'potential_energy': blocks.potential_energy}
+        found |= attitude_outputs(self._base_rotation)
+        self._add(list(found), *found.values())
 
     def _add_health(self) -> None:
         rows = self.blocks.rows

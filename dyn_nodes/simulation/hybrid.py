@@ -185,6 +185,11 @@ class HybridModel(ABC):
         self._defaults = np.array(meta['defaults'])
 
     @property
+    def stance(self) -> Machine:
+        """The machine as a balance reads it."""
+        return self.machine
+
+    @property
     def first_mode(self) -> str:
         """Mode in which a run from rest begins."""
         return self.modes[0]

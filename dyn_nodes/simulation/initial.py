@@ -238,17 +238,6 @@ def initial_pose(machine: Machine) -> Array:
     return np.array([*initial.base_position, initial.base_roll, initial.base_pitch, initial.base_yaw])
 
 
-def initial_state(
-    system: System, p: Array | None = None, joints: Mapping[str, float] | None = None, pose: Array | None = None
-) -> Array:
-    """Return the state of the start: settled on the wheels, trapped oil holding the arm (spec G5), then set in motion.
-
-    Raises NoEquilibriumError where it cannot rest; ValueError for a cylinder at its dead centre.
-    """
-    p = system.parameters() if p is None else p
-    return state_of_rest(system, settle(system, p, joints, pose), moves=True)
-
-
 def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
     """Return the state (n,) of a machine at rest, or moving as its file says once it has come to rest.
 

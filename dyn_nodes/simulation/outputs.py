@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 from dyn_nodes.elements.wheel import XYZ
+from dyn_nodes.multibody import TreeState
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import Assembly
 
@@ -30,28 +31,39 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
     for element in plant.elements:
         own = element.outputs(plant.state, plant.symbols)
         add(list(own), *own.values())
-    _add_balance(plant, add)
-    _add_attitude(plant, add)
+    found = balance_outputs(plant.state, *plant.ground_wrench)
+    found |= dict(zip(('kinetic_energy', 'potential_energy', 'suspension_energy'), plant.stored_energies))
+    found |= attitude_outputs(plant.base_rotation)
+    add(list(found), *found.values())
     return names, ca.densify(ca.vertcat(*values))
 
 
-def _add_balance(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
-    state = plant.state
+def balance_outputs(state: TreeState, force: Expression, moment: Expression) -> dict[str, Expression]:
+    """Return the outputs that a balance reads, by name.
+
+    Args:
+        state: of the machine.
+        force: (3,) of the ground on it, N.
+        moment: (3,) of that force about the centre of mass, N m.
+    """
     com, momentum = state.center_of_mass, state.momentum
-    force, moment = plant.ground_wrench
-    add(['mass'], state.mass)
-    add([f'center_of_mass_{axis}' for axis in XYZ], com)
-    add([f'center_of_mass_velocity_{axis}' for axis in XYZ], momentum.f / state.mass)
-    add([f'angular_momentum_{axis}' for axis in XYZ], momentum.n)
-    add([f'load_force_{axis}' for axis in XYZ], -force)
-    add([f'load_moment_{axis}' for axis in XYZ], -moment)
-    add(['kinetic_energy', 'potential_energy', 'suspension_energy'], *plant.stored_energies)
+    result = {'mass': state.mass}
+    for name, vector in (
+        ('center_of_mass', com),
+        ('center_of_mass_velocity', momentum.f / state.mass),
+        ('angular_momentum', momentum.n),
+        ('load_force', -force),
+        ('load_moment', -moment),
+    ):
+        result |= {f'{name}_{axis}': vector[k] for k, axis in enumerate(XYZ)}
+    return result
 
 
-def _add_attitude(plant: Assembly, add) -> None:  # type: ignore[no-untyped-def]
-    R = plant.base_rotation
-    level = ca.sqrt(R[2, 0] ** 2 + R[2, 1] ** 2 + 1e-300)
-    add(['tilt'], ca.atan2(level, R[2, 2]))
-    add(['roll'], ca.atan2(R[2, 1], R[2, 2]))
-    add(['pitch'], ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2 + 1e-300)))
-    add(['yaw'], ca.atan2(R[1, 0], R[0, 0]))
+def attitude_outputs(R: Expression) -> dict[str, Expression]:
+    """Return tilt, roll, pitch and yaw, rad, of base axes R (3, 3) in the world, by name."""
+    return {
+        'tilt': ca.atan2(ca.sqrt(R[2, 0] ** 2 + R[2, 1] ** 2 + 1e-300), R[2, 2]),
+        'roll': ca.atan2(R[2, 1], R[2, 2]),
+        'pitch': ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2 + 1e-300)),
+        'yaw': ca.atan2(R[1, 0], R[0, 0]),
+    }

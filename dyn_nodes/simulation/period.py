@@ -53,10 +53,3 @@ class Reached(NamedTuple):
     p: Array
     events: list[Event]
     overturned: bool
-
-
-class AtRest(NamedTuple):
-    """A machine at rest: its state (n,), and the efforts of all joints that hold it, N m or N."""
-
-    x: Array
-    efforts: Array

@@ -104,7 +104,7 @@ class PlantConstraints:
             raise PlantStoppedError('constraint_drift', f'{place}: {_drifted_apart(drift)}')
 
     def _blocks(self) -> Blocks:
-        return self.system.blocks_at(self.plant.x, self.plant.u, self.plant.p)
+        return self.system.constraints.blocks_at(self.plant.x, self.plant.u, self.plant.p)
 
     def _output(self, name: str) -> float:
         return float(self.plant.outputs()[self.system.index('output', name)])

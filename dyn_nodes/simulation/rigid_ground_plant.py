@@ -13,9 +13,10 @@ from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.fastest_motion import FastestMotion
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
-from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, AtRest, Period, PlantDivergedError, Reached
+from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
 from dyn_nodes.simulation.reaction import PhaseReaction
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
+from dyn_nodes.simulation.start import Start
 
 Array = NDArray[np.float64]
 
@@ -40,10 +41,10 @@ class RigidGround:
         self.machine, self.system = machine, RigidGroundModel(machine, actuation)
         self.mode = self.system.first_mode
 
-    def at_rest(self, p: Array, joints: Mapping[str, float]) -> AtRest:
+    def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
         """Return the start, at rest on feet between which the weight points. Raises NoEquilibriumError."""
         x = np.asarray(self.system.initial_state(p, joints))
-        return AtRest(x, np.asarray(self.system.holding_efforts(x, p)))
+        return Start(x, np.asarray(self.system.holding_efforts(x, p)))
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
         """Take a state at rest as that from which changes count; guarded or not, a base that overturns ends it."""

@@ -117,7 +117,8 @@ class Run:
         if self.solver is None:
             return np.array([self.system.outputs(x, u, self.parameters) for x, u in zip(self.states, self.u)])
         rows = zip(self.states, self.u, self.a, self.multipliers)
-        return np.array([self.system.outputs_of(x, u, self.parameters, a, forces) for x, u, a, forces in rows])
+        outputs = self.constrained.outputs_of
+        return np.array([outputs(x, u, self.parameters, a, forces) for x, u, a, forces in rows])
 
     def output(self, name: str) -> Array:
         """Return one output over time."""
@@ -149,10 +150,10 @@ class Run:
 
     @property
     def constrained(self) -> Any:
-        """The system. Raises ValueError where it has no constraints."""
+        """The dynamics. Raises ValueError where it has no constraints."""
         if self.solver is None:
             raise ValueError(f'{self.system.name}: expected a system with constraints')
-        return self.system
+        return self.system.constraints
 
     def force(self, constraint: str) -> Array:
         """Return (t, rows) multipliers of a constraint. Raises KeyError that lists the known ones."""

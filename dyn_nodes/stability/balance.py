@@ -111,7 +111,7 @@ class BalanceObserver:
     """
 
     def __init__(self, system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> None:
-        machine = system.machine
+        machine = system.stance
         self.wheels = tuple(own.name for own in (*machine.wheels, *machine.contacts))
         self.foot_names = tuple(support.name for support in machine.supports if support.corner)
         for name in measures:
@@ -251,7 +251,7 @@ def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) 
     Raises:
         KeyError: a measure that does not exist, or is not defined on so few wheels.
     """
-    machine = system.machine
+    machine = system.stance
     feet = sum(support.corner for support in machine.supports)
     if machine.base.attachment == 'planar' and feet >= 2:
         return PlanarBalanceObserver(system, measures)

@@ -8,8 +8,7 @@ from runge_kutta import runge_kutta
 from scipy.linalg import expm
 
 from dyn_nodes.constraints import analyse, constrained_dynamics
-from dyn_nodes.simulation import Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Settings, System
 from dyn_nodes.studies.yesiloglu_2007.car import (
     CORNERS,
     GRAVITY,
@@ -118,7 +117,7 @@ def test_rigid_lateral_contacts_lock_the_roll_and_their_rank_tells_it():
         assert q[2] - 0.55 == pytest.approx(heave, abs=1e-6)
         # one wheel stands higher: the lateral rows of its axle are no longer those of a common motion
         assert analyse(system, q).rank == 23
-    own = ConstrainedSystem('car_on_one_bump', system)
+    own = System.of_blocks('car_on_one_bump', system)
     compiled = own.run(own.state(model.q, model.v), np.linspace(0.0, 0.1, 11), settings=Settings(step=5e-3))
     assert compiled.status == 'rank changed'
     assert 'from 22 to 23' in compiled.detail

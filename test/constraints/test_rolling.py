@@ -20,8 +20,7 @@ from dyn_nodes.constraints import (
     world_frame,
 )
 from dyn_nodes.multibody import TreeBuilder
-from dyn_nodes.simulation import Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Settings, System
 from dyn_nodes.studies.yesiloglu_2007.models import Model
 from dyn_nodes.studies.yesiloglu_2007.wheeled import (
     CORNERS,
@@ -117,7 +116,7 @@ def free_rolling():
     model = disc(0.2, 0.1, 0.7, 8.0)
     system = model.blocks()
     # in the wheel's own axes, which spin, Runge-Kutta needs smaller steps than in fixed ones
-    compiled = ConstrainedSystem('rolling_disc', system)
+    compiled = System.of_blocks('rolling_disc', system)
     done = compiled.run(
         compiled.state(model.q, model.v), np.arange(0.0, 2.0 + 0.5 * STEP, STEP), settings=Settings(step=5e-4)
     )

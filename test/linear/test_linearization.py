@@ -57,7 +57,7 @@ def moving_mechanism(name, actuation):
     x = system.state(start.q, v)
     rng = np.random.default_rng(3)
     for k, own in enumerate(system.blocks.element_states):
-        x[system.element_slice.start + k] += 0.05 * own.scale * rng.normal()
+        x[system.constraints.element_slice.start + k] += 0.05 * own.scale * rng.normal()
     return system, x, np.cos(np.arange(len(system.input_names)))
 
 
@@ -80,12 +80,12 @@ def state_at(system, own, z, p):
         return x
     nq, nv = system.nq, system.nv
     for _ in range(6):  # dependent coordinates only: independent ones and quaternions here stay
-        at = blocks.at(x[:nq], x[nq : nq + nv], system.numbers(p, x))
+        at = blocks.at(x[:nq], x[nq : nq + nv], system.constraints.numbers(p, x))
         rest = [k for k in range(nv) if k not in own.choice.velocities]
         places = {body.v: body.q for body in blocks.tree.bodies if body.kind != 'free'}
         step = -np.linalg.lstsq(at.J[:, rest], at.residual, rcond=1e-10)[0]
         x[[places[k] for k in rest]] += step
-        at = blocks.at(x[:nq], x[nq : nq + nv], system.numbers(p, x))
+        at = blocks.at(x[:nq], x[nq : nq + nv], system.constraints.numbers(p, x))
         slip = at.J @ x[nq : nq + nv] - at.sigma
         x[nq + np.array(rest)] -= np.linalg.lstsq(at.J[:, rest], slip, rcond=1e-10)[0]
     assert np.abs(at.residual).max() < 1e-12

@@ -16,6 +16,7 @@ from dyn_nodes.compile import build_module
 from dyn_nodes.elements.wheel import StandingWheel, sprung_wheels
 from dyn_nodes.simulation import System
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 from dyn_nodes.studies.abo_shanab_2003.planar import planar_machine, with_friction
 
 
@@ -62,14 +63,14 @@ class ReadingAssembly(Assembly):
         return sprung_wheels(self.machine, standing=ReadingWheel)
 
 
-class ReadingSystem(System):
-    """A System with that reading."""
+class ReadingDynamics(TreeDynamics):
+    """The dynamics of a machine with that reading."""
 
     def __init__(self, machine, reading):
         self.reading = reading
         super().__init__(machine)
 
-    def _assembly(self):
+    def assembly(self):
         plant = ReadingAssembly(self.machine, self.actuation, self.base, self.audit)
         for wheel in plant.wheels:
             wheel.reading = self.reading
@@ -81,6 +82,6 @@ class ReadingSystem(System):
 
 
 @cache
-def reading_system(reading: Reading) -> ReadingSystem:
+def reading_system(reading: Reading) -> System:
     """Return the compiled machine with Karnopp friction in a reading."""
-    return ReadingSystem(with_friction(planar_machine(), 'karnopp', 'edge'), reading)
+    return System.of(ReadingDynamics(with_friction(planar_machine(), 'karnopp', 'edge'), reading))

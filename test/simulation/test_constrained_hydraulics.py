@@ -119,10 +119,10 @@ def test_the_implicit_method_takes_oil_beside_constraints():
     system, volts = start.system, Inputs.constant(VOLTS)
     exact = system.run(start.x, [0.0, 0.2, 1.0], volts, settings=Settings(step=2.5e-4))
     x, u = system.state(exact.q[1], exact.v[1]), np.array([VOLTS[name] for name in system.input_names])
-    x[system.element_slice] = exact.z[1]
+    x[system.constraints.element_slice] = exact.z[1]
     p, sizes = system.parameters(), np.ones(len(x))
-    sizes[system.element_slice] = [own.scale for own in system.blocks.element_states]
-    solver = system.solver(system.blocks_at(x, u, p), implicit=True)
+    sizes[system.constraints.element_slice] = [own.scale for own in system.blocks.element_states]
+    solver = system.constraints.solver(system.constraints.blocks_at(x, u, p), implicit=True)
     found = solver.jacobians(x, u, p)[0] * sizes / sizes[:, None]
     expected = differences(lambda at: solver.rates(at, u, p), x, sizes) * sizes / sizes[:, None]
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())

@@ -11,8 +11,7 @@ import pytest
 
 from dyn_nodes.commands import check
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import Inputs, Settings, System
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.studies.yesiloglu_2007 import models
 
@@ -59,7 +58,7 @@ def changed(tmp_path, source, *pairs):
 def test_the_four_bar_of_the_files_is_that_of_the_study():
     """The same mechanism from URDF and YAML: closed form of its acceleration, and 5 rows of which 2 count."""
     machine = constrained_machine(load_machine(FOUR_BAR, FOUR_BAR_YAML))
-    assert machine.system.actuated == ('crank_joint',)
+    assert machine.system.constraints.actuated == ('crank_joint',)
     report = machine.analysis
     assert (report.rows, report.rank, report.mobility, report.underactuation) == (5, 2, 1, 0)
     run = machine.system.run(
@@ -82,7 +81,7 @@ def test_the_planar_arms_of_the_files_are_those_of_the_study():
     efforts = Inputs(ramp.knots, {f'{name}/effort': column for name, column in ramp.values.items()})
     run = machine.system.run(machine.x, [0.0, 2.0], efforts, settings=Settings(step=5e-3))
     model = models.planar_arms()
-    reference = ConstrainedSystem('planar_arms', model.blocks(), model.actuated)
+    reference = System.of_blocks('planar_arms', model.blocks(), model.actuated)
     expected = reference.run(reference.state(model.q, model.v), [0.0, 2.0], ramp, settings=Settings(step=5e-3))
     joints = [name for name in model.tree.velocity_names if name.startswith('arm_')]
     for name in joints:
@@ -278,10 +277,22 @@ def test_a_wheel_in_the_air_is_refused(tmp_path, capsys):
     assert f'{config}:8: constraints.roll_3: expected a wheel on the ground, found one 0.05 m above it' in output.err
 
 
-def test_what_does_not_take_constraints_says_so():
+def test_a_system_is_asked_for_alike_with_constraints_or_without():
     machine = load_machine(FOUR_BAR, FOUR_BAR_YAML)
-    with pytest.raises(ValueError, match='four_bar: expected a machine without constraints'):
-        System(machine, 'effort')
+    system = System(machine, 'effort')
+    x, u, p = initial_state(system), np.zeros(1), system.parameters()
+    assert x == pytest.approx(constrained_machine(machine).x, abs=1e-12)
+    rate = system.rhs(x, u, p)
+    assert rate[: system.nq] == pytest.approx(x[system.nq : system.nq + system.nv])
+    y = dict(zip(system.output_names, system.outputs(x, u, p)))
+    assert y['crank_joint_acceleration'] == pytest.approx(rate[system.index('state', 'crank_joint_rate')])
+    assert [part.shape for part in system.jacobians(x, u, p)] == [(len(x), len(x)), (len(x), 1)]
+    run = system.run(x, [0.0, 0.05], Inputs.constant({'crank_joint/effort': 1.0}), p, Settings(step=1e-3))
+    assert run.status == 'done'
+    assert np.abs(run.residual).max() < 1e-10
+    assert system.machine is machine
+    with pytest.raises(ValueError, match='four_bar: expected base quaternion and no audit beside constraints'):
+        System(machine, 'effort', audit=True)
 
 
 def test_a_joint_of_class_locked_beside_wheels_on_springs_is_a_fixed_one(capsys, tmp_path):

@@ -11,8 +11,7 @@ from joint_machines import Part, machine_of
 
 from dyn_nodes.constraints import constrained_dynamics
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import Inputs, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Settings, System
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.simulation.plant import Plant
@@ -107,7 +106,7 @@ def test_a_system_with_constraints_has_the_methods_of_others():
 def test_spatial_arms_of_the_files_are_those_of_the_study():
     """The same joint angles after 0.5 s of constant torques, from rest; the study's platform stands askew in space."""
     model = models.spatial_arms()
-    system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
+    system = System.of_blocks(model.name, model.blocks(), model.actuated)
     torques = dict(zip(model.actuated, models.SPATIAL_TORQUES))
     run = system.run(system.state(model.q, model.v), [0.0, 0.5], Inputs.constant(torques), settings=Settings(step=1e-3))
     plant = plant_of(of_files('spatial_arms'))

@@ -24,8 +24,7 @@ from dyn_nodes.constraints import (
 from dyn_nodes.constraints.flexible import exponential
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.multibody import TreeBuilder
-from dyn_nodes.simulation import Inputs, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Settings, System
 from dyn_nodes.simulation.settings import Stabilization
 from dyn_nodes.studies.yesiloglu_2007 import models
 
@@ -61,7 +60,7 @@ ROWS = np.array(TABLE.split(), dtype=float).reshape(7, 15)
 @pytest.fixture(scope='module')
 def planar():
     model = models.planar_arms()
-    return model, ConstrainedSystem('planar_arms', model.blocks(), model.actuated)
+    return model, System.of_blocks('planar_arms', model.blocks(), model.actuated)
 
 
 @pytest.fixture(scope='module')
@@ -132,7 +131,7 @@ def test_the_ramp_ends_exactly_and_only_two_joints_are_driven(planar, long_runs)
     """A-1: after 5 s no motor works, in any stage of any step."""
     model, system = planar
     run = long_runs[1e-2]
-    assert system.actuated == models.PLANAR_ACTUATED
+    assert system.constraints.actuated == models.PLANAR_ACTUATED
     after = row_of(run, 5)
     instant = constrained_dynamics(system.blocks, run.q[after], run.v[after], np.zeros(model.tree.nv))
     assert run.a[after] == pytest.approx(instant.acceleration, abs=1e-12)
@@ -213,7 +212,7 @@ def test_spatial_arms_under_torques(spatial):
 @pytest.fixture(scope='module')
 def spatial():
     model = models.spatial_arms()
-    return model, ConstrainedSystem('spatial_arms', model.blocks(), model.actuated), *spatial_motion(model)
+    return model, System.of_blocks('spatial_arms', model.blocks(), model.actuated), *spatial_motion(model)
 
 
 def test_momentum_of_the_free_flying_system_is_kept_to_1e_9(spatial):
@@ -237,7 +236,7 @@ def test_the_compiled_step_is_the_reference(method):
     efforts = np.zeros(blocks.tree.nv)
     efforts[places] = tau[places]
     inputs = Inputs.constant(dict(zip(joints, tau[places])))
-    system = ConstrainedSystem('random', blocks, joints)
+    system = System.of_blocks('random', blocks, joints)
     run = system.run(system.state(q, v), [0.0], inputs, settings=Settings(solve=method))
     reference = constrained_dynamics(blocks, q, v, efforts, method='saddle')
     size = np.abs(reference.acceleration).max(), np.abs(reference.multipliers).max()
@@ -248,7 +247,7 @@ def test_the_compiled_step_is_the_reference(method):
 def test_dependent_rows_give_the_multipliers_of_least_norm():
     model = models.four_bar(planar=False)
     blocks = model.blocks()
-    system = ConstrainedSystem('four_bar_space', blocks, ('crank_1',))
+    system = System.of_blocks('four_bar_space', blocks, ('crank_1',))
     run = system.run(
         system.state(model.q, model.v),
         np.linspace(0, 1, 11),
@@ -293,7 +292,7 @@ def pendulum(length=1.0):
     q[2] = -length
     q[3:7] = 0, np.sin(0.6), 0, np.cos(0.6)
     q[0:3] = -length * np.sin(1.2), 0, -length * np.cos(1.2)
-    return ConstrainedSystem('pendulum', blocks), q
+    return System.of_blocks('pendulum', blocks), q
 
 
 def test_stabilization_is_an_option_that_takes_errors_back():
@@ -311,7 +310,7 @@ def test_stabilization_is_an_option_that_takes_errors_back():
 
 def test_steps_are_of_fourth_order_and_jumps_do_not_spoil_it():
     model = models.four_bar()
-    system = ConstrainedSystem('four_bar', model.blocks(), ('crank_1',))
+    system = System.of_blocks('four_bar', model.blocks(), ('crank_1',))
     jumps = Inputs([0, 0.137, 0.137, 0.613, 0.613], {'crank_1': [4, 4, -3, 5, 0]})
 
     def end(step):
@@ -323,7 +322,7 @@ def test_steps_are_of_fourth_order_and_jumps_do_not_spoil_it():
 
 
 def test_work_of_a_moving_constraint_is_counted():
-    system = ConstrainedSystem('driven', driven_arm())
+    system = System.of_blocks('driven', driven_arm())
     run = system.run(system.state([0, 0.2], [1.6, 0.0]), np.linspace(0, 3, 31), settings=Settings(step=2e-3))
     assert run.position('arm') == pytest.approx(0.8 * np.sin(2 * run.times), abs=1e-9)
     assert np.abs(run.work).max() > 1
@@ -339,7 +338,7 @@ def test_a_rank_that_changes_ends_the_run_with_the_reason():
     builder.add_frame('tip', b, p=(0.4, 0, 0))
     tree = builder.build()
     blocks = ConstraintBlocks(tree, [Loop.planar('pin', tree.frame('tip'), tree.frame('piston'), rotation=False)])
-    system = ConstrainedSystem('folded', blocks)
+    system = System.of_blocks('folded', blocks)
     folded = [np.pi / 2, -np.pi, 0.0]
     assert Subspaces(blocks.at(folded).J).rank == 1
     run = system.run(system.state(folded, [1.0, -2.0, -0.8]), [0.0, 1.0], settings=Settings(step=5e-3))
@@ -360,7 +359,7 @@ def test_a_rank_that_changes_ends_the_run_with_the_reason():
 def test_a_wider_tolerance_stops_before_rows_depend(method):
     """A parallelogram swings through its flat position: between two steps, unless the run is told to keep away."""
     model = models.four_bar()
-    system = ConstrainedSystem('four_bar', model.blocks(), ('crank_1',))
+    system = System.of_blocks('four_bar', model.blocks(), ('crank_1',))
     torque = Inputs.constant({'crank_1': 4.0})
     times = np.linspace(0, 0.7, 71)
     through = system.run(system.state(model.q, model.v), times, torque, settings=Settings(step=1e-3, solve=method))
@@ -382,7 +381,7 @@ def test_a_contact_that_would_pull_ends_the_run():
     tree = builder.build()
     contact = Loop.on_plane('table', tree.frame('ball'), world_frame())
     blocks = ConstraintBlocks(tree, [Prescribed(contact, lambda t: -20 * t**3 / 6)], gravity=(0, 0, -9.81))
-    system = ConstrainedSystem('table', blocks, unilateral=['table/z'])
+    system = System.of_blocks('table', blocks, unilateral=['table/z'])
     run = system.run(system.state([0.0], [0.0]), np.linspace(0, 1, 11), settings=Settings(step=5e-3))
     assert run.status == 'contact opened'
     assert run.end_time == pytest.approx(9.81 / 20, abs=1e-12)  # located within the step
@@ -405,17 +404,17 @@ def driven_arm():
 def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
     """By states and by inputs, Baumgarte's terms included; of dependent rows those that the solve keeps."""
     if kind == 'moving rows':
-        system, q = ConstrainedSystem('driven', driven_arm(), ('elbow',)), np.array([0.1, 0.2])
+        system, q = System.of_blocks('driven', driven_arm(), ('elbow',)), np.array([0.1, 0.2])
     else:
         model = planar[0] if kind == 'independent rows' else models.four_bar(planar=False)
         q = model.q
-        system = planar[1] if kind == 'independent rows' else ConstrainedSystem('bar', model.blocks(), ('crank_1',))
+        system = planar[1] if kind == 'independent rows' else System.of_blocks('bar', model.blocks(), ('crank_1',))
     rng, blocks = np.random.default_rng(1), system.blocks
     v = projected_velocity(blocks, q, rng.standard_normal(blocks.tree.nv), {'time': 0.05})
     x, u = system.state(q, v), rng.standard_normal(len(system.input_names))
     x[system.time_place], p = 0.05, system.parameters()
-    solver = system.solver(
-        system.blocks_at(x, u, p), stabilization=Stabilization(1.0, 10.0), tolerance=1e-2, implicit=True
+    solver = system.constraints.solver(
+        system.constraints.blocks_at(x, u, p), stabilization=Stabilization(1.0, 10.0), tolerance=1e-2, implicit=True
     )
     by_state, by_input = solver.jacobians(x, u, p)
     expected = differences(lambda at: solver.rates(at, u, p), x, np.maximum(1.0, abs(x)))
@@ -447,7 +446,7 @@ def test_every_method_ends_where_a_contact_opens(method):
     tree = builder.build()
     contact = Loop.on_plane('table', tree.frame('ball'), world_frame())
     blocks = ConstraintBlocks(tree, [Prescribed(contact, lambda t: -20 * t**3 / 6)], gravity=(0, 0, -9.81))
-    system = ConstrainedSystem('table', blocks, unilateral=['table/z'])
+    system = System.of_blocks('table', blocks, unilateral=['table/z'])
     run = system.run(system.state([0.0], [0.0]), [0.0, 0.4, 1.0], settings=Settings(method, step=5e-2))
     assert run.status == 'contact opened'
     assert run.end_time == pytest.approx(9.81 / 20, abs=1e-9)
@@ -467,7 +466,7 @@ def test_a_run_that_can_not_be_is_refused(planar):
     with pytest.raises(KeyError, match='unknown constraint'):
         system.run(system.state(model.q, model.v), [0.0]).force('grip')
     space = models.four_bar(planar=False)
-    bar = ConstrainedSystem('bar', space.blocks())
+    bar = System.of_blocks('bar', space.blocks())
     with pytest.raises(ValueError, match='found rank 9'):
         bar.run(bar.state(space.q, space.v), [0.0], settings=Settings(solve='operator'))
 
@@ -479,7 +478,7 @@ def test_a_run_piece_by_piece_is_the_run(planar):
     q, v, work = model.q, model.v, 0.0
     for k in range(20):
         times = [0.05 * k, 0.05 * (k + 1)]
-        ramp = {name: [models.PLANAR_RAMP[name] * time / 5 for time in times] for name in system.actuated}
+        ramp = {name: [models.PLANAR_RAMP[name] * time / 5 for time in times] for name in system.constraints.actuated}
         piece = system.run(system.state(q, v), times, Inputs(times, ramp), settings=Settings(step=1e-2))
         q, v, work = piece.q[-1], piece.v[-1], work + piece.work[-1]
     assert q == pytest.approx(whole.q[-1], abs=1e-13)

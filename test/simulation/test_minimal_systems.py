@@ -16,8 +16,7 @@ from dyn_nodes.constraints import (
 from dyn_nodes.constraints.elimination import choose
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.minimal_system import MinimalSystem
-from dyn_nodes.simulation import Inputs, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Settings, System
 from dyn_nodes.simulation.minimal_run import run_minimal
 from dyn_nodes.studies.freeman_1985 import machines
 from dyn_nodes.studies.yesiloglu_2007 import models, wheeled
@@ -54,7 +53,7 @@ def test_a_run_is_that_of_the_step_that_decides_the_rank():
     minimal = MinimalSystem('test_cart', model.blocks(), [model.q], model.actuated)
     run = run_minimal(minimal, model.q, model.v, 1.0, inputs, step=0.01, stride=10)
     assert run.status == 'done'
-    dense = ConstrainedSystem('test_cart_dense', model.blocks(), model.actuated)
+    dense = System.of_blocks('test_cart_dense', model.blocks(), model.actuated)
     other = dense.run(dense.state(model.q, model.v), run.times, inputs, settings=Settings(step=0.01))
     assert run.q == pytest.approx(other.q, abs=1e-10)
     assert run.v == pytest.approx(other.v, abs=1e-10)

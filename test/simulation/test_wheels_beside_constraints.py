@@ -183,9 +183,9 @@ def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
         plant.advance()
     plant.outputs()
     q, v = plant._tree_state()
-    numbers = plant.system.numbers(plant.p, plant.x)
+    numbers = plant.system.constraints.numbers(plant.p, plant.x)
     observer = ForceObserver(plant.system.blocks)
-    forces = observer.forces(q, v, *plant.constraints.solution(), plant.system.efforts(plant.u), numbers)
+    forces = observer.forces(q, v, *plant.constraints.solution(), plant.system.constraints.efforts(plant.u), numbers)
     assert forces.residual < 1e-9 * WEIGHT
     base = forces.bodies.index('base')
     ground = plant.balance().forces[:, 2].sum()

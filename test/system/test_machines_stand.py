@@ -81,7 +81,7 @@ def test_at_rest_nothing_accelerates_and_the_ground_carries_the_weight(name):
     start = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
     blocks, rest = start.system.blocks, start.at_rest()
     numbers, still, drives = blocks.numbers(rest.states), np.zeros(blocks.tree.nv), np.zeros(blocks.tree.nv)
-    for joint in start.system.actuated:
+    for joint in start.system.constraints.actuated:
         drives[blocks.tree.velocity_index(joint)] = rest.efforts.get(joint, 0.0)
     found = constrained_dynamics(blocks, rest.q, still, drives, numbers, method='saddle')
     assert np.abs(found.acceleration).max() < 1e-7

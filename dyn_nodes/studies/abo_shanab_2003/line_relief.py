@@ -21,8 +21,8 @@ from dyn_nodes.hydraulics import PortFlows
 from dyn_nodes.hydraulics.supply import crossover_relief_flow, signed_root
 from dyn_nodes.model.machine import MotorActuator, Supply
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.simulation import System
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 
 
 def line_relief_flow(supply: Supply, first: Expression, second: Expression) -> Expression:
@@ -60,10 +60,11 @@ class LineReliefAssembly(Assembly):
     actuator_kinds: ClassVar[Kinds] = {**KINDS, 'motor': LineReliefMotor}
 
 
-class LineReliefSystem(System):
-    """A System with these reliefs."""
+class LineReliefDynamics(TreeDynamics):
+    """The dynamics of a machine with these reliefs."""
 
-    def _assembly(self) -> Assembly:
+    def assembly(self) -> Assembly:
+        """Return the traced equations."""
         return LineReliefAssembly(self.machine, self.actuation, self.base, self.audit)
 
     def _build(self, kind: str, make: Any) -> CompiledModule:

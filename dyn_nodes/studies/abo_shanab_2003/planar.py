@@ -21,7 +21,7 @@ from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.hybrid import Event, HybridModel
 from dyn_nodes.studies.abo_shanab_2003.pinned_planar import PinnedPlanarModel
-from dyn_nodes.studies.abo_shanab_2003.printed_friction import PrintedArmSystem
+from dyn_nodes.studies.abo_shanab_2003.printed_friction import PrintedArmDynamics
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import STANDING, RigidPlanarModel
 
 Array = NDArray[np.float64]
@@ -184,7 +184,7 @@ def hybrid_model(contact: Contact, inertia: Inertia) -> HybridModel:
 def friction_system(model: FrictionModel, arm: Arm, inertia: Inertia) -> System:
     """Return the compiled machine on compliant wheels with friction."""
     machine = with_friction(planar_machine(inertia), model, arm)
-    return PrintedArmSystem(machine) if arm == 'source' else System(machine)
+    return System.of(PrintedArmDynamics(machine)) if arm == 'source' else System(machine)
 
 
 @cache

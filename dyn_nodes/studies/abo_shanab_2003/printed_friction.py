@@ -15,8 +15,8 @@ import casadi as ca
 
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.multibody.spatial import Force
-from dyn_nodes.simulation import System
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 
 
 class PrintedArmAssembly(Assembly):
@@ -38,10 +38,11 @@ class PrintedArmAssembly(Assembly):
         return {**plain, base: plain[base] + Force(ca.vertcat(0, couple, 0), ca.SX(3, 1))}
 
 
-class PrintedArmSystem(System):
-    """A System with that lever arm."""
+class PrintedArmDynamics(TreeDynamics):
+    """The dynamics of a machine with that lever arm."""
 
-    def _assembly(self) -> Assembly:
+    def assembly(self) -> Assembly:
+        """Return the traced equations."""
         return PrintedArmAssembly(self.machine, self.actuation, self.base, self.audit)
 
     def _build(self, kind: str, make: Any) -> CompiledModule:

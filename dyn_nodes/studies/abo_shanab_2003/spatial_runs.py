@@ -18,7 +18,8 @@ from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.multibody.elements import symbolic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.studies.abo_shanab_2003.line_relief import LineReliefSystem
+from dyn_nodes.simulation.tree_dynamics import TreeDynamics
+from dyn_nodes.studies.abo_shanab_2003.line_relief import LineReliefDynamics
 
 Array = NDArray[np.float64]
 STEP = 1e-3
@@ -103,8 +104,8 @@ def system(variant: str = 'standard') -> System:
         'fast_valves': _fast_valves,
     }
     actuators = tuple(changes[variant](actuator) for actuator in machine.actuators)
-    made = LineReliefSystem if variant == 'fast_swing' else System
-    return made(replace(machine, actuators=actuators, name=f'{machine.name}_{variant}'))
+    made = LineReliefDynamics if variant == 'fast_swing' else TreeDynamics
+    return System.of(made(replace(machine, actuators=actuators, name=f'{machine.name}_{variant}')))
 
 
 def _fast_swing(actuator: Actuator) -> Actuator:

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from dyn_nodes.constraints import analyse
-from dyn_nodes.simulation import Run, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Run, Settings, System
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import car, car_topology
@@ -21,7 +20,7 @@ SAMPLES = 201
 def simulate(seconds: float, step: float = 2e-3, name: str = 'car', **options: object) -> Run:
     """Run the reduced car; options of `car.reduced_car`."""
     model = car.reduced_car(**options)  # type: ignore[arg-type]
-    system = ConstrainedSystem(name, model.blocks())
+    system = System.of_blocks(name, model.blocks())
     return system.run(system.state(model.q, model.v), np.linspace(0.0, seconds, SAMPLES), settings=Settings(step=step))
 
 

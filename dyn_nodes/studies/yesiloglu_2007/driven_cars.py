@@ -13,8 +13,7 @@ from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints import ConstraintBlocks, ForceObserver, analyse
-from dyn_nodes.simulation import Inputs, Run, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import car, driven_car, single_track
@@ -28,11 +27,11 @@ BALANCE = 1e-5
 
 
 @lru_cache(maxsize=1)
-def system() -> tuple[driven_car.DrivenCar, ConstrainedSystem]:
+def system() -> tuple[driven_car.DrivenCar, System]:
     """Return the car and its system, steering and ground included; torques of the wheels are inputs."""
     model = driven_car.driven_car()
     held = [*model.balls, *model.grounds, model.steering]
-    return model, ConstrainedSystem('driven_car', ConstraintBlocks(model.tree, held, model.forces, DOWN), DRIVES)
+    return model, System.of_blocks('driven_car', ConstraintBlocks(model.tree, held, model.forces, DOWN), DRIVES)
 
 
 def drive(

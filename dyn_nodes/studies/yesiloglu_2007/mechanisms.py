@@ -15,8 +15,7 @@ from dyn_nodes.constraints import (
     hold_pseudo_joints,
     subspace_dynamics,
 )
-from dyn_nodes.simulation import Inputs, Run, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -99,7 +98,7 @@ def _four_bar_run(s: StudyRun) -> None:
     flat = np.flatnonzero(np.abs(np.sin(witness[0])) < 0.05)
     until = int(flat[0]) if len(flat) else len(times)
     model = models.four_bar()
-    system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
+    system = System.of_blocks(model.name, model.blocks(), model.actuated)
     torque = Inputs.constant({'crank_1': models.CRANK_TORQUE})
     run = system.run(system.state(model.q, model.v), times[:until], torque, settings=Settings(step=1e-3))
     apart = float(np.abs(run.position('crank_1') - witness[0][:until]).max())
@@ -172,7 +171,7 @@ def slider_crank(s: StudyRun) -> None:
     report = analyse(blocks, model.q, actuated=model.actuated)
     found = [report.mobility, report.underactuation]
     s.holds('mobility, degree of underactuation', 'C1', found == [1, 0], expected=[1, 0], value=found)
-    system = ConstrainedSystem(model.name, blocks, model.actuated)
+    system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 401)
     run = system.run(
         system.state(model.q, model.v),
@@ -215,7 +214,7 @@ def deficient_arm(s: StudyRun) -> None:
     except MethodError as error:
         refused = str(error)
     s.holds('it is refused unless asked for', 'F24', 'can not move' in refused, expected=True)
-    system = ConstrainedSystem(model.name, blocks, model.actuated)
+    system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 2.0, 201)
     run = system.run(
         system.state(model.q, model.v),

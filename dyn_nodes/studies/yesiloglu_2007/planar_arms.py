@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics, flexible_dynamics
-from dyn_nodes.simulation import Inputs, Run, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -39,7 +38,7 @@ def ramp() -> Inputs:
 def simulate(step: float = STEP, sample: float = SAMPLE) -> Run:
     """Run the experiment."""
     model = models.planar_arms()
-    system = ConstrainedSystem(model.name, model.blocks(), model.actuated)
+    system = System.of_blocks(model.name, model.blocks(), model.actuated)
     times = np.linspace(0.0, DURATION, round(DURATION / sample) + 1)
     return system.run(system.state(model.q, model.v), times, ramp(), settings=Settings(step=step))
 

@@ -14,8 +14,7 @@ from dyn_nodes.constraints import (
     constrained_dynamics,
     projected_velocity,
 )
-from dyn_nodes.simulation import Inputs, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Settings, System
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -66,7 +65,7 @@ def spatial_arms(s: StudyRun) -> None:
     report = analyse(blocks, model.q, actuated=model.actuated)
     found = [report.rank, report.mobility, report.underactuation]
     s.holds('rank, mobility, degree of underactuation', 'C1', found == [12, 12, 6], expected=[12, 12, 6], value=found)
-    system = ConstrainedSystem(model.name, blocks, model.actuated)
+    system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 101)
     free = system.run(system.state(model.q, v), times, settings=Settings(step=5e-3))
     s.near('kinetic energy, J', SPEC, 1.01811023, float(free.kinetic[0]), absolute=1e-8)

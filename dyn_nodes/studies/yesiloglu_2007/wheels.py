@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
-from dyn_nodes.simulation import Inputs, Run, Settings
-from dyn_nodes.simulation.constrained import ConstrainedSystem
+from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import wheeled
@@ -28,7 +27,7 @@ def simulate(
     blocks: ConstraintBlocks | None = None,
 ) -> Run:
     """Run a model under constant torques: drives forward positive, N m; `blocks`: its own, where traced already."""
-    system = ConstrainedSystem(model.name, blocks or model.blocks(), tuple(torques))
+    system = System.of_blocks(model.name, blocks or model.blocks(), tuple(torques))
     tau = wheeled.forward(model, dict(torques))
     inputs = Inputs.constant({name: float(tau[model.tree.velocity_index(name)]) for name in torques})
     return system.run(

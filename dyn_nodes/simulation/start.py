@@ -1,0 +1,56 @@
+"""Where a run begins, for every machine: on its wheels or with its loops closed, its oil holding the joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.simulation.initial import settle, state_of_rest
+from dyn_nodes.simulation.system import System
+
+Array = NDArray[np.float64]
+
+
+class Start(NamedTuple):
+    """The start of a machine: its state (n,), and the efforts of all joints that hold it at rest, N m or N."""
+
+    x: Array
+    efforts: Array
+
+
+def start_of(
+    system: System, p: Array | None = None, joints: Mapping[str, float] | None = None, pose: Array | None = None
+) -> Start:
+    """Return the start: at rest with the joints where asked for, then set in motion as the machine file says.
+
+    Args:
+        system: of a machine.
+        p: parameters; None: the defaults.
+        joints: positions by name, over the machine's own; beside constraints the other joints follow.
+        pose: (6,) first guess of the base, x, y, z, roll, pitch, yaw; beside constraints the file gives it.
+
+    Raises:
+        NoEquilibriumError: it cannot rest there.
+        MachineError: the constraints cannot be met.
+        ValueError: a cylinder at its dead centre.
+    """
+    p = system.parameters() if p is None else p
+    movable = system.machine.movable_joints
+    if system.constraints is not None:
+        from dyn_nodes.simulation.constrained_machine import constrained_machine
+
+        found = constrained_machine(system.machine, joints, system.actuation)
+        x, efforts = found.state_at_rest(p)
+        return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in movable]))
+    rest = settle(system, p, joints, pose)
+    return Start(state_of_rest(system, rest, moves=True), rest.holding[system.nv - len(movable) :])
+
+
+def initial_state(
+    system: System, p: Array | None = None, joints: Mapping[str, float] | None = None, pose: Array | None = None
+) -> Array:
+    """Return the state of the start (spec G5). Arguments and errors are those of `start_of`."""
+    return start_of(system, p, joints, pose).x

@@ -1,0 +1,157 @@
+"""A tree with its elements, compiled: one straight-line kernel gives its rates."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.integrators import codes_of
+from dyn_nodes.model.fingerprint import machine_fingerprint
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.tree import BaseForm
+from dyn_nodes.simulation.assembly import Actuation, Assembly, has_discrete_states, resting_states
+from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.simulation.events import Watched, watch_surfaces
+from dyn_nodes.simulation.march import NO_GUARD
+from dyn_nodes.simulation.outputs import traced_outputs
+from dyn_nodes.simulation.settings import Settings
+
+Array = NDArray[np.float64]
+_WORK_SCALE = 1e5
+"""Usual size of the audited work, J."""
+
+
+class StraightRates(NamedTuple):
+    """The rates of a system without constraints: they need no solve, and exist at every state."""
+
+    codes: NDArray[np.int64]
+    rank: None = None
+
+    def reason(self, status: int) -> tuple[str, str]:
+        """Return why a run stopped; none does."""
+        raise RuntimeError(f'expected rates at every state, found status {status}')
+
+
+class TreeDynamics:
+    """The dynamics of a machine without constraints. Arguments and attributes are those of `System`."""
+
+    blocks = None
+    time_place: int | None = None
+
+    def __init__(
+        self,
+        machine: Machine,
+        actuation: Actuation = 'hydraulic',
+        base: BaseForm = 'quaternion',
+        audit: bool = False,
+    ) -> None:
+        self.name, self.machine, self.stance = machine.name, machine, machine
+        self.actuation, self.base, self.audit = actuation, base, audit
+        self._key = [machine_fingerprint(machine), actuation, base, str(audit)]
+        self.switches = has_discrete_states(machine)
+        self.module = self._build('plant', self._functions)
+        self.codes = codes_of(self.module)
+        meta = self.module.meta
+        self.state_names: tuple[str, ...] = tuple(meta['states'])
+        self.input_names: tuple[str, ...] = tuple(meta['inputs'])
+        self.parameter_names: tuple[str, ...] = tuple(meta['parameters'])
+        self.output_names: tuple[str, ...] = tuple(meta['outputs'])
+        self.nq, self.nv = int(meta['nq']), int(meta['nv'])
+        self.free: bool = bool(meta['free'])
+        self.delays = input_delays(machine, self.input_names)
+        self.defaults = np.array(meta['defaults'])
+        self.scales: dict[str, float] = meta['scales']
+
+    def _build(self, kind: str, make: Any) -> CompiledModule:
+        return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make)
+
+    def assembly(self) -> Assembly:
+        """Return the traced equations."""
+        return Assembly(self.machine, self.actuation, self.base, self.audit)
+
+    def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        plant = self.assembly()
+        names, outputs = traced_outputs(plant)
+        variables = [plant.x, plant.u, plant.p]
+        functions = {
+            'rhs': ca.Function('rhs', variables, [plant.rhs]),
+            'outputs': ca.Function('outputs', variables, [outputs]),
+            'guard': ca.Function('guard', [plant.x], [ca.densify(plant.upright)]),
+        }
+        if self.switches:
+            functions['switch'] = ca.Function('switch', variables, [plant.switched])
+        watched = Watched()
+        watch_surfaces(watched, plant.surfaces)
+        functions['watch'] = ca.Function('watch', variables, [watched.expression])
+        meta = {
+            'watches': watched.watches,
+            'states': plant.states.names,
+            'inputs': plant.inputs.names,
+            'parameters': plant.parameters.names,
+            'outputs': names,
+            'nq': plant.tree.nq,
+            'nv': plant.tree.nv,
+            'free': plant.tree.free,
+            'defaults': plant.default_parameters().tolist(),
+            'scales': {own.name: own.scale for own in plant.element_states}
+            | dict.fromkeys(plant.states.names[plant.audit_place], _WORK_SCALE),
+        }
+        return functions, meta
+
+    @cached_property
+    def implicit(self) -> CompiledModule:
+        """Kernels of the exact Jacobians."""
+
+        def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
+            plant = self.assembly()
+            variables = [plant.x, plant.u, plant.p]
+            jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(plant.rhs, plant.x))))
+            inputs = ca.densify(ca.vec(ca.densify(ca.jacobian(plant.rhs, plant.u))))
+            functions = {
+                'jacobian': ca.Function('jacobian', variables, [jacobian]),
+                'input_jacobian': ca.Function('input_jacobian', variables, [inputs]),
+            }
+            return functions, {}
+
+        return self._build('implicit', make)
+
+    def rhs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return dx/dt."""
+        rate = np.empty(len(self.state_names))
+        self.module.rhs(x, u, p, rate)
+        return rate
+
+    def outputs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state, in the order of `output_names`."""
+        y = np.empty(len(self.output_names))
+        self.module.outputs(x, u, p, y)
+        return y
+
+    def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
+        """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
+        n, m = len(self.state_names), len(self.input_names)
+        by_x, by_u = np.empty(n * n), np.empty(n * m)
+        self.implicit.jacobian(x, u, p, by_x)
+        self.implicit.input_jacobian(x, u, p, by_u)
+        return by_x.reshape(n, n, order='F'), by_u.reshape(n, m, order='F')
+
+    def state(self, q: ArrayLike, v: ArrayLike, p: Array) -> Array:
+        """Return a state from positions and velocities; states of elements are those of their start."""
+        x = np.zeros(len(self.state_names))
+        x[: self.nq], x[self.nq : self.nq + self.nv] = q, v
+        for own in resting_states(self.machine):
+            x[self.state_names.index(own.name)] = own.start
+        return x
+
+    def guard_limit(self, settings: Settings) -> float:
+        """Return the least cosine of the tilt in a run."""
+        return float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else NO_GUARD
+
+    def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> StraightRates:
+        """Return the rates of runs, wherever they start."""
+        return StraightRates(codes_of(self.module, self.implicit) if settings.method == 'rodas3' else self.codes)
