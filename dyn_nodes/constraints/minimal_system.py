@@ -5,7 +5,7 @@
     legs = MinimalSystem('platform', blocks, [q], independent=('leg_1', 'leg_2', 'leg_3'))
     forces = legs.inverse_dynamics(q, rates, accelerations)
 
-`ConstrainedSystem` decides the rank anew in every stage and gives the multipliers; this one has the elimination
+`System.of_blocks` decides the rank anew in every stage and gives the multipliers; this one has the elimination
 unrolled and only watches that it stays sound. `simulation.minimal_run` runs it.
 """
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes import integrators
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
 from dyn_nodes.simulation.events import Event, Watcher
-from dyn_nodes.simulation.run import Run, RunSystem
+from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.trace import Inputs, stretches
 
@@ -26,18 +26,15 @@ ON_GRID = 1e-9
 """Of a step: how far a time may lie beside the grid of steps and count as on it."""
 
 
-class MarchingSystem(RunSystem, Protocol):
-    """A system that runs."""
+class MarchingSystem(Protocol):
+    """A `System`, as a run asks for it."""
 
     name: str
-
-    @property
-    def switches(self) -> bool:
-        """There are discrete states."""
-
-    @property
-    def time_place(self) -> int | None:
-        """Place of the time in a state; None: it is no state."""
+    state_names: tuple[str, ...]
+    input_names: tuple[str, ...]
+    delays: Array | None
+    switches: bool
+    time_place: int | None
 
     @property
     def scales(self) -> Mapping[str, float]:

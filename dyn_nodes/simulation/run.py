@@ -5,43 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.simulation.events import Event
-from dyn_nodes.simulation.names import Kind, index_of
+from dyn_nodes.simulation.names import index_of
 from dyn_nodes.simulation.trace import Inputs, inputs_beside
 
 Array = NDArray[np.float64]
-
-
-class RunSystem(Protocol):
-    """A system, as its run asks for it."""
-
-    @property
-    def nq(self) -> int:
-        """Number of positions."""
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities."""
-
-    @property
-    def delays(self) -> Array | None:
-        """Dead time of each input, s; None: there is none."""
-
-    @property
-    def input_names(self) -> Sequence[str]:
-        """Names of the inputs, in their order."""
-
-    @property
-    def state_names(self) -> Sequence[str]:
-        """Names of the states, in their order."""
-
-    def index(self, kind: Kind, name: str) -> int:
-        """Return the place of a name. Raises KeyError."""
 
 
 @dataclass(eq=False)
