@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dyn_nodes import integrators
 from dyn_nodes.integrators import run_rk4_watched
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.base_motion import base_tilt
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_motion
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached

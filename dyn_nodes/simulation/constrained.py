@@ -24,11 +24,11 @@ from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
+from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.model.contact import ContactRecord
 from dyn_nodes.model.machine import Base, Machine
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
-from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
 from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, wheels_of
 from dyn_nodes.simulation.constrained_solver import Solver

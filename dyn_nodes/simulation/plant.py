@@ -22,8 +22,8 @@ from dyn_nodes.forces.joint_stop import JointStop, joint_stops
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import ContactModelError
+from dyn_nodes.multibody.base_motion import base_acceleration, base_pose, base_twist
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
-from dyn_nodes.simulation.base_motion import base_acceleration, base_pose, base_twist
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import STABLE, substeps_for

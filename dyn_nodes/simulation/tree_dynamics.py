@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly, has_discrete_states, resting_states
-from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.simulation.events import Watched, watch_surfaces
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.outputs import traced_outputs
