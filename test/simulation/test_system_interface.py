@@ -196,9 +196,10 @@ def test_fingerprint_tells_machines_apart_by_what_moves_them(machine):
 
 
 def test_second_system_of_a_machine_traces_nothing(machine, system, monkeypatch):
-    from dyn_nodes.simulation import System
+    from dyn_nodes.simulation.system import System
+    from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 
-    monkeypatch.setattr(System, '_functions', lambda self: pytest.fail('traced again'))
+    monkeypatch.setattr(TreeDynamics, '_functions', lambda self: pytest.fail('traced again'))
     again = System(machine)
     p = again.parameters()
     x = initial_state(system, p)
