@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.measures import measure_of
-from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, RED, WHITE
+from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, GREY, RED, WHITE, Rgb
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
 from dyn_nodes.viewer.robot import Robot
@@ -37,6 +38,14 @@ def edge_measure(margins: dict[str, Margin], corners: int) -> Margin | None:
     by_edge = [margins[name] for name in order if measure_of(name).per == 'edge']
     fitting = [margin for margin in by_edge if len(margin.edges) == corners]
     return next((margin for margin in fitting if margin.critical is not None), None)
+
+
+def colour_of(margins: Iterable[Margin]) -> Rgb:
+    """Return green where margins are known and all above zero, red where one is not, grey where none is known."""
+    known = [margin.value for margin in margins if not np.isnan(margin.value)]
+    if not known:
+        return GREY
+    return GREEN if min(known) > 0.0 else RED
 
 
 class Scene(Drawing):
@@ -250,7 +259,7 @@ class Scene(Drawing):
         edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
         measure = edge_measure(snapshot.margins, len(corners))
         self._segments('polygon', edges, WHITE, 0.06)
-        self._fill(corners - self._up(0.02), GREEN if measure is None or measure.value > 0.0 else RED)
+        self._fill(corners - self._up(0.02), colour_of(() if measure is None else (measure,)))
         if measure is None or measure.critical is None:
             self._drop('critical')
             return
@@ -269,8 +278,7 @@ class Scene(Drawing):
         if snapshot.zmp is None:
             self._drop('zmp')
         else:
-            inside = all(margin.value > 0.0 for margin in snapshot.margins.values() if np.isfinite(margin.value))
-            self._disc('zmp', np.asarray(snapshot.zmp) + self._up(0.05), GREEN if inside else RED)
+            self._disc('zmp', np.asarray(snapshot.zmp) + self._up(0.05), colour_of(snapshot.margins.values()))
 
     def _show_gravity(self, centre: Array, slope: tuple[float, float]) -> None:
         """An arrow from the centre of mass along gravity to the ground: its tip is the static projection."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,9 @@ import pytest
 pytest.importorskip('viser', reason='the viewer needs viser')
 
 from dyn_nodes.viewer.cockpit import Cockpit, check_port
-from dyn_nodes.viewer.colours import AMBER, RED
+from dyn_nodes.viewer.colours import AMBER, GREEN, GREY, RED
 from dyn_nodes.viewer.robot import load_robot
-from dyn_nodes.viewer.scene import edge_measure
+from dyn_nodes.viewer.scene import colour_of, edge_measure
 from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -183,3 +184,11 @@ def test_a_port_that_is_taken_is_an_error(cockpit):
 def test_it_listens_on_the_given_address_only(cockpit):
     assert cockpit.address == f'http://127.0.0.1:{cockpit.port}/?token={cockpit.gate.access.token}'
     check_port('127.0.0.2', cockpit.port)
+
+
+def test_only_known_margins_above_zero_are_green():
+    assert colour_of([Margin(0.2), Margin(math.nan)]) == GREEN
+    assert colour_of([Margin(0.2), Margin(-math.inf)]) == RED
+    assert colour_of([Margin(0.0)]) == RED
+    assert colour_of([Margin(math.nan)]) == GREY
+    assert colour_of([]) == GREY
