@@ -35,6 +35,7 @@ from dyn_nodes.multibody import Tree
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.constrained_rest import ConstrainedRest
 from dyn_nodes.simulation.initial_motion import given_velocities
+from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
@@ -148,7 +149,7 @@ def constrained_machine(
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
     _refuse_reactions(machine)
-    system = System(machine, actuation)
+    system = System.of(machine_dynamics(machine, actuation))  # of a tree, too: it has no rows then
     blocks = system.constraints.blocks
     driven = tuple(joint.name for joint in machine.actuated_joints)
     q = _assembled(machine, blocks, list(joints or ()))

@@ -32,6 +32,8 @@ JointState = message('sensor_msgs/msg/JointState')
 Joy = message('sensor_msgs/msg/Joy')
 SetBool, Trigger = service('std_srvs/srv/SetBool'), service('std_srvs/srv/Trigger')
 MACHINE = {'machine': 'log_loader'}
+OTHER_MACHINES = {'electric_actuator_node': {'machine': 'arm_a6'}}
+"""Of nodes for which that machine is none."""
 
 
 def parameters(**values: object) -> list[Parameter]:
@@ -215,7 +217,7 @@ def run_others(bench: Bench) -> None:
         module = importlib.import_module(f'dyn_nodes.nodes.{name}') if name else None
         for kind in vars(module).values() if module else ():
             if isinstance(kind, type) and issubclass(kind, Node) and kind.__module__ == module.__name__:
-                bench.add(kind(parameter_overrides=parameters(**MACHINE)))
+                bench.add(kind(parameter_overrides=parameters(**OTHER_MACHINES.get(name, MACHINE))))
                 bench.others.append(name)
     states = bench.node.create_publisher(JointState, 'joint_states', 10)
     volts = bench.node.create_publisher(Float64MultiArray, 'valve_commands_in', 10)

@@ -44,6 +44,7 @@ OPTIONAL = {
     'mcap',
     'lz4',
     'backports',
+    'control',
     'compression',
 }
 
