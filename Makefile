@@ -48,8 +48,9 @@ $(VENV)/.installed: $(SETUP_FILES) | $(BIN)/pip
 	$(BIN)/pip install --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(SETUP_FILES) | $(VENV)/.installed
-	$(BIN)/pip install --disable-pip-version-check -e '.[dev]'
+# Environments of tests use a part of what they install: Python compiles a module where it is first imported, pip all.
+$(VENV)/.installed-dev: $(SETUP_FILES) | $(BIN)/pip
+	$(BIN)/pip install --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $(VENV)/.installed $@
 
 # rclpy's wheels on the package index exist for one version of Python only
@@ -61,7 +62,7 @@ $(ROS_VENV)/bin/pip:
 	$(ROS_PYTHON) -m venv $(ROS_VENV)
 
 $(ROS_VENV)/.installed: $(SETUP_FILES) | $(ROS_VENV)/bin/pip
-	$(ROS_VENV)/bin/pip install --disable-pip-version-check -e '.[ros,test]'
+	$(ROS_VENV)/bin/pip install --disable-pip-version-check --no-compile -e '.[ros,test]'
 	@touch $@
 
 # the oldest Python that setup.py promises, where it runs
@@ -71,7 +72,7 @@ $(OLD_VENV)/bin/pip:
 	$(OLD_PYTHON) -m venv $(OLD_VENV)
 
 $(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
-	$(OLD_VENV)/bin/pip install --disable-pip-version-check -c test/oldest.txt -e '.[test]'
+	$(OLD_VENV)/bin/pip install --disable-pip-version-check --no-compile -c test/oldest.txt -e '.[test]'
 	@touch $@
 
 # --- what there is to do --------------------------------------------------------------------------------------------

@@ -34,6 +34,14 @@ def _events() -> Any:
     return importlib.import_module('numba.core.event')
 
 
+def never_waited() -> None:
+    """Let the end of a wait go by."""
+
+
+waited: Callable[[], None] = never_waited
+"""Called when another process has made the machine code that `notice` announced."""
+
+
 class CompilationNotice:
     """Shows, within a `with` block, that machine code is made: a line a machine before it, one at the end.
 
@@ -47,16 +55,17 @@ class CompilationNotice:
         self._seconds = 0.0
         self._since = math.nan
         self._depth = 0
-        self._saved: Callable[[str], None] = silent
+        self._saved: tuple[Callable[[str], None], Callable[[], None]] = silent, never_waited
 
     def __enter__(self) -> CompilationNotice:
-        global notice
-        self._saved, notice = notice, self._begin
+        global notice, waited
+        self._saved = notice, waited
+        notice, waited = self._begin, self._end_of_wait
         return self
 
     def __exit__(self, *_: object) -> None:
-        global notice
-        notice = self._saved
+        global notice, waited
+        notice, waited = self._saved
         if self._machines:
             _events().unregister(_EVENT, self)
             self._say(f'{COMPILED} {max(1.0, self._seconds):.0f} s')
@@ -72,6 +81,12 @@ class CompilationNotice:
             _events().register(_EVENT, self)
         self._machines.append(machine)
         self._say(f'{COMPILING} {machine}, once, about {LIKELY} s')
+
+    def _end_of_wait(self) -> None:
+        """Count the time since the line: another process has compiled."""
+        if self._depth == 0 and not math.isnan(self._since):
+            self._seconds += time.monotonic() - self._since
+            self._since = math.nan
 
     def notify(self, event: Any) -> None:
         """Take Numba's event: it begins or ends to compile a function, perhaps one within another."""

@@ -25,6 +25,8 @@ from typing import Any
 from numba.core import ccallback, dispatcher
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from dyn_nodes.turns import end_turn, take_turn
+
 KEY_FILE, KEY_SIZE, SEAL_SIZE = 'key', 32, 32
 _log = logging.getLogger('dyn_nodes.cache')
 _PATCHING = threading.RLock()
@@ -229,6 +231,25 @@ def sealing(root: Path) -> Iterator[None]:
             plain = self._cache_file
             self._cache_file = SealedFiles(plain._cache_path, self._impl.filename_base, plain._source_stamp)
             self._cache_file.root = root
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            """Load machine code, or return None in this process' turn to compile it."""
+            found = super().load_overload(sig, target_context)
+            if found is None and take_turn(root, self._turn(sig)):
+                found = super().load_overload(sig, target_context)
+                if found is not None:
+                    end_turn(root, self._turn(sig))
+            return found
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            """Store machine code; the turn is over."""
+            try:
+                super().save_overload(sig, data)
+            finally:
+                end_turn(root, self._turn(sig))
+
+        def _turn(self, sig: Any) -> str:
+            return f'{self._cache_file._index_path} {sig}'
 
     users: list[Any] = [dispatcher, ccallback]
     with _PATCHING:

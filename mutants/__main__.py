@@ -1,6 +1,8 @@
 """Mutation tests: `python -m mutants run`, then `python -m mutants report`; `make mutants` does both.
 
-Results are kept in build/mutants/results.jsonl and are not tried again; `--again survived` tries those survivors again.
+Results are written to build/mutants/results.jsonl; the report puts them into mutants/results.txt, which the repository
+keeps.
+They are not tried again; `--again survived` tries survivors again.
 """
 
 from __future__ import annotations
@@ -20,12 +22,13 @@ from typing import Any
 
 import yaml
 
-from mutants.report import equivalents, latest, report
+from mutants.report import equivalents, keep, kept, latest, merged, report
 from mutants.sites import Mutant, mutants_of
 from mutants.trial import Copy, Room
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / 'build' / 'mutants'
+KEPT = ROOT / 'mutants' / 'results.txt'
 
 
 def rooms() -> dict[str, dict[str, Any]]:
@@ -55,10 +58,15 @@ def _order(found: dict[str, list[Mutant]], first: list[str], seed: int) -> Itera
             yield from (mutant for mutant in turn if mutant is not None)
 
 
+def _results() -> dict[str, dict[str, Any]]:
+    """Return the last result of each mutant: of this copy of the repository, and those that it came with."""
+    return merged(kept(KEPT), latest(HERE / 'results.jsonl'))
+
+
 def _run(args: argparse.Namespace) -> int:
     HERE.mkdir(parents=True, exist_ok=True)
     os.environ['DYN_NODES_CACHE'] = str(HERE / 'cache')  # changed texts push the kernels of the present one out
-    known = latest(HERE / 'results.jsonl')
+    known = _results()
     place = Copy(ROOT, HERE / f'copy-{os.getpid()}')
     try:
         return _run_rooms(args, place, known)
@@ -104,7 +112,9 @@ def _report(args: argparse.Namespace) -> int:
     found: dict[str, list[Mutant]] = {}
     for name, settings in rooms().items():
         found |= all_mutants(name, settings)
-    text, remaining = report(found, latest(HERE / 'results.jsonl'))
+    results = _results()
+    keep(KEPT, found, results)
+    text, remaining = report(found, results)
     args.out.write_text(text, encoding='utf-8')
     for line in remaining:
         print(line)

@@ -25,6 +25,7 @@ depends on first. *not run*: no test in the process of the judges runs the line.
 | room | module | sites | tried | killed | equivalent | not run | survived |
 |---|---|---:|---:|---:|---:|---:|---:|
 """
+KEPT_HEAD = '# Results of mutation tests, written by `python -m mutants report`: key, outcome, date, module.\n'
 COMMAND = 'python -m mutants run; python -m mutants report'
 
 
@@ -34,6 +35,30 @@ def latest(path: Path) -> dict[str, dict[str, Any]]:
         return {}
     lines = (json.loads(line) for line in path.read_text(encoding='utf-8').splitlines())
     return {line['key']: line for line in lines}
+
+
+def kept(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the results that the repository keeps, a line each: key, outcome, date, module."""
+    if not path.exists():
+        return {}
+    lines = (line.split() for line in path.read_text(encoding='utf-8').splitlines() if line[:1] not in ('', '#'))
+    return {key: {'key': key, 'outcome': outcome, 'date': date} for key, outcome, date, _ in lines}
+
+
+def merged(older: dict[str, dict[str, Any]], newer: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the later result of each mutant, of two of the same day the one of `newer`."""
+    return {**older, **{key: line for key, line in newer.items() if line['date'] >= older.get(key, line)['date']}}
+
+
+def keep(path: Path, found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> None:
+    """Write the results of the mutants that there still are: a line that has changed since is to be tried again."""
+    lines = sorted(
+        f'{mutant.key} {results[mutant.key]["outcome"]} {results[mutant.key]["date"]} {module}\n'
+        for module, mutants in found.items()
+        for mutant in mutants
+        if mutant.key in results
+    )
+    path.write_text(KEPT_HEAD + ''.join(sorted(lines, key=lambda line: line.split()[3])), encoding='utf-8')
 
 
 def equivalents() -> Callable[[Mutant], bool]:
@@ -59,7 +84,8 @@ def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -
     """Return the page, and a line for each mutant that survived and is not known to be equivalent."""
     is_equivalent, rows, remaining = equivalents(), '', []
     total = [0] * 6
-    dates = sorted({result['date'] for result in results.values()})
+    present = {mutant.key for mutants in found.values() for mutant in mutants}
+    dates = sorted({result['date'] for key, result in results.items() if key in present})
     for module, mutants in found.items():
         tried = [(mutant, results[mutant.key]['outcome']) for mutant in mutants if mutant.key in results]
         alive = [(mutant, outcome) for mutant, outcome in tried if outcome in ('survived', 'untested')]

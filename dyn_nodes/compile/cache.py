@@ -49,6 +49,8 @@ def traced(root: Path, recipe: str) -> str:
         return ''
     if content is None:
         report(f'{note} is damaged or not of this user: traced again')
+        with contextlib.suppress(OSError):
+            note.unlink()
         return ''
     with contextlib.suppress(OSError):
         os.utime(note)

@@ -291,37 +291,77 @@ def test_module_in_use_counts_as_recently_used(place):
 
 PROCESS = textwrap.dedent(
     """
-    import sys, time
+    import sys
     import casadi as ca, numpy as np
+    from dyn_nodes import turns
     from dyn_nodes.compile import build_module
+    from dyn_nodes.loops import code_of, kernels_of
+    from dyn_nodes.compiling import CompilationNotice
+    from dyn_nodes.compile.calls import compiled
 
     def make():
-        while time.time() < float(sys.argv[1]):  # all at once
-            time.sleep(0.001)
+        print('traced')
         x = ca.SX.sym('x', 2)
         return {'f': ca.Function('f', [x], [ca.sin(x) + 1])}, {}
 
-    y = np.empty(2)
-    build_module('rivals', ['a'], make).f(np.zeros(2), y)
+    if 'alone' in sys.argv:
+        turns.fcntl = None
+    print('ready', flush=True)
+    sys.stdin.readline()  # all at once
+    y, said = np.empty(2), []
+    with CompilationNotice(said.append):
+        module = build_module('rivals', ['a'], make)
+    module.f(np.zeros(2), y)
     assert (y == 1).all()
+    loop = compiled(1)
+    print('compiled', module._f_code.cache_hits == 0, sum(loop.stats.cache_misses.values()))
+    print(said[0].split(',')[0], said[1][:11])
     """
 )
 
 
-def test_processes_that_build_the_same_at_once_all_work(place):
-    import time
-
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
-    start = str(time.time() + 2.5)
+def run_at_once(count, *words):
+    """Return what processes print that build the same module and compile the same loop at once, on an empty cache."""
     rivals = [
-        subprocess.Popen([sys.executable, '-c', PROCESS, start], env=environment, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
+        subprocess.Popen(
+            [sys.executable, '-c', PROCESS, *words],
+            env={**os.environ, 'PYTHONPATH': str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(count)
     ]
     for rival in rivals:
-        _, errors = rival.communicate(timeout=60)
+        assert rival.stdout.readline() == 'ready\n', rival.communicate()
+    for rival in rivals:
+        rival.stdin.write('go\n')
+        rival.stdin.flush()
+    printed = []
+    for rival in rivals:
+        text, errors = rival.communicate(timeout=120)
         assert rival.returncode == 0, errors
+        printed += text.splitlines()
+    return printed
+
+
+def test_of_processes_that_want_the_same_at_once_one_makes_it_and_the_others_say_that_they_wait(place):
+    printed = run_at_once(3)
+    assert printed.count('traced') == 1
+    assert sorted(line for line in printed if line.startswith('compiled ')) == [
+        'compiled False 0',
+        'compiled False 0',
+        'compiled True 1',
+    ]
+    assert printed.count('compiling rivals compiled in') == 3
+
+
+def test_processes_that_build_the_same_at_once_without_turns_all_work(place):
+    run_at_once(2, 'alone')
     # nothing half-made is left, and no function for Python was compiled
-    assert [path.name.split('-')[0] for path in place.iterdir() if path.is_dir()] == ['module']
+    found = {path.name.split('-')[0] for path in place.iterdir() if path.is_dir()}
+    assert found == {'compile', 'module'}
 
 
 ATTACKS = (

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip('cosmic_ray', reason="pip install -e '.[mutants]'")
 
-from mutants.report import report
+from mutants.report import keep, kept, merged, report
 from mutants.sites import changed_source, mutants_of
 
 SOURCE = '''"""A module with 1 number in its text."""
@@ -66,3 +66,18 @@ def test_the_report_counts_and_lists_what_survived():
     assert f'| room | module | {len(mutants)} | {tried} | {tried - 2} | 0 | 1 | 1 |' in text
     assert '2026-01-02' in text
     assert [line.split(': ')[1] for line in remaining] == ['survived', 'untested']
+
+
+def test_results_stay_with_the_repository_as_long_as_their_line_does(tmp_path):
+    mutants = mutants_of('room/module', SOURCE)
+    results = {mutant.key: {'outcome': 'killed', 'date': '2026-01-02'} for mutant in mutants[:4]}
+    gone = {'0123456789abcdef': {'outcome': 'survived', 'date': '2026-01-02'}}
+    keep(tmp_path / 'results.txt', {'room/module': mutants}, {**results, **gone})
+    stored = kept(tmp_path / 'results.txt')
+    assert {key: line['outcome'] for key, line in stored.items()} == dict.fromkeys(results, 'killed')
+    assert report({'room/module': mutants}, stored) == report({'room/module': mutants}, results)
+    newest = merged(stored, {mutants[0].key: {'outcome': 'survived', 'date': '2026-01-01'}})
+    assert newest[mutants[0].key]['outcome'] == 'killed'
+    newest = merged(stored, {mutants[0].key: {'outcome': 'survived', 'date': '2026-01-02'}})
+    assert newest[mutants[0].key]['outcome'] == 'survived'
+    assert kept(tmp_path / 'none.txt') == {}
