@@ -6,7 +6,7 @@ import numpy as np
 
 
 def matches(key, what, found, expected, tolerance):
-    """Compare a quantity with its numbers; the tolerance is one, or one a number.
+    """Compare a quantity with its numbers; the tolerance is one, one a number, or a function of the numbers.
 
     A test of the table reads key, description and numbers off this call.
     """
@@ -14,12 +14,14 @@ def matches(key, what, found, expected, tolerance):
     assert values.shape == numbers.shape, f'{key}, {what}: shape {values.shape}'
     error = np.abs(values - numbers)
     said = f'{key}, {what}: off by {error.max():.3g}, expected {numbers.tolist()}, found {values.tolist()}'
-    assert (error <= tolerance).all(), said
+    assert (error <= (tolerance(numbers) if callable(tolerance) else tolerance)).all(), said
 
 
 def upper(matrix):
-    """Upper triangle of a matrix, row by row."""
-    return np.asarray(matrix)[np.triu_indices(len(matrix))]
+    """Upper triangle of a symmetric matrix, row by row; the lower one is checked to be its image."""
+    found = np.asarray(matrix)
+    np.testing.assert_allclose(found, found.T, rtol=1e-12, atol=1e-12 * np.abs(found).max())
+    return found[np.triu_indices(len(found))]
 
 
 def symmetric(planes):

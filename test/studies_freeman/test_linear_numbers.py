@@ -130,4 +130,4 @@ def test_poles_of_arm_a6_can_be_placed(here):
     # the printed formula, written out
     matches('7.4/placed', 'arm A6 with motors: poles that are placed, 1/s', found[::-1],
             [-20, -22, -24, -26, -28, -30, -40, -42, -44, -46, -48, -50, -400, -410, -420, -430, -440, -450],
-            1e-3)  # fmt: skip
+            1e-6)  # fmt: skip

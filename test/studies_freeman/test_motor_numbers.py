@@ -51,7 +51,7 @@ def test_nominal_drive_of_arm_a6():
     matches('7.4/current_rate', 'arm A6: rates of the currents, A/s', here.current_rate,
             [-0.059038, 0.659804, 0.133325, 0.077630, 0.261441, 0.037927], 1e-6)  # fmt: skip
     matches('7.4/voltage', 'arm A6: nominal voltages, V', here.voltage,
-            [12.83111, -11.789079, 17.262829, 0.577032, -1.908924, 4.132756], 1e-5)  # fmt: skip
+            [12.83111, -11.789079, 17.262829, 0.577032, -1.908924, 4.132756], 1e-6)  # fmt: skip
     matches('7.4/voltage_later', 'arm A6: nominal voltages after 0.5 s, V', later.voltage,
             [23.772887, -4.288200, 7.982550, 1.921416, -0.503716, 3.593378], 1e-6)  # fmt: skip
 
