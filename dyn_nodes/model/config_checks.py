@@ -42,6 +42,7 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
     movers: dict[str, str] = {}
     for actuator in config.actuators:
         _check_actuator(actuator, joints, movers, config, report)
+    _check_moved_joints(config, movers, report)
     check_pumps(config.pumps, config.actuators, config.places, report)
     _check_reactions(config, joints, report)
     _check_terrain(config, report)
@@ -176,6 +177,24 @@ def _check_actuator(
         report.add(line, f'{where}.joint', expected, 'a second one')
     movers.setdefault(joint.name, actuator.name)
     actuator.check(joint, config.places, report)
+
+
+def _check_moved_joints(config: Config, movers: Mapping[str, str], report: Report) -> None:
+    """Report joints with an actuator whose class, or whose prescribed motion, lets nothing drive them.
+
+    Args:
+        config: of the machine; locked joints have a check of their own.
+        movers: actuators by joint.
+        report: gets the problems.
+    """
+    for entry in config.joint_classes:
+        if entry.joint in movers and entry.kind not in ('actuated', 'locked'):
+            expected = f'class actuated of a joint that actuators.{movers[entry.joint]} moves'
+            report.add(entry.line, f'joints.{entry.joint}', expected, repr(entry.kind))
+    for own in config.constraints:
+        if own.kind == 'prescribed' and own.joint in movers:
+            found = f'{own.joint!r}, which actuators.{movers[own.joint]} moves'
+            report.add(own.line, f'constraints.{own.name}.joint', 'a joint without actuator', found)
 
 
 def _check_support(config: Config, urdf: Urdf, report: Report) -> None:

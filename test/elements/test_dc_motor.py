@@ -267,6 +267,36 @@ def test_motors_without_constants_or_gear_are_refused_by_name_file_and_line(tmp_
     assert message in capsys.readouterr().err
 
 
+RESISTANCE = "resistance: {value: 1.0, assumed: 'the source has no data of a motor'}"
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'message'),
+    [
+        (RESISTANCE, 'resistance: -1', ':21: actuators.motor_1.resistance: expected a number > 0 ohm, found -1'),
+        (RESISTANCE, 'resistance: .nan', ":21: actuators.motor_1.resistance: expected a finite number, found '.nan'"),
+        ('joint: joint_1\n', 'joint: elbow\n', ":19: actuators.motor_1.joint: expected a joint of the URDF, found 'elbow'"),
+        ('joint: joint_2}', 'joint: joint_1}', ':26: actuators.motor_2.joint: expected one actuator on joint joint_1'),
+        ('joint: joint_1\n', 'joint: tool_mount\n',
+         ":19: actuators.motor_1.joint: expected a movable joint, found 'tool_mount', which is fixed"),
+        ('defaults:\n', 'joints: {joint_1: {class: free}}\ndefaults:\n',
+         ":11: joints.joint_1: expected class actuated of a joint that actuators.motor_1 moves, found 'free'"),
+        ('defaults:\n', 'joints: {joint_1: {class: flexible, stiffness: 3}}\ndefaults:\n',
+         ":11: joints.joint_1: expected class actuated of a joint that actuators.motor_1 moves, found 'flexible'"),
+        ('defaults:\n', 'constraints: {turn: {kind: prescribed, joint: joint_1, profile: {kind: sine, amplitude: 0.3, frequency: 0.5}}}\ndefaults:\n',
+         ":11: constraints.turn.joint: expected a joint without actuator, found 'joint_1', which actuators.motor_1 moves"),
+    ],
+)  # fmt: skip
+def test_a_motor_that_can_not_be_is_one_line_of_file_line_name(tmp_path, old, new, message):
+    path = tmp_path / 'arm.yaml'
+    text = YAML.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    machine, problems, _ = load_machine_report(str(URDF), str(path))
+    assert machine is None
+    assert any(str(problem).startswith(f'{path}{message}') for problem in problems), problems
+
+
 def test_a_gear_that_makes_a_joint_far_slower_than_its_limit_is_doubted(tmp_path):
     path = tmp_path / 'arm.yaml'
     path.write_text(YAML.read_text().replace('gear_ratio: {value: 50.0', 'gear_ratio: {value: 50000.0'))
