@@ -267,6 +267,7 @@ def test_motors_without_constants_or_gear_are_refused_by_name_file_and_line(tmp_
     assert message in capsys.readouterr().err
 
 
+PRESCRIBED = '{kind: prescribed, joint: joint_1, profile: {kind: sine, amplitude: 0.3, frequency: 0.5}}'
 RESISTANCE = "resistance: {value: 1.0, assumed: 'the source has no data of a motor'}"
 
 
@@ -275,7 +276,8 @@ RESISTANCE = "resistance: {value: 1.0, assumed: 'the source has no data of a mot
     [
         (RESISTANCE, 'resistance: -1', ':21: actuators.motor_1.resistance: expected a number > 0 ohm, found -1'),
         (RESISTANCE, 'resistance: .nan', ":21: actuators.motor_1.resistance: expected a finite number, found '.nan'"),
-        ('joint: joint_1\n', 'joint: elbow\n', ":19: actuators.motor_1.joint: expected a joint of the URDF, found 'elbow'"),
+        ('joint: joint_1\n', 'joint: elbow\n',
+         ":19: actuators.motor_1.joint: expected a joint of the URDF, found 'elbow'"),
         ('joint: joint_2}', 'joint: joint_1}', ':26: actuators.motor_2.joint: expected one actuator on joint joint_1'),
         ('joint: joint_1\n', 'joint: tool_mount\n',
          ":19: actuators.motor_1.joint: expected a movable joint, found 'tool_mount', which is fixed"),
@@ -283,8 +285,9 @@ RESISTANCE = "resistance: {value: 1.0, assumed: 'the source has no data of a mot
          ":11: joints.joint_1: expected class actuated of a joint that actuators.motor_1 moves, found 'free'"),
         ('defaults:\n', 'joints: {joint_1: {class: flexible, stiffness: 3}}\ndefaults:\n',
          ":11: joints.joint_1: expected class actuated of a joint that actuators.motor_1 moves, found 'flexible'"),
-        ('defaults:\n', 'constraints: {turn: {kind: prescribed, joint: joint_1, profile: {kind: sine, amplitude: 0.3, frequency: 0.5}}}\ndefaults:\n',
-         ":11: constraints.turn.joint: expected a joint without actuator, found 'joint_1', which actuators.motor_1 moves"),
+        ('defaults:\n', f'constraints: {{turn: {PRESCRIBED}}}\ndefaults:\n',
+         ':11: constraints.turn.joint: expected a joint without actuator, found '
+         "'joint_1', which actuators.motor_1 moves"),
     ],
 )  # fmt: skip
 def test_a_motor_that_can_not_be_is_one_line_of_file_line_name(tmp_path, old, new, message):
