@@ -89,7 +89,6 @@ setup(
         'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
         # mutation tests: `make mutants`
         'mutants': ['cosmic-ray>=8.3,<9', 'coverage>=7', 'pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'mcap'],
-        'sweeps': ['dask[distributed]'],
     },
     maintainer='the dyn_nodes developers',
     maintainer_email='maintainers@dyn-nodes.invalid',

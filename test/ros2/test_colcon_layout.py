@@ -39,8 +39,6 @@ OPTIONAL = {
     'websockets',
     'msgspec',
     'trimesh',
-    'dask',
-    'distributed',
     'mcap',
     'lz4',
     'backports',
