@@ -61,7 +61,7 @@ class Page:
             self.viewer.frame()
             time.sleep(0.08)
 
-    def until(self, condition, timeout: float = 30.0):
+    def until(self, condition, timeout: float = 90.0):
         """Let everything run until something holds; its value."""
         deadline = time.monotonic() + timeout
         while True:
