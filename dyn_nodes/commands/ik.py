@@ -11,7 +11,10 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.control.hand import HandKinematics, HandPose, HandTask, Result, Solution
+    from dyn_nodes.model.machine import Machine
+    from dyn_nodes.studies.closed_hand import ClosedResult
 
+POSE_NUMBERS = 6
 SIDES = {-1: 'lower limit', 0: '', 1: 'upper limit'}
 
 
@@ -22,7 +25,8 @@ def add_parser(subparsers: Subparsers) -> None:
         'ik',
         'Joint positions that bring a link of a machine to a pose, within the joint limits',
         'dyn-nodes ik log_loader --link payload_link --pose 5.5 1.0 0.5\n'
-        'dyn-nodes ik arm_pa10 --link link_7 --pose 0.4 0.1 0.7 0 1.57 0 --starts 20 --json',
+        'dyn-nodes ik arm_pa10 --link link_7 --pose 0.4 0.1 0.7 0 1.57 0 --starts 20 --json\n'
+        'dyn-nodes ik stewart_platform --link platform --pose 0.1 0.05 1.8 0 0 0.2',
     )
     parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
     parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
@@ -39,7 +43,7 @@ def add_parser(subparsers: Subparsers) -> None:
         '--rows',
         nargs='+',
         metavar='ROW',
-        help='what matters, of x y z rx ry rz (the pose with six joints or more, with fewer the position)',
+        help='what matters, of x y z rx ry rz (the pose with six joints or more or closed loops, else the position)',
     )
     parser.add_argument(
         '--from', dest='start', metavar='POSTURE', default='', help="joint=position,... (the machine's)"
@@ -64,38 +68,65 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve and print; return 0 where the target is reached, 1 where it is not."""
-    from dyn_nodes.control.hand import HandError, HandKinematics, Settings, inverse_kinematics
-    from dyn_nodes.nodes.machines import joint_positions, machine_of
+    from dyn_nodes.control.hand import HandError
+    from dyn_nodes.nodes.machines import machine_of
 
     try:
         machine = machine_of(args.machine, args.config)
-        hand = HandKinematics.of(machine, args.link, args.free)
-        known = set(hand.names)
-        own = {name: value for name, value in machine.initial.joint_positions.items() if name in known}
-        start = hand.posture(own | dict(joint_positions(args.start, machine)))
-        settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
-        task = _task(args, hand)
-        result = inverse_kinematics(hand, _target(args.pose, task), start, task, settings)
+        task_and_result = _with_loops(args, machine) or _without_loops(args, machine)
     except HandError as error:
         raise CommandError(str(error)) from None
     except ValueError as error:
         text = str(error).replace("parameter 'initial_positions'", '--from').replace("parameter 'config'", '--config')
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
+    task, result = task_and_result
     if args.json:
-        print(json.dumps(_as_json(result, hand, task)))
+        print(json.dumps(_as_json(result, args.link, task)))
     else:
         _print(result, machine)
     return 0 if result.reached else 1
 
 
-def _task(args: argparse.Namespace, hand: HandKinematics) -> HandTask:
-    from dyn_nodes.control.hand import POSITION, HandTask
+def _without_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, Result]:
+    from dyn_nodes.control.hand import HandKinematics, Settings, inverse_kinematics
+    from dyn_nodes.nodes.machines import joint_positions
 
-    if len(args.pose) not in (3, 6):
+    hand = HandKinematics.of(machine, args.link, args.free)
+    known = set(hand.names)
+    own = {name: value for name, value in machine.initial.joint_positions.items() if name in known}
+    start = hand.posture(own | dict(joint_positions(args.start, machine)))
+    settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
+    task = _task(args, hand)
+    return task, inverse_kinematics(hand, _target(args.pose, task), start, task, settings)
+
+
+def _with_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, ClosedResult] | None:
+    """Return task and result of a machine whose links are held together by constraints, else None."""
+    from dyn_nodes.control.hand import Settings
+    from dyn_nodes.nodes.machines import joint_positions
+    from dyn_nodes.studies.closed_hand import ClosedHand, loop_constraints
+
+    if not loop_constraints(machine):
+        return None
+    if args.damping:
+        raise CommandError('--damping: expected 0 for a machine with closed loops', 2)
+    Settings(tolerance=args.tolerance, starts=args.starts)  # refuses numbers that are none
+    hand = ClosedHand(machine, args.link)
+    start = hand.posture(dict(joint_positions(args.start, machine)))
+    task = _task(args, hand.kinematics, len(args.pose) == POSE_NUMBERS)
+    target = _target(args.pose, task)
+    return task, hand.inverse_kinematics(target, start, task, args.starts, args.free)
+
+
+def _task(args: argparse.Namespace, hand: HandKinematics, whole: bool = False) -> HandTask:
+    """Return the rows that matter; without --rows those of the hand, or the whole pose."""
+    from dyn_nodes.control.hand import POSE, POSITION, HandTask
+
+    if len(args.pose) not in (3, POSE_NUMBERS):
         raise CommandError(f'--pose: expected 3 or 6 numbers, found {len(args.pose)}', 2)
     if not all(map(math.isfinite, args.pose)):
         raise CommandError(f'--pose: expected finite numbers, found {" ".join(map(str, args.pose))}', 2)
-    rows = tuple(args.rows or (POSITION if len(args.pose) == 3 else hand.default_task.rows))
+    rows = tuple(args.rows or (POSITION if len(args.pose) == 3 else POSE if whole else hand.default_task.rows))
     if len(args.pose) == 3 and any(row.startswith('r') for row in rows):
         raise CommandError('--pose: expected 6 numbers with a row rx, ry or rz, found 3', 2)
     return HandTask(rows, args.length)
@@ -110,9 +141,9 @@ def _target(numbers: list[float], task: HandTask) -> HandPose:
     return HandPose(matrix_of_rpy(numbers[3:] or [0.0, 0.0, 0.0]), np.array(numbers[:3]))
 
 
-def _as_json(result: Result, hand: HandKinematics, task: HandTask) -> dict[str, Any]:
+def _as_json(result: Result | ClosedResult, link: str, task: HandTask) -> dict[str, Any]:
     return {
-        'link': hand.link,
+        'link': link,
         'rows': list(task.rows),
         'reached': result.reached,
         'statement': result.statement,
@@ -135,7 +166,7 @@ def _solution_json(solution: Solution) -> dict[str, Any]:
     }
 
 
-def _print(result: Result, machine: Any) -> None:
+def _print(result: Result | ClosedResult, machine: Machine) -> None:
     from rich.table import Table
 
     from dyn_nodes.model.rotations import rpy_of_matrix

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
+    from dyn_nodes.control.hand import HandTask
     from dyn_nodes.control.hand.workspace import Workspace
+    from dyn_nodes.model.machine import Machine
 
 MOST_POSTURES = 1_000_000
+Ranges = dict[str, tuple[float, float]]
+Survey = tuple['Workspace', 'HandTask', list[str]]
+POSTURES, CLOSED_POSTURES = 20_000, 500
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -23,7 +27,8 @@ def add_parser(subparsers: Subparsers) -> None:
         'workspace',
         'Where a link of a machine gets, how well it moves there and how stiff it is',
         'dyn-nodes workspace log_loader --link payload_link --plot workspace.png\n'
-        'dyn-nodes workspace log_loader --link payload_link --stiffness swing_joint=2e7 --json',
+        'dyn-nodes workspace log_loader --link payload_link --stiffness swing_joint=2e7 --json\n'
+        'dyn-nodes workspace stewart_platform --link platform --rows x y z rx ry rz',
     )
     parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
     parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
@@ -37,7 +42,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         '--stiffness', metavar='J=K', nargs='+', default=[], help='of joints, N m/rad or N/m (of oil that is trapped)'
     )
-    parser.add_argument('--postures', type=int, default=20_000, metavar='N', help='to try (20000)')
+    parser.add_argument(
+        '--postures', type=int, metavar='N', help=f'to try ({POSTURES}; with closed loops {CLOSED_POSTURES})'
+    )
     parser.add_argument('--seed', type=int, default=0, metavar='K', help='of their choice (0)')
     parser.add_argument('--json', action='store_true', help='print what is found as JSON, SI units')
     parser.add_argument('--npz', metavar='FILE', help='all postures, positions, conditions and stiffnesses')
@@ -46,19 +53,20 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Survey, print, write; return 0."""
-    if not 1 <= args.postures <= MOST_POSTURES or args.seed < 0:
+    few_or_many = args.postures is not None and not 1 <= args.postures <= MOST_POSTURES
+    if few_or_many or args.seed < 0:
         found = f'{args.postures} with seed {args.seed}'
         raise CommandError(f'--postures: expected 1 to {MOST_POSTURES}, and a seed of 0 or more, found {found}', 2)
     from dyn_nodes.control.hand import HandError
 
     try:
-        space = _survey(args)
+        space, task, notes = _survey(args)
     except HandError as error:
         raise CommandError(str(error)) from None
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config')
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
-    facts = _facts(space)
+    facts = _facts(space, task) | ({'notes': notes} if notes else {})
     if args.json:
         print(json.dumps(facts, indent=2))
     else:
@@ -67,20 +75,47 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _survey(args: argparse.Namespace) -> Workspace:
-    from dyn_nodes.control.hand import HandKinematics, HandTask
-    from dyn_nodes.control.hand.workspace import joint_stiffness, ranges_of, spread, survey
+def _survey(args: argparse.Namespace) -> Survey:
+    """Return the workspace, the rows of its condition number, and what is to be said about it."""
     from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.studies.closed_hand import loop_constraints
 
     ranges = {name: _pair(text, values) for text, name, values in map(_named, args.ranges)}
     given = {name: _number(text, value) for text, name, value in map(_named, args.stiffness)}
     machine = machine_of(args.machine, args.config)
+    if loop_constraints(machine):
+        return _survey_closed(args, machine, ranges, given)
+    return _survey_tree(args, machine, ranges, given)
+
+
+def _survey_tree(args: argparse.Namespace, machine: Machine, ranges: Ranges, given: dict[str, float]) -> Survey:
+    from dyn_nodes.control.hand import HandKinematics, HandTask
+    from dyn_nodes.control.hand.workspace import joint_stiffness, ranges_of, spread, survey
+
     hand = HandKinematics.of(machine, args.link, args.joints)
-    task = HandTask(tuple(args.rows), args.length) if args.rows else HandTask(hand.default_task.rows, args.length)
+    task = HandTask(tuple(args.rows or hand.default_task.rows), args.length)
     known = set(hand.names)
     start = hand.posture({name: q for name, q in machine.initial.joint_positions.items() if name in known})
-    postures = spread(ranges_of(hand, ranges), args.postures, args.seed)
-    return survey(hand, postures, task, start, joint_stiffness(machine, hand, given))
+    postures = spread(ranges_of(hand, ranges), args.postures or POSTURES, args.seed)
+    return survey(hand, postures, task, start, joint_stiffness(machine, hand, given)), task, []
+
+
+def _survey_closed(args: argparse.Namespace, machine: Machine, ranges: Ranges, given: dict[str, float]) -> Survey:
+    from dyn_nodes.control.hand import HandTask
+    from dyn_nodes.studies.closed_hand import ClosedHand
+    from dyn_nodes.studies.closed_workspace import closed_workspace
+
+    if args.joints:
+        raise CommandError('--joints: expected without it for a machine with closed loops, which its drives move', 2)
+    hand = ClosedHand(machine, args.link)
+    task = HandTask(tuple(args.rows or hand.positions_that_move), args.length)
+    found = closed_workspace(hand, args.postures or CLOSED_POSTURES, args.seed, task, ranges, given)
+    said = f'{found.tried} postures of {", ".join(found.space.joints)} tried'
+    return (
+        found.space,
+        task,
+        [f'{said}: at {found.open} the loops do not close, at {found.beyond} joints leave their limits'],
+    )
 
 
 def _named(text: str) -> tuple[str, str, str]:
@@ -107,7 +142,7 @@ def _pair(text: str, value: str) -> tuple[float, float]:
     return _number(text, lower), _number(text, upper)
 
 
-def _facts(space: Workspace) -> dict[str, Any]:
+def _facts(space: Workspace, task: HandTask) -> dict[str, Any]:
     import numpy as np
 
     def at(k: int) -> dict[str, Any]:
@@ -136,6 +171,7 @@ def _facts(space: Workspace) -> dict[str, Any]:
     return {
         'postures': len(space.postures),
         'joints': list(space.joints),
+        'rows': list(task.rows),
         'condition_median': float(conditions[0]) if np.isfinite(conditions[0]) else None,
         'condition_90': float(conditions[1]) if np.isfinite(conditions[1]) else None,
         'singular': int(np.count_nonzero(~np.isfinite(space.condition))),
@@ -144,23 +180,31 @@ def _facts(space: Workspace) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any], link: str) -> None:
+    """Print a column for each place, so that any number of joints fits."""
     from rich.table import Table
 
-    def shown(value: float | None, unit: str = '') -> str:
-        return '-' if value is None else f'{value:.4g}{unit}'
+    def shown(value: float | None) -> str:
+        return '-' if value is None else f'{value:.4g}'
 
     console = tables.console()
     table = Table(title=f'{link}: {facts["postures"]} postures', title_justify='left', title_style='bold')
+    places = {name: own for name, own in facts.items() if isinstance(own, dict)}
     table.add_column('')
-    for heading in ('reach, m', 'height, m', 'condition', 'stiffness, kN/m', *facts['joints']):
-        table.add_column(heading, justify='right')
-    for name, own in facts.items():
-        if isinstance(own, dict):
-            stiffness = None if own['stiffness'] is None else 1e-3 * own['stiffness']
-            numbers: Sequence[float | None] = (own['reach'], own['position'][2], own['condition'], stiffness)
-            cells = [shown(value) for value in (*numbers, *own['posture'].values())]
-            table.add_row(name.replace('_', ' '), *cells)
+    for name in places:
+        table.add_column(name.replace('_', ' '), justify='right')
+    rows: dict[str, list[float | None]] = {
+        'reach, m': [own['reach'] for own in places.values()],
+        'height, m': [own['position'][2] for own in places.values()],
+        f'condition of {" ".join(facts["rows"])}': [own['condition'] for own in places.values()],
+    }
+    if 'softest' in places:
+        rows['stiffness, kN/m'] = [own['stiffness'] and 1e-3 * own['stiffness'] for own in places.values()]
+    rows |= {name: [own['posture'][name] for own in places.values()] for name in facts['joints']}
+    for name, values in rows.items():
+        table.add_row(name, *map(shown, values))
     console.print(table)
+    for note in facts.get('notes', ()):
+        console.print(note, style='dim')
     median, most = shown(facts['condition_median']), shown(facts['condition_90'])
     console.print(
         f'condition number: {median} in the median, below {most} in nine of ten; singular: {facts["singular"]}'

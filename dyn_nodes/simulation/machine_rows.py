@@ -22,7 +22,7 @@ from dyn_nodes.simulation.constrained_outputs import wheels_of
 def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynamics:
     """Return the dynamics of a machine with constraints; nothing is assembled or compiled yet."""
     tree = build_tree(machine)
-    constraints = [_constraint(entry, tree) for entry in machine.constraints]
+    constraints = [*machine_constraints(machine, tree)]
     constraints += [
         Lock(entry.joint, entry.joint, rest_position(machine, entry)) for entry in machine.joint_classes if entry.held
     ]
@@ -35,6 +35,11 @@ def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynam
     actuated = tuple(joint.name for joint in machine.actuated_joints if joint.name not in moved)
     pressing = [f'{name}/normal' for name in wheels_of(machine)]
     return ConstrainedDynamics(machine.name, blocks, actuated, pressing, machine, actuation, bool(_watched(machine)))
+
+
+def machine_constraints(machine: Machine, tree: Tree) -> tuple[Constraint, ...]:
+    """Return what `constraints` of the YAML say, as rows on a tree with these links and joints."""
+    return tuple(_constraint(entry, tree) for entry in machine.constraints)
 
 
 def _watched(machine: Machine) -> tuple[ForceElement, ...]:

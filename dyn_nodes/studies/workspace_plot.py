@@ -14,6 +14,10 @@ from dyn_nodes.control.hand.workspace import Workspace
 from dyn_nodes.studies.plots import RESOLUTION, style
 
 Array = NDArray[np.float64]
+THINNEST = 0.4
+"""Least height of a panel over its width."""
+SMALLEST = 0.1
+"""Least width of a panel, m."""
 CELLS = 60
 """Cells along the greater side of a panel."""
 WORST_SHOWN = 1000.0
@@ -64,6 +68,10 @@ def _panel(
     cells = axes.hexbin(*at, C=values, gridsize=grid, reduce_C_function=best, cmap=colours, norm=norm, linewidths=0.1)
     figure.colorbar(cells, ax=axes, label=legend, shrink=0.9)
     axes.set_aspect('equal')
+    for part, span, limit in zip(at, spans, (axes.set_xlim, axes.set_ylim)):
+        if span < THINNEST * max(spans):  # a line has no area: what moves along a plane, seen from its edge
+            middle, half = 0.5 * float(part.min() + part.max()), 0.5 * THINNEST * max(*spans, SMALLEST)
+            limit(middle - half, middle + half)
     axes.set_title(name)
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])

@@ -9,8 +9,9 @@ With the coefficients G of the hand, rotations scaled to metres (`HandTask.lengt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import casadi as ca
 import numpy as np
@@ -25,6 +26,30 @@ TURN = np.pi
 """A revolute joint without limits is tried over one turn, from -TURN to TURN, rad."""
 SINGULAR = 1e-12
 """Least singular value over the greatest that is not zero."""
+
+
+class MovedByJoints(Protocol):
+    """A link, by the joints that move it."""
+
+    @property
+    def joints(self) -> Sequence[str]:
+        """Names."""
+
+
+class LimitedJoints(MovedByJoints, Protocol):
+    """The same, with the limits of the joints."""
+
+    @property
+    def lower(self) -> Array:
+        """(n,) rad or m."""
+
+    @property
+    def upper(self) -> Array:
+        """(n,) rad or m."""
+
+    @property
+    def turning(self) -> Array:
+        """(n,) True for a revolute joint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +80,7 @@ class Workspace:
         return np.asarray(np.hypot(self.positions[:, 0], self.positions[:, 1]))
 
 
-def ranges_of(hand: HandKinematics, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
+def ranges_of(hand: LimitedJoints, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
     """Return least and greatest position (n, 2) of the hand's joints.
 
     Args:
@@ -91,7 +116,7 @@ def spread(ranges: Array, count: int, seed: int = 0) -> Array:
 
 
 def joint_stiffness(
-    machine: Machine, hand: HandKinematics, given: Mapping[str, float] | None = None
+    machine: Machine, hand: MovedByJoints, given: Mapping[str, float] | None = None
 ) -> Callable[[Array], Array]:
     """Return the stiffness of the hand's joints as a function of postures (N, n): (N, n) N m/rad or N/m.
 
