@@ -67,12 +67,23 @@ class MotorLaw:
         wanted = (np.asarray(efforts, float) + self.viscous * np.asarray(rates, float)) / self.gain
         return np.clip(wanted, -self.current_limit, self.current_limit)
 
-    def voltages(self, efforts: ArrayLike, rates: ArrayLike) -> Array:
-        """Return the voltages (n,) under which motors come to give efforts (n,) at joint rates (n,), V.
+    def voltages(
+        self, efforts: ArrayLike, rates: ArrayLike, current_rates: ArrayLike = 0.0, after: float = 0.0
+    ) -> Array:
+        """Return the voltages (n,) under which motors come to give efforts (n,) at joint rates (n,), V (2-240).
 
-        V = R i + C_E w (2-240 without L di/dt: the current follows within the time L/R), within the limits.
+        V = L di/dt + R (i + di/dt t) + n k w, current and voltage within the limits.
+
+        Args:
+            efforts: N m or N.
+            rates: rad/s or m/s.
+            current_rates: di/dt, A/s; 0: the current follows within the time L/R.
+            after: time t until the instant for which the voltage is right, such as the middle of its hold, s.
         """
-        volts = self.resistance * self.currents(efforts, rates) + self.gain * np.asarray(rates, float)
+        slope = np.asarray(current_rates, float)
+        limit = self.current_limit
+        current = np.clip(self.currents(efforts, rates) + slope * after, -limit, limit)
+        volts = self.inductance * slope + self.resistance * current + self.gain * np.asarray(rates, float)
         return np.clip(volts, -self.voltage_limit, self.voltage_limit)
 
 

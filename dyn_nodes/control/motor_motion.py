@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.motor_law import MotorLaw
-from dyn_nodes.control.servo import free_push
+from dyn_nodes.control.motor_servo import MotorServo
 from dyn_nodes.control.trajectory import JointTrajectory
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
@@ -18,19 +18,14 @@ Array = NDArray[np.float64]
 
 
 class MotorMotion:
-    """Computed torque on motors: V = R i + n k w with the current of the effort that the wanted acceleration takes.
-
-        a = a_ref + 2 zeta wn (v_ref - v) + wn^2 (q_ref - q),  effort = inverse dynamics of a,  rotors included
-
-    The back-emf is that of the rate in the middle of the time for which a voltage is held, v + a h / 2: with that of
-    its beginning the motor would brake what it has just accelerated. The base is taken as level and at rest.
+    """Computed torque on motors along a trajectory: `MotorServo` with a = 2 zeta wn (v_ref - v) + wn^2 (q_ref - q).
 
     Args:
         machine: without constraints.
         motors: n of its actuators, one for every joint that moves.
         bandwidth: wn, rad/s.
         damping_ratio: zeta.
-        hold: time h for which a voltage is held, s.
+        hold: time for which a voltage is held, s.
 
     Raises:
         ValueError: constraints, a joint that no motor moves, or an actuator that is no electric motor.
@@ -39,21 +34,19 @@ class MotorMotion:
     def __init__(
         self, machine: Machine, motors: Sequence[Actuator], bandwidth: float, damping_ratio: float, hold: float
     ) -> None:
-        self.law = MotorLaw(motors)
-        if machine.needs_constraints:
-            raise ValueError(f'{machine.name}: expected a machine without constraints for voltages by computed torque')
-        names = [joint.name for joint in machine.movable_joints]
-        left = [name for name in names if name not in self.law.joint_names]
-        if left:
-            raise ValueError(f'{machine.name}: expected a motor on every joint that moves, found none on {left[0]}')
-        self.bandwidth, self.damping_ratio, self.hold = bandwidth, damping_ratio, hold
-        self.model = RigidBodyModel(machine)
-        first = self.model.nv - len(names)
-        self._places = np.array([first + names.index(name) for name in self.law.joint_names], dtype=np.intp)
-        self._positions_at = self._places + self.model.nq - self.model.nv
-        self._parameters, self._q = self.model.parameters(), self.model.neutral()
-        self._v, self._a = np.zeros(self.model.nv), np.zeros(self.model.nv)
+        self.servo = MotorServo(machine, motors, hold)
+        self.bandwidth, self.damping_ratio = bandwidth, damping_ratio
         self._reference = PositionMotion(self.law.joint_names)
+
+    @property
+    def law(self) -> MotorLaw:
+        """The motors."""
+        return self.servo.law
+
+    @property
+    def model(self) -> RigidBodyModel:
+        """The machine's rigid bodies."""
+        return self.servo.model
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -85,12 +78,7 @@ class MotorMotion:
             velocities: (n,) measured, rad/s or m/s.
         """
         q, v = np.asarray(positions, dtype=float), np.asarray(velocities, dtype=float)
-        reference = self._reference.sample(time)
+        reference, ahead = self._reference.sample(time), self._reference.sample(time + self.servo.hold)
         feedback = self.bandwidth**2 * (reference.position - q)
         feedback += 2.0 * self.damping_ratio * self.bandwidth * (reference.velocity - v)
-        self._q[self._positions_at], self._v[self._places] = q, v
-        self._a[self._places] = reference.acceleration
-        forward = self.model.inverse_dynamics(self._q, self._v, self._a, self._parameters)[self._places]
-        M = self.model.mass_matrix(self._q, self._parameters)
-        efforts = forward + free_push(M, self._places, feedback)
-        return self.law.voltages(efforts, v + 0.5 * self.hold * (reference.acceleration + feedback))
+        return self.servo.voltages((q, v), reference, ahead, feedback)

@@ -1,4 +1,4 @@
-"""Control of the hand as a ROS node: poses, velocities and paths of the hand in, valve voltages or joint positions out.
+"""Control of the hand as a ROS node: poses, velocities and paths of the hand in; volts or joint positions out.
 
     dyn-nodes run cartesian_controller_node --ros-args -p machine:=log_loader
 
@@ -11,10 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
-
 from dyn_nodes.control.hand import (
-    ArmDynamics,
     HandError,
     HandFollower,
     HandKinematics,
@@ -23,18 +20,16 @@ from dyn_nodes.control.hand import (
     HandPose,
     HandReference,
     HandTask,
-    HandValves,
     PumpSpeeds,
     ReferenceLimits,
     Settings,
-    ValveLoopGains,
+    hand_of,
     inverse_kinematics,
 )
 from dyn_nodes.control.hand.reference import SLOWED, STILL, STOPPED, twist_rows
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, SetParametersResult, message
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import (
     Every,
@@ -44,10 +39,10 @@ from dyn_nodes.nodes.exchange import (
     is_lockstep,
     set_stamp,
     states_qos,
-    valve_order,
 )
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, path_of, pose_of, twist_of, within_limits
+from dyn_nodes.nodes.hand_outputs import Output, group, output_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -55,22 +50,11 @@ from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 
 JointState = message('sensor_msgs/msg/JointState')
-Float64, Float64MultiArray = message('std_msgs/msg/Float64'), message('std_msgs/msg/Float64MultiArray')
-String = message('std_msgs/msg/String')
+Float64, String = message('std_msgs/msg/Float64'), message('std_msgs/msg/String')
 PoseStamped, TwistStamped = message('geometry_msgs/msg/PoseStamped'), message('geometry_msgs/msg/TwistStamped')
 Path, Odometry = message('nav_msgs/msg/Path'), message('nav_msgs/msg/Odometry')
 
 PARAMETERS = node_parameters('cartesian_controller_node')
-
-
-def group(values: dict[str, Any], name: str, kind: Any) -> Any:
-    """Return the dataclass that a group of parameters fills. Raises ParameterError."""
-    prefix = f'{name}.'
-    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
-    try:
-        return kind(**given)
-    except ValueError as error:
-        raise ParameterError(f'parameters {name!r}: {error}') from None
 
 
 class CartesianControllerNode(CommandingNode):
@@ -88,15 +72,11 @@ class CartesianControllerNode(CommandingNode):
         self.values = values = declare(self, PARAMETERS)
         self.machine = machine_of(values['machine'], values['config'])
         self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
-        self.valves = values['output'] == 'valve_commands'
         self._due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
         self.hand = self._make_hand()
         self.limits = group(values, 'limits', HandLimits)
-        self.follower, self.loops = self._make_follower(), None
-        if self.valves:
-            self.loops = self._make_loops()
-        else:
-            self._out = JointState(name=list(self.hand.joints))
+        self.follower = self._make_follower()
+        self.output = self._make_output()
         self.reader = JointStateReader(self.hand.names, Bounds.of(self.machine, self.hand.names))
         self.in_world = values['target_frame'] == 'world'
         self.frame = values['world_frame'] if self.in_world else self.machine.base.link
@@ -123,11 +103,11 @@ class CartesianControllerNode(CommandingNode):
         link = values['link'] or (payload.link if payload else machine.links[-1].name)
         chosen = [name for name in values['joints'] if name]
         try:
-            hand = HandKinematics.of(machine, link, chosen or None)
+            hand = hand_of(machine, link, chosen or None)
         except HandError as error:
             raise ParameterError(f'machine {machine.name!r}: {error}') from None
         driven = {joint.name for joint in machine.actuated_joints}
-        idle = [name for name in chosen or hand.carrying if name not in driven]
+        idle = [name for name in chosen or hand.carrying if name not in driven and name not in hand.dependent]
         if idle:
             raise ParameterError(
                 f'machine {machine.name!r}: expected driven joints between base link and {link!r}, '
@@ -143,7 +123,7 @@ class CartesianControllerNode(CommandingNode):
         except HandError as error:
             raise ParameterError(f'parameter {error}') from None
         limits = [self.machine.joint(name).velocity_limit for name in hand.joints]
-        actuators = self.machine.actuators if self.valves else ()
+        actuators = self.machine.actuators if values['output'] == 'valve_commands' else ()
         speeds = PumpSpeeds(hand.joints, limits, actuators, hand.places, values['pump_share'])
         reference = HandReference(hand, task, speeds, group(values, 'singular', ReferenceLimits))
         period = values['command_period']
@@ -151,26 +131,18 @@ class CartesianControllerNode(CommandingNode):
         lead = period + max((own.valve.time_constant for own in oil), default=0.0)
         return HandFollower(reference, period, lead, values['tolerance'], values['base_filter'])
 
-    def _make_loops(self) -> HandValves:
-        machine = self.machine
-        self._order = [machine.actuators[k] for k in valve_order(machine, [])]
-        self._out = labelled_array([own.name for own in self._order])
-        payload = machine.payload.mass if machine.payload else 0.0
-        if self.values['payload'] >= 0.0:
-            payload = checked_payload(machine, self.values['payload'])
-        arm = ArmDynamics(self.hand, (0.0, 0.0, -machine.gravity), payload)
-        try:
-            loops = HandValves(self.follower, arm, machine.actuators, group(self.values, 'gains', ValveLoopGains))
-        except ValueError as error:
-            raise ParameterError(f"parameter 'output': machine {machine.name!r}: {error}") from None
-        arm.model(np.zeros(len(self.hand.names)))  # loads the machine code before time begins
-        self._valve_places = [self._order.index(own) for own in loops.actuators]
-        return loops
+    def _make_output(self) -> Output:
+        machine, payload = self.machine, self.values['payload']
+        output = output_of(machine, self.follower, self.values)
+        if payload >= 0.0:
+            output.carry(checked_payload(machine, payload))
+        elif machine.payload is not None:
+            output.carry(machine.payload.mass)
+        return output
 
     def _create_topics(self) -> None:
         states, command, data = states_qos(self.values), command_qos(self.lockstep), data_qos(not self.paced)
-        kind, topic = (Float64MultiArray, 'valve_commands') if self.valves else (JointState, 'joint_command')
-        self.commands_out = self.create_publisher(kind, topic, command)
+        self.commands_out = self.create_publisher(self.output.kind, self.output.topic, command)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.state_out = self.create_publisher(String, 'hand_state', latched)
         self.reference_out = self.create_publisher(PoseStamped, 'hand_reference', data)
@@ -196,7 +168,7 @@ class CartesianControllerNode(CommandingNode):
     def _read_further(self, msg: Any, stamp: int) -> tuple[bool, Any]:
         """Return whether a command is due, and measured efforts where valves need them."""
         due = self._due.at(stamp) if self.lockstep else self._due.passed(stamp)
-        return due, self.reader.efforts(msg) if due and self.valves else None
+        return due, self.reader.efforts(msg) if due and self.output.takes_efforts else None
 
     def _restart(self, before: int | None, further: Any) -> None:
         if before is not None:
@@ -206,8 +178,7 @@ class CartesianControllerNode(CommandingNode):
     def _hold(self) -> None:
         assert self._state is not None
         self.follower.restart(self.time, self._state[0], self._base or STILL)
-        if self.loops is not None:
-            self.loops.restart(self.time)
+        self.output.restart(self.time, self._state[0])
         self._twist_at = None
 
     def _resume(self, further: Any, gap: float) -> None:
@@ -218,8 +189,8 @@ class CartesianControllerNode(CommandingNode):
 
     def _repeat(self) -> None:
         """The same instant once more. Voltages have no stamp: each period has exactly one, the last one is kept."""
-        if self.lockstep and not self.valves and self.sent:
-            self.commands_out.publish(self._out)
+        if self.lockstep and self.output.every_exchange and self.sent:
+            self.commands_out.publish(self.output.message)
 
     def _answer(self, since: float, further: tuple[bool, Any]) -> None:
         assert self._state is not None
@@ -227,14 +198,9 @@ class CartesianControllerNode(CommandingNode):
         if due:
             self._check_timeout()
             self.follower.advance(self.time, self._state[0], self._base or STILL)
-        if self.loops is not None:
-            if due:
-                rates = self._state[1][self.hand.places]
-                own = None if efforts is None else efforts[self.hand.places]
-                self._publish_voltages(self.loops.voltages(self.time, self._state[0], rates, own))
-        elif due or self.lockstep:  # the dynamics waits for a joint_command at every exchange
-            target = self.follower.sample(self.time)
-            self._publish_positions(target.position, target.velocity)
+        if due or (self.lockstep and self.output.every_exchange):
+            self.output.fill(self.stamp or 0, self.time, self._state, efforts)
+            self._publish()
         if due:
             self._report()
 
@@ -248,26 +214,14 @@ class CartesianControllerNode(CommandingNode):
             self.get_logger().warn(f'no hand_twist for {self.values["twist_timeout"]:g} s: stopping')
         self.follower.reference.stop()
 
-    def _publish_voltages(self, volts: Any) -> None:
-        data = np.zeros(len(self._order))
-        data[self._valve_places] = volts
-        self._out.data = data.tolist()
-        self.commands_out.publish(self._out)
-        self.sent += 1
-
-    def _publish_positions(self, positions: Any, velocities: Any) -> None:
-        set_stamp(self._out, self.stamp or 0)
-        self._out.position, self._out.velocity = positions.tolist(), velocities.tolist()
-        self.commands_out.publish(self._out)
+    def _publish(self) -> None:
+        self.commands_out.publish(self.output.message)
         self.sent += 1
 
     def _publish_neutral(self) -> None:
-        """Spools at neutral; or the joints where they were last."""
-        if self.valves:
-            self._publish_voltages(np.zeros(len(self.hand.joints)))
-        elif self._state is not None:
-            held = self._state[0][self.hand.places]
-            self._publish_positions(held, np.zeros(len(held)))
+        """0 V; or the joints where they were last."""
+        if self.output.fill_neutral(self.stamp or 0, self._state):
+            self._publish()
 
     def _report(self) -> None:
         reference = self.follower.reference
@@ -352,8 +306,7 @@ class CartesianControllerNode(CommandingNode):
         except ParameterError as error:
             self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
             return
-        if self.loops is not None:
-            self.loops.arm.payload = mass
+        self.output.carry(mass)
 
     def _on_odometry(self, msg: Any) -> None:
         try:
@@ -399,13 +352,12 @@ class CartesianControllerNode(CommandingNode):
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}
         values = {**self.values, **changed}
         try:
-            limits, gains = group(values, 'limits', HandLimits), group(values, 'gains', ValveLoopGains)
+            limits = group(values, 'limits', HandLimits)
+            self.output.tune(values)
         except ParameterError as error:
             return SetParametersResult(successful=False, reason=str(error))
         self.values.update(changed)
         self.limits = limits
-        if self.loops is not None:
-            self.loops.gains = gains
         return SetParametersResult(successful=True)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dyn_nodes.control.hand.closed_hand import ClosedHand, hand_of
 from dyn_nodes.control.hand.curves import Arc, Curve, Line, Spline
 from dyn_nodes.control.hand.effort_control import ArmDynamics, LoopGains, computed_torque, operational_space
 from dyn_nodes.control.hand.follower import HandFollower, PumpSpeeds
 from dyn_nodes.control.hand.inverse_kinematics import Result, Settings, Solution, inverse_kinematics
 from dyn_nodes.control.hand.kinematics import POSE, POSITION, ROWS, HandError, HandKinematics, HandPose, HandTask
+from dyn_nodes.control.hand.motors import HandMotors, MotorLoopGains
 from dyn_nodes.control.hand.path import HandLimits, HandMotion, HandPath
 from dyn_nodes.control.hand.reference import HandReference, JointTarget, ReferenceLimits
 from dyn_nodes.control.hand.resolved_motion import (
@@ -24,12 +26,14 @@ __all__ = [
     'ROWS',
     'Arc',
     'ArmDynamics',
+    'ClosedHand',
     'Curve',
     'HandError',
     'HandFollower',
     'HandKinematics',
     'HandLimits',
     'HandMotion',
+    'HandMotors',
     'HandPath',
     'HandPose',
     'HandReference',
@@ -39,6 +43,7 @@ __all__ = [
     'JointTarget',
     'Line',
     'LoopGains',
+    'MotorLoopGains',
     'Progress',
     'PumpSpeeds',
     'ReferenceLimits',
@@ -48,6 +53,7 @@ __all__ = [
     'Spline',
     'ValveLoopGains',
     'computed_torque',
+    'hand_of',
     'inverse_kinematics',
     'operational_space',
     'pseudo_inverse',

@@ -65,7 +65,7 @@ class ArmDynamics:
     def model(self, posture: ArrayLike) -> TransferredModel:
         """Return I*, P* and T^L in the hand's joints."""
         here = self.hand.model.at(posture, 2)
-        return serial_model(here, self.gravity, self.payload).columns(self.hand.joints)
+        return self.hand.in_joints(serial_model(here, self.gravity, self.payload), here)
 
 
 def computed_torque(

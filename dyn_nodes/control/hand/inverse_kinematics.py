@@ -204,6 +204,7 @@ class _Problem:
         most = hand.upper if upper is None else upper
         q = np.clip(start[hand.places], least, most)
         posture = hand.with_joints(start, q)
+        q = posture[hand.places]
         e, J, pose = self.residual(posture)
         damping, slow, count = 0.0, False, 0
         while count < settings.iterations and np.linalg.norm(e) > settings.tolerance:
@@ -216,8 +217,10 @@ class _Problem:
             step, _ = bounded_step(J, e, low, high, own, bend)
             trial = np.clip(q + step, least, most)
             moved = hand.with_joints(posture, trial)
+            trial = moved[hand.places]
             e_new, J_new, pose_new = self.residual(moved)
-            nearer = np.linalg.norm(e_new) < np.linalg.norm(e)
+            within = not hand.exceeded(moved) or bool(hand.exceeded(posture))
+            nearer = within and np.linalg.norm(e_new) < np.linalg.norm(e)
             if nearer:
                 slow = bool(np.linalg.norm(e_new) > 0.3 * np.linalg.norm(e))
                 q, posture, e, J, pose = trial, moved, e_new, J_new, pose_new

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import matrix_of_rotation_vector, rotation_vector
-from dyn_nodes.multibody.influence import Coefficients, TreeCoefficients
+from dyn_nodes.multibody.influence import Coefficients, TransferredModel, TreeCoefficients, TreePosition
 from dyn_nodes.multibody.tree import Tree, build_tree
 
 Array = NDArray[np.float64]
@@ -106,6 +106,7 @@ class HandKinematics:
         model: influence coefficients of the tree.
         joints: names.  carrying: all joints that carry the link.
         places: (n,) of these joints in a posture, the positions of all joints of the tree.
+        dependent: names of joints that follow from the others through closed loops; none in a tree.
         lower, upper: (n,).
         turning: (n,) True for a revolute joint.
 
@@ -129,19 +130,25 @@ class HandKinematics:
         carrying = self._carrying(tree)
         if not carrying:
             raise HandError(f'link {link!r}: no joint moves it')
-        wanted = tuple(carrying if joints is None else joints)
+        self.carrying = tuple(carrying)
+        self.names = self.model.names
+        self.dependent: tuple[str, ...] = ()
+        wanted = self.carrying if joints is None else tuple(joints)
         foreign = [name for name in wanted if name not in carrying]
         if foreign or not wanted or len(set(wanted)) != len(wanted):
             raise HandError(
                 f'joints of {link!r}: expected some of {", ".join(carrying)}, each once, '
                 f'found {", ".join(wanted) or "none"}'
             )
-        self.joints, self.carrying = wanted, tuple(carrying)
-        self.names = self.model.names
-        self.places = np.array([self.names.index(name) for name in wanted], dtype=np.intp)
-        self.lower = np.array([(lower or {}).get(name, -np.inf) for name in wanted])
-        self.upper = np.array([(upper or {}).get(name, np.inf) for name in wanted])
-        self.turning = np.array([tree.bodies[tree.body(name)].kind == 'revolute' for name in wanted])
+        self._take_joints(wanted, lower or {}, upper or {})
+
+    def _take_joints(self, joints: Sequence[str], lower: Mapping[str, float], upper: Mapping[str, float]) -> None:
+        tree = self.model.tree
+        self.joints = tuple(joints)
+        self.places = np.array([self.names.index(name) for name in joints], dtype=np.intp)
+        self.lower = np.array([lower.get(name, -np.inf) for name in joints])
+        self.upper = np.array([upper.get(name, np.inf) for name in joints])
+        self.turning = np.array([tree.bodies[tree.body(name)].kind == 'revolute' for name in joints])
 
     @classmethod
     def of(cls, machine: Machine, link: str, joints: Sequence[str] | None = None) -> HandKinematics:
@@ -175,6 +182,11 @@ class HandKinematics:
         return [self.model.names[k] for k in self.model.path[self.frame.body, :count]]
 
     @property
+    def home(self) -> Array:
+        """A posture that the machine can take: all joints at zero."""
+        return np.zeros(len(self.names))
+
+    @property
     def default_task(self) -> HandTask:
         """The pose where there are six joints or more, the position where there are fewer."""
         return HandTask(POSE if len(self.joints) >= LEAST_JOINTS_OF_A_POSE else POSITION)
@@ -200,6 +212,14 @@ class HandKinematics:
         q[self.places] = values
         return q
 
+    def exceeded(self, posture: ArrayLike) -> tuple[str, ...]:
+        """Return the dependent joints that are beyond their limits: none in a tree."""
+        return ()
+
+    def in_joints(self, model: TransferredModel, here: TreePosition) -> TransferredModel:
+        """Return a model of the tree in the hand's joints, all others held."""
+        return model.columns(self.joints)
+
     def pose(self, posture: ArrayLike) -> HandPose:
         """Return the pose of the hand at the positions of all joints."""
         return HandPose(*self.model.at(posture, 1).pose(self.frame))
@@ -210,9 +230,14 @@ class HandKinematics:
 
     def pose_and_jacobian(self, posture: ArrayLike) -> tuple[HandPose, Array]:
         """Return the pose and G (6, n) by the hand's joints."""
+        pose, whole = self._frame_jacobian(posture)
+        return pose, whole[:, self.places]
+
+    def _frame_jacobian(self, posture: ArrayLike) -> tuple[HandPose, Array]:
+        """Return the pose and G by all joints of the tree."""
         position = self.model.at(posture, 1)
         pose = HandPose(*position.pose(self.frame))
         places = position.places
         point = self.model.points_at(places, [self.frame.body], self.frame.p, 1).G[0, 0]
         turn = self.model.rotations_at(places, [self.frame.body], 1).G[0, 0]
-        return pose, np.concatenate([point, turn])[:, self.places]
+        return pose, np.concatenate([point, turn])

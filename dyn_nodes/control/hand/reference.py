@@ -116,9 +116,8 @@ class HandReference:
 
     def restart(self, posture: ArrayLike, base: HandPose = STILL) -> None:
         """Hold the joints at a posture of all joints (those of the hand within their limits)."""
-        q = np.array(posture, dtype=np.float64)
-        q[self.hand.places] = np.clip(q[self.hand.places], self.hand.lower, self.hand.upper)
-        self.posture = q
+        own = np.asarray(posture, dtype=np.float64)[self.hand.places]
+        self.posture = q = self.hand.with_joints(posture, np.clip(own, self.hand.lower, self.hand.upper))
         self._rates = np.zeros(len(self.hand.joints))
         self._twist, self._wanted = np.zeros(6), np.zeros(6)
         self._twist_limits = HandLimits()
@@ -241,7 +240,7 @@ class HandReference:
                 stops = ', '.join(f'{name} at its limit' for name in reached.stops)
                 scale, reason = 0.5 * scale, stops or 'out of reach'
             else:
-                return scale, reached, reason
+                return (scale, reached, reason) if np.isfinite(reached.missing) else (0.0, None, reason)
         return 0.0, None, reason
 
     def _reach(self, target: HandPose) -> _Reached:
@@ -250,6 +249,7 @@ class HandReference:
         start = self.posture[hand.places]
         q = start + self._null_step()
         posture = hand.with_joints(self.posture, q)
+        q = posture[hand.places]
         side = np.zeros(len(q), dtype=np.int64)
         for _ in range(STEPS):
             e, J = self._residual(posture, target)
@@ -258,9 +258,11 @@ class HandReference:
             step, side = bounded_step(J, e, hand.lower - q, hand.upper - q)
             q = np.clip(q + step, hand.lower, hand.upper)
             posture = hand.with_joints(posture, q)
+            q = posture[hand.places]
         e, J = self._residual(posture, target)
-        stops = tuple(name for name, at in zip(hand.joints, side) if at)
-        return _Reached(q, float(np.linalg.norm(e)), condition_number(J), stops)
+        beyond = () if hand.exceeded(self.posture) else hand.exceeded(posture)
+        stops = (*(name for name, at in zip(hand.joints, side) if at), *beyond)
+        return _Reached(q, np.inf if beyond else float(np.linalg.norm(e)), condition_number(J), stops)
 
     def _residual(self, posture: Array, target: HandPose) -> tuple[Array, Array]:
         pose, G = self.hand.pose_and_jacobian(posture)
