@@ -2,68 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import casadi as ca
 import numpy as np
 import pytest
+from reacher import HOLD, advance_of, reacher
 
 from dyn_nodes.control.motor_motion import MotorMotion
 from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.simulation.assembly import Assembly
-
-URDF = """<robot name="reacher">
-  <link name="post"/>
-  <link name="upper"><inertial><origin xyz="0.3 0 0"/><mass value="6"/>
-    <inertia ixx="0.02" iyy="0.2" izz="0.2" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="lower"><inertial><origin xyz="0.2 0 0"/><mass value="3"/>
-    <inertia ixx="0.01" iyy="0.06" izz="0.06" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="shoulder" type="revolute"><parent link="post"/><child link="upper"/><axis xyz="0 1 0"/>
-    <limit lower="-3" upper="3" effort="100" velocity="3"/></joint>
-  <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
-    <origin xyz="0.6 0 0"/><axis xyz="0 1 0"/>
-    <limit lower="-3" upper="3" effort="50" velocity="3"/></joint>
-</robot>
-"""
-MOTOR = """{type: dc_motor, joint: %s, torque_constant: 0.1, resistance: 0.6, inductance: 6.0e-4, gear_ratio: %s,
-    rotor_inertia: 5.0e-5, rotor_damping: 2.0e-5, voltage_limit: 48, current_limit: 15}"""
-YAML = f"""initial: {{joint_positions: {{shoulder: -0.5, elbow: 1.0}}}}
-actuators:
-  second: {MOTOR % ('elbow', 60)}
-  first: {MOTOR % ('shoulder', 100)}
-"""
-HOLD = 0.01
-STEPS = 40
 
 
 @pytest.fixture(scope='module')
 def machine(tmp_path_factory):
-    folder: Path = tmp_path_factory.mktemp('reacher')
-    (folder / 'reacher.urdf').write_text(URDF)
-    (folder / 'reacher.yaml').write_text(YAML)
-    return load_machine(folder / 'reacher.urdf', folder / 'reacher.yaml')
+    return reacher(tmp_path_factory.mktemp('reacher'))
 
 
 @pytest.fixture(scope='module')
 def advance(machine):
-    """One hold of voltages: position, rate of shoulder and elbow, currents of elbow and shoulder."""
-    plant = Assembly(machine, 'hydraulic')
-    rhs = ca.Function('rhs', [plant.x, plant.u], [ca.substitute(plant.rhs, plant.p, plant.default_parameters())])
-    x, u, h = ca.SX.sym('x', 6), ca.SX.sym('u', 2), HOLD / STEPS
-    k1 = rhs(x, u)
-    k2 = rhs(x + h / 2 * k1, u)
-    k3 = rhs(x + h / 2 * k2, u)
-    k4 = rhs(x + h * k3, u)
-    step = ca.Function('step', [x, u], [x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)])
-
-    def run(state, volts):
-        for _ in range(STEPS):
-            state = np.array(step(state, volts)).ravel()
-        return state
-
-    return run
+    return advance_of(machine)
 
 
 @pytest.fixture(scope='module')
@@ -112,6 +68,32 @@ def test_an_arm_follows_a_trajectory_within_milliradians_and_the_limits(motion, 
     assert state[1::-1] == pytest.approx(goal, abs=1e-4)
     assert (most > 1.0).all()
     assert (most <= 48.0).all()
+
+
+def test_on_slow_windings_the_reference_of_third_order_halves_the_error(tmp_path):
+    """L/R is 25 ms. Without the rate of the reference's current, the joints lag while their accelerations change."""
+    machine = reacher(tmp_path, inductance=15e-3)
+    motion, advance = MotorMotion(machine, machine.actuators, 15.0, 1.0, HOLD), advance_of(machine)
+    goal, errors = np.array([0.7, -0.4]), []
+    for third in (True, False):
+        state = at_rest(motion)
+        rest = np.zeros(2)
+        path = JointTrajectory.from_points(
+            ('elbow', 'shoulder'), [TrajectoryPoint(0.8, goal, rest, rest)], allow_moving_end=False
+        )
+        motion.follow(path, 0.0, state[1::-1], state[3:1:-1])
+        off = []
+        for k in range(90):
+            now, later = motion._reference.sample(k * HOLD), motion._reference.sample((k + third) * HOLD)
+            q, v = state[1::-1], state[3:1:-1]
+            feedback = 15.0**2 * (now.position - q) + 30.0 * (now.velocity - v)
+            volts = motion.servo.voltages((q, v), now, later, feedback)
+            if third:
+                np.testing.assert_allclose(volts, motion.voltages(k * HOLD, q, v), atol=1e-12)
+            off.append(np.abs(now.position - q).max())
+            state = advance(state, volts)
+        errors.append(max(off))
+    assert errors[0] < 0.5 * errors[1]
 
 
 def test_joints_without_a_motor_and_other_actuators_are_refused(machine):

@@ -5,7 +5,8 @@ and the joints follow by Newton steps. The scale is less than 1 where
 
 - a joint would exceed its greatest speed: the whole motion is slowed, so the hand stays on its path;
 - the posture comes near a singular one (condition number from `slow_condition` to `stop_condition`): the hand creeps
-  into it and stops; away from it the scale does not act;
+  into it and stops, and the joints, whose rates grow there, brake evenly: their greatest speeds fall with the root of
+  what is left to `stop_condition`; away from it the scale does not act;
 - no motion of the joints within their limits keeps the hand on its path: it stops there;
 - the machine lags behind (`allowed`).
 
@@ -229,10 +230,12 @@ class HandReference:
         for _ in range(ATTEMPTS):
             reached = self._reach(self._target(scale * dt).seen_from(base))
             shares = _shares((reached.positions - start) / dt, down, up)
-            near = self.limits.nearness(reached.condition)
-            over = float(shares.max())
-            if moving and reached.condition > before and near < scale - 1e-9:
-                scale, reason = near, f'singular posture ahead (condition number {reached.condition:.3g})'
+            inward = moving and reached.condition > before
+            near = self.limits.nearness(reached.condition) if inward else 1.0
+            over = float(shares.max()) / max(float(np.sqrt(near)), LEAST_SCALE)
+            if near < scale - 1e-9 or (near < 1.0 < over):
+                singular = f'singular posture ahead (condition number {reached.condition:.3g})'
+                scale, reason = min(near, 0.99 * scale / max(over, 0.99)), singular
             elif over > 1.0 + 1e-9 and scale > LEAST_SCALE:
                 joint = self.hand.joints[int(np.argmax(shares))]
                 scale, reason = 0.99 * scale / over, f'{joint} at its greatest speed'
