@@ -16,8 +16,6 @@ from dyn_nodes.stability.balance import Balance
 CONSTRAINTS_PERIOD = 0.5
 """Simulated time after which the constraints are looked at anew, s."""
 GREATEST_CONDITION = 1e6
-LOW_SHARE = MEASURES['load_share'].warning
-"""Least wheel-load share below which a warning is given."""
 
 
 class DynamicsHealth:
@@ -130,15 +128,19 @@ class DynamicsHealth:
         if balance is None:
             return Health(text='no wheels to stand on')
         health = Health(text='stable', more=lambda: margin_values(balance))
-        for name, margin in balance.margins.items():
+        for name, margin in sorted(balance.margins.items(), key=lambda item: item[0] != 'load_share'):
             if not margin.valid or margin.value <= 0.0:
                 health.worse(ERROR, f'tipping: {name} over {balance.critical_edge(name)}')
-        share: Any = balance.margins.get('load_share')
-        if share is not None and share.valid and share.value < LOW_SHARE:
-            health.worse(
-                WARN, f'wheel {balance.critical_edge("load_share")} carries {100 * share.value:.1f} % of the load'
-            )
+            elif margin.value < MEASURES[name].warning:
+                health.worse(WARN, _low(name, margin.value, balance.critical_edge(name)))
         return health
+
+
+def _low(name: str, value: float, edge: str) -> str:
+    """Return what is said of a margin below its warning level."""
+    if name == 'load_share':
+        return f'wheel {edge} carries {100 * value:.1f} % of the load'
+    return f'{name} {value:.3g} over {edge}, below {MEASURES[name].warning:g}'
 
 
 def margin_values(balance: Balance) -> dict[str, str]:

@@ -114,6 +114,12 @@ def markers_in(frame: str) -> Check:
     return lambda msg: len(msg.markers) > 0 and all(marker.header.frame_id == frame for marker in msg.markers)
 
 
+def pose_in(msg: Any, frame: str) -> bool:
+    turn = msg.pose.orientation
+    norm = np.linalg.norm([turn.x, turn.y, turn.z, turn.w])
+    return msg.header.frame_id == frame and finite(vector(msg.pose.position)) and abs(norm - 1.0) < 1e-9
+
+
 def number(msg: Any) -> bool:
     return finite([msg.data])
 
@@ -203,18 +209,26 @@ GOVERNOR = [
     Output('valve_commands', ARRAY, volts),
     Output('governor/scale', FLOAT, lambda msg: 0.0 <= msg.data <= 1.0),
 ]
+CARTESIAN = [
+    Output('valve_commands', ARRAY, volts),
+    Output('hand_state', 'std_msgs/msg/String', lambda msg: msg.data == 'holding', latched=True),
+    Output('hand_reference', 'geometry_msgs/msg/PoseStamped', lambda msg: pose_in(msg, MACHINE.base.link)),
+    Output('hand_error', FLOAT, lambda msg: 0.0 <= msg.data < 0.05, settles=True),
+]
 OUTPUTS = {
     'dynamics_node': DYNAMICS,
     'hydraulic_actuator_node': HYDRAULICS,
     'controller_node': CONTROLLER,
+    'cartesian_controller_node': CARTESIAN,
     'stability_monitor_node': MONITOR,
     'tip_over_governor_node': GOVERNOR,
     'teleop_node': [Output('valve_commands_in', ARRAY, volts)],
     'viewer_node': [Output('payload', FLOAT, bool, silent=True)],
 }
 """Of every node; those that all nodes have, /rosout, /parameter_events and /diagnostics, apart."""
-NAMESPACES = {'tip_over_governor_node': 'b', 'teleop_node': 'b'}
-"""Where a node runs; the others in `a`. Teleop drives the machine of `b` through the governor."""
+NAMESPACES = {'tip_over_governor_node': 'b', 'teleop_node': 'b', 'cartesian_controller_node': 'c'}
+"""Where a node runs; the others in `a`. Teleop drives the machine of `b` through the governor; in `c` a node holds the
+hand of the machine of `a`, which does not take its commands."""
 INPUTS = {
     'dynamics_node': {'joint_command': STATES, 'payload': FLOAT},
     'hydraulic_actuator_node': {'joint_states': STATES, 'valve_commands': ARRAY},
@@ -222,6 +236,13 @@ INPUTS = {
         'joint_states': STATES,
         'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
         'cmd_vel': 'geometry_msgs/msg/TwistStamped',
+    },
+    'cartesian_controller_node': {
+        '/a/joint_states': STATES,
+        'hand_pose': 'geometry_msgs/msg/PoseStamped',
+        'hand_path': 'nav_msgs/msg/Path',
+        'hand_twist': 'geometry_msgs/msg/TwistStamped',
+        'payload': FLOAT,
     },
     'stability_monitor_node': {'joint_states': STATES, 'imu': IMU, 'payload': FLOAT},
     'tip_over_governor_node': {'valve_commands_in': ARRAY, 'joint_states': STATES, 'imu': IMU, 'payload': FLOAT},
@@ -260,6 +281,7 @@ DIAGNOSTICS = {
     'dynamics_node': ('simulation', 'commands', 'stability'),
     'hydraulic_actuator_node': (),
     'controller_node': ('joint_states', 'commands'),
+    'cartesian_controller_node': ('joint_states', 'hand'),
     'stability_monitor_node': ('joint_states', 'imu', 'stability', 'allowance'),
     'tip_over_governor_node': ('joint_states', 'imu', 'governor'),
     'teleop_node': ('gamepad',),

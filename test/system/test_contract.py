@@ -1,7 +1,7 @@
 """Every topic, service and parameter of the contract, read by another process from nodes that a launch file started.
 
 Two machines run at once: in the namespace `a` a node for everything, in `b` hydraulics inside the dynamics, driven by
-teleop_node through tip_over_governor_node. The test is the gamepad.
+teleop_node through tip_over_governor_node. The test is the gamepad. A cartesian_controller_node in `c` reads `a`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ NEUTRAL, BOOM_BACK = [0.0] * 8, [0.0, 0.0, 0.0, 0.0, -0.6, 0.0, 0.0, 0.0]
 
 
 def full(node: str, topic: str = '') -> str:
-    """Name of a node, or of a topic of its namespace."""
-    return f'/{NAMESPACES.get(node, "a")}/{topic or node}'
+    """Name of a node, or of a topic of its namespace; an absolute topic stays."""
+    return topic if topic.startswith('/') else f'/{NAMESPACES.get(node, "a")}/{topic or node}'
 
 
 class Running:
@@ -72,7 +72,12 @@ def machines(directory: Path) -> Iterator[dict[str, Running]]:
     driven = ('namespace:=b', 'monolithic:=true', 'drive:=true', 'governor:=true')
     watched = ('namespace:=a', 'viewer:=true', 'port:=0', 'monitor:=true', 'record:=true', f'bag:={directory / "bag"}')
     teleop = ('-r', '__ns:=/b', '-r', 'valve_commands:=valve_commands_in', '-p', 'machine:=log_loader')
+    hand = ('-r', '__ns:=/c', '-r', 'joint_states:=/a/joint_states', '-p', 'machine:=log_loader')
+    timing = ('-p', 'exchange_period:=0.002', '-p', 'payload:=1000.0')
     made = {
+        'hand': Running(
+            directory / 'hand.log', 'dyn_nodes.nodes.cartesian_controller_node', '--ros-args', *hand, *timing
+        ),
         'teleop': Running(directory / 'teleop.log', 'dyn_nodes.nodes.teleop_node', '--ros-args', *teleop),
         'b': Running(directory / 'b.log', *launch, *driven),
         'a': Running(directory / 'a.log', *launch, *watched),

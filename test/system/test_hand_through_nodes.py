@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,12 +12,19 @@ from dyn_nodes.middleware import message
 from dyn_nodes.nodes.machines import machine_of
 
 PoseStamped = message('geometry_msgs/msg/PoseStamped')
+DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
 COMMON = {'machine': 'log_loader', 'mode': 'lockstep', 'exchange_period': 0.005}
 OTHERS = ['hydraulic_actuator_node', 'cartesian_controller_node']
 
 
 @pytest.fixture
-def lead(processes, probe):
+def warnings():
+    """What /diagnostics warned of about the stability, in its order."""
+    return []
+
+
+@pytest.fixture
+def lead(processes, probe, warnings):
     """Start the nodes at a place of the grapple, send another one, and return what was seen until the end."""
 
     def run(start, end, payload, duration):
@@ -25,6 +34,10 @@ def lead(processes, probe):
         places, volts = [], []
         order = {}
 
+        def warned(msg):
+            own = [status for status in msg.status if status.name == 'dynamics_node: stability']
+            warnings.extend(status.message for status in own if level_of(status) == 1)
+
         def note(msg):
             order.setdefault('at', [list(msg.name).index(name) for name in hand.names])
             stamp = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
@@ -33,6 +46,7 @@ def lead(processes, probe):
         probe.node.create_subscription(message('sensor_msgs/msg/JointState'), 'joint_states', note, 5000)
         kind = message('std_msgs/msg/Float64MultiArray')
         probe.node.create_subscription(kind, 'valve_commands', lambda msg: volts.append(list(msg.data)), 5000)
+        probe.node.create_subscription(DiagnosticArray, '/diagnostics', warned, 500)
         probe.listen('std_msgs/msg/String', 'hand_state', latched=True)
         probe.listen('std_msgs/msg/Float64', 'hand_error')
         probe.listen('geometry_msgs/msg/PoseStamped', 'hand_reference')
@@ -56,6 +70,10 @@ def lead(processes, probe):
         return np.array(places), np.array(volts), probe.last
 
     return run
+
+
+def level_of(status):
+    return status.level[0] if isinstance(status.level, bytes) else int(status.level)
 
 
 def off_the_line(places, start, end):
@@ -88,3 +106,17 @@ def test_the_grapple_follows_a_line_of_3_m_at_half_a_metre_a_second_through_the_
     assert speed == pytest.approx(0.5, rel=0.03)
     assert np.abs(volts).max() <= 8.0
     assert last['hand_state'].data == 'holding'
+
+
+@pytest.mark.slow
+def test_where_a_line_leads_too_far_out_the_margins_warn_with_edge_and_value(lead, warnings):
+    start, end = (5.6, -0.12, 0.5), (8.0, -0.12, 0.5)
+    places, _, last = lead(start, end, 3500.0, 5.0)
+    off, along = off_the_line(places, start, end)
+    assert off.max() < 0.05
+    assert along[-1] > 0.5
+    zmp = [re.fullmatch(r'zmp (0\.\d+) over (\w+-\w+), below 0\.15', text) for text in warnings]
+    shares = [text for text in warnings if re.fullmatch(r'wheel rear_\w+ carries [34]\.\d % of the load', text)]
+    assert any(zmp) or shares
+    assert all(float(found[1]) < 0.15 for found in zmp if found)
+    assert last['hand_state'].data.startswith(('stopped', 'slowed', 'tracking'))

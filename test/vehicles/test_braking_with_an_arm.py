@@ -11,8 +11,8 @@ from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.rotations import matrix_of_quaternion
-from dyn_nodes.nodes.dynamics_health import LOW_SHARE
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 0.002
@@ -73,21 +73,21 @@ def test_braking_hard_with_the_arm_out_lifts_the_rear_and_the_margin_warns_befor
     assert lifted is not None
     assert BRAKES < lifted < BRAKES + 0.05
     before = times <= BRAKES
-    assert shares[before].min() > LOW_SHARE, 'no warning while it drives'
-    warned = times[~before][shares[~before] < LOW_SHARE][0]
+    assert shares[before].min() > MEASURES['load_share'].warning, 'no warning while it drives'
+    warned = times[~before][shares[~before] < MEASURES['load_share'].warning][0]
     assert lifted - warned == pytest.approx(0.010, abs=0.004)
 
 
 def test_braking_gently_warns_and_no_wheel_lifts():
     times, shares, lifted = braked(8.0, OUT, 2.0)
     assert lifted is None
-    assert 0.0 < shares[times > BRAKES].min() < LOW_SHARE
+    assert 0.0 < shares[times > BRAKES].min() < MEASURES['load_share'].warning
 
 
 def test_braking_hard_with_the_arm_folded_and_one_kilogram_is_safe():
     _, shares, lifted = braked(1.0, None, 6.0)
     assert lifted is None
-    assert shares.min() > LOW_SHARE
+    assert shares.min() > MEASURES['load_share'].warning
 
 
 def sag_of(machine, seconds=1.0):
