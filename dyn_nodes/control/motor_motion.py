@@ -69,13 +69,16 @@ class MotorMotion:
         """Return the name of what is going on."""
         return self._reference.phase(time)
 
-    def voltages(self, time: float, positions: ArrayLike, velocities: ArrayLike) -> Array:
+    def voltages(
+        self, time: float, positions: ArrayLike, velocities: ArrayLike, efforts: ArrayLike | None = None
+    ) -> Array:
         """Return one voltage per motor (n,), within the limits, V. Needs `restart` first.
 
         Args:
             time: now, s.
             positions: (n,) measured, rad or m.
             velocities: (n,) measured, rad/s or m/s.
+            efforts: not needed.
         """
         q, v = np.asarray(positions, dtype=float), np.asarray(velocities, dtype=float)
         reference, ahead = self._reference.sample(time), self._reference.sample(time + self.servo.hold)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.control import (
+    JointTrajectory,
     PositionMotion,
     SupervisedTask,
     TrackerGains,
@@ -19,6 +20,7 @@ from dyn_nodes.control import (
     recover_on,
 )
 from dyn_nodes.control.motor_motion import MotorMotion
+from dyn_nodes.control.motor_state_motion import MotorStateMotion, StateLaw
 from dyn_nodes.middleware import (
     DurabilityPolicy,
     QoSProfile,
@@ -99,21 +101,29 @@ class ControllerNode(CommandingNode):
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _make_voltage_motion(self) -> ValveMotion | MotorMotion:
+    def _make_voltage_motion(self) -> ValveMotion | MotorMotion | MotorStateMotion:
         actuators = [self.machine.actuators[k] for k in valve_order(self.machine, self.values['joints'])]
-        self.motors = all(actuator.electric for actuator in actuators)
+        self.motors, self._count = all(actuator.electric for actuator in actuators), len(actuators)
         try:
             return self._make_motor_motion(actuators) if self.motors else self._make_valve_motion(actuators)
         except ValueError as error:
             raise ParameterError(str(error)) from None
 
-    def _make_motor_motion(self, actuators: list[Actuator]) -> MotorMotion:
+    def _make_motor_motion(self, actuators: list[Actuator]) -> MotorMotion | MotorStateMotion:
         values = self.values
         if values['task']:
             raise ParameterError("parameter 'task': a task of voltages needs valves, found electric motors")
         self._out = labelled_array([actuator.name for actuator in actuators])
+        if values['motors.law'] != 'computed_torque':
+            return MotorStateMotion(self.machine, actuators, self._state_law(), values['command_period'])
         loop = (values['motors.bandwidth'], values['motors.damping_ratio'])
         return MotorMotion(self.machine, actuators, *loop, values['command_period'])
+
+    def _state_law(self) -> StateLaw:
+        values = self.values
+        sizes = {name: values[f'motors.deviation.{name}'] for name in ('position', 'rate', 'current', 'voltage')}
+        poles, imaginary = (tuple(values[f'motors.{name}']) for name in ('poles', 'poles_imaginary'))
+        return StateLaw(values['motors.law'], poles, imaginary if any(imaginary) else (), **sizes)
 
     def _make_valve_motion(self, actuators: list[Actuator]) -> ValveMotion:
         values = self.values
@@ -231,8 +241,8 @@ class ControllerNode(CommandingNode):
         now = self.time
         if self.valves:
             positions, velocities = self._state
-            measured = velocities if self.motors else efforts
-            self._publish_voltages(self.motion.voltages(now, positions, measured))
+            measured = (velocities, efforts) if self.motors else (efforts,)
+            self._publish_voltages(self.motion.voltages(now, positions, *measured))
         else:
             self._publish_positions(*self.motion.reference(now))
         self._publish_phase(self.motion.phase(now))
@@ -255,7 +265,7 @@ class ControllerNode(CommandingNode):
     def _publish_neutral(self) -> None:
         """0 V; or the joints where they were last."""
         if self.valves:
-            self._publish_voltages(np.zeros(len(self.motion.joint_names)))
+            self._publish_voltages(np.zeros(self._count))
         elif self._state is not None:
             self._publish_positions(self._state[0], np.zeros(len(self.motion.joint_names)))
 
@@ -273,13 +283,20 @@ class ControllerNode(CommandingNode):
             if self.silent:
                 raise commands.RefusedError('no joint_states', 'joint_trajectory: joint_states are silent')
             trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time, self._state)
-            self.motion.follow(trajectory, self.time, *self._state)
+            self._follow(trajectory)
         except commands.RefusedError as refused:
             self._refuse(self.refusals, refused)
             return
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
         self._publish_phase(self.motion.phase(self.time))
+
+    def _follow(self, trajectory: JointTrajectory) -> None:
+        assert self._state is not None
+        try:
+            self.motion.follow(trajectory, self.time, *self._state)
+        except ValueError as error:
+            raise commands.RefusedError('bad trajectory', f'joint_trajectory: {error}') from None
 
     def _on_cmd_vel(self, msg: Any) -> None:
         text = f'cmd_vel: machine {self.machine.name!r} has no driven base'
@@ -305,7 +322,7 @@ class ControllerNode(CommandingNode):
     def _on_parameters(self, parameters: list[Any]) -> Any:
         changed = {parameter.name: parameter.value for parameter in parameters if parameter.name in self.values}
         self.values.update(changed)
-        if self.valves:
+        if self.valves and not self.motors:
             self.motion.tracker.set_gains(self._gains(self.motion.joint_names, self.values))
         return SetParametersResult(successful=True)
 

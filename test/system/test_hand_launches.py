@@ -1,4 +1,4 @@
-"""Launch files with cartesian:=true: the hand's controller takes the place of the joints', and the run ends at its time."""
+"""Launch files with cartesian:=true: the hand's controller takes the place of the joints', the run ends at its time."""
 
 from __future__ import annotations
 

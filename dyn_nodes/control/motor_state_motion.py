@@ -1,0 +1,164 @@
+"""Voltages of electric motors by feedback of the state: nominal ones on a trajectory, gains by LQR or placed poles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.held_feedback import held_placed_gain, held_quadratic_gain
+from dyn_nodes.control.motion import PositionMotion
+from dyn_nodes.control.motor_law import MotorLaw
+from dyn_nodes.control.motor_model import MotorModel
+from dyn_nodes.control.state_feedback import NoGainError, StateFeedback
+from dyn_nodes.control.trajectory import JointTrajectory
+from dyn_nodes.model.machine import Actuator, Machine
+from dyn_nodes.model.posture import initial_positions
+
+Array = NDArray[np.float64]
+LAWS = ('lqr', 'poles')
+
+
+@dataclass(frozen=True)
+class StateLaw:
+    """How the gain on the state is made.
+
+    Attributes:
+        law: `lqr` or `poles`.
+        poles: 1/s, real ones or the real parts, as many as there are states; for `poles`.
+        imaginary: 1/s, of the poles; (): all real.
+        position, rate, current: deviations that cost as much as `voltage` does, rad, rad/s, A; for `lqr`.
+        voltage: V.
+
+    Raises:
+        ValueError: names the field.
+    """
+
+    law: str = 'lqr'
+    poles: tuple[float, ...] = ()
+    imaginary: tuple[float, ...] = ()
+    position: float = 0.02
+    rate: float = 1.0
+    current: float = 20.0
+    voltage: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise ValueError(f'law: expected {" or ".join(LAWS)}, found {self.law!r}')
+        for name in ('position', 'rate', 'current', 'voltage'):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
+                raise ValueError(f'{name}: expected a number > 0, found {getattr(self, name)!r}')
+        if self.imaginary and len(self.imaginary) != len(self.poles):
+            raise ValueError(f'imaginary: expected {len(self.poles)} numbers or none, found {len(self.imaginary)}')
+
+    def gain(self, model: MotorModel, positions: ArrayLike, hold: float) -> Array:
+        """Return the gain (m, 2 n + m) at rest at positions (n,), for voltages that are held.
+
+        Raises:
+            NoGainError: another number of poles, or a mode out of reach, by name.
+        """
+        linear = model.linear(positions)
+        linear.refuse_unreachable()
+        n, m = len(model.names), len(model.law.motors)
+        if self.law == 'lqr':
+            sizes = np.concatenate([np.full(n, self.position), np.full(n, self.rate), np.full(m, self.current)])
+            return held_quadratic_gain(linear.A, linear.B, np.diag(sizes**-2), np.eye(m) / self.voltage**2, hold)
+        if len(self.poles) != len(linear.A):
+            raise NoGainError(
+                f'poles: expected {len(linear.A)}, one for each of {", ".join(linear.names)}, found {len(self.poles)}'
+            )
+        wanted = np.array(self.poles) + (1j * np.array(self.imaginary) if self.imaginary else 0.0)
+        return held_placed_gain(linear.A, linear.B, wanted, hold)
+
+
+class MotorStateMotion:
+    """u = u_nom(t) + K (x_nom(t) - x) of positions, rates and currents: nominal values to third order.
+
+    The gain is made where the joints are at the start and, with a trajectory, where it ends.
+
+    Args:
+        machine: on a fixed base, without constraints.
+        motors: m of its actuators.
+        law: how the gain is made.
+        hold: time for which a voltage is held, s.
+
+    Attributes:
+        gain: (m, 2 n + m).
+
+    Raises:
+        ValueError: a machine that has no such model; a joint without a motor that does not stay where it starts; a gain
+            that does not exist, such as where the motors do not reach a mode.
+    """
+
+    def __init__(self, machine: Machine, motors: Sequence[Actuator], law: StateLaw, hold: float) -> None:
+        self.model, self.state_law, self.hold = MotorModel(machine, motors), law, hold
+        self._reference = PositionMotion(self.joint_names)
+        self._passive = tuple(name for name in self.joint_names if name not in self.law.joint_names)
+        start = initial_positions(machine)
+        self._home = np.array([start.get(name, 0.0) for name in self.joint_names])
+        self.model.nominal(self._home, *np.zeros((3, len(self._home))))
+        self.restart(self._home)
+
+    @property
+    def law(self) -> MotorLaw:
+        """The motors."""
+        return self.model.law
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """All joints, those of a trajectory."""
+        return self.model.names
+
+    def restart(self, positions: Array) -> None:
+        """Hold the joints at these positions (n,); at those of the machine file where a joint has no motor."""
+        held = self._home if self._passive else positions
+        self._take_gain(held)
+        self._reference.restart(held)
+
+    def _take_gain(self, positions: Array) -> None:
+        self.gain = self.state_law.gain(self.model, positions, self.hold)
+        self._feedback = StateFeedback(self.gain, self.law.voltage_limit)
+
+    def follow(self, trajectory: JointTrajectory, time: float, positions: Array, velocities: Array) -> None:
+        """Follow a trajectory from now on.
+
+        Raises:
+            ValueError: other joints, or joints without a motor.
+        """
+        if self._passive:
+            raise ValueError(f'expected a motor on every joint, found none on {", ".join(self._passive)}')
+        self._reference.follow(trajectory, time, positions, velocities)
+        self._take_gain(trajectory.for_joints(self.joint_names).positions[-1])
+
+    def interrupt(self, time: float, positions: Array) -> bool:
+        """Stop a trajectory where the joints are; return whether there was one."""
+        return self._reference.interrupt(time, positions)
+
+    def phase(self, time: float) -> str:
+        """Return the name of what is going on."""
+        return self._reference.phase(time)
+
+    def voltages(self, time: float, positions: ArrayLike, velocities: ArrayLike, efforts: ArrayLike | None) -> Array:
+        """Return one voltage per motor (m,), within the limits, V. Needs `restart` first.
+
+        Args:
+            time: now, s.
+            positions: (n,) measured, rad or m.
+            velocities: (n,) measured, rad/s or m/s.
+            efforts: (n,) measured, N m or N, from which the currents follow; None: the currents are taken as nominal.
+        """
+        q, v = np.asarray(positions, dtype=float), np.asarray(velocities, dtype=float)
+        now, currents, _ = self._nominal(time)
+        measured = currents
+        if efforts is not None:
+            own = np.asarray(efforts, dtype=float)[self.model.places]
+            measured = (own + self.law.viscous * v[self.model.places]) / self.law.gain
+        deviation = np.concatenate([q - now.position, v - now.velocity, measured - currents])
+        return self._feedback.inputs(self._nominal(time + 0.5 * self.hold)[2], deviation)
+
+    def _nominal(self, time: float) -> tuple[object, Array, Array]:
+        now, ahead = self._reference.sample(time), self._reference.sample(time + self.hold)
+        jerk = (ahead.acceleration - now.acceleration) / self.hold
+        return now, *self.model.nominal(now.position, now.velocity, now.acceleration, jerk)
