@@ -13,7 +13,7 @@ from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.motor_model import MotorModel
 from dyn_nodes.control.state_feedback import NoGainError, StateFeedback
-from dyn_nodes.control.trajectory import JointTrajectory
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import initial_positions
 
@@ -158,7 +158,7 @@ class MotorStateMotion:
         deviation = np.concatenate([q - now.position, v - now.velocity, measured - currents])
         return self._feedback.inputs(self._nominal(time + 0.5 * self.hold)[2], deviation)
 
-    def _nominal(self, time: float) -> tuple[object, Array, Array]:
+    def _nominal(self, time: float) -> tuple[JointReference, Array, Array]:
         now, ahead = self._reference.sample(time), self._reference.sample(time + self.hold)
         jerk = (ahead.acceleration - now.acceleration) / self.hold
         return now, *self.model.nominal(now.position, now.velocity, now.acceleration, jerk)

@@ -103,7 +103,7 @@ class ControllerNode(CommandingNode):
 
     def _make_voltage_motion(self) -> ValveMotion | MotorMotion | MotorStateMotion:
         actuators = [self.machine.actuators[k] for k in valve_order(self.machine, self.values['joints'])]
-        self.motors, self._count = all(actuator.electric for actuator in actuators), len(actuators)
+        self.motors, self._drives = all(actuator.electric for actuator in actuators), len(actuators)
         try:
             return self._make_motor_motion(actuators) if self.motors else self._make_valve_motion(actuators)
         except ValueError as error:
@@ -265,7 +265,7 @@ class ControllerNode(CommandingNode):
     def _publish_neutral(self) -> None:
         """0 V; or the joints where they were last."""
         if self.valves:
-            self._publish_voltages(np.zeros(self._count))
+            self._publish_voltages(np.zeros(self._drives))
         elif self._state is not None:
             self._publish_positions(self._state[0], np.zeros(len(self.motion.joint_names)))
 
