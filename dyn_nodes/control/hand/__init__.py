@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dyn_nodes.control.hand.closed_hand import ClosedHand, hand_of
 from dyn_nodes.control.hand.curves import Arc, Curve, Line, Spline
 from dyn_nodes.control.hand.effort_control import ArmDynamics, LoopGains, computed_torque, operational_space
 from dyn_nodes.control.hand.follower import HandFollower, PumpSpeeds
 from dyn_nodes.control.hand.inverse_kinematics import Result, Settings, Solution, inverse_kinematics
 from dyn_nodes.control.hand.kinematics import POSE, POSITION, ROWS, HandError, HandKinematics, HandPose, HandTask
+from dyn_nodes.control.hand.loop_hand import LoopHand, hand_of
 from dyn_nodes.control.hand.motors import HandMotors, MotorLoopGains
 from dyn_nodes.control.hand.path import HandLimits, HandMotion, HandPath
 from dyn_nodes.control.hand.reference import HandReference, JointTarget, ReferenceLimits
@@ -26,7 +26,7 @@ __all__ = [
     'ROWS',
     'Arc',
     'ArmDynamics',
-    'ClosedHand',
+    'LoopHand',
     'Curve',
     'HandError',
     'HandFollower',

@@ -9,12 +9,12 @@ import pytest
 
 from dyn_nodes.control.hand import (
     ArmDynamics,
-    ClosedHand,
     HandError,
     HandKinematics,
     HandPath,
     HandPose,
     HandReference,
+    LoopHand,
     Settings,
     hand_of,
     inverse_kinematics,
@@ -52,7 +52,7 @@ def around(hand, posture, k):
 
 
 def test_the_driven_joints_move_the_hand(hand):
-    assert isinstance(hand, ClosedHand)
+    assert isinstance(hand, LoopHand)
     assert any(set(hand.joints) == joints for _, joints in MACHINES.values())
     assert not set(hand.joints) & set(hand.dependent)
     assert gap(hand, hand.home) < 1e-10

@@ -41,7 +41,7 @@ BEYOND = 1e-6
 """Excess over a limit that counts, rad or m."""
 
 
-class ClosedHand(HandKinematics):
+class LoopHand(HandKinematics):
     """A link that driven joints move through closed loops.
 
     Postures hold all joints of the tree; `with_joints` moves the driven ones and closes the loops, as far as they can
@@ -245,7 +245,7 @@ def hand_of(machine: Machine, link: str, joints: Sequence[str] | None = None) ->
     movable = {joint.name: joint for joint in machine.movable_joints}
     lower = {name: joint.lower for name, joint in movable.items()}
     upper = {name: joint.upper for name, joint in movable.items()}
-    return ClosedHand(tree, link, constraints, start, driven, joints, lower, upper)
+    return LoopHand(tree, link, constraints, start, driven, joints, lower, upper)
 
 
 def _holds(entry: MachineConstraint, machine: Machine) -> bool:
