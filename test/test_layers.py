@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,13 +62,18 @@ def imports_of(path: Path) -> list[tuple[int, str]]:
 
 
 MODULES = sorted(path for path in PACKAGE.rglob('*.py') if '__pycache__' not in path.parts)
-IMPORTS = {path: imports_of(path) for path in MODULES}
+
+
+@cache
+def house() -> dict[Path, list[tuple[int, str]]]:
+    """Imports of every module, read by the tests that want them and not by every process that collects."""
+    return {path: imports_of(path) for path in MODULES}
 
 
 def house_imports(path: Path) -> list[tuple[str, str]]:
     """(place, room imported) of every import of this package's own rooms."""
     result = []
-    for line, name in IMPORTS[path]:
+    for line, name in house()[path]:
         parts = name.split('.')
         if parts[0] == 'dyn_nodes' and len(parts) > 1:
             result.append((f'{path.relative_to(PACKAGE.parent)}:{line} imports {name}', parts[1]))
@@ -125,7 +131,7 @@ def test_middleware_knows_nothing_else_of_the_house():
 def test_nothing_below_the_nodes_knows_ros():
     found = [
         f'{path.relative_to(PACKAGE.parent)}:{line} imports {name}'
-        for path, imports in IMPORTS.items()
+        for path, imports in house().items()
         if room_of(path) in ROS_FREE
         for line, name in imports
         if name.split('.')[0] in ROS or name.split('.')[0].endswith('_msgs')

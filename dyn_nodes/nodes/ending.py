@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import os
@@ -10,12 +11,28 @@ import signal
 import sys
 import threading
 import time
+from functools import cache
 from types import FrameType
 from typing import Any
 
 GRACE = 4.0
 """Wall time from a signal to the end of the process by force, s; launchers send a harder signal after 5 s."""
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+@cache
+def ignore_signals_at_exit() -> None:
+    """Ignore SIGINT and SIGTERM from the moment when the interpreter begins to end.
+
+    It takes its own handlers back then, and a second signal would kill a process that has done its work: its exit
+    status would tell a launcher of a failure.
+    """
+    atexit.register(_ignore_signals)
+
+
+def _ignore_signals() -> None:
+    for number in NUMBERS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class OneInterrupt:

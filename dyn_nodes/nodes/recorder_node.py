@@ -54,6 +54,7 @@ from dyn_nodes.middleware import (
     type_hash,
 )
 from dyn_nodes.middleware.padding import zero_padding
+from dyn_nodes.nodes.ending import ignore_signals_at_exit
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
@@ -469,6 +470,7 @@ def main(args: list[str] | None = None) -> int:
         Exit status: 0, or 1 when the bag could not be made or written.
     """
     faulthandler.enable()
+    ignore_signals_at_exit()
     node: RecorderNode | None = None
     signals: list[int] = []  # no Event: a second signal, in the middle of setting it, would wait for the first for ever
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -23,7 +23,7 @@ from dyn_nodes.middleware import (
     ok,
     spin,
 )
-from dyn_nodes.nodes.ending import EndWatch, OneInterrupt
+from dyn_nodes.nodes.ending import EndWatch, OneInterrupt, ignore_signals_at_exit
 from dyn_nodes.nodes.stamps import LATEST_STAMP
 from dyn_nodes.printing import printable
 
@@ -55,6 +55,7 @@ def run_node(
         Exit status: 0 after a stop by a signal, 1 where a parameter or the command line is wrong.
     """
     faulthandler.enable()  # a crash in a library's machine code then names the line that led there
+    ignore_signals_at_exit()
     with EndWatch(name) as watch, OneInterrupt() as interrupt:
         try:
             with init(args=args):

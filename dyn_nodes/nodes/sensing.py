@@ -39,6 +39,8 @@ SAME = 2e-4
 """Stamps that are less than this apart, s, are of one instant."""
 LARGEST_MEASURED = 1e4
 """An IMU that gives more, in rad/s or m/s2, is broken."""
+SIMULATED_TIMEOUT = 5.0
+"""Least wall time without messages, s, after which a machine in simulated time is silent."""
 MOST_WAITING = 10_000
 """IMU messages kept while no joint states come: those of ten seconds at 1 kHz."""
 
@@ -260,12 +262,21 @@ class Sensing:
     @property
     def stale(self) -> bool:
         """Tell whether joint states have not come for too long, or never."""
-        return time.monotonic() - self.heard > self.values['state_timeout']
+        return self._silent_since(self.heard, self.values['state_timeout'])
 
     @property
     def imu_stale(self) -> bool:
         """Tell whether IMU messages have not come for too long, or never."""
-        return time.monotonic() - self.imu_heard > max(self.values['imu_timeout'], 0.05)
+        return self._silent_since(self.imu_heard, max(self.values['imu_timeout'], 0.05))
+
+    def _silent_since(self, heard: float, timeout: float) -> bool:
+        """Tell whether the wall time since a message is beyond a timeout.
+
+        A simulation may need longer for an instant than the instant lasts, on a busy computer: its margins must not
+        depend on that.
+        """
+        simulated = self.node.get_parameter('use_sim_time').value
+        return time.monotonic() - heard > (max(timeout, SIMULATED_TIMEOUT) if simulated else timeout)
 
     @property
     def trustworthy(self) -> bool:

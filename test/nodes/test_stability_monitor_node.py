@@ -10,6 +10,7 @@ from node_testing import JOINTS, Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.model import load_machine
+from dyn_nodes.nodes import sensing
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
 from dyn_nodes.nodes.stamps import stamp_of
@@ -212,6 +213,23 @@ def test_silence_withdraws_the_last_margins_once(make_monitor):
     assert np.isnan([margin.last.data, payload.last.data]).all()
     assert (len(margin.messages), len(payload.messages)) == (count[0] + 1, count[1] + 1)
     assert said(node, 'allowance').message == 'nothing known yet'
+
+
+def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(make_monitor, monkeypatch):
+    monkeypatch.setattr(sensing, 'SIMULATED_TIMEOUT', 0.6)
+    node = make_monitor(state_timeout=0.05, imu_timeout=0.05, use_sim_time=True)
+    node.sensing._on_imu(imu_message(0.0))
+    stand(node)
+    margin = node.reports.margins['zmp'].publisher
+    time.sleep(0.1)
+    node._watch()
+    assert np.isfinite(margin.last.data)
+    assert levels(node)['joint_states'] == levels(node)['imu'] == OK
+    time.sleep(0.6)  # a machine that has ended is silent all the same
+    node._watch()
+    assert np.isnan(margin.last.data)
+    assert levels(node)['joint_states'] == ERROR
+    assert levels(node)['imu'] == WARN
 
 
 @pytest.fixture(scope='module')

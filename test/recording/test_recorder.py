@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from mcap.reader import make_reader
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
+from dyn_nodes.nodes.recorder_node import LONGEST_LINGER
 from dyn_nodes.recording import bag_summary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,8 +69,10 @@ def processes():
 
 @pytest.fixture
 def recorder(processes, tmp_path):
+    numbers = itertools.count()
+
     def start(**parameters) -> tuple[subprocess.Popen, Path]:
-        bag = tmp_path / f'run{len(list(tmp_path.glob("run*")))}' / 'bag'
+        bag = tmp_path / f'run{next(numbers)}' / 'bag'
         words = ['-p', f'directory:={bag}']
         for name, value in parameters.items():
             words += ['-p', f'{name}:={value}']
@@ -116,6 +121,44 @@ def test_everything_is_recorded_once_and_in_order(recorder, publisher, storage):
     assert summary.finished
     assert {topic.name: topic.count for topic in summary.topics if topic.count} == counts
     assert [path.name for path in sorted(bag.iterdir())] == sorted([summary.files[0].name, 'metadata.yaml'])
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in_bounded_time(
+    recorder, publisher, storage
+):
+    """SIGINT, and then SIGTERM and SIGINT at random instants of the end, while messages keep coming."""
+    source = publisher('source', '--topics', '4', '--rate', '250', '--seconds', '60')
+    wait_for(source, 'ready')
+    running = [recorder(storage=storage, topics='["/source/*"]') for _ in range(3)]
+    wait_for(source, 'started')
+    deadline = time.monotonic() + 30.0
+    while not all((bag / 'metadata.yaml').exists() and bag_summary(bag).message_count > 500 for _, bag in running):
+        assert time.monotonic() < deadline, 'nothing is recorded'
+        time.sleep(0.1)
+    chance = random.Random(5)
+    began = time.monotonic()
+    signals = []
+    for process, _ in running:
+        process.send_signal(signal.SIGINT)
+        numbers = [signal.SIGTERM, *chance.choices([signal.SIGINT, signal.SIGTERM], k=5)]
+        signals += [(began + chance.uniform(0.0, LONGEST_LINGER + 0.2), process, number) for number in numbers]
+    for at, process, number in sorted(signals, key=lambda each: each[0]):
+        time.sleep(max(0.0, at - time.monotonic()))
+        process.send_signal(number)
+    for process, bag in running:
+        _, errors = process.communicate(timeout=20)  # a launcher would kill it after 10 s
+        assert process.returncode == 0, errors
+        assert 'Traceback' not in errors
+        assert 'messages recorded, 0 lost' in errors
+        summary = bag_summary(bag)
+        assert summary.finished
+        assert sorted(path.name for path in bag.iterdir()) == sorted([summary.files[0].name, 'metadata.yaml'])
+        counts = by_rosbags(bag)
+        assert sum(counts.values()) == summary.message_count > 500
+        for topic in counts:
+            found = positions(bag, topic)
+            assert found == [found[0] + k for k in range(len(found))], 'a gap'
 
 
 def test_metadata_is_that_of_rosbag2(recorder, publisher):

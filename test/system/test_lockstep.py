@@ -39,7 +39,9 @@ def payloads(bag: Path) -> dict[str, list[tuple[int, bytes]]]:
     return content
 
 
+@pytest.mark.slow
 def test_two_lockstep_runs_give_the_same_data_byte_for_byte(processes, tmp_path):
+    """A shorter run, its launch file, and all topics: test_composition.py."""
     first = payloads(run(processes, tmp_path / 'first', 1.5))
     second = payloads(run(processes, tmp_path / 'second', 1.5))
     ignored = {'/rosout', '/parameter_events'}
