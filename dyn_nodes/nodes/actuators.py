@@ -15,6 +15,7 @@ from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, m
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.actuator_health import ActuatorHealth
 from dyn_nodes.nodes.actuator_reports import ActuatorReports
+from dyn_nodes.nodes.arrays import floats
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import (
@@ -155,7 +156,7 @@ class ActuatorNode(FollowerNode):
         joints = [joint.name for joint in self.machine.actuated_joints]
         self._reply = JointState(name=joints)
         self._effort_places = [joints.index(joint) for joint in self.exchange.system.joints]
-        self._efforts = [0.0] * len(joints)  # joints without an actuator get none
+        self._efforts = np.zeros(len(joints))  # joints without an actuator get none
         self.commands_out = self.create_publisher(JointState, 'joint_command', command)
         self.reports = ActuatorReports(self, self.machine, data)
         self.events = EventPublisher(self, data)
@@ -198,7 +199,7 @@ class ActuatorNode(FollowerNode):
             if stamp == self.stamp:
                 self._repeat()
                 return
-            surroundings = self._surroundings_of(msg)
+            surroundings = self._surroundings_of(msg, positions)
             if self.waiting is not None and stamp > self.waiting[0] and self.awaits_commands:
                 self._give_up_source()  # the dynamics has gone on without this answer
                 self._answer()
@@ -218,12 +219,13 @@ class ActuatorNode(FollowerNode):
         else:
             self._follow(stamp, interval, positions, velocities)
 
-    def _surroundings_of(self, msg: Any) -> tuple[Any, Any]:
+    def _surroundings_of(self, msg: Any, positions: Any) -> tuple[Any, Any]:
         """Return the mobility of the joints and the efforts that they have had, as far as lockstep knows them."""
         if not self.lockstep or self.mobility is None:
             return None, None
-        posture, _ = self.posture.read_measured(msg)
-        return self.mobility.at(posture), self.reader.efforts(msg)
+        if self.posture.joints != self.reader.joints:
+            positions, _ = self.posture.read_measured(msg)
+        return self.mobility.at(positions), self.reader.efforts(msg)
 
     def _interval(self, stamp: int, msg: Any, positions: Any) -> float | None:
         """Return the time since the joint states before, s; 0 where actuators start here; None where they cannot."""
@@ -323,10 +325,9 @@ class ActuatorNode(FollowerNode):
             self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
 
     def _publish_efforts(self, stamp: int, efforts: Any) -> None:
-        for place, effort in zip(self._effort_places, efforts.tolist()):
-            self._efforts[place] = effort
+        self._efforts[self._effort_places] = efforts
         set_stamp(self._reply, stamp)
-        self._reply.effort = self._efforts
+        self._reply.effort = floats(self._efforts)
         self.commands_out.publish(self._reply)
         self.answered += 1
 

@@ -29,7 +29,7 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.model.machine import Actuator
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.arrays import floats, labelled_array
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import (
     Every,
@@ -252,13 +252,13 @@ class ControllerNode(CommandingNode):
             self.update_diagnostics()
 
     def _publish_voltages(self, volts: Any) -> None:
-        self._out.data = volts.tolist()
+        self._out.data = floats(volts)
         self.commands_out.publish(self._out)
         self.sent += 1
 
     def _publish_positions(self, positions: Any, velocities: Any) -> None:
         set_stamp(self._out, self.stamp or 0)
-        self._out.position, self._out.velocity = positions.tolist(), velocities.tolist()
+        self._out.position, self._out.velocity = floats(positions), floats(velocities)
         self.commands_out.publish(self._out)
         self.sent += 1
 

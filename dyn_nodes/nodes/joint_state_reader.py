@@ -114,7 +114,7 @@ class JointStateReader:
         return np.asarray(values, dtype=np.float64)[self._places]
 
     def _blame(self, what: str, values: Array) -> None:
-        for joint, value in zip(self.joints, values):
+        for joint, value in zip(self.joints, values.tolist()):
             if not math.isfinite(value):
                 text = f'{TOPIC}: {what} of {joint!r}: expected a finite number, found {value}'
                 raise RefusedError('not finite', text)

@@ -60,7 +60,7 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
 from dyn_nodes.recording import BagError, BagWriter, QosRecord, Topic
 from dyn_nodes.recording.metadata import INFINITE
-from dyn_nodes.recording.ordering import HoldBack
+from dyn_nodes.recording.ordering import HoldBack, simulated_time
 
 CHECKPOINT_PERIOD = 0.2
 PULL_PERIOD = 0.05
@@ -78,9 +78,6 @@ LINGER = 0.3
 LONGEST_LINGER = 1.0
 LONGEST_WAIT = 0.1
 CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
-DAY = 86_400 * 10**9
-LATEST = 2**63
-"""Times of a bag are less, ns."""
 PARAMETERS = node_parameters('recorder_node')
 PARAMETER_ERRORS = (
     ParameterError,
@@ -275,12 +272,23 @@ class RecorderNode(GuardedNode):
         count = 0
         for _ in range(MOST_BATCHES):
             taken = channel.take_more()
-            for data, stamp in taken:
-                self._take(channel, data, stamp)
+            if taken:
+                self._take_all(channel, taken)
             count += len(taken)
             if len(taken) < BATCH:
                 break
         return count
+
+    def _take_all(self, channel: Channel, taken: list[tuple[bytes, int]]) -> None:
+        """Messages of a topic have come; most of them need no look at their content."""
+        if not (self.in_sim_time and self._has_clock) or RUNTIME == 'rclpy' or channel.kind == CLOCK_TYPE:
+            for data, stamp in taken:
+                self._take(channel, data, stamp)
+            return
+        now, clock = time.time_ns(), self._hold.clock
+        times = [simulated_time(stamp, clock, now) for _, stamp in taken]
+        self._hold.add_all(channel.name, channel.number, times, [data for data, _ in taken])
+        self._count_received(len(taken), times[0], max(times))
 
     def _drain_all(self) -> int:
         """Take everything; the clock first, so that what was published with its first tick is not taken for earlier."""
@@ -324,7 +332,7 @@ class RecorderNode(GuardedNode):
             if not (self._has_clock or channel.is_latched):
                 self._keep_early(channel, data, stamp)
                 return
-            log_time = self._simulated(stamp)
+            log_time = simulated_time(stamp, self._hold.clock, time.time_ns())
             self._hold.add(log_time, channel.name, channel.number, log_time, data)
         else:
             log_time = time.time_ns()
@@ -332,19 +340,15 @@ class RecorderNode(GuardedNode):
             self._pending_bytes += len(data)
             if self._pending_bytes > FLUSH_BYTES:
                 self._write(self._pending)
-        self.received += 1
-        if self._first_time is None:
-            self._first_time = log_time
-        if 0 < self.max_duration * 1e9 <= log_time - self._first_time:
-            self.finished = True
+        self._count_received(1, log_time, log_time)
 
-    def _simulated(self, stamp: int) -> int:
-        """The simulated time of a message: its source timestamp, unless that is of the wall clock."""
-        now = time.time_ns()
-        clock = self._hold.clock
-        if abs(stamp - now) < DAY < abs(clock - now) or not 0 <= stamp < LATEST:
-            return clock
-        return stamp
+    def _count_received(self, messages: int, first: int, last: int) -> None:
+        """Count messages with a first and a last log time, ns; a recording may be over after them."""
+        self.received += messages
+        if self._first_time is None:
+            self._first_time = first
+        if 0 < self.max_duration * 1e9 <= last - self._first_time:
+            self.finished = True
 
     def checkpoint(self) -> None:
         """Write what has come, and make the bag on the disk complete."""

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 VERSION = 9
@@ -84,6 +85,10 @@ class TopicRecord:
 
     def yaml(self, count: int) -> str:
         """The topic's item, with its number of messages."""
+        return f'{self._description}      message_count: {count}\n'
+
+    @cached_property
+    def _description(self) -> str:
         profiles = f'\n{qos_list(self.qos, " " * 10)}' if self.qos else ' []'
         return (
             '    - topic_metadata:\n'
@@ -92,7 +97,6 @@ class TopicRecord:
             '        serialization_format: cdr\n'
             f'        offered_qos_profiles:{profiles}\n'
             f'        type_description_hash: {_scalar(self.type_hash) or json.dumps("")}\n'
-            f'      message_count: {count}\n'
         )
 
 

@@ -17,13 +17,32 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Sequence
+from itertools import repeat
 
 SHARED_TOPICS = ('diagnostics', 'rosout', 'events', 'parameter_events', 'tf', 'tf_static')
 """Topics (the last part of their name) of many publishers: what they say at the same instant is put in the order of its
 bytes; arrival is chance."""
 
+DAY = 86_400 * 10**9
+LATEST = 2**63
+"""Times of a bag are less, ns."""
+
 Entry = tuple[int, str, bytes, int, int, int, bytes]
 """Log time, topic, data of a shared topic, arrival number, topic number, publish time, data: in the order of turns."""
+
+
+def simulated_time(stamp: int, clock: int, now: int) -> int:
+    """Return the simulated time of a message, ns: its source timestamp, unless that is of the wall clock.
+
+    Args:
+        stamp: source timestamp, ns.
+        clock: newest simulated time, ns.
+        now: time of the wall clock, ns.
+    """
+    if abs(stamp - now) < DAY < abs(clock - now) or not 0 <= stamp < LATEST:
+        return clock
+    return stamp
 
 
 class HoldBack:
@@ -66,11 +85,23 @@ class HoldBack:
         self._arrivals += 1
         if log_time < self._written:
             self.late += 1
+        first = data if self._is_of_many(topic) else b''
+        self._waiting.append((log_time, topic, first, self._arrivals, number, publish_time, data))
+
+    def add_all(self, topic: str, number: int, times: Sequence[int], messages: Sequence[bytes]) -> None:
+        """Messages of one topic have arrived, in this order, with the times at which they were published."""
+        if min(times) < self._written:
+            self.late += sum(time < self._written for time in times)
+        numbers = range(self._arrivals + 1, self._arrivals + 1 + len(times))
+        self._arrivals += len(times)
+        firsts = messages if self._is_of_many(topic) else repeat(b'')
+        self._waiting += zip(times, repeat(topic), firsts, numbers, repeat(number), times, messages)
+
+    def _is_of_many(self, topic: str) -> bool:
         is_shared = self._is_shared.get(topic)
         if is_shared is None:
             is_shared = self._is_shared[topic] = topic.rpartition('/')[2] in SHARED_TOPICS
-        first = data if is_shared else b''
-        self._waiting.append((log_time, topic, first, self._arrivals, number, publish_time, data))
+        return is_shared
 
     def mark(self, now: float) -> None:
         """Note how far the clock has come; call it before what has arrived is added.

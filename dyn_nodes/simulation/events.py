@@ -109,6 +109,8 @@ class Watcher:
 
     def events(self, count: int, before: str = '', after: str = '') -> list[Event]:
         """Return the events of a stretch, of which the driver counted so many, in the order of time."""
+        if not count:
+            return []
         self.lost += max(0, count - len(self.found))
         events = []
         for row in self.found[:count]:

@@ -375,9 +375,13 @@ class Plant:
 
     def _tree_acceleration(self) -> Array:
         """Return the rates of the tree's velocities."""
+        return self.outputs()[self._tree_accelerations]
+
+    @cached_property
+    def _tree_accelerations(self) -> NDArray[np.intp]:
         nq = self.system.nq
         names = (name.removesuffix('_rate') for name in self.system.state_names[nq : nq + self.system.nv])
-        return np.array([self.output(f'{name}_acceleration') for name in names])
+        return np.array([self.system.index('output', f'{name}_acceleration') for name in names], dtype=np.intp)
 
 
 def check_contact_model(machine: Machine, contact_model: str) -> None:

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES, Measure, measure
-from dyn_nodes.model.rotations import cross
+from dyn_nodes.model.rotations import length
 from dyn_nodes.stability import Margin, Support, margins, support_order
 
 Array = NDArray[np.float64]
 ENDS = ('front', 'rear')
+NEXT, LAST = [1, 2, 0], [2, 0, 1]
+"""Components of the factors in those of a cross product."""
 DRAWN_HALF_WIDTH = 1.0
 """Half the width with which the edges of a planar machine, which are lines, are drawn, m."""
 PLANAR_EDGES = [3, 1]
@@ -118,16 +120,19 @@ class BalanceObserver:
             self._check(measure(name))
         self.system, self.measures = system, measures
 
-        def places(*names: str) -> Array:
+        def places(*names: str) -> NDArray[np.intp]:
             return np.array([system.index('output', name) for name in names], dtype=np.intp)
 
-        self._points = [places(*(f'{w}/point_{a}' for a in 'xyz')) for w in self.wheels]
-        self._feet_places = [places(*(f'{foot}/point_{a}' for a in 'xyz')) for foot in self.foot_names]
-        twists = tuple(f'moment_{part}' for part in ('longitudinal', 'lateral', 'normal'))
-        self._moments = [places(*(f'{own.name}/{part}' for part in twists)) for own in machine.contacts]
-        components = ('friction_longitudinal', 'friction_lateral', 'normal_force')
-        self._forces = [places(*(f'{w}/{c}' for c in components)) for w in self.wheels]
-        self._axes = [places(*axis_names(w)) for w in self.wheels]
+        def rows(owners: Iterable[str], *parts: str) -> NDArray[np.intp]:
+            names = [f'{owner}/{part}' for owner in owners for part in parts]
+            return places(*names).reshape(-1, len(parts))
+
+        point = ('point_x', 'point_y', 'point_z')
+        self._points, self._feet_places = rows(self.wheels, *point), rows(self.foot_names, *point)
+        twists = (f'moment_{part}' for part in ('longitudinal', 'lateral', 'normal'))
+        self._moments = rows((own.name for own in machine.contacts), *twists)
+        self._forces = rows(self.wheels, 'friction_longitudinal', 'friction_lateral', 'normal_force')
+        self._axes = places(*(name for wheel in self.wheels for name in axis_names(wheel))).reshape(-1, 2, 3)
         self._com, self._force, self._moment = (
             places(*(f'{name}_{a}' for a in 'xyz')) for name in ('center_of_mass', 'load_force', 'load_moment')
         )
@@ -135,11 +140,9 @@ class BalanceObserver:
 
     def observe(self, y: Array, gravity: Array) -> Balance:
         """Return the balance of the outputs `y` under the gravity vector (3,) of the parameters."""
-        points = np.array([y[place] for place in self._points])
-        forces = np.array([y[place] for place in self._forces])
-        feet = np.array([y[place] for place in self._feet_places])
+        points, forces, feet = y[self._points], y[self._forces], y[self._feet_places]
         # the ground is the world's x-y plane; "up" for the measures is against gravity
-        size = float(np.linalg.norm(gravity))
+        size = length(gravity)
         up = -np.asarray(gravity) / size
         order = self._order(feet, up)
         support = Support(
@@ -158,7 +161,7 @@ class BalanceObserver:
             self.wheels,
             points,
             forces,
-            np.array([contact_axes(y[place[:3]], y[place[3:]]) for place in self._axes]),
+            contact_axes(*y[self._axes].transpose(1, 0, 2)),
             order,
             y[self._com],
             zero_moment_point(points, forces[:, 2]),
@@ -171,10 +174,10 @@ class BalanceObserver:
         )
 
     def _moments_of(self, y: Array) -> Array | None:
-        if not self._moments:
+        if not len(self._moments):
             return None
         wheels = np.zeros((len(self.wheels) - len(self._moments), 3))
-        return np.vstack([wheels, *(y[place] for place in self._moments)])
+        return np.vstack([wheels, y[self._moments]])
 
     def _check(self, wanted: Measure) -> None:
         if wanted.least_feet > len(self.foot_names):
@@ -241,8 +244,11 @@ def _widened(ends: Array, half_width: float) -> Array:
 
 
 def contact_axes(longitudinal: Array, normal: Array) -> Array:
-    """Return the axes (3, 3) of a contact: columns longitudinal, lateral and normal, unit vectors (3,)."""
-    return np.column_stack((longitudinal, cross(normal, longitudinal), normal))
+    """Return the axes (..., 3, 3) of contacts: columns longitudinal, lateral and normal, unit vectors (..., 3)."""
+    axes = np.empty((*longitudinal.shape, 3))
+    axes[..., 0], axes[..., 2] = longitudinal, normal
+    axes[..., 1] = normal[..., NEXT] * longitudinal[..., LAST] - normal[..., LAST] * longitudinal[..., NEXT]
+    return axes
 
 
 def balance_observer(system: Any, measures: tuple[str, ...] = DEFAULT_MEASURES) -> BalanceObserver | None:

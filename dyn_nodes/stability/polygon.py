@@ -12,10 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.model.rotations import cross
+from dyn_nodes.model.rotations import cross, length
 from dyn_nodes.stability._states import UP, Array, contiguous, kernel
 
 COLLINEAR = 1e-9  # sine of a turn below this is a straight line
+SIDES = ('front', 'left', 'rear', 'right')
 _FAULTS = {
     1: 'two neighbouring contact points coincide when seen from above (points {i} and {j})',
     2: 'the contact points are not a convex polygon counter-clockwise seen from above (turn at point {j}); '
@@ -32,17 +33,17 @@ def horizontal_axes(up: ArrayLike) -> tuple[Array, Array]:
     """Two unit vectors (3,), (3,) that span the horizontal plane, right-handed with `up` (3,)."""
     normal = unit_vector(up, 'up')
     first = cross(np.eye(3)[np.argmin(np.abs(normal))], normal)
-    first /= np.linalg.norm(first)
+    first /= length(first)
     return first, cross(normal, first)
 
 
 def unit_vector(vector: ArrayLike, name: str) -> Array:
     """Return the vector (3,) scaled to length 1. Raises ValueError where it is not finite or zero."""
     array = contiguous(vector)
-    length = float(np.linalg.norm(array)) if array.shape == (3,) else 0.0
-    if not (np.isfinite(length) and length > 0.0):
+    size = length(array) if array.shape == (3,) else 0.0
+    if not 0.0 < size < math.inf:
         raise ValueError(f'{name}: expected a finite vector of 3 numbers that is not zero, found {array.tolist()}')
-    return array / length
+    return array / size
 
 
 def support_order(points: ArrayLike, up: ArrayLike = UP) -> NDArray[np.intp]:
@@ -325,11 +326,8 @@ def name_edges(feet: ArrayLike, travel: ArrayLike = (1.0, 0.0, 0.0), up: ArrayLi
     """
     points, normal = contiguous(feet), unit_vector(up, 'up')
     ahead = unit_vector(contiguous(travel) - np.dot(travel, normal) * normal, 'travel')
-    left = np.cross(normal, ahead)
-    sides = []
-    for i in range(points.shape[0]):
-        outward = -np.array(edge_inward(points, i, normal))
-        angle = np.arctan2(outward @ left, outward @ ahead)
-        sides.append(('front', 'left', 'rear', 'right')[round(float(angle) / (np.pi / 2)) % 4])
+    edges = np.roll(points, -1, axis=0) - points
+    outward = (edges @ cross(normal, ahead)).tolist(), (-edges @ ahead).tolist()  # along ahead and left
+    sides = [SIDES[round(math.atan2(left, forward) / (math.pi / 2)) % 4] for forward, left in zip(*outward)]
     numbers = [sides[: i + 1].count(side) for i, side in enumerate(sides)]
     return tuple(side if sides.count(side) == 1 else f'{side}_{k}' for side, k in zip(sides, numbers))

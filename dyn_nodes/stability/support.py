@@ -107,7 +107,9 @@ class Support:
 
 def _shaped(values: ArrayLike, shape: tuple[int | None, ...], name: str) -> Array:
     array = np.array(values, dtype=np.float64, order='C')
-    if array.ndim != len(shape) or any(size not in (None, found) for size, found in zip(shape, array.shape)):
+    if array.shape != shape and (
+        array.ndim != len(shape) or any(size not in (None, found) for size, found in zip(shape, array.shape))
+    ):
         wanted = str(tuple('n' if size is None else size for size in shape)).replace("'", '')
         raise ValueError(f'{name}: expected shape {wanted}, found {array.shape}')
     return array

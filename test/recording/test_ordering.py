@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyn_nodes.recording.ordering import HoldBack
+from dyn_nodes.recording.ordering import HoldBack, simulated_time
 
 MS = 1_000_000
 
@@ -125,3 +126,29 @@ def test_what_two_nodes_say_on_one_topic_at_one_instant_stands_in_one_order():
     for data in said[::-1]:
         hold.add(5 * MS, '/joint_states', 1, 5 * MS, data)
     assert [entry[3] for entry in hold.all()] == said[::-1]
+
+
+@pytest.mark.parametrize('topic', ['/joint_states', '/diagnostics'])
+def test_many_messages_at_once_lie_as_if_they_had_come_one_by_one(topic):
+    times, messages = [3 * MS, 5 * MS, 5 * MS, 4 * MS], [b'd', b'c', b'b', b'a']
+    single, together = HoldBack(hold=0.1), HoldBack(hold=0.1)
+    for hold in (single, together):
+        hold.see_clock(4 * MS)
+        hold.due(0.0)
+        hold.due(0.2)  # what is older than 4 ms has been written
+        hold.add(3 * MS, '/a', 1, 3 * MS, b'first')
+    for time, data in zip(times, messages):
+        single.add(time, topic, 2, time, data)
+    together.add_all(topic, 2, times, messages)
+    single.add(5 * MS, '/z', 3, 5 * MS, b'last')
+    together.add(5 * MS, '/z', 3, 5 * MS, b'last')
+    assert (together.late, len(together)) == (single.late, len(single)) == (2, 6)
+    assert together.all() == single.all()
+
+
+def test_simulated_time_of_a_message_is_its_stamp_unless_that_is_of_the_wall_clock():
+    now = 1_800_000_000 * 10**9
+    assert simulated_time(7 * MS, 9 * MS, now) == 7 * MS
+    assert simulated_time(now - MS, 9 * MS, now) == 9 * MS
+    assert simulated_time(now - MS, now, now) == now - MS, 'a simulation whose clock is the wall clock'
+    assert simulated_time(-1, 9 * MS, now) == simulated_time(2**63, 9 * MS, now) == 9 * MS

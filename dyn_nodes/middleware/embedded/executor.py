@@ -185,7 +185,7 @@ class SingleThreadedExecutor:
 
     def _run(self, work: Callable[[], Any]) -> None:
         result = work()
-        if inspect.iscoroutine(result):  # a callback that waits for something goes on later
+        if result is not None and inspect.iscoroutine(result):  # a callback that waits for something goes on later
             task = Task(result, raise_errors=True)
             with self._lock:
                 self._tasks.append(task)

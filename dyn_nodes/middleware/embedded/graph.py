@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import Any
 
 from cyclonedds.builtin import (
@@ -58,6 +59,12 @@ class _Endpoint:
     type_name: str
     qos: Any
 
+    @cached_property
+    def ros_topic(self) -> tuple[str, str] | None:
+        """ROS topic name and type; None where it is not one of a topic."""
+        kind = dds.ros_type_name(self.type_name)
+        return (self.topic[2:], kind) if self.topic.startswith('rt/') and kind else None
+
 
 @dataclass
 class _NodeEntry:
@@ -82,6 +89,7 @@ class Graph:
             for mask in (_ALIVE, _GONE, _CHANGED)
         )
         self._known: dict[str, list[Any]] = {}
+        self._found: dict[str, list[_Endpoint]] = {}
         profile = QoSProfile(history=HistoryPolicy.KEEP_ALL, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         topic = context.topic(DISCOVERY_TOPIC, DISCOVERY_TYPE)
         user_data = f'typehash={type_hash(DISCOVERY_TYPE)};'.encode()
@@ -100,14 +108,20 @@ class Graph:
         if what not in self._known or self._changes[what].triggered:
             dds.take_discovered(self._readers[what], self._gone_ones[what])  # else they would count as changes for ever
             self._known[what] = dds.read_discovered(self._readers[what], self._alive_ones[what])
+            self._found.pop(what, None)
         return self._known[what]
 
     def _endpoints(self, what: str) -> list[_Endpoint]:
-        return [
-            _Endpoint(item.key.bytes, item.topic_name, item.type_name, item.qos)
-            for item in self._alive(what)
-            if isinstance(item.key, uuid.UUID)
-        ]
+        alive = self._alive(what)  # forgets what was found before a change
+        found = self._found.get(what)
+        if found is None:
+            found = [
+                _Endpoint(item.key.bytes, item.topic_name, item.type_name, item.qos)
+                for item in alive
+                if isinstance(item.key, uuid.UUID)
+            ]
+            self._found[what] = found
+        return found
 
     def publishers(self) -> list[_Endpoint]:
         """Return all writers."""
@@ -146,12 +160,6 @@ def _type_hash(qos: Any) -> str:
     return 'INVALID'
 
 
-def _topic(endpoint: _Endpoint) -> tuple[str, str] | None:
-    """Return ROS topic name and type of an endpoint, if it is one of a topic."""
-    kind = dds.ros_type_name(endpoint.type_name)
-    return (endpoint.topic[2:], kind) if endpoint.topic.startswith('rt/') and kind else None
-
-
 def _service(endpoint: _Endpoint, prefix: str = 'rq', suffix: str = 'Request') -> tuple[str, str] | None:
     """Return ROS service name and type of an endpoint, if it is one of a service."""
     kind = dds.ros_type_name(endpoint.type_name)
@@ -185,7 +193,7 @@ class GraphNode:
     def get_topic_names_and_types(self, no_demangle: bool = False) -> list[tuple[str, list[str]]]:
         """Return all topics with their types; with `no_demangle`, all DDS topics with DDS types."""
         endpoints = self._context.graph.publishers() + self._context.graph.subscriptions()
-        return _collect((item.topic, item.type_name) if no_demangle else _topic(item) for item in endpoints)
+        return _collect((item.topic, item.type_name) if no_demangle else item.ros_topic for item in endpoints)
 
     def get_service_names_and_types(self) -> list[tuple[str, list[str]]]:
         """Return all services with their types."""
@@ -224,7 +232,7 @@ class GraphNode:
         """
         gids = self._entry(node_name, node_namespace).writers
         mine = [item for item in self._context.graph.publishers() if item.gid in gids]
-        return _collect((item.topic, item.type_name) if no_demangle else _topic(item) for item in mine)
+        return _collect((item.topic, item.type_name) if no_demangle else item.ros_topic for item in mine)
 
     def get_subscriber_names_and_types_by_node(
         self, node_name: str, node_namespace: str, no_demangle: bool = False
@@ -236,7 +244,7 @@ class GraphNode:
         """
         gids = self._entry(node_name, node_namespace).readers
         mine = [item for item in self._context.graph.subscriptions() if item.gid in gids]
-        return _collect((item.topic, item.type_name) if no_demangle else _topic(item) for item in mine)
+        return _collect((item.topic, item.type_name) if no_demangle else item.ros_topic for item in mine)
 
     def get_service_names_and_types_by_node(self, node_name: str, node_namespace: str) -> list[tuple[str, list[str]]]:
         """Return the services that a node offers.

@@ -22,8 +22,9 @@ from .types import codec, type_hash
 POLICY_NAMES = {2: 'DURABILITY', 4: 'DEADLINE', 5: 'LATENCY_BUDGET', 8: 'LIVELINESS', 11: 'RELIABILITY', 12: 'HISTORY'}
 
 
-#: Time for which a publisher in a context with `intra_process` takes its number of readers elsewhere as known, ns.
-MATCHED_PERIOD = 5_000_000
+#: Time for which a publisher in a context with `intra_process` takes its number of readers elsewhere as known, ns. The
+#: executor reports a change at once (`report_status`); this period is for nodes that no executor spins.
+MATCHED_PERIOD = 50_000_000
 
 
 def policy_name(number: int) -> str:
@@ -111,9 +112,9 @@ class Publisher:
         if type(msg) is not bytes and isinstance(msg, self.msg_type):
             data = self._codec.encode(msg)
             return data + bytes(-len(data) & 3) if len(data) & 3 else data  # as DDS delivers it
-        if isinstance(msg, (bytes, bytearray, memoryview)):
+        if type(msg) is bytes or isinstance(msg, (bytes, bytearray, memoryview)):
             data = bytes(msg)
-            if len(data) < 4 or data[0] != 0 or data[1] > 1:
+            if len(data) < 4 or data[0] or data[1] > 1:
                 raise ValueError(f'{self.topic_name}: raw messages start with a CDR header, found {data[:4].hex()!r}')
             return data
         raise TypeError(f'{self.topic_name}: expected {self.msg_type.__msgtype__} or bytes, found {type(msg)}')
@@ -125,13 +126,12 @@ class Publisher:
 
     def _hand_over(self, msg: Any, stamp: int | None) -> None:
         """Give copies to the subscriptions of this context, and bytes to those that want them and to DDS."""
-        is_message = type(msg) is not bytes and isinstance(msg, self.msg_type)
         now = time.monotonic_ns()
         if now - self._matched_at > MATCHED_PERIOD:
             self._count_matched(now)
-        is_heard_elsewhere = self._matched > 0
+        is_message = type(msg) is not bytes and isinstance(msg, self.msg_type)
         data = None
-        if not is_message or is_heard_elsewhere or self._kept is not None:
+        if not is_message or self._matched or self._kept is not None:
             data = self._encoded(msg)
         for subscription in self.receivers:
             if subscription.raw:
@@ -140,14 +140,17 @@ class Publisher:
                 subscription.deliver(data, stamp)
             else:
                 subscription.deliver(self._codec.copy(msg) if is_message else data, stamp)
+        if data is not None:
+            self._send_elsewhere(data, stamp)
+
+    def _send_elsewhere(self, data: bytes, stamp: int | None) -> None:
+        """Give bytes to DDS where other processes have readers; a latched publisher keeps them until there is one."""
         if self._kept is not None:
-            assert data is not None
             self._kept.append((data, stamp))
             self._unwritten = min(self._unwritten + 1, len(self._kept))
-            if is_heard_elsewhere:
+            if self._matched:
                 self._write_kept()
-        elif is_heard_elsewhere:
-            assert data is not None
+        elif self._matched:
             self._send(data, stamp)
 
     def _write_kept(self) -> None:

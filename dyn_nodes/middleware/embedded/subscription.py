@@ -173,7 +173,8 @@ class Subscription:
         if self._destroyed:
             return []
         if self._pending:
-            return [self._pending.popleft() for _ in range(min(count, len(self._pending)))]
+            take = self._pending.popleft
+            return [take() for _ in range(min(count, len(self._pending)))]
         if self._local is not None and not dds.is_triggered(self._condition):
             return []
         return [(sample.cdr, sample.sample_info.source_timestamp) for sample in dds.take(self._reader, count)]
