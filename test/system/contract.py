@@ -202,7 +202,10 @@ CONTROLLER = [
 ]
 MONITOR = [
     *balance_outputs(default_of('stability_monitor_node', 'measures'), GROUND, 'monitor'),
-    *(Output(f'monitor/stability/allowance/{name}', FLOAT, number) for name in ('payload', 'reach', 'swing_speed')),
+    *(
+        Output(f'monitor/stability/allowance/{name}', FLOAT, number, settles=True)
+        for name in ('payload', 'reach', 'swing_speed')
+    ),
     *frames(Output('tf', FRAMES, transforms(MACHINE.base.link, GROUND), settles=True)),
 ]
 GOVERNOR = [
