@@ -6,11 +6,12 @@ A constraint gives its rows (`Rows`), `ConstraintBlocks` traces a tree with its 
 """
 
 from dyn_nodes.constraints.analysis import Analysis, analyse, arm_class
-from dyn_nodes.constraints.assembly import assemble, moved, projected_velocity
+from dyn_nodes.constraints.assembly import assemble, assemble_within, moved, projected_velocity
 from dyn_nodes.constraints.blocks import Blocks, ConstraintBlocks
 from dyn_nodes.constraints.deficient import PseudoJoints, SubspaceSolution, hold_pseudo_joints, subspace_dynamics
 from dyn_nodes.constraints.errors import (
     AssemblyError,
+    BeyondLimitsError,
     ConstraintError,
     ContradictoryConstraintsError,
     MethodError,
@@ -33,6 +34,7 @@ __all__ = [
     'METHODS',
     'Analysis',
     'AssemblyError',
+    'BeyondLimitsError',
     'Blocks',
     'Constraint',
     'ConstraintBlocks',
@@ -63,6 +65,7 @@ __all__ = [
     'analyse',
     'arm_class',
     'assemble',
+    'assemble_within',
     'axes_along',
     'constrained_dynamics',
     'flexible_dynamics',

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints.blocks import ConstraintBlocks
-from dyn_nodes.constraints.errors import AssemblyError, ContradictoryConstraintsError
+from dyn_nodes.constraints.errors import AssemblyError, BeyondLimitsError, ContradictoryConstraintsError
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import motion_mass
 from dyn_nodes.multibody import Tree
@@ -17,6 +17,9 @@ from dyn_nodes.multibody import Tree
 Array = NDArray[np.float64]
 CLOSED = 1e-12
 """Residual at which a loop counts as closed, m or rad, relative to 1 plus the size of the position."""
+
+OVERRUN = 1e-7
+"""How far beyond a limit a joint counts as at it, rad or m."""
 
 
 def moved(tree: Tree, q: ArrayLike, step: ArrayLike) -> Array:
@@ -90,6 +93,52 @@ def assemble(
         return q
     listed = ', '.join(f'{name} by {gap:.4g}' for name, gap in sorted(open_loops.items(), key=lambda item: -item[1]))
     raise AssemblyError(f'can not be closed from the given position; still open (m or rad): {listed}', open_loops)
+
+
+def assemble_within(
+    system: ConstraintBlocks,
+    guess: ArrayLike,
+    limits: Mapping[str, tuple[float, float]],
+    p: ArrayLike | Mapping[str, float] | None = None,
+    held: Sequence[str] = (),
+) -> Array:
+    """Return a position (nq,) near a guess that closes every loop with joints within their limits.
+
+    A joint that leaves its limits is held at the limit and the others take over, one after the other. Joints that are
+    held at the guess stay there, whatever their limits.
+
+    Args:
+        system: of the tree and its constraints.
+        guess: (nq,) rough position.
+        limits: lower and upper one of joints by name, rad or m.
+        p: parameters, see `ConstraintBlocks.numbers`.
+        held: names of velocities whose coordinates stay as they are.
+
+    Raises:
+        AssemblyError: loops stay open.
+        BeyondLimitsError: they close only with a joint beyond its limits.
+    """
+    names, start = system.tree.position_names, np.array(guess, dtype=np.float64)
+    joints = [name for name in limits if name in names and name not in held]
+    places = [names.index(name) for name in joints]
+    least, most = np.array([limits[name] for name in joints]).reshape(-1, 2).T
+    kept = list(held)
+    first: BeyondLimitsError | None = None
+    while True:
+        try:
+            q = assemble(system, start, p, kept)
+        except AssemblyError:
+            if first is None:
+                raise
+            raise first from None
+        excess = np.maximum(least - q[places], q[places] - most)
+        if excess.max(initial=0.0) <= OVERRUN:
+            return q
+        worst = int(np.argmax(excess))
+        first = first or BeyondLimitsError(joints[worst], q[places[worst]], least[worst], most[worst])
+        kept.append(joints[worst])
+        start = q.copy()
+        start[places[worst]] = np.clip(q[places[worst]], least[worst], most[worst])
 
 
 def projected_velocity(

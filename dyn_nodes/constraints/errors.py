@@ -19,6 +19,18 @@ class AssemblyError(ConstraintError):
         self.gaps = gaps
 
 
+class BeyondLimitsError(ConstraintError):
+    """Loops that close only with a joint beyond its limits.
+
+    Attributes:
+        joint: name.
+    """
+
+    def __init__(self, joint: str, position: float, lower: float, upper: float) -> None:
+        super().__init__(f'{joint} would be at {position:.6g}, beyond its limits {lower:.6g} to {upper:.6g}')
+        self.joint = joint
+
+
 class ContradictoryConstraintsError(ConstraintError):
     """Dependent rows that ask for different motions."""
 

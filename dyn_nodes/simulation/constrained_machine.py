@@ -17,14 +17,16 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.constraints import (
     Analysis,
     AssemblyError,
+    BeyondLimitsError,
     ConstraintBlocks,
     ConstraintError,
     ContradictoryConstraintsError,
     analyse,
-    assemble,
+    assemble_within,
     constrained_dynamics,
     projected_velocity,
 )
+from dyn_nodes.constraints.assembly import gaps
 from dyn_nodes.constraints.drives import dependent_drives
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.elements.actuators import states_at_rest
@@ -258,11 +260,18 @@ def _assembled(machine: Machine, blocks: ConstraintBlocks, chosen: list[str]) ->
     given = [name for name in machine.initial.joint_positions if name in blocks.tree.velocity_names]
     base = _base_velocities(blocks.tree)
     turning = base[:3] if machine.base.attachment == 'free' else base  # a wheel near the ground is put down on it
+    limits = {joint.name: (joint.lower, joint.upper) for joint in machine.movable_joints}
+    failure: AssemblyError | BeyondLimitsError
     for held in ([*given, *base], [*given, *turning], given, [*chosen, *base], chosen):
         try:
-            return assemble(blocks, guess, held=held)
-        except AssemblyError as error:
+            return assemble_within(blocks, guess, limits, held=held)
+        except (AssemblyError, BeyondLimitsError) as error:
             failure = error
+    if isinstance(failure, BeyondLimitsError):
+        residuals = gaps(blocks, blocks.at(guess).residual)
+        widest = max(residuals, key=lambda name: residuals[name])
+        expected = 'a loop that closes within the limits of the joints'
+        raise MachineError([_problem(machine, widest, expected, str(failure))]) from failure
     raise MachineError(
         [
             _problem(machine, name, *_gap(machine, name, gap, blocks, guess))

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from dyn_nodes.constraints import AssemblyError, ConstraintBlocks, Loop, assemble, world_frame
+from dyn_nodes.constraints import (
+    AssemblyError,
+    BeyondLimitsError,
+    ConstraintBlocks,
+    Loop,
+    assemble_within,
+    world_frame,
+)
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.control.hand import POSITION, ROWS, HandError, HandKinematics, HandPose, HandTask, Solution
 from dyn_nodes.control.hand.workspace import SINGULAR, ranges_of
@@ -27,8 +34,6 @@ from dyn_nodes.simulation.machine_rows import machine_constraints
 Array = NDArray[np.float64]
 HAND = 'hand_at_its_pose'
 """Name of the rows that hold the link."""
-OUTSIDE = 1e-9
-"""How far beyond a limit a joint counts as at it, rad or m."""
 REACHED = 1e-9
 """Residual, m or rad."""
 STILL = 1e-9
@@ -46,10 +51,6 @@ class HandRanges:
     lower: Array
     upper: Array
     turning: Array
-
-
-class BeyondLimitsError(ValueError):
-    """The loops close only with joints beyond their limits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,7 @@ class ClosedHand:
         )
         joints = [machine.joint(name) for name in self.names]
         self.lower, self.upper = (np.array([getattr(own, side) for own in joints]) for side in ('lower', 'upper'))
+        self._limits = dict(zip(self.names, zip(self.lower.tolist(), self.upper.tolist())))
         self.turning = np.array([own.type != 'prismatic' for own in joints])
 
     def posture(self, positions: Mapping[str, float]) -> Array:
@@ -158,7 +160,7 @@ class ClosedHand:
                 break
             tried += 1
             try:
-                solution = self._solution(self._within_limits(blocks, guess, held), target, task)
+                solution = self._solution(assemble_within(blocks, guess, self._limits, held=held), target, task)
             except AssemblyError as error:
                 nearest = min(nearest, max(error.gaps.values()))
                 continue
@@ -180,7 +182,7 @@ class ClosedHand:
             AssemblyError: loops stay open.
             BeyondLimitsError: joints would leave their limits.
         """
-        return self._within_limits(self.blocks, guess, held)
+        return assemble_within(self.blocks, guess, self._limits, held=held)
 
     def motion(self, q: Array) -> tuple[Array, Array]:
         """Return the rates (n, m) of all joints that the loops allow, and those of the link (6, m), by m freedoms."""
@@ -237,39 +239,6 @@ class ClosedHand:
         yield start
         for _ in range(count - 1):
             yield lower + rng.random(len(start)) * np.maximum(upper - lower, 0.0)
-
-    def _within_limits(self, blocks: ConstraintBlocks, guess: Array, held: Sequence[str]) -> Array:
-        """Close the loops; a joint that leaves its limits is held at the limit, one after the other."""
-        kept, first = list(held), ''
-        for _ in range(len(self.names) + 1):
-            try:
-                q = self._unwound(assemble(blocks, guess, held=kept))
-            except AssemblyError:
-                if first:
-                    raise BeyondLimitsError(first) from None
-                raise
-            excess = np.maximum(self.lower - q, q - self.upper)
-            worst = int(np.argmax(excess))
-            if excess[worst] <= OUTSIDE:
-                return q
-            name, limits = self.names[worst], f'{self.lower[worst]:.6g} to {self.upper[worst]:.6g}'
-            first = first or f'{name} would be at {q[worst]:.6g}, beyond its limits {limits}'
-            if name in kept:
-                break
-            kept.append(name)
-            guess = q.copy()
-            guess[worst] = np.clip(q[worst], self.lower[worst], self.upper[worst])
-        raise BeyondLimitsError(first)
-
-    def _unwound(self, q: Array) -> Array:
-        """Return the positions with revolute joints turned by whole turns into their limits, where that helps."""
-        outside = self.turning & ((q < self.lower - OUTSIDE) | (q > self.upper + OUTSIDE))
-        result = q.copy()
-        for k in np.flatnonzero(outside):
-            turned = q[k] - 2 * np.pi * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / (2 * np.pi))
-            if self.lower[k] - OUTSIDE <= turned <= self.upper[k] + OUTSIDE:
-                result[k] = turned
-        return result
 
     def _solution(self, q: Array, target: HandPose, task: HandTask) -> Solution:
         pose = self.kinematics.pose(q)

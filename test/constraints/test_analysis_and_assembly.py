@@ -8,6 +8,7 @@ from random_systems import random_system
 
 from dyn_nodes.constraints import (
     AssemblyError,
+    BeyondLimitsError,
     ConstraintBlocks,
     ContradictoryConstraintsError,
     Distance,
@@ -16,6 +17,7 @@ from dyn_nodes.constraints import (
     Prescribed,
     analyse,
     assemble,
+    assemble_within,
     moved,
     projected_velocity,
     world_frame,
@@ -113,6 +115,26 @@ def test_held_coordinates_stay():
     q = assemble(system, [0.7, 0.2, 0.1], held=['crank'])
     assert q[0] == 0.7
     assert 0.3 * np.sin(q[0]) + 0.8 * np.sin(q[0] + q[1]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_joint_that_would_pass_its_limit_stops_there_and_others_close_the_loop():
+    _, system = slider_crank()
+    guess = [0.2, -0.3, 1.05]
+    assert assemble(system, guess)[2] > 0.95
+    q = assemble_within(system, guess, {'piston': (0.5, 0.9), 'crank': (-3.0, 3.0)})
+    assert q[2] == 0.9
+    assert np.abs(system.at(q).residual).max() < 1e-11
+
+
+def test_a_loop_that_closes_only_beyond_a_limit_names_the_joint():
+    _, system = slider_crank()
+    with pytest.raises(
+        BeyondLimitsError, match=r'^piston would be at 1\.0\d+, beyond its limits 0\.5 to 0\.9$'
+    ) as caught:
+        assemble_within(system, [0.2, -0.3, 1.05], {'piston': (0.5, 0.9)}, held=['crank'])
+    assert caught.value.joint == 'piston'
+    held = assemble_within(system, [0.2, -0.3, 1.05], {'crank': (0.5, 0.6)}, held=['crank'])
+    assert held[0] == 0.2  # what is held at the guess stays
 
 
 def test_a_loop_that_can_not_close_says_which_and_how_far():

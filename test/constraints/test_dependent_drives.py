@@ -86,3 +86,23 @@ def test_a_leg_that_cannot_close_is_refused_by_name_file_and_line(tmp_path):
     line = next(k for k, text in enumerate(text.splitlines(), 1) if text.startswith('  pin_3:'))
     expected = f'{config}:{line}: constraints.pin_3: expected a loop that closes, found ends that stay '
     assert any(str(problem).startswith(expected) for problem in refused.value.problems)
+
+
+def test_a_leg_that_closes_only_beyond_its_limits_is_refused_by_name_file_and_line(tmp_path):
+    text = (ROOT / 'config' / 'stewart_platform.yaml').read_text()
+    ball = next(line for line in text.splitlines() if line.startswith('  ball_2:'))
+    config = tmp_path / 'stewart_platform.yaml'
+    config.write_text(
+        text.replace(ball, ball.replace('position: [0.6427876097, 0.7660444431, -0.1]', 'position: [6, 7, 0]'))
+    )
+    assert config.read_text() != text
+    machine = load_machine(ROOT / 'urdf' / 'stewart_platform.urdf', config)
+    with pytest.raises(MachineError) as refused:
+        constrained_machine(machine)
+    (problem,) = refused.value.problems
+    line = text.splitlines().index(ball) + 1
+    expected = (
+        f'{config}:{line}: constraints.ball_2: expected a loop that closes within the limits of the joints, found leg_'
+    )
+    assert str(problem).startswith(expected)
+    assert str(problem).endswith('beyond its limits 1.6 to 2.8')
