@@ -67,6 +67,7 @@ setup(
             'mujoco',
             'osqp',
             'quadprog',
+            'clarabel>=0.9',
             'example-robot-data',
             'rtb-data',
             'airo-models',
@@ -83,7 +84,7 @@ setup(
             'colcon-library-path',
             'catkin-pkg',
         ],
-        'bench': ['pin', 'mujoco', 'osqp', 'quadprog'],
+        'bench': ['pin', 'mujoco', 'osqp', 'quadprog', 'clarabel>=0.9'],
         'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'pytest-xdist>=3.7', 'mcap'],
         # binaries of Jazzy for CPython 3.11 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
         'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],

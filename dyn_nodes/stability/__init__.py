@@ -9,6 +9,7 @@ chosen by name (`dyn_nodes.measures` has the table), :func:`all_measures` for ma
 A wheel that has lifted keeps its corner of the polygon: pass the point of the ground below it.
 """
 
+from dyn_nodes.stability.admissible import AdmissibleReactions, admissible_reactions
 from dyn_nodes.stability.batch import BatchMargin, all_measures
 from dyn_nodes.stability.conservative import ConservativeMargin, conservative_margin
 from dyn_nodes.stability.energy import (
@@ -30,6 +31,7 @@ from dyn_nodes.stability.support import Margin, Support, margins
 from dyn_nodes.stability.zmp import ZmpDegree, zmp_degree
 
 __all__ = [
+    'AdmissibleReactions',
     'BatchMargin',
     'ConservativeMargin',
     'EnergyLevel',
@@ -46,6 +48,7 @@ __all__ = [
     'StaticMargin',
     'Support',
     'ZmpDegree',
+    'admissible_reactions',
     'all_measures',
     'conservative_margin',
     'energy_level',

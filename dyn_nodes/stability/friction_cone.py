@@ -1,0 +1,68 @@
+"""The friction cone of a contact, and the disc and the chord that are left of it (tanner-1998, section 5.3, fig. 4).
+
+    g(F) = sqrt(F_x^2 + F_y^2) - mu F_z <= 0
+
+is convex, not strictly: on lines through the apex it is linear. At a known normal force the cone is a disc, at a
+known rolling force besides a chord of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def cone_function(force: ArrayLike, friction: ArrayLike) -> Array:
+    """Return g (...) of forces (..., 3) along two tangents and the normal, N: negative inside the cone (5.7)."""
+    F = np.asarray(force, dtype=np.float64)
+    return np.hypot(F[..., 0], F[..., 1]) - np.asarray(friction, dtype=np.float64) * F[..., 2]
+
+
+def cone_gradient(force: ArrayLike, friction: float) -> Array:
+    """Return the gradient (3,) of g at a force (3,). Raises ValueError on the axis, where g has none."""
+    fx, fy, _ = np.asarray(force, dtype=np.float64)
+    tangential = _off_axis(fx, fy)
+    return np.array([fx / tangential, fy / tangential, -friction])
+
+
+def cone_hessian(force: ArrayLike) -> Array:
+    """Return the Hessian (3, 3) of g at a force (3,), with the eigenvalues 0, 0 and 1 / sqrt(F_x^2 + F_y^2) (5.8).
+
+    Raises ValueError on the axis, where g has none.
+    """
+    fx, fy, _ = np.asarray(force, dtype=np.float64)
+    result = np.zeros((3, 3))
+    result[:2, :2] = np.array([[fy * fy, -fx * fy], [-fx * fy, fx * fx]]) / _off_axis(fx, fy) ** 3
+    return result
+
+
+def _off_axis(fx: float, fy: float) -> float:
+    tangential = float(np.hypot(fx, fy))
+    if tangential == 0.0:
+        raise ValueError('force: expected a tangential part; on the axis of the cone its function has no derivative')
+    return tangential
+
+
+def lateral_chord(normal: ArrayLike, traction: ArrayLike, friction: ArrayLike) -> Array:
+    """Return the greatest lateral force L = sqrt((mu F_z)^2 - F_x^2) of every wheel, N; NaN where it slips by F_x."""
+    disc = np.asarray(friction, dtype=np.float64) * np.asarray(normal, dtype=np.float64)
+    pull = np.abs(np.asarray(traction, dtype=np.float64))
+    with np.errstate(invalid='ignore'):
+        return np.where(pull <= disc, np.sqrt((disc - pull) * (disc + pull)), np.nan)
+
+
+def greatest_drive_torque(normal: ArrayLike, radius: ArrayLike, friction: ArrayLike) -> Array:
+    """Return the torque up to which a wheel without lateral force does not slip, mu r F_z, N m."""
+    disc = np.asarray(friction, dtype=np.float64) * np.asarray(normal, dtype=np.float64)
+    return disc * np.asarray(radius, dtype=np.float64)
+
+
+def necessary_lateral_check(chords: ArrayLike, lateral: float) -> bool:
+    """Return whether the chords together reach the lateral force that the motion needs (the source's last test).
+
+    It is necessary only: it knows nothing of the yaw moment. `admissible_reactions` is the whole test.
+    """
+    reach = np.asarray(chords, dtype=np.float64)
+    return bool(np.isfinite(reach).all() and reach.sum() >= abs(lateral))

@@ -1,0 +1,402 @@
+"""Ground reactions that can exist: against other solvers, closed forms and the numbers of tanner-1998."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+
+from dyn_nodes.stability import admissible_reactions
+from dyn_nodes.stability.friction_cone import (
+    cone_function,
+    cone_gradient,
+    cone_hessian,
+    greatest_drive_torque,
+    lateral_chord,
+    necessary_lateral_check,
+)
+
+FACETS = 64
+HEIGHT = 0.3
+FOUR = np.array([(0.35, 0.30), (0.35, -0.30), (-0.35, 0.30), (-0.35, -0.30)])
+TRIANGLE = np.array([(-0.15, 0.3), (-0.15, -0.3), (0.35, 0.0)])
+ROLLING = {'friction': (0.7, 0.7, 0.0), 'traction': (30.0, 20.0, 0.0)}
+S0 = np.array((50, 11.354501727, 763.711712499, 9.744819722, -44.661689257, -4.703175259))
+
+
+def below(points, height=HEIGHT):
+    """Contacts on the ground, the centre of mass in the origin."""
+    return np.column_stack([points, np.full(len(points), -height)])
+
+
+def wrench(points):
+    """Return the balance (6, 3 w) of forces along x, y, z."""
+    return np.hstack([np.vstack([np.eye(3), np.cross(np.eye(3), -point).T @ np.eye(3)]) for point in points])
+
+
+def random_states(count, wheels, seed):
+    """Return random loads on a random footprint, half of the wheels rolling freely, with what is to be balanced."""
+    rng = np.random.default_rng(seed)
+    angle = np.sort(rng.uniform(0.0, 2.0 * np.pi, wheels))
+    points = np.column_stack([0.4 * np.cos(angle), 0.3 * np.sin(angle), 0.02 * rng.normal(size=wheels)])
+    force = rng.normal(size=(count, 3)) * (120.0, 120.0, 40.0) + (0.0, 0.0, -760.0)
+    inputs = {
+        'points': points,
+        'com': rng.normal(size=(count, 3)) * (0.05, 0.05, 0.02) + (0.0, 0.0, 0.3),
+        'force': force,
+        'moment': rng.normal(size=(count, 3)) * (30.0, 30.0, 20.0),
+        'friction': rng.uniform(0.3, 0.9, (count, wheels)),
+        'traction': np.where(rng.random((count, wheels)) < 0.5, np.nan, 0.0),
+    }
+    inputs['traction'][::2] = np.nan
+    target = -np.hstack([force, inputs['moment'] + np.cross(inputs['com'], force)])
+    return inputs, wrench(points), target
+
+
+def known_tractions(traction):
+    """Return rows and right side that set the rolling forces that are known; t is the last unknown."""
+    known = np.flatnonzero(np.isfinite(traction))
+    rows = np.zeros((len(known), 3 * len(traction) + 1))
+    rows[np.arange(len(known)), 3 * known] = 1.0
+    return rows, traction[known]
+
+
+def margin_of_facets(balance, target, friction, traction, outside):
+    """Return the greatest t of a linear program, in cones of 64 facets around the true ones or inside them."""
+    wheels = len(friction)
+    angle = 2.0 * np.pi * np.arange(FACETS) / FACETS
+    shrunk = 1.0 if outside else np.cos(np.pi / FACETS)
+    rows, right = known_tractions(traction)
+    facets = np.zeros((wheels, FACETS, 3 * wheels + 1))
+    for j in range(wheels):
+        facets[j, :, 3 * j], facets[j, :, 3 * j + 1] = np.cos(angle), np.sin(angle)
+        facets[j, :, 3 * j + 2], facets[j, :, -1] = -shrunk * friction[j], shrunk * friction[j]
+    equal = np.vstack([np.hstack([balance, np.zeros((6, 1))]), rows])
+    cost = np.zeros(3 * wheels + 1)
+    cost[-1] = -1.0
+    found = linprog(
+        cost,
+        facets.reshape(-1, 3 * wheels + 1),
+        np.zeros(wheels * FACETS),
+        equal,
+        np.concatenate([target, right]),
+        bounds=(None, None),
+    )
+    return found.x[-1] if found.status == 0 else -np.inf
+
+
+def margin_of_clarabel(clarabel, balance, target, friction, traction):
+    """Return the greatest t of a general solver of cone programs."""
+    wheels = len(friction)
+    rows, right = known_tractions(traction)
+    cones = np.zeros((3 * wheels, 3 * wheels + 1))
+    for j in range(wheels):
+        cones[3 * j, 3 * j + 2], cones[3 * j, -1] = -1.0, 1.0
+        cones[3 * j + 1, 3 * j] = cones[3 * j + 2, 3 * j + 1] = -1.0 / friction[j]
+    A = np.vstack([np.hstack([balance, np.zeros((6, 1))]), rows, cones])
+    b = np.concatenate([target, right, np.zeros(3 * wheels)])
+    q = np.zeros(3 * wheels + 1)
+    q[-1] = -1.0
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    kinds = [clarabel.ZeroConeT(6 + len(right)), *(clarabel.SecondOrderConeT(3) for _ in range(wheels))]
+    P = sparse.csc_matrix((len(q), len(q)))
+    solution = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, kinds, settings).solve()
+    return solution.x[-1] if str(solution.status) == 'Solved' else -np.inf
+
+
+def in_turn(inputs, k):
+    return inputs['friction'][k], inputs['traction'][k]
+
+
+@pytest.mark.pins('tanner-1998/6.4/witness')
+@pytest.mark.parametrize('states', [60, pytest.param(1000, marks=pytest.mark.slow)])
+def test_margins_lie_between_those_of_linear_programs_with_64_facets(states):
+    inputs, balance, target = random_states(states, 4, 1)
+    found = admissible_reactions(**inputs, ranges=False)
+    assert 0.1 * states < found.possible.sum() < 0.95 * states
+    for k in range(states):
+        outside = bool(k // 2 % 2)
+        bound = margin_of_facets(balance, target[k], *in_turn(inputs, k), outside)
+        if np.isinf(bound):
+            assert found.margin[k] == bound
+            assert found.mismatch[k] > 1.0
+        elif outside:
+            assert -1e-5 < bound - found.margin[k] < 2.0
+        else:
+            assert -1e-5 < found.margin[k] - bound < 2.0
+
+
+@pytest.mark.parametrize('wheels', [3, 4, 6])
+def test_margins_are_those_of_a_general_solver_of_cone_programs(wheels):
+    clarabel = pytest.importorskip('clarabel', reason='the witness is not installed')
+    inputs, balance, target = random_states(300, wheels, wheels)
+    found = admissible_reactions(**inputs, ranges=False)
+    peer = np.array([margin_of_clarabel(clarabel, balance, target[k], *in_turn(inputs, k)) for k in range(300)])
+    assert found.margin == pytest.approx(peer, abs=1e-5)
+    assert np.isfinite(peer).sum() > 20
+
+
+def test_reactions_keep_the_balance_and_the_best_are_inside_by_the_margin():
+    inputs, balance, target = random_states(200, 5, 2)
+    found = admissible_reactions(**inputs, ranges=False)
+    some = np.isfinite(found.margin)
+    for forces in (found.split, found.best):
+        assert forces[some].reshape(some.sum(), -1) @ balance.T == pytest.approx(target[some], abs=1e-8)
+    inside = found.best[..., 2] - np.hypot(found.best[..., 0], found.best[..., 1]) / inputs['friction']
+    assert inside[some] == pytest.approx(found.slack[some], abs=1e-8)
+    assert found.margin[some] == pytest.approx(found.slack[some].min(axis=1), abs=1e-8)
+    assert (found.split[some] ** 2).sum(axis=(1, 2)).max() < 1e8
+    assert ((found.split**2).sum(axis=(1, 2)) <= (found.best**2).sum(axis=(1, 2)) + 1e-6)[some].all()
+
+
+def test_every_force_reaches_the_ends_of_its_range_and_no_further():
+    """A bound put on one force within its range leaves reactions, one beyond it leaves none."""
+    inputs, balance, target = random_states(6, 4, 5)
+    found = admissible_reactions(**inputs)
+    tested = 0
+    for k in np.flatnonzero(found.possible):
+        for wheel, axis in ((0, 2), (1, 1), (2, 0)):
+            for end, sign in ((found.greatest[k, wheel, axis], 1.0), (found.least[k, wheel, axis], -1.0)):
+                if np.isfinite(inputs['traction'][k, wheel]) and axis == 0:
+                    assert end == pytest.approx(0.0, abs=1e-9)
+                    continue
+                friction, traction = in_turn(inputs, k)
+                inner = _end_of_facets(balance, target[k], friction, traction, 3 * wheel + axis, sign, False)
+                outer = _end_of_facets(balance, target[k], friction, traction, 3 * wheel + axis, sign, True)
+                assert sign * inner - 1e-5 <= sign * end <= sign * outer + 1e-5
+                tested += 1
+    assert tested >= 12
+
+
+def _end_of_facets(balance, target, friction, traction, which, sign, outside):
+    wheels = len(friction)
+    angle = 2.0 * np.pi * np.arange(FACETS) / FACETS
+    shrunk = 1.0 if outside else np.cos(np.pi / FACETS)
+    rows, right = known_tractions(traction)
+    facets = np.zeros((wheels, FACETS, 3 * wheels))
+    for j in range(wheels):
+        facets[j, :, 3 * j], facets[j, :, 3 * j + 1] = np.cos(angle), np.sin(angle)
+        facets[j, :, 3 * j + 2] = -shrunk * friction[j]
+    cost = np.zeros(3 * wheels)
+    cost[which] = -sign
+    found = linprog(
+        cost,
+        facets.reshape(-1, 3 * wheels),
+        np.zeros(wheels * FACETS),
+        np.vstack([balance, rows[:, :-1]]),
+        np.concatenate([target, right]),
+        bounds=(None, None),
+    )
+    return found.x[which]
+
+
+def test_a_batch_is_its_states_one_by_one():
+    inputs, _, _ = random_states(12, 4, 7)
+    batch = admissible_reactions(**inputs)
+    for k in range(12):
+        own = {name: value if name == 'points' else value[k] for name, value in inputs.items()}
+        one = admissible_reactions(**own)
+        for whole, single in zip(batch, one):
+            np.testing.assert_array_equal(whole[k], single)
+
+
+def test_reactions_turn_with_the_machine_and_grow_with_the_load():
+    inputs, _, _ = random_states(20, 4, 8)
+    inputs['traction'][:] = np.nan
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    turn *= np.linalg.det(turn)
+    here = admissible_reactions(**inputs, ranges=False)
+    moved = {name: inputs[name] @ turn.T for name in ('points', 'com', 'force', 'moment')}
+    there = admissible_reactions(
+        **moved, friction=inputs['friction'], normal=turn[:, 2], rolling=turn[:, 0], ranges=False
+    )
+    assert there.margin == pytest.approx(here.margin, abs=1e-7)
+    assert there.split == pytest.approx(here.split, abs=1e-7)
+    heavier = inputs | {'force': 1e3 * inputs['force'], 'moment': 1e3 * inputs['moment']}
+    assert admissible_reactions(**heavier, ranges=False).margin == pytest.approx(1e3 * here.margin, rel=1e-9, abs=1e-4)
+
+
+def test_a_slope_is_held_up_to_the_angle_of_friction():
+    points = below(FOUR)
+    for angle, possible in ((np.arctan(0.7) - 1e-6, True), (np.arctan(0.7) + 1e-6, False)):
+        load = 600.0 * np.array((0.0, np.sin(angle), -np.cos(angle)))
+        found = admissible_reactions(points, (0, 0, -0.28), load, friction=0.7, ranges=False)
+        assert found.possible == possible
+        assert found.margin == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.pins('tanner-1998/6.4/S0')
+def test_reactions_of_rm_1_in_motion():
+    found = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
+    expected = [(30, 5.677250864, 248.201525458), (20, 5.677250864, 227.073294777), (0, 0, 288.436892265)]
+    assert found.split == pytest.approx(np.array(expected), abs=1e-6)
+    assert found.possible
+    assert found.robust
+    assert 0.7 * found.friction_use[:2] == pytest.approx([0.123015, 0.091557], abs=1e-6)
+    assert found.tightest == 0
+    assert found.mismatch < 1e-8 * np.linalg.norm(S0)
+
+
+@pytest.mark.pins('tanner-1998/6.4/interval', 'tanner-1998/6.4/chords')
+def test_lateral_forces_of_rm_1_are_a_line_between_the_chords():
+    found = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
+    chords = lateral_chord(found.split[:2, 2], (30.0, 20.0), 0.7)
+    assert chords == pytest.approx([171.131407542, 157.688039459], abs=1e-6)
+    assert (found.least[0, 1], found.greatest[0, 1]) == pytest.approx((-146.333537731, 169.042541187), abs=1e-6)
+    assert found.greatest[1, 1] == pytest.approx(chords[1], abs=1e-6)
+    assert found.freedom == 1
+    normal = found.split[:, 2]
+    assert found.least[:, 2] == pytest.approx(normal, abs=1e-6)
+    assert found.greatest[:, 2] == pytest.approx(normal, abs=1e-6)
+    assert greatest_drive_torque((238.975732, 214.887855), 0.1, 0.7) == pytest.approx([16.728301, 15.042150], abs=1e-6)
+
+
+@pytest.mark.pins('tanner-1998/6.4/nullity')
+@pytest.mark.parametrize(('wheels', 'all_free', 'driven'), [(3, 3, 1), (4, 6, 3), (6, 12, 7)])
+def test_reactions_are_open_in_3_w_minus_6_directions(wheels, all_free, driven):
+    """Known tractions of wheels that roll about one point leave 2 w - 5."""
+    rng = np.random.default_rng(wheels)
+    points = np.column_stack([rng.normal(size=(wheels, 2)), np.full(wheels, -HEIGHT)])
+    load = np.array((0.0, 0.0, -600.0))
+    assert admissible_reactions(points, np.zeros(3), load, friction=0.7, ranges=False).freedom == all_free
+    center = np.array((0.3, 5.0, 0.0))
+    rolling = np.cross((0.0, 0.0, 1.0), points - center)
+    found = admissible_reactions(
+        points, np.zeros(3), load, friction=0.7, rolling=rolling, traction=np.zeros(wheels), ranges=False
+    )
+    assert found.freedom == driven
+    assert np.isfinite(found.margin)
+
+
+@pytest.mark.pins('tanner-1998/6.5/lateral')
+def test_chords_that_reach_the_lateral_force_do_not_prove_a_motion():
+    points = np.array([(-0.15, 0.3, 0.0), (-0.15, -0.3, 0.0), (0.35, 0.0, 0.0)])
+    load = np.array((0.0, 0.0, -3.0))
+    com = points.mean(axis=0)
+    unit = 100.0  # one newton of each wheel stands for 100 N of chord
+
+    def turned_by(moment):
+        return admissible_reactions(
+            points, com, load, (0, 0, -moment / unit), friction=1.0, traction=np.zeros(3), ranges=False
+        )
+
+    assert necessary_lateral_check(np.full(3, 100.0), 0.0)
+    assert not turned_by(100.0).possible
+    assert turned_by(50.0 - 1e-3).possible
+    assert not turned_by(50.0 + 1e-3).possible
+
+
+@pytest.mark.pins('tanner-1998/6.5/four')
+def test_normal_forces_of_four_wheels_have_one_open_direction():
+    acceleration = np.array((-1.0, 1.5, 0.0))
+    force = 60.0 * (np.array((0.0, 0.0, -9.81)) - acceleration) + (0.0, 0.0, -180.0)
+    found = admissible_reactions(below(FOUR), np.zeros(3), force, (-12.0, 25.0, 0.0), friction=1e3)
+    assert found.split[:, 2] == pytest.approx([210.364286, 235.364286, 148.935714, 173.935714], abs=1e-6)
+    best = admissible_reactions(below(FOUR), np.zeros(3), force, (-12.0, 25.0, 0.0), friction=1e7, ranges=False)
+    assert best.best[:, 2] == pytest.approx([197.864286, 247.864286, 161.435714, 161.435714], abs=1e-3)
+    assert best.margin == pytest.approx(161.435714, abs=1e-3)
+    # along (1, -1, -1, 1) the third wheel lifts after 148.9 N, the fourth after -173.9 N
+    steps = (found.greatest[0, 2] - found.split[0, 2], found.least[0, 2] - found.split[0, 2])
+    assert steps == pytest.approx((148.935714, -173.935714), abs=2e-2)
+
+
+@pytest.mark.pins('tanner-1998/6.6/rigid')
+@pytest.mark.parametrize(
+    ('wheels', 'direction', 'critical'),
+    [
+        (FOUR, (1, 0), 11.445),
+        (FOUR, (-1, 0), 11.445),
+        (FOUR, (0, 1), 9.81),
+        (TRIANGLE, (-1, 0), 11.445),
+        (TRIANGLE, (1, 0), 4.905),
+        (TRIANGLE, (0, 1), 6.867),
+    ],
+)
+def test_a_rigid_vehicle_tips_where_the_closed_form_says(wheels, direction, critical):
+    def at(acceleration):
+        push = 60.0 * np.array((*(-acceleration * np.array(direction)), -9.81))
+        return admissible_reactions(below(wheels), np.zeros(3), push, friction=100.0, ranges=False)
+
+    assert at(critical * (1.0 - 1e-4)).possible
+    assert not at(critical * (1.0 + 1e-4)).possible
+
+
+@pytest.mark.pins('tanner-1998/6.6/friction')
+def test_the_cone_is_the_one_of_coulomb_and_not_the_printed_one():
+    for friction in (0.2, 0.5, 0.7, 1.0):
+        assert cone_function((friction, 0.0, 1.0), friction) == pytest.approx(0.0, abs=1e-15)
+    printed = np.array([0.447214, 0.707107, 0.836660, 1.0])
+    assert np.sqrt([0.2, 0.5, 0.7, 1.0]) == pytest.approx(printed, abs=1e-6)
+    assert (cone_function(np.column_stack([printed[:3], np.zeros(3), np.ones(3)]), np.array((0.2, 0.5, 0.7))) > 0).all()
+    eigenvalues = np.linalg.eigvalsh(cone_hessian((3.0, 4.0, 1.0)))
+    assert eigenvalues == pytest.approx([0.0, 0.0, 0.2], abs=1e-15)
+    assert cone_gradient((3.0, 4.0, 1.0), 0.7) == pytest.approx([0.6, 0.8, -0.7])
+    with pytest.raises(ValueError, match='on the axis'):
+        cone_hessian((0.0, 0.0, 1.0))
+
+
+@pytest.mark.pins('tanner-1998/3.1/S13')
+def test_halfway_between_admissible_reactions_there_are_admissible_ones():
+    inputs, _, _ = random_states(300, 4, 11)
+    found = admissible_reactions(**inputs, ranges=False)
+    friction = np.broadcast_to(inputs['friction'][:, :, None], found.best.shape)[..., 0]
+    both = found.possible & found.robust
+    half = 0.5 * (found.best + found.split)
+    assert both.sum() > 50
+    assert (cone_function(half, friction)[both] <= 1e-6).all()
+
+
+@pytest.mark.pins('tanner-1998/3.1/S14')
+def test_newton_s_balance_holds_where_the_wheels_slide():
+    push = 60.0 * np.array((0.0, -7.0, -9.81))
+    found = admissible_reactions(below(FOUR, 0.1), np.zeros(3), push, friction=0.7, ranges=False)
+    assert found.mismatch < 1e-9
+    assert found.split[:, 1].sum() == pytest.approx(420.0)
+    assert not found.possible
+    assert found.friction_use.max() > 1.0
+
+
+def test_motion_and_drive_torques_that_do_not_belong_together_are_told_apart_from_sliding():
+    found = admissible_reactions(
+        below(TRIANGLE), np.zeros(3), (-60.0, 0.0, -740.0), friction=(0.7, 0.7, 0), traction=(25.0, 25.0, 0.0)
+    )
+    assert not found.possible
+    assert found.margin == -np.inf
+    assert found.mismatch == pytest.approx(10.0)
+
+
+def test_what_is_not_a_number_is_never_possible():
+    for bad in ({'force': (0, 0, np.nan)}, {'com': (np.inf, 0, 0)}, {'friction': np.nan}):
+        inputs = {'points': below(FOUR), 'com': np.zeros(3), 'force': (0, 0, -600.0), 'friction': 0.7} | bad
+        found = admissible_reactions(**inputs)
+        assert not found.possible
+        assert np.isnan(found.margin)
+        assert found.tightest == -1
+
+
+def test_a_machine_that_is_pulled_up_has_no_admissible_reactions():
+    found = admissible_reactions(below(FOUR), np.zeros(3), (0.0, 0.0, 100.0), friction=0.7)
+    assert not found.possible
+    assert found.margin == pytest.approx(-25.0)
+    assert np.isinf(found.friction_use).all()
+    assert np.isnan(found.least).all()
+
+
+@pytest.mark.parametrize(
+    ('bad', 'message'),
+    [
+        ({'friction': (0.7, -0.1, 0.7, 0.7)}, 'friction: expected coefficients of 0 or more, found -0.1 at 1'),
+        ({'friction': (0.7, 0.7)}, r'friction: expected shape \(w,\) with w = 4'),
+        ({'normal': (0, 0, 0)}, 'normal: expected a direction, found a vector of length zero'),
+        ({'friction': 0.0, 'traction': 5.0}, 'traction: expected none at 0, which has no friction'),
+        ({'rolling': (0, 0, 1), 'traction': 5.0}, 'rolling: expected a direction on the ground at 0, found none'),
+        ({'points': (1.0, 2.0, 3.0)}, r'points: expected shape \(w, 3\)'),
+    ],
+)
+def test_bad_input_is_refused_by_name(bad, message):
+    inputs = {'points': below(FOUR), 'com': np.zeros(3), 'force': (0, 0, -600.0), 'friction': 0.7} | bad
+    with pytest.raises(ValueError, match=message):
+        admissible_reactions(**inputs)
