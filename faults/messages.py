@@ -29,6 +29,7 @@ NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
     'positions': ('controller_node', 'ControllerNode', {'machine': 'log_loader', 'output': 'joint_command'}),
     'vehicle': ('vehicle_controller_node', 'VehicleControllerNode', {'machine': 'platform_4x4x4_arm'}),
     'cartesian': ('cartesian_controller_node', 'CartesianControllerNode', {'machine': 'log_loader'}),
+    'platform': ('platform_controller_node', 'PlatformControllerNode', {'machine': 'stewart_platform'}),
     'monitor': ('stability_monitor_node', 'StabilityMonitorNode', {'machine': 'log_loader'}),
     'governor': ('tip_over_governor_node', 'TipOverGovernorNode', {'machine': 'log_loader'}),
     'teleop': ('teleop_node', 'TeleopNode', {'machine': 'log_loader'}),

@@ -17,7 +17,7 @@ from dyn_nodes.elements import states_at_rest
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
-from dyn_nodes.simulation.constrained_machine import constrained_machine
+from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
 from dyn_nodes.simulation.initial import (
     NoEquilibriumError,
@@ -92,17 +92,39 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
     return ()
 
 
+def holding_efforts(machine: Machine, start: ConstrainedMachine | None) -> dict[str, float]:
+    """Return the efforts of the joints at rest by name, N m or N; empty where the machine does not rest.
+
+    Args:
+        machine: without faults.
+        start: of a machine with constraints.
+    """
+    try:
+        if start is not None:
+            return start.at_rest().efforts
+        return _efforts(machine, _rest(machine, TracedSystem(machine)))
+    except (ValueError, np.linalg.LinAlgError):
+        return {}
+
+
+def _efforts(machine: Machine, rest: Rest) -> dict[str, float]:
+    names = [joint.name for joint in machine.movable_joints]
+    return {name: float(effort) for name, effort in zip(names, rest.holding[len(rest.holding) - len(names) :])}
+
+
+def _rest(machine: Machine, system: Any) -> Rest:
+    if machine.base.attachment == 'fixed' and not machine.actuators:  # nothing settles, nothing is held by oil
+        joints, nothing = joint_vector(machine, None), np.zeros(len(rest_deflections(machine)))
+        return Rest(initial_pose(machine), nothing, joints, np.zeros(len(joints)))
+    return settle(system, system.parameters, statics=system.statics)
+
+
 def _check_rest(machine: Machine) -> None:
     """Raise what a plant without constraints does: no rest, a dead centre, a motion too fast to be integrated."""
     system: Any = TracedSystem(machine)
-    if machine.base.attachment == 'fixed' and not machine.actuators:  # nothing settles, nothing is held by oil
-        joints, nothing = joint_vector(machine, None), np.zeros(len(rest_deflections(machine)))
-        rest = Rest(initial_pose(machine), nothing, joints, np.zeros(len(joints)))
-    else:
-        rest = settle(system, system.parameters, statics=system.statics)
+    rest = _rest(machine, system)
     names = [joint.name for joint in machine.movable_joints]
-    efforts = rest.holding[len(rest.holding) - len(names) :]
-    states_at_rest(machine, dict(zip(names, rest.joints)), dict(zip(names, efforts)))
+    states_at_rest(machine, dict(zip(names, rest.joints)), _efforts(machine, rest))
     x, u = state_of_rest(system, rest), np.zeros(system.inputs)
     if not np.isfinite(system.rhs(x, u, system.parameters)).all():
         raise ValueError('accelerations that are not finite at the start')

@@ -201,13 +201,14 @@ def _oil(actuator: dict[str, Any]) -> list[str]:
 
 
 def _electric(actuator: dict[str, Any]) -> list[str]:
-    keys = ('stall_effort', 'no_load_speed', 'reflected_inertia')
-    return [f'{actuator[key]:.4g}' for key in keys] if keys[0] in actuator else []
+    keys = ('stall_effort', 'no_load_speed', 'reflected_inertia', 'holding_current')
+    numbers = [actuator[key] for key in keys] if keys[0] in actuator else []
+    return ['' if number is None else f'{number:.4g}' for number in numbers]
 
 
 _ACTUATOR_COLUMNS = (
     ('flow', ('flow, l/min', 'relief, MPa', 'line relief, MPa'), _oil),
-    ('stall_effort', ('stall effort', 'speed without load', 'inertia of the rotor'), _electric),
+    ('stall_effort', ('stall effort', 'speed without load', 'inertia of the rotor', 'holds with, A'), _electric),
 )
 """Columns of kinds of actuators: a fact that such a kind has, headings, and its cells."""
 

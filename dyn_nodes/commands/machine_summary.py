@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dyn_nodes.commands.build_check import holding_efforts
 from dyn_nodes.commands.rigid_check import rigid_ground_summary
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.measures import MEASURES
@@ -15,6 +17,7 @@ from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
+from dyn_nodes.multibody.actuators import ActuatorElement
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.initial import initial_pose
 from dyn_nodes.simulation.initial_motion import given_velocities
@@ -38,6 +41,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     mass, center = center_of_mass(machine.links, poses, machine.payload)
     base_freedoms = BASE_FREEDOMS[machine.base.attachment]
+    holding = holding_efforts(machine, start) if any(own.electric for own in machine.actuators) else {}
     return {
         'name': machine.name,
         'sources': list(machine.sources),
@@ -56,7 +60,7 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
             for link in machine.links
         ],
         'joints': [_joint(machine, index) for index in range(len(machine.joints))],
-        'actuators': [_actuator(machine, actuator) for actuator in machine.actuators],
+        'actuators': [_actuator(machine, actuator, holding) for actuator in machine.actuators],
         'initial_velocities': _initial_velocities(machine, start),
         'static': static_summary(machine),
         'rigid_ground': rigid_ground_summary(machine) if machine.supports else None,
@@ -204,7 +208,7 @@ def _joint(machine: Machine, index: int) -> dict[str, Any]:
     }
 
 
-def _actuator(machine: Machine, actuator: Actuator) -> dict[str, Any]:
+def _actuator(machine: Machine, actuator: Actuator, holding: Mapping[str, float]) -> dict[str, Any]:
     pump = machine.pump_of(actuator.name)
     start = machine.initial.joint_positions.get(actuator.joint, 0.0)
     element, joint = actuator_element(actuator), machine.joint(actuator.joint)
@@ -215,8 +219,16 @@ def _actuator(machine: Machine, actuator: Actuator) -> dict[str, Any]:
         'pump': None if pump is None else pump.name,
         'locked_stiffness': float(element.locked_stiffness(start)),
         **element.summary(joint.lower, joint.upper, start),
+        **(_held(actuator, element, holding, start) if actuator.electric else {}),
         **({} if pump is None else {'flow': pump.flow, 'relief_pressure': pump.relief_pressure}),
     }
+
+
+def _held(actuator: Actuator, element: ActuatorElement, holding: Mapping[str, float], start: float) -> dict[str, Any]:
+    """Return effort and current of a motor that hold its joint at the start; None where nothing rests there."""
+    effort = holding.get(actuator.joint)
+    current = None if effort is None else element.at_rest(start, effort)[0]
+    return {'holding_effort': effort, 'holding_current': current}
 
 
 def _moments(inertia: np.ndarray) -> list[float]:

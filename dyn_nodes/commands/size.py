@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_as_json(demands, choices), indent=2))
     else:
-        _print(demands, choices, {joint: motor.gear_ratio for joint, motor in own.items()})
+        _print(demands, choices, {joint: motor.drive_ratio for joint, motor in own.items()})
     if args.plot:
         _plot(args.plot, motions, choices, {motor.name: motor for motor in (*catalogue, *own.values())})
     return 1 if any(found and not any(choice.fits for choice in found) for found in choices.values()) else 0

@@ -7,35 +7,75 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.control.drive_dynamics import DriveDynamics
 from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.motor_servo import MotorServo
-from dyn_nodes.control.trajectory import JointTrajectory
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 Array = NDArray[np.float64]
 
 
-class MotorMotion:
-    """Computed torque on motors along a trajectory: `MotorServo` with a = 2 zeta wn (v_ref - v) + wn^2 (q_ref - q).
+class MotorLoop:
+    """Computed torque on motors: `MotorServo` with the feedback a = 2 zeta wn (v_ref - v) + wn^2 (q_ref - q).
 
     Args:
-        machine: without constraints.
+        servo: of n motors.
+        bandwidth: wn, rad/s.
+        damping_ratio: zeta.
+    """
+
+    def __init__(self, servo: MotorServo, bandwidth: float, damping_ratio: float) -> None:
+        self.servo, self.bandwidth, self.damping_ratio = servo, bandwidth, damping_ratio
+
+    def voltages(
+        self, reference: JointReference, ahead: JointReference | None, positions: ArrayLike, velocities: ArrayLike
+    ) -> Array:
+        """Return one voltage per motor (n,), within the limits, V.
+
+        Args:
+            reference: where the joints should be now.
+            ahead: the reference a hold later; None: without the rate of the reference's current.
+            positions: (n,) measured, rad or m.
+            velocities: (n,) measured, rad/s or m/s.
+
+        Raises:
+            OpenLoopError: closed loops that do not close at these positions.
+        """
+        q, v = np.asarray(positions, dtype=float), np.asarray(velocities, dtype=float)
+        feedback = self.bandwidth**2 * (reference.position - q)
+        feedback += 2.0 * self.damping_ratio * self.bandwidth * (reference.velocity - v)
+        return self.servo.voltages((q, v), reference, ahead, feedback)
+
+
+class MotorMotion:
+    """Joints on motors along a trajectory, by `MotorLoop`.
+
+    Args:
+        machine: with the motors.
         motors: n of its actuators, one for every joint that moves.
         bandwidth: wn, rad/s.
         damping_ratio: zeta.
         hold: time for which a voltage is held, s.
+        drives: inverse dynamics in the joints of the motors; None: those of a tree.
 
     Raises:
-        ValueError: constraints, a joint that no motor moves, or an actuator that is no electric motor.
+        ValueError: constraints without `drives`, a joint that no motor moves, or an actuator that is no electric motor.
     """
 
     def __init__(
-        self, machine: Machine, motors: Sequence[Actuator], bandwidth: float, damping_ratio: float, hold: float
+        self,
+        machine: Machine,
+        motors: Sequence[Actuator],
+        bandwidth: float,
+        damping_ratio: float,
+        hold: float,
+        drives: DriveDynamics | None = None,
     ) -> None:
-        self.servo = MotorServo(machine, motors, hold)
-        self.bandwidth, self.damping_ratio = bandwidth, damping_ratio
+        self.servo = MotorServo(machine, motors, hold, drives)
+        self.loop = MotorLoop(self.servo, bandwidth, damping_ratio)
         self._reference = PositionMotion(self.law.joint_names)
 
     @property
@@ -55,6 +95,7 @@ class MotorMotion:
 
     def restart(self, positions: Array) -> None:
         """Hold the joints at these positions (n,)."""
+        self.servo.drives.restart()
         self._reference.restart(positions)
 
     def follow(self, trajectory: JointTrajectory, time: float, positions: Array, velocities: Array) -> None:
@@ -79,9 +120,9 @@ class MotorMotion:
             positions: (n,) measured, rad or m.
             velocities: (n,) measured, rad/s or m/s.
             efforts: not needed.
+
+        Raises:
+            OpenLoopError: closed loops that do not close at these positions.
         """
-        q, v = np.asarray(positions, dtype=float), np.asarray(velocities, dtype=float)
         reference, ahead = self._reference.sample(time), self._reference.sample(time + self.servo.hold)
-        feedback = self.bandwidth**2 * (reference.position - q)
-        feedback += 2.0 * self.damping_ratio * self.bandwidth * (reference.velocity - v)
-        return self.servo.voltages((q, v), reference, ahead, feedback)
+        return self.loop.voltages(reference, ahead, positions, velocities)

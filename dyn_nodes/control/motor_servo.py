@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.control.drive_dynamics import DriveDynamics, TreeDrives
 from dyn_nodes.control.motor_law import MotorLaw
-from dyn_nodes.control.servo import free_push
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
@@ -25,29 +25,20 @@ class MotorServo:
     brake what it has just accelerated. The base is taken as level and at rest.
 
     Args:
-        machine: without constraints.
+        machine: with the motors.
         motors: n of its actuators, one for every joint that moves.
         hold: time h for which a voltage is held, s.
+        drives: inverse dynamics in the joints of the motors, in their order; None: of a machine without constraints.
 
     Raises:
-        ValueError: constraints, a joint that no motor moves, or an actuator that is no electric motor.
+        ValueError: constraints without `drives`, a joint that no motor moves, or an actuator that is no electric motor.
     """
 
-    def __init__(self, machine: Machine, motors: Sequence[Actuator], hold: float) -> None:
-        self.law = MotorLaw(motors)
-        if machine.needs_constraints:
-            raise ValueError(f'{machine.name}: expected a machine without constraints for voltages by computed torque')
-        names = [joint.name for joint in machine.movable_joints]
-        left = [name for name in names if name not in self.law.joint_names]
-        if left:
-            raise ValueError(f'{machine.name}: expected a motor on every joint that moves, found none on {left[0]}')
-        self.hold = hold
-        self.model = RigidBodyModel(machine)
-        first = self.model.nv - len(names)
-        self._places = np.array([first + names.index(name) for name in self.law.joint_names], dtype=np.intp)
-        self._positions_at = self._places + self.model.nq - self.model.nv
-        self._parameters, self._q = self.model.parameters(), self.model.neutral()
-        self._v, self._a = np.zeros(self.model.nv), np.zeros(self.model.nv)
+    def __init__(
+        self, machine: Machine, motors: Sequence[Actuator], hold: float, drives: DriveDynamics | None = None
+    ) -> None:
+        self.law, self.hold = MotorLaw(motors), hold
+        self.drives = TreeDrives(machine, self.law.joint_names) if drives is None else drives
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -55,33 +46,34 @@ class MotorServo:
         return self.law.joint_names
 
     @property
+    def model(self) -> RigidBodyModel:
+        """The rigid bodies of a tree. Raises TypeError for closed loops."""
+        if not isinstance(self.drives, TreeDrives):
+            raise TypeError('expected the dynamics of a tree')
+        return self.drives.model
+
+    @property
     def payload(self) -> float:
         """Mass in the implement that the efforts carry, kg."""
-        return float(self._parameters[3])
+        return self.drives.payload
 
     @payload.setter
     def payload(self, mass: float) -> None:
-        self._parameters[3] = mass
+        self.drives.payload = mass
 
     def forward(self, reference: JointReference) -> Array:
         """Return the efforts (n,) of a motion, N m or N."""
-        self._q[self._positions_at], self._v[self._places] = reference.position, reference.velocity
-        self._a[self._places] = reference.acceleration
-        return np.asarray(
-            self.model.inverse_dynamics(self._q, self._v, self._a, self._parameters)[self._places], dtype=np.float64
-        )
+        return self.drives.efforts(*reference, np.zeros(len(reference.position)))
 
     def felt_inertia(self, positions: Array) -> Array:
         """Return the inertia (n, n) that the motors feel on a base that gives way freely."""
-        self._q[self._positions_at] = positions
-        M = self.model.mass_matrix(self._q, self._parameters)
-        return np.asarray(np.linalg.inv(np.linalg.inv(M)[np.ix_(self._places, self._places)]))
+        return self.drives.felt_inertia(positions)
 
     def voltages(
         self,
         state: tuple[ArrayLike, ArrayLike],
         reference: JointReference,
-        ahead: JointReference,
+        ahead: JointReference | None,
         feedback: ArrayLike,
     ) -> Array:
         """Return one voltage per motor (n,), within the limits, V.
@@ -89,17 +81,21 @@ class MotorServo:
         Args:
             state: (n,) measured positions and rates.
             reference: now.
-            ahead: the reference a hold later.
+            ahead: the reference a hold later; None: the current of the reference counts as constant.
             feedback: (n,) accelerations beside the reference's that bring the joints to it.
+
+        Raises:
+            OpenLoopError: closed loops that do not close at these positions.
         """
         q, v = (np.asarray(part, dtype=np.float64) for part in state)
         extra = np.asarray(feedback, dtype=np.float64)
-        law = self.law
-        slope = (
-            self.forward(ahead) - self.forward(reference) + law.viscous * (ahead.velocity - reference.velocity)
-        ) / (law.gain * self.hold)
-        efforts = self.forward(JointReference(q, v, reference.acceleration))
-        M = self.model.mass_matrix(self._q, self._parameters)
-        efforts = efforts + free_push(M, self._places, extra)
+        slope = np.zeros(len(q)) if ahead is None else self._current_rate(reference, ahead)
+        efforts = self.drives.efforts(q, v, reference.acceleration, extra)
         middle = v + 0.5 * self.hold * (reference.acceleration + extra)
-        return law.voltages(efforts, middle, slope, 0.5 * self.hold)
+        return self.law.voltages(efforts, middle, slope, 0.5 * self.hold)
+
+    def _current_rate(self, reference: JointReference, ahead: JointReference) -> Array:
+        """Return the rate (n,) of the current of the reference, A/s."""
+        law = self.law
+        growth = self.forward(ahead) - self.forward(reference) + law.viscous * (ahead.velocity - reference.velocity)
+        return np.asarray(growth / (law.gain * self.hold))

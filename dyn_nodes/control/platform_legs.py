@@ -1,6 +1,8 @@
 """Leg lengths of a platform on legs of variable length from its pose, in closed form (freeman-1985, p. 127 to 134).
 
 length_r = |p + R b_r - a_r|,   rates = [n^T, (R b_r x n)^T] (velocity; angular velocity)
+
+The pose from the lengths is found by Newton's method with these rates.
 """
 
 from __future__ import annotations
@@ -10,11 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.model.rotations import matrix_of_rotation_vector
 
 Array = NDArray[np.float64]
+FOUND, MOST_STEPS = 1e-12, 30
+"""Difference of the lengths, m, at which a pose counts as found, and the most steps of Newton's method."""
 CENTRED = 1e-9
 """Distance from the axis of a leg at which its ends count as on it, m."""
 
@@ -78,6 +84,48 @@ class PlatformLegs:
         along = legs / np.linalg.norm(legs, axis=1)[:, np.newaxis]
         arms = self.vertices @ np.asarray(rotation, float).T
         return np.hstack([along, np.cross(arms, along)])
+
+    def motion(self, place: ArrayLike, rotation: ArrayLike, twist: Array, acceleration: Array) -> JointReference:
+        """Return positions, rates and accelerations of the joints (n,) at a motion of the platform.
+
+        Args:
+            place: (3,) of its origin, m.
+            rotation: (3, 3).
+            twist: (6,) velocity of the origin and angular velocity, axes of the base.
+            acceleration: (6,) their rates.
+        """
+        turned = self.vertices @ np.asarray(rotation, float).T
+        legs = np.asarray(place, float) + turned - self.bases
+        rates = twist[:3] + np.cross(twist[3:], turned)
+        second = acceleration[:3] + np.cross(acceleration[3:], turned)
+        second = second + np.cross(twist[3:], np.cross(twist[3:], turned))
+        lengths = np.linalg.norm(legs, axis=1)
+        along = np.einsum('ij,ij->i', legs, rates) / lengths
+        growth = np.einsum('ij,ij->i', rates, rates) + np.einsum('ij,ij->i', legs, second) - along**2
+        return JointReference(lengths - self.offsets, along, growth / lengths)
+
+    def pose(self, positions: ArrayLike, place: ArrayLike, rotation: ArrayLike) -> tuple[Array, Array]:
+        """Return the pose, place (3,) and rotation (3, 3), at positions of the joints (n,), near a given pose.
+
+        Raises:
+            ValueError: no pose near it has these lengths.
+        """
+        wanted, p, R = np.asarray(positions, float), np.asarray(place, float), np.asarray(rotation, float)
+        for _ in range(MOST_STEPS):
+            gap = wanted - self.positions(p, R)
+            if np.abs(gap).max() <= FOUND:
+                return p, R
+            step: Array = np.linalg.lstsq(self.rates(p, R), gap, rcond=None)[0].astype(np.float64)
+            if not np.abs(step).max() < 1.0:  # another branch, or no numbers
+                break
+            p, R = p + step[:3], matrix_of_rotation_vector(step[3:]) @ R
+        listed = ', '.join(f'{value:.4g}' for value in wanted)
+        raise ValueError(f'expected positions of the legs that a pose near the last one has, found {listed} m')
+
+    def condition(self, place: ArrayLike, rotation: ArrayLike) -> float:
+        """Return the condition number of the rates, turns times the mean radius of the vertices."""
+        radius = float(np.linalg.norm(self.vertices - self.vertices.mean(axis=0), axis=1).mean())
+        return float(np.linalg.cond(self.rates(place, rotation) / np.array([1.0, 1.0, 1.0, *[radius] * 3])))
 
     def _legs(self, place: ArrayLike, rotation: ArrayLike) -> Array:
         return np.asarray(place, float) + self.vertices @ np.asarray(rotation, float).T - self.bases

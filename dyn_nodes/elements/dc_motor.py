@@ -107,7 +107,7 @@ class DcMotor(ActuatorElement):
         """Effort per current and at stall, speed without load, reflected inertia."""
         own = self.record
         return {
-            'travel': f'{own.effort_per_current:.4g} N m/A',
+            'travel': f'{own.effort_per_current:.4g} {"N m/A" if own.screw_lead is None else "N/A"}',
             'stall_effort': self.capacity(start, own.voltage_limit, True)[1],
             'no_load_speed': own.voltage_limit / own.effort_per_current,
             'reflected_inertia': own.reflected_inertia,

@@ -35,7 +35,13 @@ class DcMotorActuator(ActuatorRecord):
         float, number('to which the amplifier holds the current by its voltage, within that of the source', 'A',
                       'positive')
     ]  # fmt: skip
-    gear_ratio: Annotated[float, number('rotor angle per joint position', 'rad/rad or rad/m', 'positive')] = 1.0
+    gear_ratio: Annotated[
+        float, number('rotor angle per joint position, or per angle of the screw', 'rad/rad or rad/m', 'positive')
+    ] = 1.0
+    screw_lead: Annotated[
+        float | None, number('travel per turn of a screw behind the gear, on a prismatic joint; absent: no screw', 'm',
+                             'positive')
+    ] = None  # fmt: skip
     rotor_inertia: Annotated[
         float, number('of the rotor and what spins with it, beside the masses of the URDF', 'kg m2', 'non-negative')
     ] = 0.0
@@ -52,26 +58,36 @@ class DcMotorActuator(ActuatorRecord):
         return self.voltage_limit
 
     @property
+    def drive_ratio(self) -> float:
+        """Rotor angle per joint position, of gear and screw, rad/rad or rad/m."""
+        return self.gear_ratio if self.screw_lead is None else self.gear_ratio * 2.0 * math.pi / self.screw_lead
+
+    @property
     def reflected_inertia(self) -> float:
         """Inertia of the rotor at the joint, kg m2 or kg (2-237)."""
-        return self.gear_ratio**2 * self.rotor_inertia
+        return self.drive_ratio**2 * self.rotor_inertia
 
     @property
     def effort_per_current(self) -> float:
         """Effort of the joint per current, N m/A or N/A; back-emf per rate of the joint, V s/rad or V s/m (2-237)."""
-        return self.gear_ratio * self.torque_constant
+        return self.drive_ratio * self.torque_constant
 
     @property
     def viscous(self) -> float:
         """Viscous friction at the joint, N m s/rad or N s/m (2-237)."""
-        return self.gear_ratio**2 * self.rotor_damping
+        return self.drive_ratio**2 * self.rotor_damping
 
     def check(self, joint: Joint, places: Places, report: Report) -> None:
-        """Report a rate of the joint that the voltage of the source cannot reach: wrong units."""
+        """Report a screw on a joint that turns, and a rate that the voltage of the source cannot reach: wrong units."""
+        if self.screw_lead is not None and joint.type != 'prismatic':
+            where = f'actuators.{self.name}.screw_lead'
+            report.add(places.line(where), where, 'a prismatic joint for a screw', f'a {joint.type} joint')
+            return
         if not math.isfinite(joint.velocity_limit) or joint.velocity_limit <= 0.0:
             return
         fastest = self.voltage_limit / self.effort_per_current
         if fastest < joint.velocity_limit / LEAST_SHARE_OF_SPEED:
-            where = f'actuators.{self.name}.gear_ratio'
+            key, value = ('gear_ratio', self.gear_ratio) if self.screw_lead is None else ('screw_lead', self.screw_lead)
+            where = f'actuators.{self.name}.{key}'
             expected = f'a gear with which {shown(self.voltage_limit)} V reach a speed near the limit of {joint.name}'
-            report.warn(places.line(where), where, expected, f'{shown(self.gear_ratio)}: {shown(fastest)} at most')
+            report.warn(places.line(where), where, expected, f'{shown(value)}: {shown(fastest)} at most')

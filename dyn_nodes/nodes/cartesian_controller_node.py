@@ -45,7 +45,7 @@ from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, path_of, pose_
 from dyn_nodes.nodes.hand_outputs import Output, group, output_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
-from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 

@@ -19,6 +19,7 @@ from dyn_nodes.control import (
     load_voltage_profile,
     recover_on,
 )
+from dyn_nodes.control.drive_dynamics import OpenLoopError
 from dyn_nodes.control.motor_motion import MotorMotion
 from dyn_nodes.control.motor_state_motion import MotorStateMotion, StateLaw
 from dyn_nodes.middleware import (
@@ -31,6 +32,7 @@ from dyn_nodes.model.machine import Actuator
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import floats, labelled_array
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.drives import drive_dynamics
 from dyn_nodes.nodes.exchange import (
     Every,
     announce_partner,
@@ -117,7 +119,8 @@ class ControllerNode(CommandingNode):
         if values['motors.law'] != 'computed_torque':
             return MotorStateMotion(self.machine, actuators, self._state_law(), values['command_period'])
         loop = (values['motors.bandwidth'], values['motors.damping_ratio'])
-        return MotorMotion(self.machine, actuators, *loop, values['command_period'])
+        drives = drive_dynamics(self.machine, [actuator.joint for actuator in actuators])
+        return MotorMotion(self.machine, actuators, *loop, values['command_period'], drives)
 
     def _state_law(self) -> StateLaw:
         values = self.values
@@ -242,7 +245,11 @@ class ControllerNode(CommandingNode):
         if self.valves:
             positions, velocities = self._state
             measured = (velocities, efforts) if self.motors else (efforts,)
-            self._publish_voltages(self.motion.voltages(now, positions, *measured))
+            try:
+                self._publish_voltages(self.motion.voltages(now, positions, *measured))
+            except OpenLoopError as error:
+                self._publish_neutral()
+                self._refuse(self.state_refusals, commands.RefusedError('open loop', f'joint_states: {error}'))
         else:
             self._publish_positions(*self.motion.reference(now))
         self._publish_phase(self.motion.phase(now))

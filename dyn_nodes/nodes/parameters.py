@@ -11,7 +11,7 @@ The files are in the manner of generate_parameter_library: `type`, `default_valu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -114,6 +114,16 @@ def declare(node: Any, table: Iterable[Declared]) -> dict[str, Any]:
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
+
+
+def group(values: Mapping[str, Any], name: str, kind: Any) -> Any:
+    """Return the dataclass that a group of parameters fills. Raises ParameterError."""
+    prefix = f'{name}.'
+    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+    try:
+        return kind(**given)
+    except ValueError as error:
+        raise ParameterError(f'parameters {name!r}: {error}') from None
 
 
 def node_parameters(node: str) -> tuple[Declared, ...]:

@@ -22,7 +22,7 @@ from dyn_nodes.model.schema import Key, build, keys_of, named, number
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry, read_yaml
 
-OF_A_JOINT = ('joint', 'gear_ratio')
+OF_A_JOINT = ('joint', 'gear_ratio', 'screw_lead')
 """Keys of a machine's motor that a catalogue leaves open."""
 
 

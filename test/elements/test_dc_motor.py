@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.load import load_machine_report
 from dyn_nodes.model.machine import DcMotorActuator
+from dyn_nodes.model.posture import center_of_mass, link_poses
 from dyn_nodes.multibody import (
     Tree,
     TreeBuilder,
@@ -237,6 +239,26 @@ def test_a_machine_with_motors_is_checked_with_its_holding_currents(capsys):
     printed = capsys.readouterr().out
     assert '25 N m/A' in printed
     assert 'speed without load' in printed
+    assert 'holds with, A' in printed
+    assert '-1.948' in printed
+
+
+def test_holding_currents_are_those_of_the_potential_energy(capsys):
+    """Central differences of the height of the masses, N m, over effort per current."""
+    assert main(['check', str(URDF), '--config', str(YAML), '--json']) == 0
+    facts = json.loads(capsys.readouterr().out)['machine']
+    machine = load_machine(URDF, YAML)
+
+    def energy(positions):
+        mass, center = center_of_mass(machine.links, link_poses(machine.links, machine.joints, positions))
+        return 9.81 * mass * center[2]
+
+    start = machine.initial.joint_positions
+    for own, motor in zip(facts['actuators'], machine.actuators):
+        up, down = ({**start, motor.joint: start[motor.joint] + step} for step in (1e-5, -1e-5))
+        effort = (energy(up) - energy(down)) / 2e-5
+        assert own['holding_effort'] == pytest.approx(effort, abs=1e-5)
+        assert own['holding_current'] == pytest.approx(effort / motor.effort_per_current, abs=1e-6)
     assert 'relief' not in printed
     assert 'no problems' in printed
 
@@ -305,3 +327,19 @@ def test_a_gear_that_makes_a_joint_far_slower_than_its_limit_is_doubted(tmp_path
     path.write_text(YAML.read_text().replace('gear_ratio: {value: 50.0', 'gear_ratio: {value: 50000.0'))
     warnings = [str(warning) for warning in load_machine_report(str(URDF), str(path)).warnings]
     assert any('actuators.motor_4.gear_ratio: expected a gear with which 48 V reach' in line for line in warnings)
+
+
+def test_a_screw_makes_a_motor_turn_for_a_joint_that_slides(tmp_path, capsys):
+    """60 N of a slide at 20 mm a turn: the torque of the rotor is F l / (2 pi); on a joint that turns it is refused."""
+    own = DcMotorActuator(
+        name='lift', joint='slide', torque_constant=0.06, resistance=1.0, inductance=1e-3, voltage_limit=48.0,
+        current_limit=9.0, gear_ratio=2.0, screw_lead=0.02, rotor_inertia=1e-5, rotor_damping=1e-5,
+    )  # fmt: skip
+    ratio = 2.0 * 2.0 * np.pi / 0.02
+    assert own.drive_ratio == pytest.approx(ratio)
+    assert actuator_element(own).at_rest(0.0, 60.0)[0] == pytest.approx(60.0 * 0.02 / (2.0 * np.pi) / 2.0 / 0.06)
+    assert (own.reflected_inertia, own.viscous) == pytest.approx((ratio**2 * 1e-5, ratio**2 * 1e-5))
+    path = tmp_path / 'arm.yaml'
+    path.write_text(YAML.read_text().replace('gear_ratio: {value: 50.0', 'screw_lead: {value: 0.02', 1))
+    assert main(['check', str(URDF), '--config', str(path)]) == 1
+    assert 'actuators.motor_4.screw_lead: expected a prismatic joint for a screw' in capsys.readouterr().err

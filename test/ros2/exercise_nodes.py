@@ -32,7 +32,10 @@ JointState = message('sensor_msgs/msg/JointState')
 Joy = message('sensor_msgs/msg/Joy')
 SetBool, Trigger = service('std_srvs/srv/SetBool'), service('std_srvs/srv/Trigger')
 MACHINE = {'machine': 'log_loader'}
-OTHER_MACHINES = {'electric_actuator_node': {'machine': 'arm_a6'}}
+OTHER_MACHINES = {
+    'electric_actuator_node': {'machine': 'arm_a6'},
+    'platform_controller_node': {'machine': 'stewart_platform'},
+}
 """Of nodes for which that machine is none."""
 
 

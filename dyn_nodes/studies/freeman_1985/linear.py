@@ -70,7 +70,7 @@ def drives_of(machine: Machine) -> Drives:
     motors = {own.joint: electric(own) for own in machine.actuators}
     own = [motors[joint.name] for joint in machine.movable_joints]
     return Drives.geared(
-        np.diag([1 / motor.gear_ratio for motor in own]),
+        np.diag([1 / motor.drive_ratio for motor in own]),
         inductance=[motor.inductance for motor in own],
         resistance=[motor.resistance for motor in own],
         back_emf=[motor.torque_constant for motor in own],

@@ -1,0 +1,96 @@
+"""Trajectories of a platform in six freedoms that come over a topic: checked before anything moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.hand.kinematics import HandPose
+from dyn_nodes.control.pose_trajectory import BodyMotion, PoseTrajectory
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.hand_messages import MOST_POSES, check_frame, pose_of
+from dyn_nodes.nodes.plausible import LARGEST_VELOCITY
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+
+Array = NDArray[np.float64]
+TOPIC = 'platform_trajectory'
+BEGINNING = (1e-3, 2e-3)
+"""Distance, m, and angle, rad, of a first pose at time 0 from the platform that are none."""
+
+
+def trajectory_of(message: Any, platform: str, frame: str, now: float, start: BodyMotion) -> PoseTrajectory:
+    """Return the trajectory of a trajectory_msgs/MultiDOFJointTrajectory, from the motion at its start on.
+
+    It begins now; its stamp is 0 or lies within a second of now. Where every point has a velocity, these are met;
+    accelerations of points are not used.
+
+    Args:
+        message: the message.
+        platform: the one joint that it must name.
+        frame: of its poses.
+        now: s.
+        start: of the platform's reference.
+
+    Raises:
+        RefusedError: names, sizes, numbers, times, a beginning elsewhere; names the point.
+    """
+    check_frame(TOPIC, message.header.frame_id, frame)
+    if list(message.joint_names) != [platform]:
+        found = ', '.join(message.joint_names) or 'none'
+        raise RefusedError('unknown joint', f'{TOPIC}: joint_names: expected {platform!r} alone, found {found}')
+    if not 1 <= len(message.points) <= MOST_POSES:
+        raise RefusedError('wrong size', f'{TOPIC}: points: expected 1 to {MOST_POSES}, found {len(message.points)}')
+    _check_stamp(message, now)
+    points = [_point(own, k) for k, own in enumerate(message.points)]
+    times, poses, twists = (list(part) for part in zip(*points))
+    if times[0] == 0.0:
+        _check_beginning(start.pose, poses[0])
+        times, poses, twists = times[1:], poses[1:], twists[1:]
+    met = None if any(own is None for own in twists) else np.array([start.twist, *twists])
+    try:
+        return PoseTrajectory([0.0, *times], [start.pose, *poses], met, start.twist)
+    except ValueError as error:
+        raise RefusedError('bad trajectory', f'{TOPIC}: {error}') from None
+
+
+def _check_stamp(message: Any, now: float) -> None:
+    stamp = nanoseconds_of_stamp(message.header.stamp)
+    if stamp != 0 and abs(stamp / NANO - now) > 1.0:
+        found = f'{stamp / NANO - now:.3f} s ahead'
+        raise RefusedError('bad stamp', f'{TOPIC}: header.stamp: expected 0 or now, found {found}')
+
+
+def _check_beginning(here: HandPose, first: HandPose) -> None:
+    off = here.error_to(first)
+    distance, angle = float(np.linalg.norm(off[:3])), float(np.linalg.norm(off[3:]))
+    if distance > BEGINNING[0] or angle > BEGINNING[1]:
+        text = f'expected the pose of the platform at time 0, found one {distance:.4g} m and {angle:.4g} rad away'
+        raise RefusedError('bad trajectory', f'{TOPIC}: points[0]: {text}')
+
+
+def _point(point: Any, k: int) -> tuple[float, HandPose, Array | None]:
+    if len(point.transforms) != 1 or len(point.velocities) > 1:
+        found = f'{len(point.transforms)} and {len(point.velocities)}'
+        expected = 'one transform and at most one velocity'
+        raise RefusedError('wrong size', f'{TOPIC}: points[{k}]: expected {expected}, found {found}')
+    time = point.time_from_start.sec + point.time_from_start.nanosec / NANO
+    own = point.transforms[0]
+    pose = pose_of(_Pose(own.translation, own.rotation), TOPIC, f'points[{k}].transforms[0]')
+    return time, pose, _twist(point.velocities[0], k) if len(point.velocities) else None
+
+
+def _twist(twist: Any, k: int) -> Array:
+    values = np.array([getattr(part, axis) for part in (twist.linear, twist.angular) for axis in 'xyz'])
+    if not np.abs(values).max() <= LARGEST_VELOCITY:  # false for NaN too
+        text = f'expected finite numbers of at most {LARGEST_VELOCITY:g}'
+        raise RefusedError('out of range', f'{TOPIC}: points[{k}].velocities[0]: {text}')
+    return values
+
+
+class _Pose:
+    """A transform as a geometry_msgs/Pose."""
+
+    def __init__(self, translation: Any, rotation: Any) -> None:
+        self.position, self.orientation = translation, rotation
