@@ -42,7 +42,7 @@ from dyn_nodes.nodes.exchange import (
 )
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, path_of, pose_of, twist_of, within_limits
-from dyn_nodes.nodes.hand_outputs import Output, group, output_of
+from dyn_nodes.nodes.hand_outputs import Output, output_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters

@@ -21,23 +21,13 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.drive_motor_output import is_on_motors
 from dyn_nodes.nodes.exchange import set_stamp, valve_order
-from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.parameters import ParameterError, group
 
 Array = NDArray[np.float64]
 JointState = message('sensor_msgs/msg/JointState')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 State = tuple[Array, Array]
 """Positions and rates of all joints of the hand's tree."""
-
-
-def group(values: dict[str, Any], name: str, kind: Any) -> Any:
-    """Return the dataclass that a group of parameters fills. Raises ParameterError."""
-    prefix = f'{name}.'
-    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
-    try:
-        return kind(**given)
-    except ValueError as error:
-        raise ParameterError(f'parameters {name!r}: {error}') from None
 
 
 class PositionOutput:

@@ -22,8 +22,8 @@ from dyn_nodes.model.schema import Key, build, keys_of, named, number
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry, read_yaml
 
-OF_A_JOINT = ('joint', 'gear_ratio', 'screw_lead')
-"""Keys of a machine's motor that a catalogue leaves open."""
+OPEN = {'joint': '', 'gear_ratio': 1.0, 'screw_lead': None}
+"""Keys of a machine's motor that a catalogue leaves open, with what stands for them."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Catalogue:
 
 def catalogue_keys() -> tuple[Key, ...]:
     """Return the keys of a motor in a catalogue."""
-    return tuple(key for key in keys_of(CatalogueMotor) if key.name not in OF_A_JOINT)
+    return tuple(key for key in keys_of(CatalogueMotor) if key.name not in OPEN)
 
 
 def load_catalogue(path: str | Path) -> tuple[CatalogueMotor, ...]:
@@ -72,7 +72,7 @@ def _motor(reader: SchemaReader, name: str, own: Entry) -> CatalogueMotor | None
     values = reader.table(own, catalogue_keys(), where=own.path)
     if reader.report.failed:
         return None
-    motor: CatalogueMotor | None = build(CatalogueMotor, {**values, 'joint': '', 'gear_ratio': 1.0}, name=name)
+    motor: CatalogueMotor | None = build(CatalogueMotor, {**values, **OPEN}, name=name)
     return motor
 
 
