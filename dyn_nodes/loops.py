@@ -25,6 +25,7 @@ Function = TypeVar('Function', bound=Callable[..., Any])
 GUARD = 'DYN_NODES_GUARD'
 FORMAT = b'sealed 1'
 """Changes with the form of the cached files, so that files of an earlier release are not taken for damaged ones."""
+SHARED = Path(__file__).parent / 'cholesky.py'
 KEPT = 4
 """Texts of a room whose kernels stay on disk; those used longest ago are deleted."""
 
@@ -35,9 +36,9 @@ def guarded() -> bool:
 
 
 def text_digest(room: Path) -> str:
-    """Hash of every source file of a room, and of the form of the cached files."""
+    """Hash of every source file of a room, of the loops that rooms share, and of the form of the cached files."""
     state = hashlib.sha256(FORMAT)
-    for path in sorted(room.glob('*.py')):
+    for path in (*sorted(room.glob('*.py')), SHARED):
         text = path.read_bytes()
         state.update(f'{path.name} {len(text)}\n'.encode())
         state.update(text)

@@ -27,6 +27,7 @@ BESIDE = {
     'printing': 0,
     'textfile': 0,
     'loops': 0,
+    'cholesky': 0,
     'compiling': 0,
     'sealing': 0,
     'turns': 0,

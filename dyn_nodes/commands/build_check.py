@@ -14,20 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.elements import states_at_rest
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.simulation.fastest_motion import fastest_motion, substeps_for
-from dyn_nodes.simulation.initial import (
-    NoEquilibriumError,
-    Rest,
-    initial_pose,
-    joint_vector,
-    settle,
-    state_of_rest,
-    statics_functions,
-)
+from dyn_nodes.simulation.initial import Rest, settle, state_of_rest, statics_functions
 
 Array = NDArray[np.float64]
 EXCHANGE_PERIOD = 1e-3
@@ -114,8 +108,8 @@ def _efforts(machine: Machine, rest: Rest) -> dict[str, float]:
 
 def _rest(machine: Machine, system: Any) -> Rest:
     if machine.base.attachment == 'fixed' and not machine.actuators:  # nothing settles, nothing is held by oil
-        joints, nothing = joint_vector(machine, None), np.zeros(len(rest_deflections(machine)))
-        return Rest(initial_pose(machine), nothing, joints, np.zeros(len(joints)))
+        joints, nothing = joint_vector(machine), np.zeros(len(rest_deflections(machine)))
+        return Rest(machine.initial.pose, nothing, joints, np.zeros(len(joints)))
     return settle(system, system.parameters, statics=system.statics)
 
 

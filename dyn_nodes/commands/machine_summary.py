@@ -18,9 +18,8 @@ from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.actuators import ActuatorElement
+from dyn_nodes.multibody.base_motion import given_velocities
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
-from dyn_nodes.simulation.initial import initial_pose
-from dyn_nodes.simulation.initial_motion import given_velocities
 from dyn_nodes.stability import Support, margins, support_order
 from dyn_nodes.stability.balance import value_names
 
@@ -74,7 +73,7 @@ def _initial_velocities(machine: Machine, start: ConstrainedMachine | None) -> d
     if start is not None:
         found = dict(zip(start.system.blocks.tree.velocity_names, (float(value) for value in start.v)))
     else:
-        found = given_velocities(machine, matrix_of_rpy(initial_pose(machine)[3:]))
+        found = given_velocities(machine, matrix_of_rpy(machine.initial.pose[3:]))
     return {name: value for name, value in found.items() if abs(value) > ROUND_OFF}
 
 

@@ -10,7 +10,8 @@ from scipy.linalg import LinAlgError
 
 from dyn_nodes.constraints.unilateral import ContactProblem
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.initial import base_numbers, initial_pose, joint_vector
+from dyn_nodes.model.posture import joint_vector
+from dyn_nodes.multibody.base_motion import base_coordinates
 from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, row_places
 
 
@@ -41,7 +42,7 @@ def rigid_ground_summary(machine: Machine) -> dict[str, Any]:
 def _problem(machine: Machine, plant: RigidAssembly) -> ContactProblem:
     nv, m = plant.tree.nv, ROWS * len(plant.ground)
     x = np.zeros(len(plant.states.names))
-    q = [*base_numbers(machine, initial_pose(machine), 'quaternion'), *joint_vector(machine, None)]
+    q = [*base_coordinates(machine.base.attachment, machine.initial.pose), *joint_vector(machine)]
     x[: len(q)] = q
     u = np.zeros(len(plant.inputs.names))
     function = ca.Function('blocks', [plant.x, plant.u, plant.p], [plant.blocks])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes import cholesky as dense
 from dyn_nodes.loops import kernels_of
 
 # sums may be reordered, so that they run on vector registers; NaN and infinity keep their meaning
@@ -22,50 +23,7 @@ SINGULAR, CONTRADICTORY = -1, -2
 ask for different motions."""
 PIVOT = 1e-13
 AGREEMENT = 1e-6
-
-
-@kernel
-def cholesky(A: Any, floor: float) -> int:
-    """Overwrite the lower triangle of A (n, n) by L with A = L L^T; return n, or the index of a pivot at the floor.
-
-    The floor is relative to the diagonal entry of the pivot before elimination.
-    """
-    n = A.shape[0]
-    for j in range(n):
-        before = A[j, j]
-        total = before
-        for k in range(j):
-            total -= A[j, k] * A[j, k]
-        if not total > floor * before:
-            return j
-        root = np.sqrt(total)
-        A[j, j] = root
-        inverse = 1.0 / root
-        for i in range(j + 1, n):
-            total = A[i, j]
-            for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = total * inverse
-    return n
-
-
-@kernel
-def forward(L: Any, b: Any, n: int) -> None:
-    """Overwrite the first n entries of b by L^-1 b, L lower."""
-    for i in range(n):
-        total = b[i]
-        for k in range(i):
-            total -= L[i, k] * b[k]
-        b[i] = total / L[i, i]
-
-
-@kernel
-def backward(L: Any, b: Any, n: int) -> None:
-    """Overwrite the first n entries of b by L^-T b, L lower."""
-    for i in range(n - 1, -1, -1):
-        b[i] /= L[i, i]
-        for k in range(i):
-            b[k] -= L[i, k] * b[i]
+cholesky, forward, backward = kernel(dense.factorize), kernel(dense.forward), kernel(dense.backward)
 
 
 @kernel
@@ -208,7 +166,7 @@ def motions(M: Any, V: Any, rank: int, N: Any, MN: Any, inertia: Any) -> bool:
             for i in range(n):
                 total += N[g, i] * MN[f, i]
             inertia[f, g] = total
-    return cholesky(inertia, PIVOT) == free
+    return cholesky(inertia, free, PIVOT)
 
 
 @kernel
@@ -279,7 +237,7 @@ def accelerate(
     m, n = J.shape
     if method == OPERATOR:
         L = M.copy()
-        if cholesky(L, PIVOT) == n:
+        if cholesky(L, n, PIVOT):
             Z, w = J.copy(), load.copy()
             forward(L, w, n)
             for i in range(m):
@@ -295,7 +253,7 @@ def accelerate(
                     for k in range(n):
                         total += Z[i, k] * Z[j, k]
                     Lambda[i, j] = total
-            if cholesky(Lambda, max(PIVOT, tolerance * tolerance)) == m:
+            if cholesky(Lambda, m, max(PIVOT, tolerance * tolerance)):
                 forward(Lambda, multipliers, m)
                 backward(Lambda, multipliers, m)
                 for i in range(m):

@@ -35,6 +35,7 @@ class Forces:
         contact: (..., nb, 6) wrench of all constraints and force elements on each body.
         body_residual: (..., nb, 6) rate of momentum about the world's origin less that of all wrenches.
         joint_residual: (..., nv) what a joint transmits along its freedom less the effort that acts there.
+        axes: (..., nb, 3, 3) of each body in the world, columns x, y, z.
     """
 
     bodies: tuple[str, ...]
@@ -42,6 +43,7 @@ class Forces:
     contact: Array
     body_residual: Array
     joint_residual: Array
+    axes: Array
 
     def wrench(self, body: str) -> Array:
         """Return (..., 6) what the joint of that name transmits. Raises KeyError that lists the known ones."""
@@ -94,6 +96,7 @@ class ForceObserver:
         results = [np.array(part).T for part in self._function(*columns, numbers)]
         nb = len(self.system.tree.bodies)
         shaped = [part.reshape(count, nb, 6) for part in results[:3]] + [results[3]]
+        shaped.append(results[4].reshape(count, nb, 3, 3))
         if np.ndim(q) == 1:
             shaped = [part[0] for part in shaped]
         return Forces(tuple(body.name for body in self.system.tree.bodies), *shaped)
@@ -115,6 +118,7 @@ class ForceObserver:
             ca.vec(contact),
             ca.vec(self._momentum_check(a, joint, contact)),
             own - efforts,
+            ca.vertcat(*(ca.vec(ca.SX(pose.R).T) for pose in system.state.poses)),
         ]
         inputs = [system.q, system.v, a, multipliers, tau, system.parameters.vector]
         return ca.Function('observer', inputs, [ca.densify(part) for part in outputs])

@@ -81,6 +81,11 @@ class RollingWheel:
             (False, False, True),
         )
 
+    def on_ground(self, state: TreeState, radius: Expression) -> tuple[Expression, Expression, Expression]:
+        """Return the ground point (3,), m, and the unit vectors (3,) of travel and to its left in the ground, world."""
+        (travel, lateral, _, up), _ = self._directions(state)
+        return state.frame_pose(self.centre).p - radius * up, travel, lateral
+
     def _directions(self, state: TreeState) -> tuple[list[Expression], list[Expression]]:
         """Travel, lateral, normal, and the direction from the ground point to the centre; and their rates."""
         n = ca.SX(np.array(UP))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dyn_nodes import cholesky as dense
 from dyn_nodes.control._kernels import kernel
 
 DONE, INFEASIBLE, RANK_DEFICIENT, TOO_LONG = 0, 1, 2, 3
@@ -18,36 +19,15 @@ ROUNDS = 50
 """Greatest number of steps per unknown."""
 INDEPENDENT = 1e-9
 """Part of a limit's normal that must be free of the equations and of the other active limits, squared."""
-
-
-@kernel
-def factorize(S, size):
-    """Replace the lower triangle of S by its Cholesky factor; False where S is not safely positive definite."""
-    for j in range(size):
-        before = S[j, j]
-        for k in range(j):
-            S[j, j] -= S[j, k] * S[j, k]
-        if not S[j, j] > 1e-13 * before:
-            return False
-        S[j, j] = np.sqrt(S[j, j])
-        for i in range(j + 1, size):
-            for k in range(j):
-                S[i, j] -= S[i, k] * S[j, k]
-            S[i, j] /= S[j, j]
-    return True
+PIVOT = 1e-13
+cholesky, forward, backward = kernel(dense.factorize), kernel(dense.forward), kernel(dense.backward)
 
 
 @kernel
 def substitute(S, size, x):
     """Solve S S' x = x in place, for the factor in the lower triangle of S."""
-    for i in range(size):
-        for k in range(i):
-            x[i] -= S[i, k] * x[k]
-        x[i] /= S[i, i]
-    for i in range(size - 1, -1, -1):
-        for k in range(i + 1, size):
-            x[i] -= S[k, i] * x[k]
-        x[i] /= S[i, i]
+    forward(S, x, size)
+    backward(S, x, size)
 
 
 @kernel
@@ -62,7 +42,7 @@ def project(W, A, side, free, WF, Y, S):
     for a in range(n_free):
         for c in range(a + 1):
             WF[a, c] = W[free[a], free[c]]
-    if not factorize(WF, n_free):
+    if not cholesky(WF, n_free, PIVOT):
         return n_free, False
     for j in range(m):
         column = Y[j]
@@ -75,7 +55,7 @@ def project(W, A, side, free, WF, Y, S):
             for a in range(n_free):
                 total += A[j, free[a]] * Y[k, a]
             S[j, k] = total
-    return n_free, factorize(S, m)
+    return n_free, cholesky(S, m, PIVOT)
 
 
 def workspace(n, m):

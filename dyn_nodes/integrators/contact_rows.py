@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dyn_nodes import cholesky as dense
 from dyn_nodes.integrators.codes import kernel
 
 STICKS_AGAIN = 0.95
@@ -35,42 +36,9 @@ NO_GROUND = (
     np.zeros((0, 0)),
     np.zeros(0),
 )
-"""Of a model whose modes have equations of their own."""
-
-
-@kernel
-def factorize(A, n):
-    """Replace the lower triangle of A by its Cholesky factor; return whether A is safely positive definite."""
-    for j in range(n):
-        before = A[j, j]
-        for k in range(j):
-            A[j, j] -= A[j, k] * A[j, k]
-        if not A[j, j] > 1e-13 * before:
-            return False
-        A[j, j] = np.sqrt(A[j, j])
-        for i in range(j + 1, n):
-            for k in range(j):
-                A[i, j] -= A[i, k] * A[j, k]
-            A[i, j] /= A[j, j]
-    return True
-
-
-@kernel
-def forward(L, b, n):
-    """Replace b by L^-1 b."""
-    for i in range(n):
-        for k in range(i):
-            b[i] -= L[i, k] * b[k]
-        b[i] /= L[i, i]
-
-
-@kernel
-def backward(L, b, n):
-    """Replace b by L^-T b."""
-    for i in range(n - 1, -1, -1):
-        b[i] /= L[i, i]
-        for k in range(i):
-            b[k] -= L[i, k] * b[i]
+"""Of a model whose modes have right-hand sides by themselves."""
+PIVOT = 1e-13
+cholesky, forward, backward = kernel(dense.factorize), kernel(dense.forward), kernel(dense.backward)
 
 
 @kernel
@@ -84,7 +52,7 @@ def row_motion(ground, blocks, x, a, multipliers):
         for j in range(i + 1):
             L[i, j] = blocks[at + j * nv + i]
     at += nv * nv
-    regular = factorize(L, nv)
+    regular = cholesky(L, nv, PIVOT)
     for i in range(nv):
         a[i] = blocks[at + i]
     at += nv
@@ -108,7 +76,7 @@ def row_motion(ground, blocks, x, a, multipliers):
             for j in range(nv):
                 total += spread[i, j] * spread[k, j]
             matrix[i, k] = total
-    regular = regular and factorize(matrix, count)
+    regular = regular and cholesky(matrix, count, PIVOT)
     forward(matrix, multipliers, count)
     backward(matrix, multipliers, count)
     for i in range(count):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,16 @@ from dyn_nodes.model.posture import center_of_mass, initial_positions, link_pose
 
 LEAST_GRAVITY = 1e-6  # m/s2; without weight nothing stands
 ROUNDS = 200
+FRICTION_EASE = 1e-3
+"""How easily deflections of friction change in a Newton step towards rest, against the pose."""
+BALANCED = 1e-9
+"""Greatest unbalanced force of a machine at rest over its weight."""
 CONVERGED = 1e-12  # of the weight
 X, Y, Z = np.eye(3)
+
+
+class NoEquilibriumError(ValueError):
+    """The machine cannot stand still in the wanted posture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +67,39 @@ def static_stance(machine: Machine) -> Stance | None:
     problem = _Problem(attachments, center, mass, stiffness, free_length, gravity_in_ground(machine), planar)
     with np.errstate(over='ignore', invalid='ignore'):  # absurd springs end in None, without noise
         return problem.solve()
+
+
+def standing_guesses(machine: Machine, positions: Mapping[str, float], gravity: float, scale: float) -> Iterator[Array]:
+    """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values.
+
+    Args:
+        machine: with wheels or other contacts.
+        positions: of the joints by name, rad or m.
+        gravity: along the normal of the ground, m/s2.
+        scale: factor of the stiffness of the springs.
+    """
+    weight = machine.total_mass * abs(gravity)
+    stiffness = sum(support.stiffness for support in machine.supports) * scale
+    poses = link_poses(machine.links, machine.joints, positions)
+    places = [poses[own.link][2, :3] @ own.position + poses[own.link][2, 3] for own in machine.supports]
+    heights = [own.free_length - place for own, place in zip(machine.supports, places)]
+    yield np.array([max(heights) - weight / stiffness, 0.0, 0.0])
+    stance = static_stance(machine)
+    if stance is not None:
+        yield np.array([stance.height, stance.roll, stance.pitch])
+
+
+def check_friction(machine: str, names: Iterable[str], used: Array) -> None:
+    """Demand no more friction at rest than there is. Raises NoEquilibriumError that names a wheel that slides.
+
+    Args:
+        machine: name.
+        names: of the deflections.
+        used: friction of each over the greatest static friction.
+    """
+    for name, share in zip(names, used):
+        if share > 1.0:
+            raise NoEquilibriumError(f'{machine}: wheel {name.split("/")[0]!r} slides on this slope')
 
 
 def gravity_in_ground(machine: Machine) -> Array:

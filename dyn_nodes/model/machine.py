@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple, get_args
 
+import numpy as np
+
 from dyn_nodes.model.actuators import Actuator
 from dyn_nodes.model.bodies import Array, Joint, JointType, Link
 from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
@@ -128,6 +130,11 @@ class InitialState:
     ] = field(default_factory=dict)
     base_twist: Annotated[InitialTwist, table('how the base link moves at the start', InitialTwist)] = InitialTwist()
     line: int = 0
+
+    @property
+    def pose(self) -> Array:
+        """(6,) pose of the base link: x, y, z, m, roll, pitch, yaw, rad."""
+        return np.array([*self.base_position, self.base_roll, self.base_pitch, self.base_yaw])
 
     @property
     def moves(self) -> bool:

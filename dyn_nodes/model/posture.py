@@ -61,6 +61,27 @@ def initial_positions(machine: Machine) -> dict[str, float]:
     return {joint.name: machine.initial.joint_positions.get(joint.name, 0.0) for joint in machine.movable_joints}
 
 
+def joint_vector(machine: Machine, joints: Mapping[str, float] | None = None) -> Array:
+    """Return the positions (n,) of the movable joints in order: those at the start, changed by name.
+
+    Raises KeyError for a joint that the machine does not have.
+    """
+    chosen = initial_positions(machine)
+    for name in joints or {}:
+        if name not in chosen:
+            raise KeyError(f'unknown joint {name!r}; known: {", ".join(chosen)}')
+    return np.array([*(chosen | dict(joints or {})).values()], dtype=np.float64)
+
+
+def carrying_links(machine: Machine) -> set[str]:
+    """Return the names of the links on which the machine stands, and of those that they carry up to the base."""
+    carrying = {support.link for support in machine.supports}
+    for joint in reversed(machine.joints):
+        if joint.child in carrying:
+            carrying.add(joint.parent)
+    return carrying
+
+
 def moved_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> float:
     """Return what a joint moves, payload included: the inertia about its axis, kg m2; of a prismatic one the mass, kg.
 

@@ -1,14 +1,19 @@
-"""Pose, velocity and acceleration of a base link from positions, velocities and accelerations of a tree.
+"""Pose, velocity and acceleration of a base link from positions, velocities and accelerations of a tree, and back.
 
 A free base has q = [x, y, z, quaternion], v = [angular; linear] in its own axes; a planar one x, z and pitch.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross, length, matrix_of_quaternion
+from dyn_nodes.multibody.tree import BaseForm
 
 Array = NDArray[np.float64]
 
@@ -50,3 +55,81 @@ def base_acceleration(attachment: str, q: Array, v: Array, a: Array) -> Array:
         c, s = np.cos(q[2]), np.sin(q[2])
         return np.array([c * a[0] - s * a[1], 0.0, s * a[0] + c * a[1]])
     return np.zeros(3)
+
+
+def base_coordinates(attachment: str, pose: Any, form: BaseForm = 'quaternion') -> list[Any]:
+    """Return the generalized positions of a base in a pose (x, y, z, roll, pitch, yaw).
+
+    Args:
+        attachment: of the base.
+        pose: (6,) numbers, or expressions for another form than `virtual_chain`; m and rad.
+        form: of a free base.
+    """
+    if attachment == 'free' and form == 'virtual_chain':
+        from scipy.spatial.transform import Rotation
+
+        # the chain turns by pitch, then roll, then yaw
+        pitch, roll, yaw = Rotation.from_euler('ZYX', pose[5:2:-1]).as_euler('YXZ')
+        return [pose[2], pose[0], pose[1], pitch, roll, yaw]
+    if attachment == 'free':
+        return [pose[0], pose[1], pose[2], *_quaternion_of(pose[3], pose[4], pose[5])]
+    return [pose[0], pose[2], pose[4]] if attachment == 'planar' else []
+
+
+def _quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
+    """Return the quaternion (x, y, z, w) of Rz(yaw) Ry(pitch) Rx(roll); numbers or expressions."""
+    cr, sr, cp, sp, cy, sy = (f(0.5 * a) for a in (roll, pitch, yaw) for f in (ca.cos, ca.sin))
+    return [
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+        cr * cp * cy + sr * sp * sy,
+    ]
+
+
+def given_velocities(machine: Machine, rotation: Array, form: BaseForm = 'quaternion') -> dict[str, float]:
+    """Return the velocities that the machine file gives, by name, rad/s or m/s; what it leaves open is absent.
+
+    Args:
+        machine: the machine.
+        rotation: (3, 3) of the base link in the world at the start.
+        form: of the base.
+    """
+    joints, twist = machine.initial.joint_velocities, machine.initial.base_twist
+    given = {joint.name: joints[joint.name] for joint in machine.movable_joints if joint.name in joints}
+    if twist.linear is not None:
+        given |= _linear(machine.base.attachment, form, np.asarray(twist.linear), rotation)
+    if twist.angular is not None:
+        given |= _angular(machine.base.attachment, form, np.asarray(twist.angular), rotation)
+    return given
+
+
+def _linear(attachment: str, form: BaseForm, own: Array, rotation: Array) -> dict[str, float]:
+    x, y, z = (float(value) for value in rotation @ own)
+    if attachment == 'planar':
+        return {'base_x': x, 'base_z': z}
+    if attachment == 'fixed':
+        return {}
+    if form == 'virtual_chain':
+        return {'base_x': x, 'base_y': y, 'base_z': z}
+    return {f'base_v{axis}': float(value) for axis, value in zip('xyz', own)}
+
+
+def _angular(attachment: str, form: BaseForm, own: Array, rotation: Array) -> dict[str, float]:
+    if attachment == 'planar':
+        return {'base_pitch': float(own[1])}
+    if attachment == 'fixed':
+        return {}
+    if form == 'virtual_chain':
+        return dict(zip(('base_pitch', 'base_roll', 'base_yaw'), _chain_rates(own, rotation)))
+    return {f'base_w{axis}': float(value) for axis, value in zip('xyz', own)}
+
+
+def _chain_rates(own: Array, rotation: Array) -> list[float]:
+    """Return the rates of pitch, roll and yaw of a chain that turns by them in this order."""
+    from scipy.spatial.transform import Rotation
+
+    _, roll, yaw = Rotation.from_matrix(rotation).as_euler('YXZ')
+    after_pitch, after_roll = Rotation.from_euler('XZ', [roll, yaw]), Rotation.from_euler('Z', yaw)
+    axes = [after_pitch.inv().apply([0.0, 1.0, 0.0]), after_roll.inv().apply([1.0, 0.0, 0.0]), [0.0, 0.0, 1.0]]
+    return [float(rate) for rate in np.linalg.solve(np.array(axes).T, own)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
-from dyn_nodes.simulation.initial import NoEquilibriumError, settle
+from dyn_nodes.simulation.initial import settle
 from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import Settings

@@ -96,7 +96,7 @@ class Assembly:
     def __init__(
         self, machine: Machine, actuation: Actuation, base: BaseForm = 'quaternion', audit: bool = False
     ) -> None:
-        self.machine, self.actuation, self.audit = machine, actuation, audit
+        self.machine, self.actuation, self.base, self.audit = machine, actuation, base, audit
         self.tree: Tree = build_tree(machine, base)
         self.wheels = self._sprung_wheels()
         self.contacts_on_ground: tuple[ContactElement, ...] = (*self.wheels, *other_contacts(machine))

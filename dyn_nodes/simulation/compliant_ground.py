@@ -1,10 +1,9 @@
-"""A plant on compliant ground, or on none, goes through its periods in fixed steps, constraints or not."""
+"""A plant on compliant ground, or on none, goes through its periods in fixed steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from dyn_nodes import integrators
 from dyn_nodes.integrators import run_rk4_watched
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import base_tilt
-from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import FastestMotion, fastest_motion
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
@@ -28,25 +26,21 @@ NO_LIMIT = -2.0
 
 
 class CompliantGround:
-    """The compliant ground under a plant, or none where it is held by constraints or fixed.
+    """The compliant ground under a plant without constraints, or none where its base is fixed or flies.
 
     Args:
         machine: the machine.
-        actuation: of the joints.
-        motion: of a machine with constraints, which then gives the system and its rates; None: it has none.
-
-    Attributes:
         system: what is integrated.
     """
 
     carries_the_base_alone = False
     """No joint is part of a leg, so that joints are led as on a fixed base."""
 
-    def __init__(self, machine: Machine, actuation: Actuation, motion: Any = None) -> None:
-        self.machine, self._constrained = machine, motion
-        self.system: Any = System(machine, actuation) if motion is None else motion.system
-        self._rates: Any = motion or self.system
-        self._trace = np.zeros((1, len(self.system.state_names)))
+    def __init__(self, machine: Machine, system: System) -> None:
+        self.machine, self.system = machine, system
+        self.state_names: Sequence[str] = system.state_names
+        self.scales = system.scales
+        self._trace = np.zeros((1, len(system.state_names)))
 
     def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
         """Return the start: at rest with the joints where asked for, then set in motion as the file says.
@@ -54,27 +48,29 @@ class CompliantGround:
         Raises:
             NoEquilibriumError: the machine cannot rest there.
         """
-        if self._constrained is not None:
-            start: Start = self._constrained.at_rest(p, joints)
-            return start
         return start_of(self.system, p, joints)
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
         """Take a state as that from which changes count; a guarded plant ends where it overturns."""
-        if self._constrained is not None:
-            self._constrained.begin(x, u, p)
         self._tilt_at_rest = self._tilt(x)
         self._watcher = self.system.watcher(x, u, p, MOST_EVENTS_OF_A_PERIOD)
         self._limit = float(np.cos(self.machine.overturn_angle)) if guarded else NO_LIMIT
 
+    @property
+    def codes(self) -> NDArray[np.int64]:
+        """Addresses of the kernels."""
+        return self.system.codes
+
+    def rhs(self, x: Array, u: Array, p: Array) -> Array:
+        """Return dx/dt (n,); NaN where there is none."""
+        return self.system.rhs(x, u, p)
+
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state."""
-        return np.asarray(self._rates.outputs(x, u, p))
+        return self.system.outputs(x, u, p)
 
     def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
         """Return the wrenches (joints, 6) at the joints that the machine names; y are the outputs."""
-        if self._constrained is not None:
-            return np.asarray(self._constrained.joint_reactions(x, u, p))
         return np.asarray(self._reaction.of_outputs(x, y, p))
 
     @cached_property
@@ -83,7 +79,7 @@ class CompliantGround:
 
     def fastest_motion(self, x: Array, u: Array, p: Array) -> FastestMotion:
         """Return the fastest motion about a state."""
-        return fastest_motion(self._rates, x, u, p)
+        return fastest_motion(self, x, u, p)
 
     def advance(self, x: Array, p: Array, period: Period) -> Reached:
         """Go through a period, in two parts where the payload is let go within it.
@@ -118,8 +114,12 @@ class CompliantGround:
         if status == integrators.DIVERGED:
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
         if status < 0:
-            raise self._constrained.stopped(status, x)
+            raise self.stopped(status, x)
         return status == integrators.GUARDED
+
+    def stopped(self, status: int, x: Array) -> PlantDivergedError:
+        """Return the meaning of a status without dx/dt."""
+        raise RuntimeError(f'{self.machine.name}: expected rates at every state, found status {status}')
 
     def _run(
         self,
@@ -134,12 +134,12 @@ class CompliantGround:
     ) -> int:
         """Advance x in place, by steps that end at the knots of the inputs; return the status."""
         status, step = integrators.DONE, (end - start) / period.substeps
-        if self._constrained is not None:
+        if self.system.time_place is not None:
             x[self.system.time_place] = start
         for since, until, knots, table in stretches(period.knots, period.table, start, end):
             count = max(1, int(np.ceil((until - since) / step - 1e-9)))
             status, _, found = run_rk4_watched(
-                self._rates.codes,
+                self.codes,
                 x,
                 since,
                 (until - since) / count,

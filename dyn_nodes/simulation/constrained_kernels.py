@@ -13,7 +13,7 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.multibody.spatial import Expression
-from dyn_nodes.simulation.events import Watched, watch_surfaces
+from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.names import index_of
 
 Array = NDArray[np.float64]
@@ -167,16 +167,15 @@ class ConstraintKernels:
         functions = {'blocks': self._function('blocks', ca.vertcat(*output))}
         if self.upright is not None:
             functions['guard'] = self._function('guard', self.upright, of_state_alone=True)
-        watched = Watched()
-        watch_surfaces(watched, blocks.surfaces)
-        if watched.watches:
-            functions['watch'] = self._function('watch', watched.expression)
+        watches, watch = watched(blocks.surfaces)
+        if watches:
+            functions['watch'] = self._function('watch', watch)
         if blocks.discrete.any():
             functions['switch'] = self._switch
         return build_module(
             f'{self.name}: constrained',
             [Tape.from_function(function).digest for function in functions.values()],
-            lambda: (functions, {'watches': watched.watches}),
+            lambda: (functions, {'watches': watches}),
         )
 
     @cached_property

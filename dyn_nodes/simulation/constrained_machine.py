@@ -6,13 +6,12 @@ that contradict each other, a motion that moves no mass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints import (
     Analysis,
@@ -29,14 +28,16 @@ from dyn_nodes.constraints import (
 from dyn_nodes.constraints.assembly import gaps
 from dyn_nodes.constraints.drives import dependent_drives
 from dyn_nodes.constraints.linear import Subspaces
+from dyn_nodes.constraints.rest import ConstrainedRest
 from dyn_nodes.elements.actuators import states_at_rest
+from dyn_nodes.elements.wheel import STIFFNESS_SCALE
+from dyn_nodes.model.equilibrium import standing_guesses
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
-from dyn_nodes.model.rotations import quaternion_of_matrix
+from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
 from dyn_nodes.multibody import Tree
+from dyn_nodes.multibody.base_motion import base_coordinates, base_pose, given_velocities
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.constrained_rest import ConstrainedRest
-from dyn_nodes.simulation.initial_motion import given_velocities
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
 
@@ -103,7 +104,7 @@ class ConstrainedMachine:
         states = {own.name: own.start for own in blocks.element_states}
         numbers[[places[name] for name in states]] = list(states.values())
         if self.rest is not None:
-            q, deflections = self.rest.settle(self.q, numbers)
+            q, deflections = self.rest.settle(self.q, numbers, self._stances(numbers))
             states |= deflections
             numbers[[places[name] for name in deflections]] = list(deflections.values())
         at = blocks.at(q, None, numbers)
@@ -114,6 +115,14 @@ class ConstrainedMachine:
         if self.system.actuation == 'hydraulic':
             states |= states_at_rest(self.machine, dict(zip(blocks.tree.position_names, q)), efforts)
         return AtRest(q, states, efforts)
+
+    def _stances(self, p: Array) -> Iterator[Array]:
+        """Height, roll and pitch of the base from which a rest is looked for, under parameters of the blocks."""
+        blocks = self.system.blocks
+        known = dict(zip(blocks.tree.position_names, self.q))
+        positions = {joint.name: float(known[joint.name]) for joint in self.machine.movable_joints}
+        gravity, scale = (float(p[blocks.parameters.names.index(name)]) for name in ('gravity_z', STIFFNESS_SCALE))
+        return standing_guesses(self.machine, positions, gravity, scale)
 
     def state_at_rest(self, p: Array) -> tuple[Array, dict[str, float]]:
         """Return the state at rest under parameters of the system, moving as the file says, and the efforts by name.
@@ -197,7 +206,8 @@ def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> A
 
     Raises MachineError where the constraints do not allow the velocities of the file.
     """
-    given = given_velocities(machine, _base_rotation(machine, blocks.tree, q))
+    _, turn = base_pose(machine.base.attachment, q)
+    given = given_velocities(machine, matrix_of_quaternion(turn))
     wanted = np.zeros(blocks.tree.nv)
     places = [blocks.tree.velocity_index(name) for name in given]
     wanted[places] = list(given.values())
@@ -224,26 +234,13 @@ def _nearest(blocks: ConstraintBlocks, q: Array, wanted: Array, places: list[int
     return np.asarray(result)
 
 
-def _base_rotation(machine: Machine, tree: Tree, q: Array) -> Array:
-    """Return the (3, 3) rotation of the base link."""
-    if machine.base.attachment == 'planar':
-        return np.asarray(Rotation.from_euler('y', q[tree.position_names.index('base_pitch')]).as_matrix())
-    return np.asarray(Rotation.from_quat(q[3:7]).as_matrix()) if tree.free else np.eye(3)
-
-
 def initial_guess(machine: Machine, tree: Tree) -> Array:
     """Return (nq,) what `initial` and the loads say, loops open or not."""
     q = tree.neutral
-    start = machine.initial
-    for name, value in start.joint_positions.items():
+    base = base_coordinates(machine.base.attachment, machine.initial.pose)
+    q[: len(base)] = base
+    for name, value in machine.initial.joint_positions.items():
         q[tree.position_names.index(name)] = value
-    x, y, z = start.base_position
-    turn = Rotation.from_euler('ZYX', [start.base_yaw, start.base_pitch, start.base_roll]).as_quat()
-    if machine.base.attachment == 'free':
-        q[0:3], q[3:7] = (x, y, z), turn
-    elif machine.base.attachment == 'planar':
-        for name, value in (('base_x', x), ('base_z', z), ('base_pitch', start.base_pitch)):
-            q[tree.position_names.index(name)] = value
     for load in machine.loads:
         if load.motion == 'free':
             at = tree.bodies[tree.body(load.name)].q

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -19,33 +18,17 @@ from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import ConstraintBlocks, Prescribed, RollingWheel
 from dyn_nodes.constraints.rows import Rows
 from dyn_nodes.elements.wheel import XYZ, axis_names
-from dyn_nodes.forces.contact import ground_axes
 from dyn_nodes.model.constraint import MachineConstraint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.multibody import Frame, TreeState
+from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.elements import ground_wrench
 from dyn_nodes.multibody.kinematics import ExplodedState
-from dyn_nodes.multibody.spatial import Expression, cross, dot
+from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.simulation.outputs import attitude_outputs, balance_outputs
 
 Array = NDArray[np.float64]
 UP = (0.0, 0.0, 1.0)
 WRENCH = ('force_x', 'force_y', 'force_z', 'torque_x', 'torque_y', 'torque_z')
-
-
-class WheelOnGround(NamedTuple):
-    """A wheel that is a constraint, world axes, (3,) each.
-
-    Attributes:
-        point: of the ground below it, m.
-        force: of the ground on it, N.
-        ahead, left: unit vectors in the ground: where it rolls to, and the left of that.
-    """
-
-    point: Expression
-    force: Expression
-    ahead: Expression
-    left: Expression
 
 
 def wheels_of(machine: Machine) -> tuple[str, ...]:
@@ -178,28 +161,23 @@ class ConstrainedOutputs:
         return of.first, of.second  # type: ignore[attr-defined]
 
     @cached_property
-    def _wheels(self) -> dict[str, WheelOnGround]:
-        """The wheels that are constraints, by name."""
-        result = {}
-        for wheel in (part for part in self.blocks.constraints if isinstance(part, RollingWheel)):
-            _, force = self._wrench(wheel.name, wheel.centre.body)
-            axle = ca.mtimes(self.blocks.state.frame_pose(wheel.centre).R, ca.SX(np.asarray(wheel.axle, dtype=float)))
-            # the axle points to the left, so that the lateral axis of `ground_axes` points back
-            _, left, back = ground_axes(UP, axle)
-            ahead, side = -ca.SX(ca.vertcat(*back)), ca.SX(ca.vertcat(*left))
-            point = lowest_point(wheel, self.blocks.state, self._radius(wheel))
-            result[wheel.name] = WheelOnGround(point, force, ahead, side)
+    def _wheels(self) -> dict[str, tuple[Expression, Expression, Expression, Expression]]:
+        """Ground point (3,), directions of travel and to its left (3,), and force of the ground (3,) by wheel."""
+        result, blocks = {}, self.blocks
+        for wheel in (part for part in blocks.constraints if isinstance(part, RollingWheel)):
+            radius = blocks.parameters.add(f'{wheel.name}/radius', wheel.radius)
+            point, ahead, left = wheel.on_ground(blocks.state, radius)
+            forces = self._multipliers[blocks.slices[wheel.name]]
+            force = forces[0] * ahead + forces[1] * left + forces[2] * ca.SX(np.array(UP))
+            result[wheel.name] = point, ahead, left, force
         return result
-
-    def _radius(self, wheel: RollingWheel) -> Expression:
-        return self.blocks.parameters.add(f'{wheel.name}/radius', wheel.radius)
 
     @cached_property
     def _base_rotation(self) -> Expression:
         return self.blocks.state.frame_pose(self.blocks.tree.frame(self.machine.base.link)).R
 
     def _add_wheels(self) -> None:
-        for name, (point, force, ahead, left) in self._wheels.items():
+        for name, (point, ahead, left, force) in self._wheels.items():
             self._add([f'{name}/normal_force', f'{name}/friction_longitudinal'], force[2], ca.dot(ahead, force))
             self._add([f'{name}/friction_lateral'], ca.dot(left, force))
             self._add([f'{name}/point_{axis}' for axis in XYZ], point)
@@ -208,7 +186,7 @@ class ConstrainedOutputs:
     def _add_balance(self) -> None:
         blocks = self.blocks
         force, moment = ground_wrench(blocks.ground_points, blocks.state.center_of_mass)
-        for point, push, _, _ in self._wheels.values():
+        for point, _, _, push in self._wheels.values():
             force = force + push
             moment = moment + cross(point - blocks.state.center_of_mass, push)
         found = balance_outputs(blocks.state, force, moment)
@@ -221,11 +199,3 @@ class ConstrainedOutputs:
         slip = ca.mtimes(rows.jacobian, self.blocks.v) - rows.sigma
         for name, errors in (('constraint_drift', rows.residual), ('constraint_slip', slip)):
             self._add([name], ca.mmax(ca.fabs(ca.densify(errors))) if errors.numel() else ca.SX(0))
-
-
-def lowest_point(wheel: RollingWheel, state: TreeState, radius: Expression) -> Expression:
-    """Return the lowest point (3,) of a disc in the world, m, where it touches the ground."""
-    pose = state.frame_pose(wheel.centre)
-    axle, up = ca.mtimes(pose.R, ca.SX(np.asarray(wheel.axle, dtype=float))), ca.SX(np.array(UP))
-    lean = dot(up, axle)
-    return pose.p - radius * (up - lean * axle) / ca.sqrt(1 - lean * lean)

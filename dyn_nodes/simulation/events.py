@@ -48,30 +48,11 @@ class Event:
         return replace(self, time=self.time + offset)
 
 
-class Watched:
-    """Watches being gathered: what they are, their value, and the number to be told."""
-
-    def __init__(self) -> None:
-        self.watches: list[Watch] = []
-        self._surfaces: list[Expression] = []
-        self._quantities: list[Expression] = []
-
-    def add(self, watch: Watch, surface: Expression, quantity: Expression) -> None:
-        """Append a watch."""
-        self.watches.append(watch)
-        self._surfaces.append(surface)
-        self._quantities.append(quantity)
-
-    @property
-    def expression(self) -> Expression:
-        """(2 n,): the n values, then the n numbers to be told."""
-        return ca.densify(ca.vertcat(*self._surfaces, *self._quantities, ca.SX(0, 1)))
-
-
-def watch_surfaces(into: Watched, surfaces: Iterable[Surface]) -> None:
-    """Watch the surfaces of elements: wheels that lift off, joints at their limits, that stick or slip; reliefs."""
-    for surface in surfaces:
-        into.add(*surface)
+def watched(*groups: Iterable[Surface]) -> tuple[list[Watch], Expression]:
+    """Return what is watched of elements, and (2 n,) the n values, then the n numbers to be reported with events."""
+    every = [surface for group in groups for surface in group]
+    values = [value for _, value, _ in every] + [quantity for _, _, quantity in every]
+    return [watch for watch, _, _ in every], ca.densify(ca.vertcat(*values, ca.SX(0, 1)))
 
 
 class Watcher:

@@ -1,10 +1,9 @@
 """Hybrid systems: modes with their own equations of motion, surfaces between them, jumps across.
 
-A model names its modes. Each has kernels `rhs_<mode>`, `surfaces_<mode>` and `outputs_<mode>` in one compiled module. A
-run goes through compiled stretches: fixed steps of the classical Runge-Kutta method on one grid; where a surface value
-falls to zero within a step, the step is halved until the instant is known to round-off. There the model's `transition`
-decides: the mode, the state and the parameters that go on, and the events to be kept. What merely happens, such as a
-relief that opens, is watched for (`events`) and changes nothing.
+A model names its modes. A run goes through compiled stretches: fixed steps of the classical Runge-Kutta method on one
+grid; where a surface value falls to zero within a step, the step is halved until the instant is known to round-off.
+There the model's `transition` decides: the mode, the state and the parameters that go on, and the events to be kept.
+Other events, such as a relief that opens, are watched for and change nothing.
 """
 
 from __future__ import annotations
@@ -13,20 +12,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.compile import CompiledModule
 from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.integrators import modes as loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.assembly import Actuation, Assembly, gravity_vector
+from dyn_nodes.simulation.assembly import Actuation, Assembly
 from dyn_nodes.simulation.events import Event, Watcher
-from dyn_nodes.simulation.names import UnknownNameError
+from dyn_nodes.simulation.names import NamedVectors
+from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
@@ -52,7 +50,7 @@ class Ground(NamedTuple):
     """A mode as the compiled stretches take it.
 
     Attributes:
-        kernel: rows that hold, for `integrators.modes`; NO_GROUND for a mode whose kernel is the whole right-hand side.
+        kernel: rows that hold, for `integrators.modes`, or its NO_GROUND for a mode with a right-hand side by itself.
         surfaces: names of the surfaces.
     """
 
@@ -65,30 +63,19 @@ class HybridError(RuntimeError):
 
 
 @dataclass(eq=False)
-class HybridRun:
-    """What a run gave.
+class HybridRun(Run):
+    """What a run through modes gave.
 
     Attributes:
-        times: (t,) s.  states: (t, n).
-        modes: (t,) index of the mode in `model.modes`.
+        modes: (t,) index of the mode in `system.modes`.
         parameter_sets: the parameter vectors used.  parameter_index: (t,) which one.
         events: what changed the mode, the state or the parameters, in the order of time.
-        status: `done`, `overturned`, `diverged`.
-        end_time: s.  last: state at the very end.
         observed: what merely happened (reliefs), in the order of time.
     """
 
-    model: HybridModel
-    times: Array
-    states: Array
-    modes: NDArray[np.int64]
-    inputs: Inputs
-    parameter_sets: list[Array]
-    parameter_index: NDArray[np.int64]
-    events: list[Event]
-    status: str
-    end_time: float
-    last: Array
+    modes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    parameter_sets: list[Array] = field(default_factory=list)
+    parameter_index: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     observed: list[Event] = field(default_factory=list)
 
     @property
@@ -96,13 +83,9 @@ class HybridRun:
         """True where the base turned beyond the machine's limit."""
         return self.status == 'overturned'
 
-    def state(self, name: str) -> Array:
-        """Return one state over time."""
-        return self.states[:, self.model.index('state', name)]
-
     def in_mode(self, name: str) -> NDArray[np.bool_]:
-        """Tell when the run was in a mode."""
-        return self.modes == self.model.modes.index(name)
+        """Return when (t,) the run was in a mode."""
+        return self.modes == self.system.modes.index(name)
 
     @property
     def log(self) -> list[Event]:
@@ -113,46 +96,37 @@ class HybridRun:
         """Return the events and observations of a kind."""
         return [event for event in self.log if event.kind == kind]
 
+    def parameters_at(self, instant: int) -> Array:
+        """Return the parameters (n,) in force at an instant, by its number."""
+        return self.parameter_sets[self.parameter_index[instant]]
+
     @cached_property
     def _outputs(self) -> Array:
-        u = self.inputs.at(self.times, self.model.input_names)
-        rows = np.empty((len(self.times), len(self.model.output_names)))
-        for k, (x, row) in enumerate(zip(self.states, rows)):
-            p = self.parameter_sets[self.parameter_index[k]]
-            row[:] = self.model.output_vector(self.model.modes[self.modes[k]], x, u[k], p)
-        return rows
-
-    def output(self, name: str) -> Array:
-        """Return one output over time."""
-        return self._outputs[:, self.model.index('output', name)]
+        outputs, names = self.system.output_vector, [self.system.modes[mode] for mode in self.modes]
+        rows = enumerate(zip(names, self.states, self.u))
+        return np.array([outputs(mode, x, u, self.parameters_at(k)) for k, (mode, x, u) in rows])
 
 
-class HybridModel(ABC):
-    """A machine with modes. A model sets the attributes in its `__init__`, defines `transition` and `assembly`.
+class HybridModel(NamedVectors, ABC):
+    """A machine with modes. A model sets the attributes in its `__init__`.
 
     Attributes:
         machine: the machine.
         actuation: of the joints.
         modes: names; their places are the numbers in a run.
-        module: compiled kernels.
-        codes: their addresses, for `integrators.modes`.
-        surface_names: of the values of `surfaces_<mode>`, by mode; a surface is reached at zero from above.
-        watches: of the values of `watch_<mode>`.
+        first_mode: in which a run from rest begins.
+        codes: addresses of the kernels, for `integrators.modes`.
+        watches: of the values of the watch kernels.
         state_names, input_names, parameter_names, output_names: the order of x, u, p, y.
     """
 
-    machine: Machine
     actuation: Actuation
     base: BaseForm = 'quaternion'
     audit = False
     modes: tuple[str, ...]
-    module: CompiledModule
-    surface_names: Mapping[str, Sequence[str]]
+    first_mode: str
+    codes: NDArray[np.int64]
     watches: Sequence[Any]
-    state_names: tuple[str, ...]
-    input_names: tuple[str, ...]
-    parameter_names: tuple[str, ...]
-    output_names: tuple[str, ...]
 
     @abstractmethod
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
@@ -174,38 +148,31 @@ class HybridModel(ABC):
     def assembly(self, mode: str) -> Assembly:
         """Return the traced plant of a mode, in the state's own coordinates."""
 
-    def take(self, module: CompiledModule, names: Sequence[str]) -> None:
-        """Adopt a compiled module with the kernels of these modes, and the names stored beside it."""
-        meta = module.meta
-        self.module, self.modes = module, tuple(names)
-        self.codes = np.array([[module.code(f'{kind}_{mode}') for mode in names] for kind in loops.KINDS])
-        self.surface_names, self.watches = meta['surfaces'], meta['watches']
+    @abstractmethod
+    def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
+        """Return the rows that hold in a mode that begins, or goes on, at a state, and the names of its surfaces."""
+
+    @abstractmethod
+    def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state, in the order of `output_names`."""
+
+    @abstractmethod
+    def watch(self, mode: str) -> Any:
+        """Return the watch kernel of a mode."""
+
+    def take(self, meta: Mapping[str, Any]) -> None:
+        """Adopt the names and defaults stored beside compiled kernels."""
+        self.name, self.watches = self.machine.name, meta['watches']
         self.state_names, self.input_names = tuple(meta['states']), tuple(meta['inputs'])
         self.parameter_names, self.output_names = tuple(meta['parameters']), tuple(meta['outputs'])
-        self._defaults = np.array(meta['defaults'])
+        self.defaults = np.array(meta['defaults'])
+        self.nq, self.nv = int(meta['nq']), int(meta['nv'])
+        self.delays = input_delays(self.machine, self.input_names)
 
     @property
     def stance(self) -> Machine:
         """The machine as a balance reads it."""
         return self.machine
-
-    @property
-    def first_mode(self) -> str:
-        """Mode in which a run from rest begins."""
-        return self.modes[0]
-
-    @property
-    def phases(self) -> Sequence[str]:
-        """Modes that have a plant of their own (`assembly`)."""
-        return self.modes
-
-    def phase_of(self, mode: str) -> str:
-        """Return the mode whose plant serves a mode."""
-        return mode
-
-    def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
-        """Return the rows that hold in a mode that begins, or goes on, at a state, and the names of its surfaces."""
-        return Ground(loops.NO_GROUND, self.surface_names[mode])
 
     def appointed(self, p: Array) -> float:
         """Return the time at which the payload is to be let go, s."""
@@ -222,38 +189,6 @@ class HybridModel(ABC):
             details['pitch'] = float(x[self.index('state', 'base_pitch')])
         return Step(mode, x, dropped, (Event(t, 'payload_drop', mode, mode, details),))
 
-    def kernel(self, kind: Literal['rhs', 'surfaces', 'outputs', 'watch'], mode: str) -> Any:
-        """Return a compiled kernel of a mode."""
-        return getattr(self.module, f'{kind}_{mode}')
-
-    def index(self, kind: Literal['state', 'input', 'parameter', 'output'], name: str) -> int:
-        """Return the place of a name. Raises UnknownNameError."""
-        known: tuple[str, ...] = getattr(self, f'{kind}_names')
-        try:
-            return known.index(name)
-        except ValueError:
-            raise UnknownNameError(kind, name, known) from None
-
-    def parameters(self, values: Mapping[str, float] | None = None, slope: float | None = None) -> Array:
-        """Return a parameter vector: the machine's own values, changed by name.
-
-        Args:
-            values: by name.
-            slope: of the ground, rad; positive: the front is downhill.
-        """
-        p = self._defaults.copy()
-        if slope is not None:
-            p[:3] = gravity_vector(self.machine.gravity, (0.0, slope))
-        for name, value in (values or {}).items():
-            p[self.index('parameter', name)] = value
-        return p
-
-    def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
-        """Return all outputs at a state, in the order of `output_names`."""
-        y = np.empty(len(self.output_names))
-        self.kernel('outputs', mode)(*(np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p)), y)
-        return y
-
     def outputs(self, mode: str, x: Array, u: Array, p: Array) -> dict[str, float]:
         """Return all outputs at a state, by name."""
         return dict(zip(self.output_names, self.output_vector(mode, x, u, p).tolist()))
@@ -267,20 +202,16 @@ class HybridModel(ABC):
             ValueError: vectors of another length; a step that does not divide the spacing.
             HybridError: the model does not cover what happens, or events never end.
         """
-        p = self.parameters() if p is None else np.array(p, dtype=np.float64)
+        p = self.given_parameters(p)
         times = np.ascontiguousarray(times, dtype=np.float64)
         x = np.array(x0, dtype=np.float64)
-        if x.shape != (len(self.state_names),) or p.shape != (len(self.parameter_names),):
-            raise ValueError(
-                f'{self.machine.name}: expected {len(self.state_names)} states and {len(self.parameter_names)} '
-                f'parameters, found shapes {x.shape} and {p.shape}'
-            )
+        self.check(x, np.empty(len(self.input_names)), p)
         stride = _stride(times, step)
         stepper = Stepper(self, x, mode, p, MOST_EVENTS)
         count = len(times)
         trace = Trace(stride, np.full((count, len(x)), np.nan), np.zeros(count, np.int64), np.zeros(count, np.int64))
         trace.states[0], trace.modes[0] = x, self.modes.index(mode)
-        knots, table = inputs.aligned(self.input_names, input_delays(self.machine, self.input_names))
+        knots, table = inputs.aligned(self.input_names, self.delays)
         stepper.watch_from(inputs_at(times[0], knots, table))
         ticks = stepper.advance(float(times[0]), step, stride * (count - 1), knots, table, trace)
         kept = ticks // stride + 1
@@ -288,15 +219,16 @@ class HybridModel(ABC):
             self,
             times[:kept],
             trace.states[:kept],
-            trace.modes[:kept],
             inputs,
-            stepper.sets,
-            trace.sets[:kept],
-            stepper.events,
+            p,
             stepper.status,
-            float(times[-1]) if stepper.status == 'done' else stepper.time,
             stepper.x,
-            stepper.observed,
+            float(times[-1]) if stepper.status == 'done' else stepper.time,
+            events=stepper.events,
+            modes=trace.modes[:kept],
+            parameter_sets=stepper.sets,
+            parameter_index=trace.sets[:kept],
+            observed=stepper.observed,
         )
 
 
@@ -339,7 +271,7 @@ class Stepper:
     def watch_from(self, u: Array) -> None:
         """Take the state, and the inputs u, as that from which changes count."""
         values = np.empty(2 * len(self.watcher.watches))
-        self.model.kernel('watch', self.mode)(self.x, u, self.sets[-1], values)
+        self.model.watch(self.mode)(self.x, u, self.sets[-1], values)
         self.watcher.begin(values)
 
     def advance(
@@ -423,18 +355,3 @@ def _stride(times: Array, step: float) -> int:
             f'{spacing.min():g} to {spacing.max():g} s'
         )
     return stride
-
-
-def kernels(
-    rhs: Mapping[str, ca.SX],
-    surfaces: Mapping[str, ca.SX],
-    outputs: Mapping[str, ca.SX],
-    watches: Mapping[str, ca.SX],
-    variables: list[ca.SX],
-) -> dict[str, ca.Function]:
-    """Return the functions of all modes under the names that a hybrid module wants."""
-    functions = {}
-    for kind, by_mode in (('rhs', rhs), ('surfaces', surfaces), ('outputs', outputs), ('watch', watches)):
-        for mode, expression in by_mode.items():
-            functions[f'{kind}_{mode}'] = ca.Function(f'{kind}_{mode}', variables, [ca.densify(expression)])
-    return functions

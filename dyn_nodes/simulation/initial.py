@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -12,38 +12,24 @@ from numpy.typing import NDArray
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import states_at_rest
 from dyn_nodes.elements.wheel import STIFFNESS_SCALE
-from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.equilibrium import (
+    BALANCED,
+    FRICTION_EASE,
+    NoEquilibriumError,
+    check_friction,
+    standing_guesses,
+)
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import link_poses
+from dyn_nodes.model.posture import carrying_links, joint_vector
 from dyn_nodes.model.rotations import matrix_of_rpy
+from dyn_nodes.multibody.base_motion import base_coordinates, given_velocities
 from dyn_nodes.multibody.spatial import entries
-from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections, resting_states
-from dyn_nodes.simulation.initial_motion import given_velocities
 from dyn_nodes.simulation.system import System
 
 Array = NDArray[np.float64]
 ITERATIONS = 60
-FRICTION_EASE = 1e-3
-"""How easily friction deflections change in a Newton step of `settle`, against the pose."""
-CONVERGED = 1e-9
-"""Greatest unbalanced force over the weight."""
-
-
-class NoEquilibriumError(ValueError):
-    """The machine cannot stand still in the wanted posture."""
-
-
-def quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
-    """Return the quaternion (x, y, z, w) of Rz(yaw) Ry(pitch) Rx(roll); numbers or expressions."""
-    cr, sr, cp, sp, cy, sy = (f(0.5 * a) for a in (roll, pitch, yaw) for f in (ca.cos, ca.sin))
-    return [
-        sr * cp * cy - cr * sp * sy,
-        cr * sp * cy + sr * cp * sy,
-        cr * cp * sy - sr * sp * cy,
-        cr * cp * cy + sr * sp * sy,
-    ]
 
 
 def _statics_module(machine: Machine) -> CompiledModule:
@@ -66,7 +52,7 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     for k, own in enumerate(plant.element_states):
         if own.balances:
             of_elements[k] = bristles[deflections.index(own.name)]
-    q = base_coordinates(plant, pose)
+    q = ca.vertcat(ca.SX(0, 1), *base_coordinates(machine.base.attachment, pose))
     state = ca.densify(ca.vertcat(q, joints, ca.SX(plant.tree.nv, 1), of_elements))
     shares = ca.densify(ca.vertcat(*plant.friction_use.values(), ca.SX(0, 1)))
     holding, used = ca.substitute([plant.static_forces, shares], [plant.x], [state])
@@ -88,23 +74,10 @@ def _hanging(machine: Machine) -> list[str]:
 
     A joint whose class the machine YAML gives starts where the YAML puts it.
     """
-    carrying = {support.link for support in machine.supports}
-    for joint in reversed(machine.joints):
-        if joint.child in carrying:
-            carrying.add(joint.parent)
+    carrying = carrying_links(machine)
     classes, idle = {entry.joint for entry in machine.joint_classes}, machine.idle_joints
     loose = [joint for joint in machine.movable_joints if joint.name in idle and joint.name not in classes]
     return [j.name for j in loose if j.effort_limit == 0.0 and j.friction == 0.0 and j.child not in carrying]
-
-
-def base_coordinates(plant: Assembly, pose: Any) -> Any:
-    """Return the base's generalized positions of a pose (x, y, z, roll, pitch, yaw)."""
-    attachment = plant.machine.base.attachment
-    if attachment == 'free':
-        return ca.vertcat(pose[0:3], *quaternion_of(pose[3], pose[4], pose[5]))
-    if attachment == 'planar':
-        return ca.vertcat(pose[0], pose[2], pose[4])
-    return ca.SX(0, 1)
 
 
 class Rest(NamedTuple):
@@ -149,7 +122,7 @@ def settle(
     module = _statics_module(machine) if statics is None else statics
     balanced, bent = (np.array(module.meta[key], dtype=np.intp) for key in ('balanced', 'bent'))
     q_joints = joint_vector(machine, joints)
-    pose = np.array(pose if pose is not None else initial_pose(machine), dtype=np.float64)
+    pose = np.array(pose if pose is not None else machine.initial.pose, dtype=np.float64)
     names = module.meta['used']
     bristles, used = np.zeros(len(module.meta['deflections'])), np.empty(len(names))
     unknowns = 6 + len(bristles) + len(bent)
@@ -169,7 +142,7 @@ def settle(
         for _ in range(ITERATIONS):
             module.statics(pose, q_joints, bristles, p, holding, flat, used)
             residual = float(np.abs(holding[balanced]).max() / weight)
-            if residual < CONVERGED:
+            if residual < BALANCED:
                 check_friction(machine.name, names, used)
                 return Rest(pose, bristles, q_joints, holding)
             jacobian = flat.reshape(len(balanced), -1, order='F')[:, free] * ease
@@ -189,55 +162,6 @@ def settle(
     )
 
 
-def check_friction(machine: str, names: Iterable[str], used: Array) -> None:
-    """Demand no more friction at rest than there is. Raises NoEquilibriumError that names a wheel that slides.
-
-    Args:
-        machine: name.
-        names: of the deflections.
-        used: friction of each over the greatest static friction.
-    """
-    for name, share in zip(names, used):
-        if share > 1.0:
-            raise NoEquilibriumError(f'{machine}: wheel {name.split("/")[0]!r} slides on this slope')
-
-
-def standing_guesses(machine: Machine, positions: Mapping[str, float], gravity: float, scale: float) -> Iterator[Array]:
-    """Height, roll and pitch to start from: level on equal springs; then the stance of the machine file's values.
-
-    Args:
-        machine: with wheels or other contacts.
-        positions: of the joints by name, rad or m.
-        gravity: along the normal of the ground, m/s2.
-        scale: factor of the stiffness of the springs.
-    """
-    weight = machine.total_mass * abs(gravity)
-    stiffness = sum(support.stiffness for support in machine.supports) * scale
-    poses = link_poses(machine.links, machine.joints, positions)
-    places = [poses[own.link][2, :3] @ own.position + poses[own.link][2, 3] for own in machine.supports]
-    heights = [own.free_length - place for own, place in zip(machine.supports, places)]
-    yield np.array([max(heights) - weight / stiffness, 0.0, 0.0])
-    stance = static_stance(machine)
-    if stance is not None:
-        yield np.array([stance.height, stance.roll, stance.pitch])
-
-
-def joint_vector(machine: Machine, joints: Mapping[str, float] | None) -> Array:
-    """Return joint positions in order. Raises KeyError for a joint that the machine does not have."""
-    known = [joint.name for joint in machine.movable_joints]
-    for name in joints or {}:
-        if name not in known:
-            raise KeyError(f'unknown joint {name!r}; known: {", ".join(known)}')
-    chosen = {**machine.initial.joint_positions, **(joints or {})}
-    return np.array([chosen.get(name, 0.0) for name in known])
-
-
-def initial_pose(machine: Machine) -> Array:
-    """Return the machine's own first pose (x, y, z, roll, pitch, yaw)."""
-    initial = machine.initial
-    return np.array([*initial.base_position, initial.base_roll, initial.base_pitch, initial.base_yaw])
-
-
 def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
     """Return the state (n,) of a machine at rest, or moving as its file says once it has come to rest.
 
@@ -245,7 +169,7 @@ def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
     """
     machine = system.machine
     x = np.zeros(len(system.state_names))
-    plant_q = base_numbers(machine, rest.pose, system.base)
+    plant_q = base_coordinates(machine.base.attachment, rest.pose, system.base)
     q_joints = rest.joints
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
@@ -279,17 +203,3 @@ def hold_joints(system: Any, x: Array, joints: Array, holding: Array) -> None:
     at_rest = states_at_rest(system.machine, dict(zip(names, joints)), dict(zip(names, efforts)))
     for name, value in at_rest.items():
         x[system.index('state', name)] = value
-
-
-def base_numbers(machine: Machine, pose: Array, form: BaseForm) -> list[float]:
-    """Return the base's generalized positions of a pose (x, y, z, roll, pitch, yaw)."""
-    attachment = machine.base.attachment
-    if attachment == 'free' and form == 'virtual_chain':
-        from scipy.spatial.transform import Rotation
-
-        # the chain turns by pitch, then roll, then yaw
-        pitch, roll, yaw = Rotation.from_euler('ZYX', pose[5:2:-1]).as_euler('YXZ')
-        return [pose[2], pose[0], pose[1], pitch, roll, yaw]
-    if attachment == 'free':
-        return [*pose[:3], *(float(c) for c in quaternion_of(*(float(a) for a in pose[3:])))]
-    return [pose[0], pose[2], pose[4]] if attachment == 'planar' else []

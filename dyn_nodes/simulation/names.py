@@ -9,6 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.simulation.assembly import gravity_vector
+
 Array = NDArray[np.float64]
 Kind = Literal['state', 'input', 'parameter', 'output']
 
@@ -24,9 +27,11 @@ class UnknownNameError(KeyError):
 
 
 class NamedVectors:
-    """A system whose vectors x, u, p and y have names."""
+    """A system whose vectors x, u, p and y have names; `defaults` is the p of its machine, gravity (3,) first."""
 
     name: str
+    machine: Machine
+    defaults: Array
     state_names: tuple[str, ...]
     input_names: tuple[str, ...]
     parameter_names: tuple[str, ...]
@@ -45,9 +50,21 @@ class NamedVectors:
         except KeyError:
             raise UnknownNameError(kind, name, tuple(self._found[kind])) from None
 
-    def parameters(self, values: Mapping[str, float] | None = None) -> Array:
-        """Return a parameter vector: the defaults, changed by name."""
-        raise NotImplementedError
+    def parameters(
+        self, values: Mapping[str, float] | None = None, slope: float | tuple[float, float] | None = None
+    ) -> Array:
+        """Return a parameter vector: the machine's own values, changed by name. Raises UnknownNameError.
+
+        Args:
+            values: by name.
+            slope: of the ground, (roll, pitch) or pitch alone, rad; positive pitch: the front is downhill.
+        """
+        p = np.array(self.defaults)
+        if slope is not None:
+            p[:3] = gravity_vector(self.machine.gravity, slope if isinstance(slope, tuple) else (0.0, slope))
+        for name, value in (values or {}).items():
+            p[self.index('parameter', name)] = value
+        return p
 
     def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
         """Return parameters (n,): as given, or the defaults, changed by name. Raises UnknownNameError."""

@@ -1,7 +1,7 @@
 """A plant that is advanced step by step: a node, a test or a notebook drives it.
 
-Every machine has the same plant. Its ground carries the state through a period: compliant (`compliant_ground`, with
-constraints or without) or rigid (`rigid_ground_plant`). Beside constraints it has their health and reactions
+Every machine has the same plant. Its ground carries the state through a period: compliant (`compliant_ground`), beside
+constraints (`constrained_ground`) or rigid (`rigid_ground_plant`). Beside constraints it has their health and reactions
 (`plant_constraints`). Events are located within the step and kept until `take_events` asks for them.
 """
 
@@ -21,14 +21,15 @@ from dyn_nodes.elements.command_delay import CommandDelay, input_delays
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.multibody.base_motion import base_acceleration, base_pose, base_twist
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import STABLE, substeps_for
-from dyn_nodes.simulation.initial import joint_vector
 from dyn_nodes.simulation.period import Period, PlantDivergedError
+from dyn_nodes.simulation.system import System
 from dyn_nodes.stability.balance import Balance, balance_observer
 
 if TYPE_CHECKING:
@@ -118,16 +119,17 @@ class Plant:
         check_contact_model(self.machine, contact_model)
         self.constraints: PlantConstraints | None = None
         if self.machine.needs_constraints:
+            from dyn_nodes.simulation.constrained_ground import ConstrainedGround
             from dyn_nodes.simulation.plant_constraints import PlantConstraints
 
-            self.constraints = PlantConstraints(self, actuation)
-            self.ground: Any = CompliantGround(self.machine, actuation, self.constraints.motion)
+            self.ground: Any = ConstrainedGround(self.machine, actuation)
+            self.constraints = PlantConstraints(self, self.ground)
         elif contact_model == 'rigid':
             from dyn_nodes.simulation.rigid_ground_plant import RigidGround
 
             self.ground = RigidGround(self.machine, actuation)
         else:
-            self.ground = CompliantGround(self.machine, actuation)
+            self.ground = CompliantGround(self.machine, System(self.machine, actuation))
 
     def _refine(self) -> None:
         """Take more steps where the machine at rest has a motion for which those asked for are too long."""

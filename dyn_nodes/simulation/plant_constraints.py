@@ -13,8 +13,7 @@ from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.control.constrained_servo import constrained_efforts
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.constrained_motion import ConstrainedMotion
+from dyn_nodes.simulation.constrained_ground import ConstrainedGround
 from dyn_nodes.simulation.constrained_outputs import loops_of, wheels_of
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.period import PlantStoppedError
@@ -72,17 +71,16 @@ class PlantConstraints:
 
     Args:
         plant: that runs.
-        actuation: of its joints.
+        ground: how it starts and moves.
 
     Attributes:
-        motion: how the plant starts and moves.  system: what is integrated.
+        system: what is integrated.
         loops: constraints with a reaction between two ends.
         wheels: names of the wheels that are constraints.
     """
 
-    def __init__(self, plant: RunningPlant, actuation: Actuation) -> None:
-        self.plant, self.motion = plant, ConstrainedMotion(plant.machine, actuation)
-        self.system = self.motion.system
+    def __init__(self, plant: RunningPlant, ground: ConstrainedGround) -> None:
+        self.plant, self.ground, self.system = plant, ground, ground.system
         self.loops, self.wheels = loops_of(plant.machine), wheels_of(plant.machine)
         tree = self.system.blocks.tree
         self._places = np.array([tree.velocity_index(name) for name in plant.actuated], dtype=np.intp)
@@ -123,7 +121,7 @@ class PlantConstraints:
             rows=blocks.m,
             rank=spaces.rank,
             mobility=self.system.nv - spaces.rank,
-            underactuation=self.motion.underactuation,
+            underactuation=self.ground.underactuation,
             condition=spaces.condition,
             drift=drift,
             slip=self._output('constraint_slip'),
@@ -132,7 +130,7 @@ class PlantConstraints:
 
     def solution(self) -> tuple[Array, Array]:
         """Return accelerations (nv,) and multipliers (m,) now."""
-        return self.motion.solution(self.plant.x, self.plant.u, self.plant.p)
+        return self.ground.solution(self.plant.x, self.plant.u, self.plant.p)
 
     def efforts(self, errors: Array, rate_errors: Array, stiff: NDArray[np.bool_]) -> Array:
         """Return the efforts (d,) of the driven joints as servos; see `constrained_efforts`."""

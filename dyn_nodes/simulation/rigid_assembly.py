@@ -73,39 +73,36 @@ class RigidContact:
             below = self.wheel.free_length
         return Frame(link.body, link.R, link.p + link.R @ (self.wheel.position - np.array([0.0, 0.0, below])))
 
+    def disc(self, state: TreeState) -> RollingWheel | None:
+        """Return the wheel as a constraint; None: it does not roll."""
+        if self.wheel.rolling is None:
+            return None
+        return RollingWheel(self.name, self.frame(state), self.wheel.rolling.axis, self.wheel.free_length)
+
     def rows(self, state: TreeState, symbols: Symbols) -> Rows:
         """Return three rows: two along the ground, then the normal; their multipliers are forces on the wheel, N."""
-        frame = self.frame(state)
-        if self.wheel.rolling is None:
-            rows = Loop.point(self.name, frame, world_frame()).rows(state, _Constants())  # type: ignore[arg-type]
-        else:
-            disc = RollingWheel(self.name, frame, self.wheel.rolling.axis, self.wheel.free_length)
-            rows = disc.rows(state, _Constants())  # type: ignore[arg-type]
+        constraint = self.disc(state) or Loop.point(self.name, self.frame(state), world_frame())
+        rows = constraint.rows(state, _Constants())  # type: ignore[arg-type]
         return replace(rows, residual=rows.residual - ca.vertcat(0, 0, symbols[self.height]))
 
-    def ahead(self, state: TreeState) -> Expression:
-        """Return where the wheel rolls to, or the heading of the base, along the ground (3,)."""
-        if self.wheel.rolling is None:
-            heading = state.frame_pose(state.tree.frame(self.base)).R[:, 0]
-            return ca.SX(ca.vertcat(*ground_axes(UP, heading).longitudinal))
-        axle = ca.mtimes(state.frame_pose(self.frame(state)).R, ca.SX(np.asarray(self.wheel.rolling.axis)))
-        return -ca.SX(ca.vertcat(*ground_axes(UP, axle).lateral))
+    def on_ground(self, state: TreeState) -> tuple[Expression, Expression, Expression]:
+        """Return the point (3,) that touches, or would touch next, m, and the directions (3,) ahead and to the left.
+
+        Ahead is where the wheel rolls to, or the heading of the base. World frame.
+        """
+        disc = self.disc(state)
+        if disc is not None:
+            return disc.on_ground(state, ca.SX(self.wheel.free_length))
+        axes = ground_axes(UP, state.frame_pose(state.tree.frame(self.base)).R[:, 0])
+        ahead, left = (ca.SX(ca.vertcat(*own)) for own in axes[1:])
+        return state.frame_pose(self.frame(state)).p, ahead, left
 
     def force(self, state: TreeState, multipliers: Expression) -> Expression:
         """Return the force of the ground (3,) in the world, of the multipliers (3,) of its rows."""
         if self.wheel.rolling is None:
             return multipliers
-        ahead, up = self.ahead(state), ca.SX(np.array(UP))
-        return multipliers[0] * ahead + multipliers[1] * cross(up, ahead) + multipliers[2] * up
-
-    def point(self, state: TreeState) -> Expression:
-        """Return the point (3,) of the wheel that touches, or would touch next, world frame, m."""
-        pose = state.frame_pose(self.frame(state))
-        if self.wheel.rolling is None:
-            return pose.p
-        axle = ca.mtimes(pose.R, ca.SX(np.asarray(self.wheel.rolling.axis)))
-        up = ca.SX(np.array(UP))
-        return pose.p - self.wheel.free_length * (up - axle[2] * axle) / ca.sqrt(1 - axle[2] ** 2)
+        _, ahead, left = self.on_ground(state)
+        return multipliers[0] * ahead + multipliers[1] * left + multipliers[2] * ca.SX(np.array(UP))
 
 
 def rigid_contacts(machine: Machine) -> tuple[RigidContact, ...]:
@@ -191,7 +188,7 @@ class RigidAssembly(Assembly):
         for k, own in enumerate(self.ground):
             push = own.force(self.state, self.pushes(k))
             force = force + push
-            moment = moment + cross(own.point(self.state) - self.state.center_of_mass, push)
+            moment = moment + cross(own.on_ground(self.state)[0] - self.state.center_of_mass, push)
         return force, moment
 
     @cached_property
@@ -200,8 +197,7 @@ class RigidAssembly(Assembly):
         result: dict[str, Expression] = {}
         state, slips = self.state, ca.mtimes(self.rows.jacobian, self.state.v)
         for k, own in enumerate(self.ground):
-            ahead, point = own.ahead(state), own.point(state)
-            axes = (ahead, cross(ca.SX(np.array(UP)), ahead))
+            point, *axes = own.on_ground(state)
             push, slip = (own.force(state, part) for part in (self.pushes(k), slips[ROWS * k : ROWS * (k + 1)]))
             values: dict[str, Any] = {'height': self.rows.residual[ROWS * k + 2], 'normal_force': push[2]}
             values |= {f'friction_{name}': ca.dot(axis, push) for name, axis in zip(DIRECTIONS, axes)}
@@ -209,7 +205,7 @@ class RigidAssembly(Assembly):
             below = ca.vertcat(point[0], point[1], self.parameter(own.height))
             values |= {f'point_{axis}': below[i] for i, axis in enumerate(XYZ)}
             result |= {f'{own.name}/{quantity}': ca.SX(value) for quantity, value in values.items()}
-            result |= dict(zip(axis_names(own.name), ca.vertsplit(ca.vertcat(ahead, ca.SX(np.array(UP))))))
+            result |= dict(zip(axis_names(own.name), ca.vertsplit(ca.vertcat(axes[0], ca.SX(np.array(UP))))))
         return result
 
 

@@ -35,8 +35,8 @@ from dyn_nodes.elements.wheel import FRICTION_SCALE
 from dyn_nodes.integrators.contact_rows import row_motion
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.assembly import Actuation, gravity_vector
-from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
+from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.events import Event, watched
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, Ground, HybridError, HybridModel, Step
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, rigid_contacts, row_places
@@ -68,6 +68,7 @@ class RigidGroundModel(HybridModel):
         ContactModelError: the machine is not of this kind.
     """
 
+    first_mode = STANDING
     watches_friction = True
 
     def __init__(self, machine: Machine, actuation: Actuation = 'hydraulic', rest_speed: float = REST_SPEED) -> None:
@@ -84,36 +85,12 @@ class RigidGroundModel(HybridModel):
         self.modes = tuple(self._mode_name(bits) for bits in range(2 ** len(self.contacts)))
         self._places = row_places(len(self.contacts))
         self._known: dict[str, ClosedContacts] = {}
-        self.take(self.module)
-
-    def take(self, module: Any, names: Sequence[str] = ()) -> None:
-        """Adopt the names stored beside the compiled module; all modes have the same kernels."""
-        meta = module.meta
-        code, watch = module.code('blocks'), module.code('watch')
-        self.codes = np.repeat(np.array([[code], [0], [watch]]), len(self.modes), axis=1)
-        self.watches = meta['watches']
-        self.state_names, self.input_names = tuple(meta['states']), tuple(meta['inputs'])
-        self.parameter_names, self.output_names = tuple(meta['parameters']), tuple(meta['outputs'])
-        self._defaults = np.array(meta['defaults'])
-        self.nq, self.nv, self._size = (int(meta[key]) for key in ('nq', 'nv', 'size'))
-        self.free = bool(meta['free'])
-        self._held = np.array(meta['held'])
+        self.codes = np.zeros((3, len(self.modes)), dtype=np.int64)
+        self.codes[0], self.codes[2] = self.module.code('blocks'), self.module.code('watch')
+        self.take(self.module.meta)
+        self._size, self._held = int(self.module.meta['size']), np.array(self.module.meta['held'])
 
     # --- tracing -----------------------------------------------------------------------------------------------------
-
-    @property
-    def first_mode(self) -> str:
-        """Every contact is closed."""
-        return STANDING
-
-    @property
-    def phases(self) -> Sequence[str]:
-        """One plant serves all modes."""
-        return (STANDING,)
-
-    def phase_of(self, mode: str) -> str:
-        """Return the mode whose plant serves all."""
-        return STANDING
 
     def assembly(self, mode: str = STANDING) -> RigidAssembly:
         """Return the traced plant, which is that of every mode."""
@@ -125,14 +102,13 @@ class RigidGroundModel(HybridModel):
         state = [plant.x, plant.u, p]
         names, own = traced_outputs(plant)
         outputs = ca.densify(ca.vertcat(own, *plant.ground_outputs.values()))
-        watched = Watched()
-        watch_surfaces(watched, plant.surfaces)
+        watches, watch = watched(plant.surfaces)
         x = ca.SX(plant.x)
         x[plant.v_place] = 0.0
         holding = ca.densify(ca.substitute([plant.static_forces], [plant.x], [x])[0])
         functions = {
             'blocks': ca.Function('blocks', state, [plant.blocks]),
-            'watch': ca.Function('watch', state, [watched.expression]),
+            'watch': ca.Function('watch', state, [watch]),
             'outputs': ca.Function('outputs', [*state, plant.a, plant.multipliers], [outputs]),
             'holding': ca.Function('holding', [plant.x, p], [holding]),
         }
@@ -141,13 +117,12 @@ class RigidGroundModel(HybridModel):
             'inputs': plant.inputs.names,
             'parameters': [*plant.parameters.names, *DROP_PARAMETERS, SLIPS],
             'outputs': [*names, *plant.ground_outputs],
-            'watches': watched.watches,
+            'watches': watches,
             'defaults': [*plant.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS), 0.0],
             'held': [0.0 if own.rolls and row < 2 else 1.0 for own in plant.ground for row in range(ROWS)],
             'size': plant.blocks.numel(),
             'nq': plant.tree.nq,
             'nv': plant.tree.nv,
-            'free': plant.tree.free,
         }
         return functions, meta
 
@@ -242,23 +217,9 @@ class RigidGroundModel(HybridModel):
         self.module.outputs(*given, y)
         return y
 
-    def kernel(self, kind: str, mode: str) -> Any:
-        """Return a compiled kernel: `watch`, which all modes share."""
-        return getattr(self.module, kind)
-
-    def parameters(
-        self, values: Mapping[str, float] | None = None, slope: float | tuple[float, float] | None = None
-    ) -> Array:
-        """Return a parameter vector: the machine's own values, changed by name.
-
-        Args:
-            values: by name.
-            slope: of the ground, (roll, pitch) or pitch alone, rad; positive pitch: the front is downhill.
-        """
-        p = super().parameters(values)
-        if slope is not None:
-            p[:3] = gravity_vector(self.machine.gravity, slope if isinstance(slope, tuple) else (0.0, slope))
-        return p
+    def watch(self, mode: str) -> Any:
+        """Return the watch kernel, which all modes share."""
+        return self.module.watch
 
     # --- rest --------------------------------------------------------------------------------------------------------
 

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.fastest_motion import FastestMotion
 from dyn_nodes.simulation.hybrid import END, NEVER, HybridError, Stepper
 from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDivergedError, Reached
-from dyn_nodes.simulation.reaction import PhaseReaction
+from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.simulation.start import Start
 
@@ -58,7 +59,7 @@ class RigidGround:
 
     def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
         """Return the wrenches (joints, 6) at the joints that the machine names; y are the outputs."""
-        return np.asarray(self._reaction.of_outputs(x, y, p, self.mode))
+        return np.asarray(self._reaction.of_outputs(x, y, p))
 
     @property
     def carries_the_base_alone(self) -> bool:
@@ -66,8 +67,8 @@ class RigidGround:
         return all(wheel.link == self.machine.base.link for wheel in self.machine.wheels)
 
     @cached_property
-    def _reaction(self) -> PhaseReaction:
-        return PhaseReaction(self.system, self.machine.reactions)
+    def _reaction(self) -> JointReaction:
+        return JointReaction(self.system, self.machine.reactions)
 
     def fastest_motion(self, x: Array, u: Array, p: Array) -> FastestMotion:
         """Return none: no spring of the ground asks for shorter steps."""
@@ -108,10 +109,7 @@ class RigidGround:
 
 def _refuse_reactions_of_legs(machine: Machine) -> None:
     """Reactions follow from accelerations alone, so the ground must not push beyond their joint."""
-    carrying = {wheel.link for wheel in machine.wheels}
-    for joint in reversed(machine.joints):
-        if joint.child in carrying:
-            carrying.add(joint.parent)
+    carrying = carrying_links(machine)
     legs = [name for name in machine.reactions if machine.joint(name).child in carrying]
     if legs:
         raise ContactModelError(

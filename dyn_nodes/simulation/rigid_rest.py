@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints.unilateral import NO_PULL, ClosedContacts, ContactProblem
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.initial import NoEquilibriumError, base_numbers, hold_joints, initial_pose, joint_vector
+from dyn_nodes.model.posture import joint_vector
+from dyn_nodes.multibody.base_motion import base_coordinates
+from dyn_nodes.simulation.initial import hold_joints
 from dyn_nodes.simulation.rigid_assembly import ROWS
 
 Array = NDArray[np.float64]
@@ -79,13 +82,13 @@ class RigidRest:
     def _put_on(self, feet: Sequence[int], x: Array) -> bool:
         """Put the base of x, in place, on some feet; return whether the others are not in the ground there."""
         machine, own = self.model.machine, list(feet)
-        pose = initial_pose(machine)
+        pose = machine.initial.pose
         pose[3:5] = 0.0
         free = [2, 4] if machine.base.attachment == 'planar' else [2, 3, 4]
         base = self.model.nq - len(machine.movable_joints)
 
         def gaps(pose: Array) -> Array:
-            x[:base] = base_numbers(machine, pose, 'quaternion')
+            x[:base] = base_coordinates(machine.base.attachment, pose)
             return self._gaps(x)
 
         for _ in range(ITERATIONS):

@@ -64,6 +64,10 @@ class Run:
         """(t, nv) velocities."""
         return self.states[:, self.system.nq : self.system.nq + self.system.nv]
 
+    def parameters_at(self, instant: int) -> Array:
+        """Return the parameters (n,) in force at an instant, by its number."""
+        return self.parameters
+
     def state(self, name: str) -> Array:
         """Return one state over time."""
         return self.states[:, self.system.index('state', name)]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.compile import CompiledModule
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
-from dyn_nodes.simulation.assembly import Actuation, gravity_vector
+from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Watcher
 from dyn_nodes.simulation.march import run_system
 from dyn_nodes.simulation.names import NamedVectors
@@ -132,14 +132,11 @@ class System(NamedVectors):
         codes: NDArray[np.int64] = self.dynamics.codes
         return codes
 
-    def parameters(self, values: Mapping[str, float] | None = None, slope: tuple[float, float] | None = None) -> Array:
-        """Return a parameter vector: the machine's own values, changed by name; `slope` (roll, pitch), rad."""
-        p = np.array(self.dynamics.defaults)
-        if slope is not None:
-            p[:3] = gravity_vector(self.machine.gravity, slope)
-        for name, value in (values or {}).items():
-            p[self.index('parameter', name)] = value
-        return p
+    @property
+    def defaults(self) -> Array:  # type: ignore[override]
+        """(n,) parameters of the machine file, or of the blocks."""
+        values: Array = self.dynamics.defaults
+        return values
 
     def state(self, q: ArrayLike, v: ArrayLike, p: ArrayLike | Mapping[str, float] | None = None) -> Array:
         """Return a state from positions (nq,) and velocities (nv,), which meet the constraints where there are some.

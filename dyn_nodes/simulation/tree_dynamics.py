@@ -16,7 +16,7 @@ from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly, has_discrete_states, resting_states
-from dyn_nodes.simulation.events import Watched, watch_surfaces
+from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.simulation.settings import Settings
@@ -85,11 +85,10 @@ class TreeDynamics:
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', variables, [plant.switched])
-        watched = Watched()
-        watch_surfaces(watched, plant.surfaces)
-        functions['watch'] = ca.Function('watch', variables, [watched.expression])
+        watches, watch = watched(plant.surfaces)
+        functions['watch'] = ca.Function('watch', variables, [watch])
         meta = {
-            'watches': watched.watches,
+            'watches': watches,
             'states': plant.states.names,
             'inputs': plant.inputs.names,
             'parameters': plant.parameters.names,

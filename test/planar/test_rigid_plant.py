@@ -9,11 +9,10 @@ import pytest
 
 from dyn_nodes.multibody.dh_machines import planar_rigid_machine
 from dyn_nodes.multibody.lagrange_euler import newton_euler
-from dyn_nodes.simulation import Inputs, joint_reaction
+from dyn_nodes.simulation import Inputs, JointReaction, joint_reaction
 from dyn_nodes.simulation.hybrid import HybridError
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.simulation.reaction import PhaseReaction
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.stability import planar_energy_level
 from dyn_nodes.studies.abo_shanab_2003.planar import S1, planar_machine, profile
@@ -86,7 +85,7 @@ def test_the_plant_runs_as_the_model_does():
         (event.kind, event.before, event.after) for event in events
     ]
     np.testing.assert_allclose([e.time for e in events], [e.time for e in run.log], rtol=0.0, atol=1e-9)
-    assert [run.model.modes[k] for k in run.modes[1:]] == modes
+    assert [run.system.modes[k] for k in run.modes[1:]] == modes
     np.testing.assert_allclose(states, run.states[1:], rtol=1e-6, atol=1e-6)
 
 
@@ -216,7 +215,7 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
     expected = chain_reactions(
         mode, np.r_[0, 0, nose_up, joints], np.r_[0, 0, rate, speeds], np.r_[0, 0, accelerations], payload, slope
     )
-    found = PhaseReaction(model, ('boom_joint', 'stick_joint')).at(mode, x, u, p)
+    found = JointReaction(model, ('boom_joint', 'stick_joint')).at(x, u, p, mode)
     turned = nose_up
     for joint, angle, row, (forward, up, moment) in zip(('boom_joint', 'stick_joint'), joints, found, expected):
         turned += angle  # nose up positive, of the child link
@@ -235,11 +234,11 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
 def test_reactions_of_a_run_follow_its_phases(lifted):
     """Of the plant, and of the same states one by one: what the boom foot carries in each phase."""
     plant, _, _, _, modes, states = lifted
-    reaction = PhaseReaction(plant.system, ('boom_joint',))
-    before = reaction.at(modes[0], *[states[0][k] for k in (0, 2, 1)])[0]
+    reaction = JointReaction(plant.system, ('boom_joint',))
+    before = reaction.at(*[states[0][k] for k in (0, 2, 1)], modes[0])[0]
     # at rest: boom, stick and load hang on the foot, on the slope
     assert np.linalg.norm(before[:3]) == pytest.approx((1830 + 688 + 4000) * 9.81, rel=1e-3)
-    last = reaction.at(plant.ground.mode, plant.x, plant.u, plant.p)
+    last = reaction.at(plant.x, plant.u, plant.p, plant.ground.mode)
     np.testing.assert_allclose(plant.joint_reactions()[0], last[0], rtol=1e-12)
 
 

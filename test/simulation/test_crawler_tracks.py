@@ -27,8 +27,8 @@ from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import build_tree
 from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.nodes.balance_reports import BalanceReports
+from dyn_nodes.simulation import NoEquilibriumError
 from dyn_nodes.simulation.assembly import Assembly, gravity_vector
-from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 
 ROLLERS, BRISTLES = 4, 60.0

@@ -15,10 +15,10 @@ from dyn_nodes.middleware import Context, Parameter, init
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import InitialTwist, Machine
 from dyn_nodes.model.problems import MachineError
+from dyn_nodes.multibody.base_motion import given_velocities
 from dyn_nodes.nodes.machines import machine_of, moving
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.initial_motion import given_velocities
 from dyn_nodes.simulation.plant import Plant
 
 DOMAIN = next_domain()

@@ -19,10 +19,9 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Base, LuGre, Wheel
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import bias_force, build_tree
-from dyn_nodes.simulation import Inputs, Settings
+from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings
 from dyn_nodes.simulation.assembly import Assembly, gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
-from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 
 GRAVITY = 9.81

@@ -28,13 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.integrators import modes
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.multibody.elements import Surface
 from dyn_nodes.simulation.assembly import Actuation
-from dyn_nodes.simulation.events import Event, Watched, watch_surfaces
-from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, HybridModel, Step, kernels
-from dyn_nodes.simulation.initial import NoEquilibriumError, hold_joints, joint_vector
+from dyn_nodes.simulation.events import Event, watched
+from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, Ground, HybridModel, Step
+from dyn_nodes.simulation.initial import hold_joints
 from dyn_nodes.simulation.outputs import traced_outputs
 from dyn_nodes.studies.abo_shanab_2003.pinned import PinnedAssembly, edges_of, relocated
 
@@ -64,16 +67,15 @@ class PinnedPlanarModel(HybridModel):
             raise ValueError(f"reference: expected 'edges' or 'middle', found {reference!r}")
         self.machine, self.actuation, self.reference = machine, actuation, reference
         self.rear, self.front = edges_of(machine)
-        modes = (REAR, FRONT) if reference == 'edges' else (MIDDLE,)
-        self.take(
-            build_module(
-                f'{machine.name}: pinned_planar_{actuation}',
-                [machine_fingerprint(machine), actuation, reference],
-                lambda: self._functions(modes),
-            ),
-            modes,
+        self.modes = (REAR, FRONT) if reference == 'edges' else (MIDDLE,)
+        self.first_mode = self.modes[0]
+        self.module = build_module(
+            f'{machine.name}: pinned_planar_{actuation}',
+            [machine_fingerprint(machine), actuation, reference],
+            lambda: self._functions(self.modes),
         )
-        self.nv = int(self.module.meta['nv'])
+        self.codes = np.array([[self.module.code(f'{kind}_{mode}') for mode in self.modes] for kind in modes.KINDS])
+        self.take(self.module.meta)
 
     def _point(self, mode: str) -> Array:
         """Reference point of a mode in the frame of the base link."""
@@ -86,13 +88,26 @@ class PinnedPlanarModel(HybridModel):
         smooth = replace(self.machine, wheels=tuple(replace(w, friction=None) for w in self.machine.wheels))
         return PinnedAssembly(relocated(smooth, self._point(mode)), self.actuation, MOVING)
 
-    def _functions(self, modes: Sequence[str]) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        plants = {mode: self.assembly(mode) for mode in modes}
-        first = plants[modes[0]]
+    def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
+        """Return no rows: the kernel of a mode is its whole right-hand side."""
+        return Ground(modes.NO_GROUND, self.module.meta['surfaces'][mode])
+
+    def watch(self, mode: str) -> Any:
+        """Return the watch kernel of a mode."""
+        return getattr(self.module, f'watch_{mode}')
+
+    def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
+        """Return all outputs at a state, in the order of `output_names`."""
+        y = np.empty(len(self.output_names))
+        getattr(self.module, f'outputs_{mode}')(*(np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p)), y)
+        return y
+
+    def _functions(self, phases: Sequence[str]) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        plants = {mode: self.assembly(mode) for mode in phases}
+        first = plants[phases[0]]
         drop = ca.SX.sym('drop', len(DROP_PARAMETERS))
         variables = [first.x, first.u, ca.vertcat(first.p, drop)]
         rhs, surfaces, outputs, watches = {}, {}, {}, {}
-        watched = Watched()
         names: list[str] = []
         for mode, plant in plants.items():
 
@@ -104,20 +119,23 @@ class PinnedPlanarModel(HybridModel):
             names, own = traced_outputs(plant)
             rhs[mode], outputs[mode] = here(plant.rhs), here(own)
             surfaces[mode] = ca.vertcat(here(self._surfaces(plant, mode)), drop[0] - ca.fabs(first.x[2]))
-            watched = Watched()
-            watch_surfaces(watched, self._wheel_surfaces(plant, mode))
-            watch_surfaces(watched, plant.actuator_surfaces)
-            watches[mode] = here(watched.expression)
-        functions = kernels(rhs, surfaces, outputs, watches, variables)
+            watched_for, watch = watched(self._wheel_surfaces(plant, mode), plant.actuator_surfaces)
+            watches[mode] = here(watch)
+        functions = {
+            f'{kind}_{mode}': ca.Function(f'{kind}_{mode}', variables, [ca.densify(expression)])
+            for kind, by_mode in (('rhs', rhs), ('surfaces', surfaces), ('outputs', outputs), ('watch', watches))
+            for mode, expression in by_mode.items()
+        }
         functions['rest'] = self._rest(first, variables[2])
         meta = {
             'states': [name.replace('base_x', 'edge_x').replace('base_z', 'edge_z') for name in first.states.names],
             'inputs': first.inputs.names,
             'parameters': [*first.parameters.names, *DROP_PARAMETERS],
             'outputs': names,
-            'surfaces': {mode: ['overturned', *(['switch'] if mode != MIDDLE else []), 'drop'] for mode in modes},
-            'watches': watched.watches,
+            'surfaces': {mode: ['overturned', *(['switch'] if mode != MIDDLE else []), 'drop'] for mode in phases},
+            'watches': watched_for,
             'defaults': [*first.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS)],
+            'nq': first.tree.nq,
             'nv': first.tree.nv,
         }
         return functions, meta

@@ -1,4 +1,4 @@
-"""How a plant with constraints starts and moves: its loops closed, its accelerations solved for a rank that holds.
+"""A plant with constraints: its loops closed, its accelerations solved for a rank that holds.
 
 The constraints are kept by the accelerations; as a node runs without an end, Baumgarte's return keeps the drift small.
 A state without accelerations ends the run with its reason: a rank that changes, rows that contradict each other, a
@@ -12,12 +12,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints import ForceObserver
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
+from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.constrained import ConstrainedDynamics
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.period import PlantStoppedError
@@ -31,15 +31,14 @@ NEARNESS = 1e-2
 smaller for a machine whose rows differ much in length from the start."""
 
 
-class ConstrainedMotion:
-    """The constrained side of a plant's motion.
+class ConstrainedGround(CompliantGround):
+    """The motion of a plant with constraints, on springs beside them or not.
 
     Args:
         machine: with constraints.
         actuation: of the joints.
 
     Attributes:
-        system: what is integrated.
         underactuation: mobility less independent actuators, at the start.
 
     Raises:
@@ -49,12 +48,10 @@ class ConstrainedMotion:
     """
 
     def __init__(self, machine: Machine, actuation: Actuation) -> None:
-        self.machine = machine
         self._assembled = constrained_machine(machine, actuation=actuation)
-        self.system = self._assembled.system
+        super().__init__(machine, self._assembled.system)
         self._rows: ConstrainedDynamics = self.system.constraints
         self.underactuation = self._assembled.analysis.underactuation
-        self.state_names, self.scales = self.system.state_names, self.system.scales
 
     def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
         """Return the start with the joints where asked for, which the other joints follow. Raises as the class does."""
@@ -64,11 +61,12 @@ class ConstrainedMotion:
         x, efforts = start.state_at_rest(p)
         return Start(x, np.array([efforts.get(joint.name, 0.0) for joint in self.machine.movable_joints]))
 
-    def begin(self, x: Array, u: Array, p: Array) -> None:
-        """Expect the rank that the constraints have at a state."""
+    def begin(self, x: Array, u: Array, p: Array, guarded: bool) -> None:
+        """Take a state as that from which changes count, and its rank of the constraints as the one expected."""
         at = self._rows.blocks_at(x, u, p)
         tolerance = min(NEARNESS, 0.1 / Subspaces(at.J).condition)
         self.solver = self._rows.solver(at, stabilization=STABILIZATION, tolerance=tolerance)
+        super().begin(x, u, p, guarded)
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -93,16 +91,15 @@ class ConstrainedMotion:
         at = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: '
         return PlantStoppedError(kind.replace(' ', '_'), at + (text or kind))
 
-    def joint_reactions(self, x: Array, u: Array, p: Array) -> Array:
+    def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
         """Return the wrenches (joints, 6) of parent on child at the joints that the machine names, N and N m."""
         system = self.system
         tree, q, v = system.blocks.tree, x[: system.nq], x[system.nq : system.nq + system.nv]
         forces = self._observer.forces(q, v, *self.solution(x, u, p), self._rows.efforts(u), self._rows.numbers(p, x))
-        rotations = self._rotations(q)
         result = np.empty((len(self.machine.reactions), 6))
         for row, name in zip(result, self.machine.reactions):
             link = tree.frame(self.machine.joint(name).child)
-            turn = rotations[link.body] @ link.R
+            turn = forces.axes[link.body] @ link.R
             wrench = forces.wrench(name)
             row[:3], row[3:] = turn.T @ wrench[3:], turn.T @ wrench[:3]
         return result
@@ -110,16 +107,3 @@ class ConstrainedMotion:
     @cached_property
     def _observer(self) -> ForceObserver:
         return ForceObserver(self.system.blocks)
-
-    def _rotations(self, q: Array) -> list[Array]:
-        """Axes (3, 3) of every body in the world."""
-        result: list[Array] = []
-        for body in self.system.blocks.tree.bodies:
-            if body.kind == 'free':
-                result.append(Rotation.from_quat(q[body.q + 3 : body.q + 7]).as_matrix())
-                continue
-            own = body.R0
-            if body.kind == 'revolute':
-                own = own @ Rotation.from_rotvec(body.axis * q[body.q]).as_matrix()
-            result.append(own if body.parent < 0 else result[body.parent] @ own)
-        return result

@@ -7,7 +7,7 @@ all unknowns together; of those that the balance leaves open the least change is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -17,21 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.constraints import AssemblyError, ConstraintBlocks, assemble
-from dyn_nodes.constraints.assembly import moved
-from dyn_nodes.elements.wheel import STIFFNESS_SCALE
+from dyn_nodes.constraints.assembly import assemble, moved
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.errors import AssemblyError
+from dyn_nodes.model.equilibrium import BALANCED, FRICTION_EASE, NoEquilibriumError, check_friction
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree
-from dyn_nodes.simulation.initial import (
-    CONVERGED,
-    FRICTION_EASE,
-    ITERATIONS,
-    NoEquilibriumError,
-    check_friction,
-    standing_guesses,
-)
 
 Array = NDArray[np.float64]
+ITERATIONS = 60
+ATTEMPTS = 3
 CLOSED = 1e-11
 """Residual of a closed loop, m or rad, relative to 1 plus the size of the position."""
 DRIVE_EASE = 1e-3
@@ -140,7 +135,7 @@ class ConstrainedRest:
         """(nv, d) S: efforts of driven joints along the velocities."""
         return np.eye(self.tree.nv)[:, [self.tree.velocity_index(name) for name in self.driven]]
 
-    def _freedoms(self, q: Array) -> Iterator[Freedom]:
+    def _freedom(self, q: Array, attempt: int) -> Freedom:
         """Heading, place and driven joints as they are; then the base free; then driven joints, too, as the last."""
         nv, base = self.tree.nv, self.tree.base_dofs
         driven = self._selection.any(axis=1)
@@ -152,25 +147,26 @@ class ConstrainedRest:
             upright = np.hstack([unit[:, :2], vertical])
         else:
             upright = unit[:, [name in ('base_z', 'base_pitch') for name in self.tree.velocity_names]]
-        for own, keeps in ((upright, True), (unit[:, :base], False)):
-            directions = np.hstack([own, give])
-            yield Freedom(directions, np.ones(directions.shape[1]), keeps)
-        yield Freedom(unit, np.where(driven, DRIVE_EASE, 1.0), False)
+        if attempt == ATTEMPTS - 1:
+            return Freedom(unit, np.where(driven, DRIVE_EASE, 1.0), False)
+        directions = np.hstack([upright if attempt == 0 else unit[:, :base], give])
+        return Freedom(directions, np.ones(directions.shape[1]), attempt == 0)
 
-    def settle(self, q: Array, p: Array) -> tuple[Array, dict[str, float]]:
+    def settle(self, q: Array, p: Array, stances: Iterable[Array]) -> tuple[Array, dict[str, float]]:
         """Return the position (nq,) at rest and the deflections of friction by name.
 
         Args:
             q: (nq,) position that closes the loops.
             p: parameters of the blocks.
+            stances: height, m, roll and pitch, rad, of the base to start from, one after the other.
 
         Raises:
             NoEquilibriumError: no rest was found: the machine tips, slides, or nothing holds a joint.
         """
         least = np.inf
-        for guess in self._guesses(q, p):
-            for kind in range(3):
-                found = self._search(guess, p, kind)
+        for guess in self._guesses(q, p, stances):
+            for attempt in range(ATTEMPTS):
+                found = self._search(guess, p, attempt)
                 if isinstance(found, tuple):
                     return found
                 least = min(least, found)
@@ -179,13 +175,10 @@ class ConstrainedRest:
             'of the weight); the machine tips or slides, or nothing holds a joint'
         )
 
-    def _guesses(self, q: Array, p: Array) -> Iterator[Array]:
-        """Positions with the base level on its springs, then in its stance alone; loops closed where they can be."""
-        names, parameters = self.tree.position_names, self.blocks.parameters.names
-        positions = {joint.name: float(q[names.index(joint.name)]) for joint in self.machine.movable_joints}
-        gravity, scale = (float(p[parameters.index(name)]) for name in ('gravity_z', STIFFNESS_SCALE))
-        base = list(self.tree.velocity_names[: self.tree.base_dofs])
-        for height, roll, pitch in standing_guesses(self.machine, positions, gravity, scale):
+    def _guesses(self, q: Array, p: Array, stances: Iterable[Array]) -> Iterator[Array]:
+        """Positions with the base in its stances; loops closed where they can be."""
+        names, base = self.tree.position_names, list(self.tree.velocity_names[: self.tree.base_dofs])
+        for height, roll, pitch in stances:
             guess = np.array(q)
             if self.machine.base.attachment == 'free':
                 guess[2] = height
@@ -200,7 +193,7 @@ class ConstrainedRest:
                     continue
             yield guess
 
-    def _search(self, q: Array, p: Array, kind: int) -> tuple[Array, dict[str, float]] | float:
+    def _search(self, q: Array, p: Array, attempt: int) -> tuple[Array, dict[str, float]] | float:
         """Return the rest found by Newton steps from q, or the unbalanced force over the weight."""
         machine, count = self.machine, len(self.deflections)
         names = self.blocks.parameters.names
@@ -219,10 +212,10 @@ class ConstrainedRest:
             closed = float(np.abs(at.gaps).max(initial=0.0)) <= CLOSED * (1 + float(np.abs(q).max()))
             if not np.isfinite(unbalanced):
                 return float(np.inf)
-            if closed and unbalanced < CONVERGED:
+            if closed and unbalanced < BALANCED:
                 check_friction(machine.name, self._used[0], at.used)
                 return q, dict(zip(self.deflections, p[self._places]))
-            freedom = list(self._freedoms(q))[kind]
+            freedom = self._freedom(q, attempt)
             k = freedom.directions.shape[1]
             displace = freedom.directions * freedom.ease
             rows = [displace.T @ at.by_position.T, FRICTION_EASE * at.by_deflection.T, -weight * at.J]
