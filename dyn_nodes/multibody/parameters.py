@@ -83,9 +83,9 @@ class Parameters:
 
     def values(self, changed: Mapping[str, float] | None = None) -> NDArray[np.float64]:
         """Return (n,) numbers: the defaults, some changed by name. Raises KeyError that lists the known names."""
-        numbers = dict(self.defaults)
+        numbers = dict(self.defaults) if changed else self.defaults
         for name, value in (changed or {}).items():
             if name not in numbers:
                 raise KeyError(f'unknown parameter {name!r}; known: {", ".join(numbers)}')
             numbers[name] = float(value)
-        return np.array(list(numbers.values()))
+        return np.fromiter(numbers.values(), np.float64, len(numbers))

@@ -7,7 +7,7 @@ A run ends where the choice of independent motions is no longer sound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,7 @@ Array = NDArray[np.float64]
 UNSOUND = 'the choice of independent motions no longer holds: the rank changes, or a pivot vanishes'
 
 
-@dataclass(frozen=True, eq=False)
-class MinimalRun:
+class MinimalRun(NamedTuple):
     """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s."""
 
     times: Array
@@ -50,7 +49,7 @@ def run_minimal(
     if steps < 1 or steps % stride or abs(steps * step - duration) > 1e-9 * duration:
         raise ValueError(f'expected a duration of whole multiples of {stride} x {step:g} s, found {duration:g} s')
     x = system.state(q, v)
-    trace = np.full((steps // stride + 1, len(x)), np.nan)
+    trace = np.empty((steps // stride + 1, len(x)))
     trace[0] = x
     knots, table = (inputs or Inputs.constant()).aligned(system.actuated)
     status, taken = run_rk4(

@@ -72,14 +72,13 @@ class NamedVectors:
 
     def check(self, x: Array, u: Array, p: Array) -> None:
         """Demand vectors of this system: machine code reads as many numbers as it needs. Raises ValueError."""
-        for kind, names, vector in (
-            ('state', self.state_names, x),
-            ('input', self.input_names, u),
-            ('parameter', self.parameter_names, p),
-        ):
-            shape = np.shape(vector)
-            if shape != (len(names),):
-                raise ValueError(f'{self.name}: expected a {kind} vector of {len(names)}, found shape {shape}')
+        for kind, size, vector in zip(('state', 'input', 'parameter'), self._sizes, (x, u, p)):
+            if np.shape(vector) != (size,):
+                raise ValueError(f'{self.name}: expected a {kind} vector of {size}, found shape {np.shape(vector)}')
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int, int]:
+        return len(self.state_names), len(self.input_names), len(self.parameter_names)
 
 
 def index_of(names: Sequence[str], name: str) -> int:

@@ -98,7 +98,8 @@ class RigidGround:
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
         overturned = stepper.mode == END
         self.mode = self.mode if overturned else stepper.mode
-        return Reached(stepper.x, stepper.sets[-1], [*stepper.events, *stepper.observed], overturned)
+        # a copy: the plant changes its parameters in place, and a change has to show against those of the stepper
+        return Reached(stepper.x, stepper.sets[-1].copy(), [*stepper.events, *stepper.observed], overturned)
 
     def _with_drop_rule(self, p: Array, period: Period) -> Array:
         p = p.copy()

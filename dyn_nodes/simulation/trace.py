@@ -52,13 +52,11 @@ class Inputs:
         Raises:
             KeyError: an input that is not among the names.
         """
-        for name in self.values:
+        table = np.zeros((len(self.knots), len(names)))
+        for name, column in self.values.items():
             if name not in names:
                 raise KeyError(f'unknown input {name!r}; known: {", ".join(names)}')
-        table = np.zeros((len(self.knots), len(names)))
-        for k, name in enumerate(names):
-            if name in self.values:
-                table[:, k] = self.values[name]
+            table[:, names.index(name)] = column
         return (self.knots, table) if delays is None else _shifted(self.knots, table, delays)
 
     def at(self, times: Array, names: Sequence[str]) -> Array:

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System
+from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.rigid_assembly import ContactModelError
 from dyn_nodes.simulation.rigid_ground import FLIGHT, STANDING, RigidGroundModel
 
@@ -270,6 +271,20 @@ def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path
     assert event.kind == 'contact_sticks'
     scaled = rough.parameters({'friction_scale': 2.0}, slope=(0.0, math.atan(0.31)))
     assert not rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, scaled).events
+
+
+def test_a_parameter_that_changes_on_the_way_counts_from_then_on(tmp_path):
+    """Less friction under a plant that already stands: what holds it has to be found anew."""
+    machine = box(tmp_path, friction='{static: 0.3, kinetic: 0.2}')
+    plant = Plant(machine, 'effort', 0.005, 0.001, slope=(0.0, math.atan(0.25)), contact_model='rigid')
+    plant.advance()
+    plant.advance()
+    assert plant.take_events() == []
+    plant.set_parameter('friction_scale', 0.5)
+    plant.advance()
+    (event,) = plant.take_events()
+    assert (event.kind, event.time) == ('contact_slips', pytest.approx(0.01, abs=1e-9))
+    assert event.details['friction_needed'] == pytest.approx(0.25, rel=1e-6)
 
 
 def test_springs_that_stiffen_tend_to_rigid_ground(model, tmp_path):
