@@ -283,7 +283,8 @@ def test_a_parameter_that_changes_on_the_way_counts_from_then_on(tmp_path):
     plant.set_parameter('friction_scale', 0.5)
     plant.advance()
     (event,) = plant.take_events()
-    assert (event.kind, event.time) == ('contact_slips', pytest.approx(0.01, abs=1e-9))
+    assert event.kind == 'contact_slips'
+    assert 0.01 <= event.time < 0.0111  # within the first step
     assert event.details['friction_needed'] == pytest.approx(0.25, rel=1e-6)
 
 
