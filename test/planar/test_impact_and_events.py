@@ -71,7 +71,7 @@ def test_a_run_of_20_s_takes_less_than_half_a_second(model):
 def test_mistakes_are_named(model):
     p = model.parameters()
     x0 = model.initial_state(p)
-    with pytest.raises(ValueError, match=r'expected 16 states'):
+    with pytest.raises(ValueError, match='expected a state vector of 16, found shape'):
         model.run(x0[:3], STANDING, np.linspace(0, 1, 11), Inputs.constant(), p)
     with pytest.raises(ValueError, match='multiple of the step'):
         model.run(x0, STANDING, np.linspace(0, 1, 11), Inputs.constant(), p, step=0.03)
