@@ -156,3 +156,9 @@ def test_imports_are_found_in_every_spelling(monkeypatch, tmp_path, text, expect
     module.parent.mkdir()
     module.write_text(text)
     assert expected in [name for _, name in imports_of(module)]
+
+
+def test_simulation_stays_small():
+    """It became the place of whatever needs a compiled machine once: other rooms have their own."""
+    lines = [len(path.read_text().splitlines()) for path in (PACKAGE / 'simulation').glob('*.py')]
+    assert sum(lines) <= 5500, 'simplify, or see which room the newcomer belongs to (docs/contributing.md)'
