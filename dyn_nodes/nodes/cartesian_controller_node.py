@@ -125,7 +125,10 @@ class CartesianControllerNode(CommandingNode):
         limits = [self.machine.joint(name).velocity_limit for name in hand.joints]
         actuators = self.machine.actuators if values['output'] == 'valve_commands' else ()
         speeds = PumpSpeeds(hand.joints, limits, actuators, hand.places, values['pump_share'])
-        reference = HandReference(hand, task, speeds, group(values, 'singular', ReferenceLimits))
+        try:
+            reference = HandReference(hand, task, speeds, group(values, 'singular', ReferenceLimits))
+        except HandError as error:
+            raise ParameterError(f"parameters 'singular': {error}") from None
         period = values['command_period']
         oil = [hydraulic(own) for own in actuators if own.takes_oil]
         lead = period + max((own.valve.time_constant for own in oil), default=0.0)

@@ -236,3 +236,62 @@ def test_the_flow_of_the_pumps_bounds_the_joint_speeds_by_direction(loader, hand
 def test_limits_that_make_no_sense_are_refused(make, text):
     with pytest.raises(ValueError, match=text):
         make()
+
+
+@pytest.mark.parametrize('order', [0, 1, 2, 3])
+def test_derivatives_of_the_joints_are_resolved_from_those_of_the_hand_up_to_an_order(hand, order):
+    """With H and D the hand's velocity, acceleration and jerk follow from the joints' as the path has them."""
+    reference = HandReference(hand, limits=ReferenceLimits(resolved_order=order))
+    reference.restart(POSTURE)
+    path, worst = reference.follow(line([0.6, 0.3, -0.6])), np.zeros(3)
+    for _ in range(1, round(path.duration / DT) - 1):
+        target = reference.step(DT)
+        if target.jerk is None:
+            assert order == 0
+        jerk = np.zeros(3) if target.jerk is None else target.jerk
+        motion, here = (
+            path.at(path.duration - reference.remaining),
+            hand.coefficients(reference.posture, 3).rows(['x', 'y', 'z']),
+        )
+        v, a = target.velocity, target.acceleration
+        off = here.velocity(v) - motion.velocity[:3], here.acceleration(v, a) - motion.acceleration[:3]
+        off = (*off, here.jerk(v, a, jerk) - motion.jerk[:3])
+        worst = np.maximum(worst, [np.abs(each).max() for each in off])
+    assert reference.state == 'tracking'
+    assert (worst[:order] < 1e-7).all()
+    assert (worst[order:] > 1e-4).all()
+
+
+def test_between_resolved_targets_position_velocity_and_acceleration_belong_together(hand):
+    reference = HandReference(hand, limits=ReferenceLimits(resolved_order=3))
+    follower = HandFollower(reference, 0.05, lead=0.05)
+    follower.restart(0.0, POSTURE)
+    follower.follow(line([0.6, 0.3, -0.6]))
+    posture, step = np.array(POSTURE, dtype=float), 1e-4
+    for k in range(30):
+        follower.advance(0.05 * k, posture)
+        posture = follower.sample(0.05 * (k + 1)).position
+        middle = 0.05 * k + 0.025
+        before, now, after = (follower.sample(middle + shift) for shift in (-step, 0.0, step))
+        if k > 1:  # from rest on
+            np.testing.assert_allclose((after.position - before.position) / (2 * step), now.velocity, atol=2e-5)
+            np.testing.assert_allclose((after.velocity - before.velocity) / (2 * step), now.acceleration, atol=1e-2)
+    assert follower.lag < 1e-3
+
+
+def test_spare_joints_keep_their_motion_of_the_null_space_where_rates_are_resolved(pa10):
+    posture = np.array([0.3, 0.4, -0.2, 1.1, 0.5, 0.7, 0.1])
+    ends = []
+    for order in (0, 2):
+        reference = HandReference(pa10, limits=ReferenceLimits(null_rate=1.0, resolved_order=order))
+        reference.restart(posture)
+        reference.follow(line([0.05, 0.1, -0.1]))
+        rates = [reference.step(DT).velocity for _ in range(60)]
+        ends.append((reference.posture, np.array(rates)))
+    np.testing.assert_allclose(ends[0][0], ends[1][0], atol=1e-9)
+    np.testing.assert_allclose(ends[0][1][5:], ends[1][1][5:], atol=0.02)
+
+
+def test_an_order_beyond_the_third_is_refused():
+    with pytest.raises(ValueError, match='resolved_order: expected 0 to 3, found 4'):
+        ReferenceLimits(resolved_order=4)

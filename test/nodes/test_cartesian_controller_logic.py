@@ -233,6 +233,11 @@ def test_targets_before_the_first_joint_states_are_refused(make):
         ({'rows': ['x', 'up']}, 'rows: expected some of x, y, z'),
         ({'singular.slow_condition': 500.0}, 'expected 1 <= slow_condition < stop_condition'),
         ({'machine': 'arm_pa10'}, 'no hydraulic actuators'),
+        (
+            {'machine': 'log_loader_linkage', 'singular.resolved_order': 3},
+            "parameters 'singular': resolved_order: expected 0 to 2 through closed loops, found 3",
+        ),
+        ({'machine': 'five_bar', 'link': 'coupler_1'}, "unknown link 'coupler_1'"),
         ({'payload': 1e5}, 'payload: expected 0 to 6000 kg'),
     ],
 )
@@ -259,3 +264,31 @@ def test_other_joints_of_the_machine_stay_in_the_posture(make):
     assert isinstance(node.hand, HandKinematics)
     assert len(node.commands_out.last.data) == 3
     assert len(JOINTS) == len(EFFORTS)
+
+
+@pytest.mark.parametrize('order', [0, 2])
+def test_through_closed_loops_the_rods_lead_the_grapple_on_a_line(make, order):
+    node = make(machine='log_loader_linkage', **{'singular.resolved_order': order})
+    assert set(node.hand.joints) == {'swing_joint', 'boom_rod_joint', 'stick_rod_joint'}
+    names, rest = node.hand.names, np.zeros(len(node.hand.names))
+
+    def led(posture, first, last):
+        found = [posture]
+        for k in range(first, last):
+            node._on_joint_states(joint_state(k * PERIOD, found[-1], rest, rest, names))
+            rods = node.follower.sample((k + 1) * PERIOD).position
+            found.append(node.hand.with_joints(found[-1], rods))
+        return found
+
+    posture = led(node.hand.home, 0, 10)[-1]
+    start, move = place(node, posture), np.array([0.2, 0.1, -0.3])
+    node._on_pose(pose(*(start + move)))
+    postures = led(posture, 10, 300)
+    ways = np.array([place(node, each) for each in postures]) - start
+    along = move / np.linalg.norm(move)
+    assert np.linalg.norm(ways - np.outer(ways @ along, along), axis=1).max() < 1e-4
+    np.testing.assert_allclose(ways[-1], move, atol=1e-4)
+    assert [m.data for m in node.state_out.messages] == ['holding', 'tracking', 'holding']
+    volts = np.array([list(m.data) for m in node.commands_out.messages])
+    assert node.commands_out.last.layout.dim[0].label == 'boom,stick,swing'
+    assert 0.5 < np.abs(volts).max() <= 8.0

@@ -132,9 +132,29 @@ class HandFollower:
     def sample(self, time: float) -> JointReference:
         """Return the joint targets at a time, s; those nearest to it where it lies outside of what is known."""
         one, other, part = self._between(time)
+        if one.target.jerk is not None and other.target.jerk is not None:
+            return _along(one.target, other.target, part, self.period)
         position = one.target.position + part * (other.target.position - one.target.position)
         rates = other.target if part > 0.0 else one.target
         return JointReference(position, rates.velocity, rates.acceleration)
+
+
+def _along(one: JointTarget, other: JointTarget, part: float, period: float) -> JointReference:
+    """Return the reference between two targets whose derivatives are those of their instants: cubics of each."""
+    assert one.jerk is not None
+    assert other.jerk is not None
+    return JointReference(
+        _cubic(one.position, one.velocity, other.position, other.velocity, part, period),
+        _cubic(one.velocity, one.acceleration, other.velocity, other.acceleration, part, period),
+        _cubic(one.acceleration, one.jerk, other.acceleration, other.jerk, part, period),
+    )
+
+
+def _cubic(start: Array, slope: Array, end: Array, last: Array, part: float, period: float) -> Array:
+    """Return the cubic with given values and slopes at the ends of a period at a part of it."""
+    rise = end - start
+    first, second = slope * period - rise, rise - last * period
+    return np.asarray(start + part * rise + part * (1.0 - part) * ((1.0 - part) * first + part * second))
 
 
 class PumpSpeeds:

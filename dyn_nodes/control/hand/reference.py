@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.control.hand.bounded_step import bounded_step
+from dyn_nodes.control.hand.derivatives import THIRD, HandRates, resolved
 from dyn_nodes.control.hand.inverse_kinematics import condition_number, rate_of_rotation_vector
-from dyn_nodes.control.hand.kinematics import ROWS, HandKinematics, HandPose, HandTask
+from dyn_nodes.control.hand.kinematics import ROWS, HandError, HandKinematics, HandPose, HandTask
 from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.resolved_motion import pseudo_inverse
 
@@ -32,6 +33,8 @@ Array = NDArray[np.float64]
 HOLDING, TRACKING, SLOWED, STOPPED = 'holding', 'tracking', 'slowed', 'stopped'
 STEPS = 4
 """Newton steps of a period; after them the hand is on its path or cannot be."""
+ON_PATH, ROUND_OFF = 1e-7, 1e-12
+"""Distance, m, within which the joints count as on the path: their derivatives follow from those of the hand."""
 OFF_PATH = 1e-4
 """Distance from the path, m, from which on the joints count as unable to follow."""
 ATTEMPTS = 12
@@ -47,12 +50,15 @@ class ReferenceLimits:
         slow_condition, stop_condition: condition numbers of the task's G between which the scale falls from 1 to 0.
         ramp: least time in which the scale rises from 0 to 1, s.
         null_rate: at which the null space pulls joints to the middle of their limits, 1/s; 0: the shortest steps.
+        resolved_order: of the joints' derivatives that are resolved from those of the hand, 0 to 3; others are
+            differences of those below them.
     """
 
     slow_condition: float = 30.0
     stop_condition: float = 120.0
     ramp: float = 0.3
     null_rate: float = 0.0
+    resolved_order: int = 0
 
     def __post_init__(self) -> None:
         if not 1.0 <= self.slow_condition < self.stop_condition:
@@ -60,6 +66,8 @@ class ReferenceLimits:
                 f'limits: expected 1 <= slow_condition < stop_condition, found {self.slow_condition:g} and '
                 f'{self.stop_condition:g}'
             )
+        if self.resolved_order not in range(4):
+            raise ValueError(f'limits: resolved_order: expected 0 to 3, found {self.resolved_order!r}')
         for name in ('ramp', 'null_rate'):
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
                 raise ValueError(f'limits: {name}: expected a number >= 0, found {getattr(self, name)!r}')
@@ -71,11 +79,16 @@ class ReferenceLimits:
 
 
 class JointTarget(NamedTuple):
-    """Where the joints of the hand should be: (n,) each; rad, rad/s, rad/s2 (or m)."""
+    """Where the joints of the hand should be: (n,) each; rad, rad/s, rad/s2 (or m).
+
+    Attributes:
+        jerk: of this instant; then so are velocity and acceleration, which else are those of the period before.
+    """
 
     position: Array
     velocity: Array
     acceleration: Array
+    jerk: Array | None = None
 
 
 class _Reached(NamedTuple):
@@ -101,6 +114,9 @@ class HandReference:
         state: holding, tracking, slowed or stopped.
         reason: what slows or stops it, or ''.
         condition: condition number of the task there.
+
+    Raises:
+        HandError: derivatives of third order through closed loops.
     """
 
     def __init__(
@@ -110,6 +126,8 @@ class HandReference:
         speeds: Callable[[Array], tuple[Array, Array]] | None = None,
         limits: ReferenceLimits = ReferenceLimits(),
     ) -> None:
+        if hand.dependent and limits.resolved_order >= THIRD:
+            raise HandError(f'resolved_order: expected 0 to 2 through closed loops, found {limits.resolved_order}')
         self.hand, self.task, self.limits = hand, task or hand.default_task, limits
         unlimited = np.full(len(hand.joints), np.inf)
         self._speeds = speeds or (lambda posture: (unlimited, unlimited))
@@ -119,8 +137,9 @@ class HandReference:
         """Hold the joints at a posture of all joints (those of the hand within their limits)."""
         own = np.asarray(posture, dtype=np.float64)[self.hand.places]
         self.posture = q = self.hand.with_joints(posture, np.clip(own, self.hand.lower, self.hand.upper))
-        self._rates = np.zeros(len(self.hand.joints))
-        self._twist, self._wanted = np.zeros(6), np.zeros(6)
+        self._rates, self._accelerations = np.zeros(len(self.hand.joints)), np.zeros(len(self.hand.joints))
+        self._base = base
+        self._twist, self._wanted, self._twist_before = np.zeros(6), np.zeros(6), np.zeros(6)
         self._twist_limits = HandLimits()
         self._path: HandPath | None = None
         self._next: HandPath | None = None
@@ -190,8 +209,9 @@ class HandReference:
         scale, reached, reason = self._greatest_scale(dt, wanted, base, moving)
         if allowed < 1.0 and not reason and moving:
             reason = 'the machine lags behind'
+        motion = self._motion(dt, scale, base) if moving and reached is not None else None
         self._advance(dt, scale)
-        return self._take(dt, scale, reached, reason, moving)
+        return self._take(dt, scale, reached, reason, moving, motion)
 
     def _take_next(self) -> None:
         """Begin the path that waits once the hand is at rest; give up the present one to come to rest."""
@@ -206,6 +226,7 @@ class HandReference:
 
     def _change_twist(self, dt: float) -> None:
         """Let the velocity that is followed come nearer to that wanted, within the acceleration of the limits."""
+        self._twist_before = self._twist
         if self._path is not None:
             return
         most = self._twist_limits.acceleration * dt
@@ -286,6 +307,17 @@ class HandReference:
         pull = rate * self._last_dt * away
         return np.asarray(pull - pseudo_inverse(G) @ (G @ pull))
 
+    def _motion(self, dt: float, scale: float, base: HandPose) -> HandRates | None:
+        """Return the derivatives of the hand at the end of a period, in axes of the base link; None where it moves."""
+        still, self._base = self._base is base or not np.any(self._base.error_to(base)), base
+        if self.limits.resolved_order < 1 or not still:
+            return None
+        if self._path is not None:
+            own = HandRates(*self._path.at(self._time + scale * dt)[1:])
+        else:
+            own = HandRates(self._twist, (self._twist - self._twist_before) / dt, np.zeros(6))
+        return own.scaled(scale, (scale - self.scale) / dt if self.state != HOLDING else 0.0).seen_from(base.rotation)
+
     def _advance(self, dt: float, scale: float) -> None:
         self._pose = self._target(scale * dt)
         self._last_dt = dt
@@ -294,22 +326,45 @@ class HandReference:
             if self._time >= self._path.duration - 1e-12:
                 self._path, self._twist = None, np.zeros(6)
 
-    def _take(self, dt: float, scale: float, reached: _Reached | None, reason: str, moving: bool) -> JointTarget:
+    def _take(
+        self,
+        dt: float,
+        scale: float,
+        reached: _Reached | None,
+        reason: str,
+        moving: bool,
+        motion: HandRates | None,
+    ) -> JointTarget:
         """Take the joints that were found as the next target."""
         q = self.posture[self.hand.places]
         new = q.copy() if reached is None else reached.positions
         down, up = self._speeds(self.posture)
-        new = q + np.clip(new - q, -down * dt, up * dt)
+        wanted, new = new, q + np.clip(new - q, -down * dt, up * dt)
         rates = (new - q) / dt
         accelerations = (rates - self._rates) / dt
-        self.posture, self._rates = self.hand.with_joints(self.posture, new), rates
+        self.posture, jerk = self.hand.with_joints(self.posture, new), None
+        followed = reached is not None and reached.missing < ON_PATH and not np.any(np.abs(new - wanted) > ROUND_OFF)
+        if motion is not None and followed:
+            own = rates, accelerations, (accelerations - self._accelerations) / dt
+            rates, accelerations, jerk = self._resolved(dt, motion, own)
+        self._rates, self._accelerations = rates, accelerations
         if reached is not None:
             self.condition = reached.condition
         self.scale = scale if moving else 0.0
         self.reason = reason if moving else ''
         slow = TRACKING if not reason else SLOWED if scale > LEAST_SCALE else STOPPED
         self.state = slow if moving else HOLDING
-        return JointTarget(new, rates, accelerations)
+        return JointTarget(new, rates, accelerations, jerk)
+
+    def _resolved(self, dt: float, motion: HandRates, own: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        """Return the derivatives of the joints, resolved up to the order of the limits; the next ones by difference."""
+        order = self.limits.resolved_order
+        v, a, j = resolved(self.hand, self.task, order, self.posture, motion, own)
+        if order < 2:
+            a = (v - self._rates) / dt
+        if order < THIRD:
+            j = (a - self._accelerations) / dt
+        return v, a, j
 
 
 def _shares(rates: Array, down: Array, up: Array) -> Array:
