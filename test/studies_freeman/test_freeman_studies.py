@@ -14,7 +14,7 @@ CLAIMS = {
     'coefficients': 21,
     'serial-dynamics': 12,
     'hand-coordinates': 6,
-    'five-bar': 12,
+    'five-bar': 30,
     'slider-crank': 8,
     'bricard': 6,
     'three-leg': 6,

@@ -17,6 +17,7 @@ from dyn_nodes.multibody.elements import ForceElement, PointForce, Symbols
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import Assembly
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import A6_A, A6_FORCE, A6_JERK, A6_MOMENT, A6_Q, A6_V
 
@@ -101,6 +102,20 @@ def actuators(s: StudyRun) -> None:
     off = float(np.abs(currents - nominal.at(*nominal_path(DURATION)).current).max())
     s.near('currents differ from the nominal ones after 0.5 s by, A', 'eq. 2-238', 0.0, off, absolute=1e-5)
     _claims_of_power(s, plant, nominal)
+    s.figure('nominal', 'Nominal voltages and currents of arm A6 on its path', lambda: _nominal_drive(nominal))
+
+
+def _nominal_drive(nominal: NominalVoltage) -> drawing.Figure:
+    times = np.linspace(0.0, DURATION, 51)
+    own = [nominal.at(*nominal_path(t)) for t in times]
+    lines = {
+        label: {f'joint {k + 1}': values[:, k] for k in range(6)}
+        for label, values in (
+            ('voltage, V', np.array([each.voltage for each in own])),
+            ('current, A', np.array([each.current for each in own])),
+        )
+    }
+    return drawing.histories(times, lines, columns=2, height=2.6)
 
 
 def _claims_of_power(s: StudyRun, plant: Assembly, nominal: NominalVoltage) -> None:

@@ -12,6 +12,7 @@ from dyn_nodes.constraints.transfer import ParallelMachine, coordinate_transfer
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import arm_a6
+from dyn_nodes.studies.freeman_1985.consistency import spots
 from dyn_nodes.studies.freeman_1985.machines import MECHANISMS, Mechanism, random_state
 
 Array = NDArray[np.float64]
@@ -104,13 +105,6 @@ def formulations(s: StudyRun) -> None:
 
 
 def _picture(results: dict[str, Agreement]) -> drawing.Figure:
-    figure, (axes,) = drawing.panels(1, 3.6)
-    places = range(len(results))
-    for label, mark in (('engine', 'o'), ('complement', 's'), ('loads', '^'), ('legs', 'x')):
-        values = [getattr(found, label) for found in results.values()]
-        axes.semilogx([value or np.nan for value in values], places, mark, markersize=4, label=label)
-    axes.axvline(AGREE, color='0.5', linewidth=0.8)
-    axes.set(xlabel='difference, relative', yticks=places, yticklabels=list(results))
-    axes.invert_yaxis()
-    drawing.legend(axes)
-    return figure
+    kinds = ('engine', 'complement', 'loads', 'legs')
+    rows = {name: {kind: getattr(found, kind) for kind in kinds} for name, found in results.items()}
+    return spots(rows, AGREE, 'difference, relative')

@@ -1,8 +1,8 @@
-"""What several studies of this source check: inertia-power arrays against slopes of the inertia; and a picture."""
+"""What several studies of this source check: inertia-power arrays against slopes of the inertia; and pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,24 @@ def sketch(own: Mechanism) -> drawing.Figure:
                 chain.append(origins[body])
                 body = own.tree.bodies[body].parent
             line = np.array([origins[end.body] + R[end.body] @ end.p, *chain])
+            if own.legs:  # from the last joint of a leg to the centre of the platform
+                axes.plot(line[:2, i], line[:2, j], color='0.6', linewidth=1.0, zorder=1)
+                line = line[1:]
             axes.plot(line[:, i], line[:, j], marker='o', markersize=3, linewidth=1.4)
-        axes.set(xlabel=across, ylabel=up)
+        axes.set(xlabel=f'{across}, {own.length}', ylabel=f'{up}, {own.length}')
         axes.set_aspect('equal')
+    return figure
+
+
+def spots(results: Mapping[str, Mapping[str, float | None]], bound: float, label: str) -> drawing.Figure:
+    """Return small numbers on a logarithmic scale: a line of each row, a mark of each kind, and the bound of all."""
+    figure, (axes,) = drawing.panels(1, 1.2 + 0.24 * len(results))
+    kinds = list(dict.fromkeys(kind for row in results.values() for kind in row))
+    for kind, mark in zip(kinds, 'os^xDv'):
+        values = [row.get(kind) or np.nan for row in results.values()]
+        axes.semilogx(values, range(len(results)), mark, markersize=4, label=kind)
+    axes.axvline(bound, color='0.5', linewidth=0.8)
+    axes.set(xlabel=label, yticks=range(len(results)), yticklabels=list(results))
+    axes.set_ylim(len(results) - 0.5, -0.5)
+    drawing.legend(axes)
     return figure

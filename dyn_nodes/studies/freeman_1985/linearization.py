@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dyn_nodes.linear import LinearModel
 from dyn_nodes.multibody import TreeState, inverse_dynamics
 from dyn_nodes.multibody.influence import TreeCoefficients, effort_slopes, serial_model, traced_coefficients
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import (
     A6_A,
@@ -19,6 +20,7 @@ from dyn_nodes.studies.freeman_1985.arms import (
     A6_V,
     arm_a6,
 )
+from dyn_nodes.studies.freeman_1985.consistency import spots
 from dyn_nodes.studies.freeman_1985.linear import MotorArm, tool_load
 
 Array = NDArray[np.float64]
@@ -30,17 +32,22 @@ ALTERNATING = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 @study('freeman-1985/linearization', 'Slopes of the efforts of serial arms against differences and traced ones (X4)')
 def linearization(s: StudyRun) -> None:
     """Check (2-225) with tool load and gravity."""
+    differences: dict[str, dict[str, float | None]] = {}
     for kinds in PATTERNS:
         tree = arm_a6(kinds)
         here = TreeCoefficients(tree).at(A6_Q)
         closed = effort_slopes(here, A6_V, A6_A, A6_GRAVITY, [tool_load(here)])
         for name, other in _slopes_by_differences(kinds).items():
             off = float(np.abs(getattr(closed, name) - other).max())
+            differences.setdefault(kinds, {})[f'{name.replace("_", " ")}, central differences'] = off
             s.near(f'{kinds}: slopes {name} differ from central differences', 'X4, eq. 2-225', 0.0, off, absolute=1e-7)
         for name, other in _traced_slopes(kinds).items():
             off = float(np.abs(getattr(closed, name) - other).max())
+            differences[kinds][f'{name.replace("_", " ")}, traced'] = off
             s.near(f'{kinds}: slopes {name} differ from those of traced Newton-Euler', 'eq. 2-225', 0.0, off,
                    absolute=1e-11)  # fmt: skip
+    s.figure('differences', 'Slopes of the efforts against central differences and traced ones',
+             lambda: spots(differences, 1e-7, 'greatest difference, N m and s'))  # fmt: skip
 
 
 def _slopes_by_differences(kinds: str) -> dict[str, Array]:
@@ -92,6 +99,20 @@ def state_space(s: StudyRun) -> None:
     bound = 1e-3 * float(np.abs(arm.deviation(0.1, start)[:12]).max())
     s.holds('the defect is less than a thousandth of the deviation', 'X6', defects[0] < bound,
             expected=f'below {bound:.2g}', value=defects[0])  # fmt: skip
+    s.figure('poles', 'Poles of arm A6 with motors at the start of its path', lambda: _pole_map(own.F))
+
+
+def _pole_map(F: Array) -> drawing.Figure:
+    poles = np.linalg.eigvals(F)
+    figure, (axes,) = drawing.panels(1, 3.0)
+    axes.plot(poles.real, poles.imag, 'x', markersize=5)
+    axes.set_xscale('symlog', linthresh=0.01)
+    ticks = (-1000, -100, -10, -1, -0.1, -0.01, 0, 0.01, 0.1)
+    axes.set_xticks(ticks, [f'{tick:g}' for tick in ticks])
+    axes.set_xlim(-2000.0, 0.2)
+    axes.axvline(0.0, color='0.5', linewidth=0.8)
+    axes.set(xlabel='real part, 1/s', ylabel='imaginary part, 1/s')
+    return figure
 
 
 def _numerical_jacobian(arm: MotorArm, x: Array, volts: Array) -> Array:
@@ -123,6 +144,20 @@ def transferred_state_space(s: StudyRun) -> None:
     moved, poles = np.linalg.eigvals(W @ F @ np.linalg.inv(W)), np.linalg.eigvals(F)
     apart = max(float(np.abs(moved - pole).min()) for pole in poles)
     s.near('poles of the frozen similarity differ from those of F, 1/s', 'X9', 0.0, apart, absolute=1e-5)
+    s.figure('defects', 'Differences from the exact similarity transformation: corrected, and as printed',
+             lambda: _defects(corrected - exact, printed - exact))  # fmt: skip
+
+
+def _defects(corrected: Array, printed: Array) -> drawing.Figure:
+    figure, panels = drawing.panels(1, 3.2, 2, share=False)
+    for axes, (name, off) in zip(panels, (('corrected', corrected), ('as printed', printed))):
+        shown = axes.imshow(np.log10(np.abs(off) + 1e-16), vmin=-16, vmax=1, cmap='viridis')
+        axes.set(title=name, xticks=(2.5, 8.5, 14.5), yticks=(2.5, 8.5, 14.5))
+        axes.set_xticklabels(('pose', 'rates', 'currents'))
+        axes.set_yticklabels(('pose', 'rates', 'currents'), rotation=90, va='center')
+        axes.grid(False)
+    figure.colorbar(shown, ax=panels, label='log10 of the difference', shrink=0.8)
+    return figure
 
 
 def _to_hand(arm: MotorArm, t: float) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dyn_nodes.constraints import constrained_dynamics
 from dyn_nodes.constraints.transfer import ClosedLoop, close_loop
 from dyn_nodes.constraints.transfer.parallel import PLANE, SPACE
+from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.influence import Coefficients, TransferredModel, serial_model
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.consistency import christoffel_defect, sketch
@@ -58,11 +59,58 @@ def dyad() -> tuple[Array, Array]:
     return np.array([first, last]), from_rod
 
 
+MOTION = {
+    'coupler': ((-0.074, 0.001), (-3.405, 0.001)),
+    'x of A': ((-22.55, 0.01), (-27.69, 0.01)),
+    'y of A': ((8.21, 0.01), (-41.0, 0.1)),
+    'x of B': ((-36.0, 0.1), (-6.0, 0.1)),
+    'y of B': ((0.0, 0.1), (-108.0, 0.1)),
+}
+"""Table C-1: rate and acceleration, in and rad, each with one unit of its last digit."""
+OPEN_CHAIN = {
+    'G': [[8.71, 19.98, 33.75, 12], [33.91, 29.80, 10.14, 0], [1, 1, 1, 1]],
+    'H of x': [[-33.91, -29.80, -10.14, 0], [-29.80, -29.80, -10.14, 0], [-10.14, -10.14, -10.14, 0], [0, 0, 0, 0]],
+    'H of y': [[8.71, 19.98, 33.75, 12], [19.98, 19.98, 33.75, 12], [33.75, 33.75, 33.75, 12], [12, 12, 12, 12]],
+}
+"""Table C-2, in."""
+
+
+def _claims_of_motion(s: StudyRun, own: Mechanism, loop: ClosedLoop) -> None:
+    """Table C-1, as corrected."""
+    here = own.coefficients.at(own.q, 3)
+    turn = here.rotation(Frame(1, np.eye(3), np.zeros(3))).rows(['rz'])
+    A, B = (
+        here.point(Frame(k, np.eye(3), np.array([x, 0.0, 0.0]))).rows(['x', 'y']) for k, x in ((0, 12.0), (2, 24.0))
+    )
+    moved = [part.by(loop.motion) for part in (turn, A, B)]
+    rates = np.concatenate([part.velocity(RATES) for part in moved])
+    accelerations = np.concatenate([part.acceleration(RATES, ACCELERATIONS) for part in moved])
+    for (what, (rate, acceleration)), *values in zip(MOTION.items(), rates, accelerations):
+        for kind, (expected, digit), value in zip(('rate', 'acceleration'), (rate, acceleration), values):
+            s.near(f'X10 {kind} of {what}', 'table C-1, corrected', expected, float(value), absolute=digit)
+
+
+def _claims_of_open_chain(s: StudyRun, own: Mechanism) -> None:
+    """Table C-2."""
+    end, opened = own.position.frame(own.end).rows(PLANE), serial_model(own.position)
+    for (what, table), found in zip(OPEN_CHAIN.items(), (end.G, end.H[0], end.H[1])):
+        off = float(np.abs(found - np.array(table)).max())
+        s.near(f'X11 {what} of the end differs from the table, in', 'table C-2', 0.0, off, absolute=0.01)
+    inertias = (('11', 2.774, opened.inertia[0, 0]), ('12', 1.418, opened.inertia[0, 1]),
+                ('22', 0.808, opened.inertia[1, 1]))  # fmt: skip
+    for what, expected, value in inertias:
+        s.near(f'X11 I* {what}, in lbf s2', 'table C-2', expected, float(value), absolute=1e-3)
+    for what, expected, value in (('1;12', 0.428, opened.power[0, 0, 1]), ('2;11', -0.428, opened.power[1, 0, 0])):
+        s.near(f'X11 P* {what}, in lbf s2', 'table C-2', expected, float(value), absolute=1e-3)
+
+
 @study('freeman-1985/five-bar', 'Planar five-bar: closed by its free end, other inputs, dyad analysis (X10 to X13)')
 def planar_five_bar(s: StudyRun) -> None:
     """Check the printed loads, the dyad, the bearing, and the second stage."""
     own = five_bar()
     loop = closed(own, PLANE, 'joint_1', ('rz',), own.q)
+    _claims_of_motion(s, own, loop)
+    _claims_of_open_chain(s, own)
     loads = loop.opened.effort([RATES[0], 0, 0, RATES[1]], [ACCELERATIONS[0], 0, 0, ACCELERATIONS[1]])
     for (what, (expected, tolerance)), value in zip(PRINTED.items(), 1e3 * loads):
         s.near(f'X12 {what}', 'table C-3, corrected', expected, value, absolute=tolerance)

@@ -7,7 +7,7 @@ source has in its figures only are those of the spec.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ class Mechanism:
         directions: of the platform's motion.
         actuated: joints that the source takes as inputs.
         gravity: (3,) world axes.
+        length: unit of its lengths.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Mechanism:
     directions: tuple[str, ...] = SPACE
     actuated: tuple[str, ...] = ()
     gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    length: str = 'm'
 
     @cached_property
     def coefficients(self) -> TreeCoefficients:
@@ -88,7 +90,8 @@ def five_bar() -> Mechanism:
     tree = builder.build()
     q = np.radians([70.0, -35.0, -100.0, -25.0])
     pin = world_frame(TreeCoefficients(tree).at(q).pose(end)[1])
-    return Mechanism('five-bar', tree, q, (Loop('pin', end, pin, ('x', 'y')),), end, (), PLANE, ('joint_1', 'joint_2'))
+    return Mechanism('five-bar', tree, q, (Loop('pin', end, pin, ('x', 'y')),), end, (), PLANE, ('joint_1', 'joint_2'),
+                     length='in')  # fmt: skip
 
 
 def slider_crank() -> Mechanism:
@@ -211,7 +214,8 @@ def three_leg(platform: LinkMass | None = None) -> Mechanism:
     legs = [
         _PlanarLeg(bases[r], vertices[r], (1.5, 1.5), {1: LinkMass(0.0, inertia=(0.0, 0.0, r + 1.0))}) for r in range(3)
     ]
-    return _planar('three-leg', legs, (0.0, 0.0, 0.0), platform, [f'leg_{r}_1' for r in (1, 2, 3)])
+    own = _planar('three-leg', legs, (0.0, 0.0, 0.0), platform, [f'leg_{r}_1' for r in (1, 2, 3)])
+    return replace(own, length='in')
 
 
 def redundant_device() -> Mechanism:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dyn_nodes.multibody import Frame, TreeState, inverse_dynamics
 from dyn_nodes.multibody.influence import Coefficients, TreeCoefficients, TreePosition, serial_model
 from dyn_nodes.multibody.influence.algebra import cross_columns, transposed
+from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.freeman_1985.arms import (
     A3_Q,
@@ -20,6 +21,7 @@ from dyn_nodes.studies.freeman_1985.arms import (
     arm_a3,
     arm_a6,
 )
+from dyn_nodes.studies.freeman_1985.consistency import spots
 
 Array = NDArray[np.float64]
 PATTERNS = ('RRRRRR', 'RRPRRR', 'RPRRPR', 'PRRPRR')
@@ -40,11 +42,12 @@ def _path(t: float) -> Array:
 @study('freeman-1985/coefficients', 'G, H, D of serial arms against differences of position, G and H (X1, X3)')
 def coefficients(s: StudyRun) -> None:
     """Check the closed forms against central differences, symmetries, and the identity (2-178)."""
+    found: dict[str, dict[str, float | None]] = {}
     for kinds in PATTERNS:
         _, hand = _position(kinds)
-        slopes = _differences(kinds)
+        slopes, found[kinds] = _differences(kinds), {}
         for name, exact in slopes.items():
-            off = float(np.abs(getattr(hand, name) - exact).max())
+            found[kinds][name] = off = float(np.abs(getattr(hand, name) - exact).max())
             s.near(f'{kinds}: {name} of the hand differs from central differences', 'X1, tables 2-3 to 2-5', 0.0, off,
                    absolute=1e-8)  # fmt: skip
         point, turn = hand.rows(['x', 'y', 'z']), hand.rows(['rx', 'ry', 'rz'])
@@ -56,6 +59,8 @@ def coefficients(s: StudyRun) -> None:
     _, hand = _position('RRRRRR')
     asymmetry = np.abs(hand.H - transposed(hand.H)).max()
     s.near('asymmetry of rotational H', 'spec 7.1', 0.955, asymmetry, absolute=5e-4)
+    s.figure('differences', 'Coefficients of the hand against central differences, by joint pattern',
+             lambda: spots(found, 1e-8, 'greatest difference'))  # fmt: skip
 
 
 def _differences(kinds: str) -> dict[str, Array]:
@@ -90,6 +95,17 @@ def serial_dynamics(s: StudyRun) -> None:
         s.near(f'{kinds}: kinetic energy, J', 'eq. 2-140', float(energy[0]), own.kinetic_energy(A6_V), relative=1e-12)
         s.near(f'{kinds}: symmetric part of P* differs from the Christoffel symbols', 'X2', 0.0, _christoffel(here),
                absolute=1e-7)  # fmt: skip
+    s.figure('efforts', 'Arm A6 on the path of spec 7.1: efforts with gravity, N m', _efforts_on_the_path)
+
+
+def _efforts_on_the_path() -> drawing.Figure:
+    model, times = TreeCoefficients(arm_a6()), np.linspace(0.0, 1.0, 41)
+    efforts = np.array([
+        serial_model(model.at(_path(t), 2), A6_GRAVITY).effort(A6_V + A6_A * t + A6_JERK * t**2 / 2, A6_A + A6_JERK * t)
+        for t in times
+    ])  # fmt: skip
+    arm, wrist = ({f'joint {k + 1}': efforts[:, k] for k in part} for part in (range(3), range(3, 6)))
+    return drawing.histories(times, {'arm, N m': arm, 'wrist, N m': wrist}, columns=2)
 
 
 def _christoffel(here: TreePosition) -> float:
@@ -132,6 +148,19 @@ def hand_coordinates(s: StudyRun) -> None:
     off = wrist.inverse().H[0] - closed
     s.near('H of joint 1 of arm A3 differs from its closed form', 'eq. B-8', 0.0, float(np.abs(off).max()),
            absolute=1e-12)  # fmt: skip
+    s.figure('tool', 'Arm A6: the tool point on its path, to third order', lambda: _tool_on_the_path(here.model))
+
+
+def _tool_on_the_path(model: TreeCoefficients) -> drawing.Figure:
+    times, tool = np.linspace(0.0, 1.0, 41), model.tree.frame('tool')
+    rates: list[list[Array]] = [[], [], []]
+    for t in times:
+        point, v, a = model.at(_path(t)).point(tool), A6_V + A6_A * t + A6_JERK * t**2 / 2, A6_A + A6_JERK * t
+        for own, value in zip(rates, (point.velocity(v), point.acceleration(v, a), point.jerk(v, a, A6_JERK))):
+            own.append(value)
+    labels = ('velocity, m/s', 'acceleration, m/s²', 'jerk, m/s³')
+    lines = {label: dict(zip('xyz', np.array(own).T)) for label, own in zip(labels, rates)}
+    return drawing.histories(times, lines, columns=3)
 
 
 def _third_derivative(tool: Frame, model: TreeCoefficients) -> Array:
