@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
     from dyn_nodes.commands.demo_cockpit import make_cockpit
     from dyn_nodes.commands.demo_run import run_nodes
-    from dyn_nodes.commands.free_domain import choose_domain
+    from dyn_nodes.commands.free_domain import claimed_domain
     from dyn_nodes.commands.run_directory import new_run_directory, point_latest
 
     began = time.monotonic()
@@ -77,15 +77,15 @@ def run(args: argparse.Namespace) -> int:
         directory = new_run_directory(args.out)
     except OSError as error:
         raise CommandError(f'--out: {args.out} cannot be used: {error.strerror}') from None
-    domain = choose_domain()
-    os.environ['ROS_DOMAIN_ID'] = str(domain)
-    cockpit = make_cockpit(args.port) if args.viewer and not args.fast else None
-    _greet(console, args, directory, domain)
-    if cockpit is not None:
-        cockpit.pass_on()
-    outcome = run_nodes(
-        LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, not args.fast, cockpit, args.compose
-    )
+    with claimed_domain() as domain:
+        os.environ['ROS_DOMAIN_ID'] = str(domain)
+        cockpit = make_cockpit(args.port) if args.viewer and not args.fast else None
+        _greet(console, args, directory, domain)
+        if cockpit is not None:
+            cockpit.pass_on()
+        outcome = run_nodes(
+            LAUNCH_FILE, MACHINE, directory, args.duration, args.recovery, console, not args.fast, cockpit, args.compose
+        )
     if outcome.failure:
         _tell_failure(console, outcome)
     status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0

@@ -87,8 +87,8 @@ def run_nodes(
     try:
         path = find_launch_file(launch_file)
         session = LaunchSession.from_file(path, arguments, log_directory=run.logs, screen=state.add_line)
-        # the feed is there first, so that it sees the start and so that its domain is taken
-        with _signals(session, run), _feed(machine_name, state, live) as feed, session:
+        # the nodes take longer to start than the feed, which so sees the start
+        with _signals(session, run), session, _feed(machine_name, state, live) as feed:
             preload()
             _watch(session, feed, run, console, live, cockpit)
     except LaunchError as error:

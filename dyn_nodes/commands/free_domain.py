@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 # the port plan of DDS (RTPS 2.2, section 9.6.1.1): discovery by multicast, then by unicast, two ports a participant
 PORT_BASE, DOMAIN_GAIN = 7400, 250
@@ -20,6 +21,25 @@ def choose_domain(environment: Mapping[str, str] = os.environ) -> int:
     return next((domain for domain in range(LAST_DOMAIN + 1) if not is_used(domain)), 0)
 
 
+@contextmanager
+def claimed_domain(environment: Mapping[str, str] = os.environ) -> Iterator[int]:
+    """Give the domain of `choose_domain`, and keep others from choosing it until a participant is there.
+
+    A port of the domain's tenth participant is held meanwhile; participants count from the first.
+    """
+    wanted = environment.get('ROS_DOMAIN_ID', '')
+    if wanted.isdigit():
+        yield int(wanted)
+        return
+    for domain in range(LAST_DOMAIN + 1):
+        claim = None if is_used(domain) else _bound(PORT_BASE + DOMAIN_GAIN * domain + DISCOVERY_OFFSETS[-1])
+        if claim is not None:
+            with claim:
+                yield domain
+            return
+    yield 0
+
+
 def is_used(domain: int) -> bool:
     """Tell whether a discovery port of one of a domain's first ten participants is taken."""
     port = PORT_BASE + DOMAIN_GAIN * domain
@@ -27,9 +47,18 @@ def is_used(domain: int) -> bool:
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', port))
-        except OSError:
-            return False
-        return True
+    probe = _bound(port)
+    if probe is not None:
+        probe.close()
+    return probe is not None
+
+
+def _bound(port: int) -> socket.socket | None:
+    """Return a socket that has a port; None where it is taken."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        made.bind(('', port))
+    except OSError:
+        made.close()
+        return None
+    return made

@@ -32,6 +32,7 @@ from dyn_nodes.launching.interpreter import interpret
 from dyn_nodes.launching.runner import parse_launch_arguments
 from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
 from dyn_nodes.nodes.ending import EndWatch
+from dyn_nodes.nodes.machines import shared_machines
 from dyn_nodes.nodes.running import REFUSED, RunOver, keep_memory, refuse, warn_of_wall_clock
 
 NAME = 'composition_node'
@@ -137,7 +138,7 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
     nodes: list[Any] = []
     warn_of_wall_clock(NAME)
     try:
-        with CompilationNotice(get_logger(NAME).info):
+        with CompilationNotice(get_logger(NAME).info), shared_machines():
             for spec in specs:
                 if signals:
                     return 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +26,29 @@ def machine_of(urdf: str, config: str) -> Machine:
     Raises:
         ValueError (MachineError among them): with what is wrong, in one line a problem.
     """
+    if _shared is None:
+        return _loaded(urdf, config)
+    if (urdf, config) not in _shared:
+        _shared[urdf, config] = _loaded(urdf, config)
+    return _shared[urdf, config]
+
+
+_shared: dict[tuple[str, str], Machine] | None = None
+"""Machines of the nodes that are being made in one process; None: each node loads its own."""
+
+
+@contextmanager
+def shared_machines() -> Iterator[None]:
+    """Load each machine once: for nodes that are made together."""
+    global _shared
+    before, _shared = _shared, {}
+    try:
+        yield
+    finally:
+        _shared = before
+
+
+def _loaded(urdf: str, config: str) -> Machine:
     if not urdf:
         raise ValueError("parameter 'machine': expected the path of a URDF or a machine's name, found nothing")
     named = '/' not in urdf and not urdf.endswith(('.urdf', '.xacro'))

@@ -21,6 +21,8 @@ import yaml
 
 from dyn_nodes.middleware import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 
+LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+"""Of the files of this package; six times as fast where libyaml is there."""
 FOLDER = Path(__file__).resolve().parent / 'parameter_files'
 SHARED = 'shared'
 MAP = '__map_'
@@ -155,7 +157,7 @@ def nodes_with_parameters() -> list[str]:
 def _load(name: str) -> dict[str, Any]:
     path = FOLDER / f'{name}.yaml'
     try:
-        return yaml.safe_load(path.read_text())
+        return yaml.load(path.read_text(), Loader=LOADER)
     except FileNotFoundError:
         raise ParameterFileError(f'no parameters of {name}: expected {path}') from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -195,16 +196,20 @@ class _Collector:
         if not total:
             known = ', '.join(sorted(self.data.counts)) or 'no topics'
             raise BagReadingError(f'{self.data.path}: expected messages of these nodes, found {known}')
+        columns: dict[tuple[str, str], _Column] = {}
         for done, (connection, log_time, raw) in enumerate(self.reader.messages(wanted), 1):
+            topic, kind = connection.topic, connection.msgtype
             message = self._message(raw, connection)
-            column = self.columns.setdefault(self._key(connection.topic, connection.msgtype), _Column())
+            column = columns.get((topic, kind))
+            if column is None:
+                column = columns[topic, kind] = self.columns.setdefault(self._key(topic, kind), _Column())
             column.log.append(log_time)
             header = getattr(message, 'header', None)
             if header is not None:
                 column.stamp.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
-            elif connection.msgtype == 'rosgraph_msgs/msg/Clock':
+            elif kind == 'rosgraph_msgs/msg/Clock':
                 column.stamp.append(message.clock.sec * 1_000_000_000 + message.clock.nanosec)
-            _READERS[connection.msgtype](column, message)
+            _READERS[kind](column, message)
             if progress is not None and (done % 500 == 0 or done == total):
                 progress(done, total)
         if not self.columns:
@@ -287,19 +292,17 @@ def _table(time: Array, column: _Column) -> Table:
 def _numbers(*paths: str) -> Callable[[_Column, Any], None]:
     """Return a reader of fixed fields; a column is named after the last part of its path."""
     names = tuple(path.split(':')[0] for path in paths)
-    parts = tuple(path.split(':')[1].split('.') for path in paths)
+    values = attrgetter(*(path.split(':')[1] for path in paths))
+
+    def read_one(column: _Column, message: Any) -> None:
+        column.names = names
+        column.rows.append((values(message),))
 
     def read(column: _Column, message: Any) -> None:
         column.names = names
-        row = []
-        for steps in parts:
-            value = message
-            for step in steps:
-                value = getattr(value, step)
-            row.append(float(value))
-        column.rows.append(row)
+        column.rows.append(values(message))
 
-    return read
+    return read_one if len(paths) == 1 else read
 
 
 def _joint_state(column: _Column, message: Any) -> None:
@@ -308,7 +311,7 @@ def _joint_state(column: _Column, message: Any) -> None:
     count = len(message.name)
     fields = [message.position, message.velocity, message.effort]
     filled = [values if len(values) == count else np.full(count, np.nan) for values in fields]
-    column.rows.append(np.column_stack(filled).ravel())
+    column.rows.append(np.array(filled).T.ravel())
 
 
 def _multi_array(column: _Column, message: Any) -> None:

@@ -13,6 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -212,15 +213,20 @@ def make_plots(record: RunRecord, directory: Path, progress: Callable[[str], Non
                 progress(name)
             file, page = directory / f'{name}.png', io.BytesIO()
             with style():
-                figure = make(record)
-                figure.savefig(file, dpi=RESOLUTION, metadata={'Software': None})
-                figure.set_layout_engine('none')  # it is laid out
-                figure.savefig(page, format='svg', metadata={'Date': None, 'Creator': None})
+                _save(make(record), file, page)
             plots[name] = Plot(file, page.getvalue())
     return plots
 
 
 # --- inside ----------------------------------------------------------------------------------------------------------
+
+
+def _save(figure: Figure, file: Path, page: io.BytesIO) -> None:
+    """Write a figure as PNG and as SVG. `Figure.savefig` would draw it once more for each, to find its layout."""
+    figure.set_dpi(RESOLUTION)
+    FigureCanvasAgg(figure).print_png(file, metadata={'Software': None})
+    figure.set_layout_engine('none')  # it is laid out
+    FigureCanvasSVG(figure).print_svg(page, metadata={'Date': None, 'Creator': None})
 
 
 def _figure(record: RunRecord, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Any]]:

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from dyn_nodes.commands.free_domain import choose_domain, is_used
+from dyn_nodes.commands.free_domain import choose_domain, claimed_domain, is_used
 from dyn_nodes.commands.run_directory import new_run_directory, point_latest
 
 
@@ -43,6 +43,17 @@ def test_a_domain_with_a_participant_is_passed_over():
         assert is_used(free)
         assert choose_domain({}) > free
     assert not is_used(free)
+
+
+def test_a_claimed_domain_is_chosen_by_nobody_else_until_the_claim_ends():
+    with claimed_domain({}) as first, claimed_domain({}) as second:
+        assert first < second
+        assert is_used(first)
+        assert choose_domain({}) > second
+    assert not is_used(first)
+    assert not is_used(second)
+    with claimed_domain({'ROS_DOMAIN_ID': '42'}) as users:
+        assert users == 42
 
 
 @pytest.mark.parametrize('text', ['', 'abc', '-1'])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dyn_nodes.nodes.machines import joint_positions, machine_of
+from dyn_nodes.nodes.machines import joint_positions, machine_of, shared_machines
 from dyn_nodes.nodes.parameters import ParameterError
 
 
@@ -37,3 +37,13 @@ def test_faults_are_named(machine, text, fault):
     with pytest.raises(ParameterError, match="parameter 'initial_positions': ") as error:
         joint_positions(text, machine)
     assert str(error.value).endswith(fault)
+
+
+def test_nodes_that_are_made_together_share_a_machine_and_others_load_it_anew():
+    with shared_machines():
+        shared = machine_of('log_loader_planar', '')
+        assert machine_of('log_loader_planar', '') is shared
+        assert machine_of('log_loader_planar', 'log_loader_planar') is not shared
+    assert machine_of('log_loader_planar', '') is not shared
+    with shared_machines(), pytest.raises(ValueError, match="parameter 'machine'"):
+        machine_of('', '')

@@ -431,6 +431,20 @@ def test_the_process_ends_a_moment_after_the_run_and_a_restart_calls_that_off(wa
     assert pacing.FLUSH_TIME == 0.5
 
 
+def test_beside_a_recorder_in_the_same_process_the_end_follows_sooner(wall: Wall) -> None:
+    node = Stub('lockstep')
+    node.context = SimpleNamespace(local=object())  # type: ignore[attr-defined]
+    pacer = pacing.Pacer(node)
+    pacer.started = node.finished = True
+    pacer._watch()
+    wall.now += pacing.COMPOSED_FLUSH_TIME - 0.01
+    pacer._watch()
+    wall.now += 0.02
+    with pytest.raises(RunOver):
+        pacer._watch()
+    assert pacing.COMPOSED_FLUSH_TIME == 0.1
+
+
 def test_a_finished_run_and_a_paused_one_have_no_factor_and_lose_no_time(wall: Wall) -> None:
     for attribute in ('finished', 'paused'):
         node, pacer = start(wall)

@@ -267,15 +267,20 @@ class GraphNode:
 
     def _infos(self, topic: str, *, publishers: bool, mangled: bool) -> list[TopicEndpointInfo]:
         name = topic if mangled else f'rt{self.resolve_topic_name(topic, only_expand=True)}'
-        owners: dict[bytes, tuple[str, str]] = {}
-        for entry in self._context.graph.nodes():
-            for gid in entry.writers if publishers else entry.readers:
-                owners[gid] = entry.name, entry.namespace
-        endpoints = self._context.graph.publishers() if publishers else self._context.graph.subscriptions()
+        graph = self._context.graph
+        nodes = graph.nodes()
+
+        def owner(gid: bytes) -> tuple[str, str]:
+            for entry in nodes:
+                if gid in (entry.writers if publishers else entry.readers):
+                    return entry.name, entry.namespace
+            return UNKNOWN_NODE, '_NODE_NAMESPACE_UNKNOWN_'
+
+        endpoints = graph.publishers() if publishers else graph.subscriptions()
         kind = TopicEndpointTypeEnum.PUBLISHER if publishers else TopicEndpointTypeEnum.SUBSCRIPTION
         return [
             TopicEndpointInfo(
-                *owners.get(item.gid, (UNKNOWN_NODE, '_NODE_NAMESPACE_UNKNOWN_')),
+                *owner(item.gid),
                 item.type_name if mangled else dds.ros_type_name(item.type_name) or item.type_name,
                 _type_hash(item.qos),
                 kind,
