@@ -144,10 +144,11 @@ class Copy:
         """Run the tests of a room without a change, for coverage and times. Returns what went wrong, or nothing."""
         for lower in room.lower:
             importlib.import_module(f'dyn_nodes.{lower}')
-        early = [name for name in sys.modules if f'{name}.'.startswith(f'dyn_nodes.{room.name}.')]
+        inside = room.name.replace('/', '.')
+        early = [name for name in sys.modules if f'{name}.'.startswith(f'dyn_nodes.{inside}.')]
         if early:
             raise RuntimeError(f'lower rooms of {room.name}: they import {early[0]}, whose changes would not be seen')
-        kept = self.place / f'{room.name}.json'
+        kept = self.place / f'{inside}.json'
 
         def run() -> int:
             import coverage

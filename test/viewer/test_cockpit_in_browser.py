@@ -268,7 +268,7 @@ def test_a_page_without_the_token_says_that_it_only_looks_on(page):
 def test_a_frozen_page_loses_the_levers(page):
     page.browser.click(*centre(page.browser.place('Levers on', 'input')))
     page.until(lambda: page.viewer.levers.armed)
-    page.browser.evaluate('setTimeout(() => { const end = Date.now() + 15000; while (Date.now() < end); }, 0)')
+    page.browser.evaluate('setTimeout(() => { const end = Date.now() + 9000; while (Date.now() < end); }, 0)')
     page.until(lambda: not page.viewer.levers.armed)
     assert page.viewer.levers.reason == 'the page that drove is hidden or frozen'
     assert page.cockpit.clients, 'its connection is still there'
