@@ -78,7 +78,9 @@ YAML_VALUES = st.sampled_from(
         'planar',
     ]
 )
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SOME = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+"""An example takes a tenth of a second; the slow test has the many, and `python -m faults` ten thousand."""
+MANY = settings(SOME, max_examples=1000)
 
 
 @pytest.fixture(scope='module')
@@ -115,6 +117,9 @@ ELEMENTS = spots(r'(<[a-z]+ [^>]*/>|<(?:inertial|link|joint).*?>|</[a-z]+>)', BA
 SCALARS = spots(r': +([^\n]+?)(?: +#.*)?$', CONFIG)
 KEYS = spots(r'^ *([a-z_]+):', CONFIG)
 LINES = spots(r'^(.*\n)', CONFIG)
+TAGS = st.sampled_from(['', '<x/>', 'twice'])
+NAMES = st.sampled_from(['', 'x', 'value', 'link', '<<', '"a b"', '? [1]', 'stiffness', '1'])
+BITS = st.sampled_from(['', '\n', '  ', '\t', 'x\n', ']\n', '- \n'])
 
 
 def replaced(text: str, span: tuple[int, int], new: str) -> str:
@@ -126,37 +131,37 @@ def test_the_undamaged_files_load(folder):
     assert load_machine(folder / 'm.urdf', folder / 'm.yaml').total_mass == 17481
 
 
-@SLOW
+@SOME
 @given(st.sampled_from(ATTRIBUTES), VALUES)
 def test_any_attribute_of_the_urdf(folder, span, value):
     check(folder, replaced(BARE_URDF, span, value), CONFIG)
 
 
-@SLOW
-@given(st.sampled_from(ELEMENTS), st.sampled_from(['', '<x/>', 'twice']))
+@SOME
+@given(st.sampled_from(ELEMENTS), TAGS)
 def test_any_tag_of_the_urdf(folder, span, value):
     check(folder, replaced(BARE_URDF, span, 2 * BARE_URDF[slice(*span)] if value == 'twice' else value), CONFIG)
 
 
-@SLOW
+@SOME
 @given(st.sampled_from(SCALARS), YAML_VALUES)
 def test_any_value_of_the_yaml(folder, span, value):
     check(folder, BARE_URDF, replaced(CONFIG, span, value))
 
 
-@SLOW
-@given(st.sampled_from(KEYS), st.sampled_from(['', 'x', 'value', 'link', '<<', '"a b"', '? [1]', 'stiffness', '1']))
+@SOME
+@given(st.sampled_from(KEYS), NAMES)
 def test_any_key_of_the_yaml(folder, span, value):
     check(folder, BARE_URDF, replaced(CONFIG, span, value))
 
 
-@SLOW
-@given(st.sampled_from(LINES), st.sampled_from(['', '\n', '  ', '\t', 'x\n', ']\n', '- \n']))
+@SOME
+@given(st.sampled_from(LINES), BITS)
 def test_any_line_of_the_yaml(folder, span, value):
     check(folder, BARE_URDF, replaced(CONFIG, span, value))
 
 
-@SLOW
+@SOME
 @given(st.data())
 def test_any_characters_anywhere_in_either_file(folder, data):
     text = data.draw(st.sampled_from([BARE_URDF, CONFIG]))
@@ -167,10 +172,24 @@ def test_any_characters_anywhere_in_either_file(folder, data):
     check(folder, damaged if text is BARE_URDF else BARE_URDF, damaged if text is CONFIG else CONFIG)
 
 
-@SLOW
+@SOME
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_any_bytes_at_all(folder, urdf, config):
     (folder / 'b.urdf').write_bytes(urdf)
     (folder / 'b.yaml').write_bytes(config)
     with pytest.raises(MachineError):
         load_machine(folder / 'b.urdf', folder / 'b.yaml')
+
+
+@pytest.mark.slow
+@MANY
+@given(st.data())
+def test_many_more_faults_of_every_kind(folder, data):
+    kinds = [(ATTRIBUTES, VALUES), (ELEMENTS, TAGS), (SCALARS, YAML_VALUES), (KEYS, NAMES), (LINES, BITS)]
+    spans, values = data.draw(st.sampled_from(kinds))
+    span, value = data.draw(st.sampled_from(spans)), data.draw(values)
+    if spans in (ATTRIBUTES, ELEMENTS):
+        text = 2 * BARE_URDF[slice(*span)] if value == 'twice' else value
+        check(folder, replaced(BARE_URDF, span, text), CONFIG)
+    else:
+        check(folder, BARE_URDF, replaced(CONFIG, span, value))

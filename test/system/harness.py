@@ -65,7 +65,7 @@ def literal(value: object) -> str:
         return str(value).lower()
     if isinstance(value, (list, tuple)):
         return '[' + ', '.join(literal(item) for item in value) + ']'
-    return str(value)
+    return str(value) or "''"
 
 
 class Probe:
