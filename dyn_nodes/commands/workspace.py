@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dyn_nodes.model.machine import Machine
 
 MOST_POSTURES = 1_000_000
+PICTURES = ('.png', '.svg', '.pdf')
 Ranges = dict[str, tuple[float, float]]
 Survey = tuple['Workspace', 'HandTask', list[str]]
 POSTURES, CLOSED_POSTURES = 20_000, 500
@@ -57,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     if few_or_many or args.seed < 0:
         found = f'{args.postures} with seed {args.seed}'
         raise CommandError(f'--postures: expected 1 to {MOST_POSTURES}, and a seed of 0 or more, found {found}', 2)
+    if args.plot and not args.plot.endswith(PICTURES):
+        raise CommandError(f'--plot: expected a .png, .svg or .pdf, found {args.plot}', 2)
     from dyn_nodes.control.hand import HandError
 
     try:

@@ -27,7 +27,7 @@ class BeyondLimitsError(ConstraintError):
     """
 
     def __init__(self, joint: str, position: float, lower: float, upper: float) -> None:
-        super().__init__(f'{joint} would be at {position:.6g}, beyond its limits {lower:.6g} to {upper:.6g}')
+        super().__init__(f'{joint} at {position:.6g}, beyond its limits {lower:.6g} to {upper:.6g}')
         self.joint = joint
 
 

@@ -14,6 +14,7 @@ cases and results must be picklable, and they run on all cores. `draw` is only c
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import itertools
 import math
@@ -261,8 +262,12 @@ def select(pattern: str) -> list[Study]:
         chosen = [known[pattern]] if pattern in known else []
     if not chosen:
         sources = sorted({entry.source for entry in known.values()})
-        listed = ', '.join([*known, *(f'{entry}/all' for entry in sources), 'all'])
-        raise KeyError(f'unknown study {pattern!r}; known: {listed}')
+        names = [*known, *(f'{entry}/all' for entry in sources), 'all']
+        near = difflib.get_close_matches(pattern, names, 1)
+        own = [name for name in names if name.startswith(pattern.partition('/')[0] + '/')]
+        listed = ', '.join(own or [f'{entry}/all' for entry in sources])
+        meant = f' (did you mean {near[0]!r}?)' if near else ''
+        raise KeyError(f'unknown study {pattern!r}{meant}; known: {listed}; `dyn-nodes study list` has all')
     return chosen
 
 

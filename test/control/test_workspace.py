@@ -118,6 +118,7 @@ def test_the_command_prints_and_writes_what_it_finds(two, tmp_path, capsys):
         (('--link', 'tip', '--stiffness', 'b'), 'JOINT=VALUE'),
         (('--link', 'tip', '--postures', '0'), '--postures'),
         (('--link', 'tip', '--rows', 'w'), 'rows'),
+        (('--link', 'tip', '--plot', 'space.foo'), '--plot: expected a .png, .svg or .pdf'),
     ],
 )
 def test_mistakes_get_one_line(two, capsys, arguments, expected):

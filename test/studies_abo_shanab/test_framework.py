@@ -112,8 +112,12 @@ def test_all_studies_of_a_source_are_selected_in_natural_order(monkeypatch):
     monkeypatch.setattr(framework.pkgutil, 'iter_modules', lambda *a: [])
     assert [entry.name for entry in select('x/all')] == ['x/e2', 'x/e10']
     assert len(select('all')) == 3
-    with pytest.raises(KeyError, match=r"unknown study 'x/e3'.*x/e2.*x/all"):
+    with pytest.raises(
+        KeyError, match=r"unknown study 'x/e3' \(did you mean 'x/e2'\?\); known: x/e\d+, x/e\d+, x/all;"
+    ):
         select('x/e3')
+    with pytest.raises(KeyError, match=r"unknown study 'zzzzzz'; known: x/all, y/all; "):
+        select('zzzzzz')
 
 
 def test_no_name_is_registered_twice():
