@@ -24,7 +24,8 @@ from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.pose_driving import PoseDriving
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
 from dyn_nodes.share import folders_above
@@ -58,7 +59,8 @@ class ViewerNode(GuardedNode):
         self.machine: Machine | None = None
         if self.values['machine']:
             self.machine = machine_of(self.values['machine'], self.values['config'])
-        self.levers = self._make_levers()
+        self.pose = self._make_pose()
+        self.levers: Levers = self._make_levers() if self.pose is None else self.pose.sliders
         scale = Scale(self.values['warning'], self.values['danger'])
         title = self.machine.name.replace('_', ' ') if self.machine else 'dyn_nodes'
         self.cockpit = Cockpit(self.values['host'], self.values['port'], title, scale, self.values['page_timeout'])
@@ -77,10 +79,20 @@ class ViewerNode(GuardedNode):
             self._on_description(self.machine.urdf)
             if self.machine.payload is not None:
                 self.cockpit.controls.set_payload(self.machine.payload.mass, self.machine.payload.limit)
-        if self.levers.names:
+        if self.pose is not None:
+            self.cockpit.controls.set_pose(self.levers.limits)
+        elif self.levers.names:
             self.cockpit.controls.set_valves(self.levers.names, self.levers.limits)
         # to the terminal and to nobody else: what is logged goes over /rosout into bags and other people's terminals
         print(f'[{self.get_name()}] open {self.cockpit.address} in a browser', flush=True)
+
+    def _make_pose(self) -> PoseDriving | None:
+        """Sliders of the pose of a platform, where its controller takes poses."""
+        if not self.values['platform'] or not self.values['drive']:
+            return None
+        if self.machine is None:
+            raise ParameterError("parameter 'platform': expected a machine, found none")
+        return PoseDriving(self, self.machine, self._say)
 
     def _make_levers(self) -> Levers:
         names = [name for name in self.values['joints'] if name]
@@ -169,9 +181,19 @@ class ViewerNode(GuardedNode):
             self.get_logger().info(f'levers off: {self.levers.reason}')
         if volts is not None:
             self._commanded_at = now
-            self._publish_volts(volts)
+            self._send(volts)
         note = '' if self.levers.armed else self.levers.reason
-        self.cockpit.controls.show_levers(self.levers.armed, note)
+        if self.pose is None:
+            self.cockpit.controls.show_levers(self.levers.armed, note)
+        else:
+            present = self.pose.sliders.present
+            self.cockpit.controls.show_pose(self.levers.armed, note or self.pose.state, present)
+
+    def _send(self, values: list[float]) -> None:
+        if self.pose is not None:
+            self.pose.publish(values)
+        else:
+            self._publish_volts(values)
 
     def _publish_volts(self, volts: list[float]) -> None:
         if self._valves_out is None:
@@ -190,6 +212,8 @@ class ViewerNode(GuardedNode):
         elif name == 'push':
             if not self.levers.push(value[0], value[1], client, now):
                 self.cockpit.notify('Switch the levers on first.', client)
+        elif name == 'neutral' and self.pose is not None and client != self.levers.owner:
+            self.cockpit.notify('Switch the sliders on first.', client)  # the middle pose is a motion, too
         elif name == 'neutral':
             self.levers.neutral()
             self.cockpit.controls.place_sliders(self.levers.values(now))
@@ -209,9 +233,11 @@ class ViewerNode(GuardedNode):
             self._switch_off(client, now)
             return
         refusal = ''
-        if self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
+        if self.pose is not None and not self.pose.sliders.present:
+            refusal = 'The platform is not known yet: its controller has sent no platform_measured.'
+        elif self.pose is None and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
             refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
-        elif not self.levers.armed and self._foreign_commands(now):
+        elif self.pose is None and not self.levers.armed and self._foreign_commands(now):
             refusal = f'{self._others()} commands the valves now. Stop it first.'
         elif client not in self.cockpit.drivers:
             refusal = 'This page may not drive: open the address with its token, as the terminal printed it.'
@@ -277,7 +303,10 @@ class ViewerNode(GuardedNode):
     def destroy_node(self) -> None:
         """Let the levers go, close the page."""
         if self._has_page and self.levers.armed and self.context.ok():
-            self._publish_volts([0.0] * len(self.levers.names))
+            self.levers.disarm('the cockpit ends', time.monotonic())
+            values = self.levers.command(time.monotonic(), [])
+            if values is not None:
+                self._send(values)
         if self._has_page:
             self.cockpit.stop()
         super().destroy_node()

@@ -12,6 +12,7 @@ from dyn_nodes.measures import in_order
 from dyn_nodes.viewer.camera import PRESETS
 from dyn_nodes.viewer.gauges import Scale, banner, gauges
 from dyn_nodes.viewer.plots import Plot
+from dyn_nodes.viewer.pose_sliders import UNITS
 from dyn_nodes.viewer.snapshot import Margin
 
 SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
@@ -164,6 +165,39 @@ class Controls:
         button = self.gui.add_button(label, hint='Moves while it is held; springs back.')
         button.on_hold(self._event('push', lambda _: (name, volts)), callback_hz=PUSH_HZ)
 
+    def set_pose(self, limits: Mapping[str, float]) -> None:
+        """Offer six sliders of the pose of a platform.
+
+        Args:
+            limits: greatest offset by name, mm or degrees.
+        """
+        self.armed.label, self.armed.hint = 'Sliders on', 'Dead-man switch: no pose is sent before it is on.'
+        with self._drive:
+            for k, (name, limit) in enumerate(limits.items()):
+                unit = UNITS[name]
+                marks = ((-limit, f'−{limit:g} {unit}'), (0.0, '0'), (limit, f'{limit:g} {unit}'))
+                step = 1.0 if unit == 'mm' else 0.1
+                slider = self.gui.add_slider(
+                    name, -limit, limit, step, 0.0, marks=marks, order=1.0 + k, disabled=True
+                )  # fmt: skip
+                slider.on_update(self._event('lever', lambda event, name=name: (name, float(event.target.value))))
+                self.sliders[name] = slider
+            middle = self.gui.add_button('To the middle', icon='focus-centered', color='gray', order=20.0)
+            middle.on_click(self._event('neutral'))
+
+    def show_pose(self, armed: bool, note: str, present: Mapping[str, float]) -> None:
+        """Put the switch where it really is, and the sliders where the platform is while nobody drives."""
+        if self.armed.value != armed:
+            self.armed.value = armed
+        for name, slider in self.sliders.items():
+            if slider.disabled == armed:
+                slider.disabled = not armed
+            if not armed and present:
+                value = min(max(round(present[name], 1), slider.min), slider.max)
+                if abs(slider.value - value) >= 0.1:
+                    slider.value = value
+        self._show_note(note)
+
     def show_levers(self, armed: bool, note: str) -> None:
         """Put switch and levers where they really are."""
         if self.armed.value != armed:
@@ -173,6 +207,9 @@ class Controls:
                 slider.disabled = not armed
             if not armed and slider.value != 0.0:
                 slider.value = 0.0
+        self._show_note(note)
+
+    def _show_note(self, note: str) -> None:
         style = 'margin:0 10px 4px;font-size:12px;opacity:.8'
         _set_html(self._note, f'<div style="{style}">{html.escape(note)}</div>' if note else '')
 

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.viewer.pose_sliders import NAMES, PoseSliders
+
+ME, OTHER = 3, 4
+LIMITS = dict.fromkeys(NAMES, 100.0)
+HERE = dict(zip(NAMES, (10.0, -20.0, 0.0, 1.0, 0.0, 0.0)))
+
+
+@pytest.fixture
+def sliders():
+    result = PoseSliders(LIMITS)
+    result.present = dict(HERE)
+    return result
+
+
+def test_nothing_is_sent_before_a_slider_moves(sliders):
+    assert not sliders.move('x', 4.0, ME, 0.0)
+    assert sliders.command(0.0, [ME]) is None
+    assert sliders.arm(ME, 0.0)
+    assert sliders.command(0.1, [ME]) is None
+
+
+def test_sliders_begin_where_the_platform_is_and_send_changes_once(sliders):
+    sliders.arm(ME, 0.0)
+    assert not sliders.arm(OTHER, 0.0)
+    assert not sliders.move('y', 1.0, OTHER, 0.0)
+    sliders.move('x', 400.0, ME, 0.0)
+    assert sliders.command(0.1, [ME]) == [100.0, -20.0, 0.0, 1.0, 0.0, 0.0]
+    assert sliders.command(0.2, [ME]) is None
+    assert sliders.command(1000.0, [ME]) is None  # a pose may be kept as long as one likes
+    assert sliders.armed
+
+
+def test_a_platform_that_is_not_known_is_not_driven(sliders):
+    sliders.present = {}
+    assert not sliders.arm(ME, 0.0)
+    assert not sliders.armed
+
+
+@pytest.mark.parametrize('leave', [lambda own: own.disarm('', 1.0), lambda own: None])
+def test_the_end_of_driving_holds_the_platform_where_it_is_once(sliders, leave):
+    sliders.arm(ME, 0.0)
+    sliders.move('x', 50.0, ME, 0.0)
+    sliders.command(0.1, [ME])
+    sliders.present['x'] = 31.0
+    leave(sliders)
+    assert sliders.command(1.0, [OTHER]) == [31.0, -20.0, 0.0, 1.0, 0.0, 0.0]
+    assert not sliders.armed
+    assert sliders.command(1.1, [OTHER]) is None
+
+
+def test_numbers_that_are_none_are_refused(sliders):
+    sliders.arm(ME, 0.0)
+    assert not sliders.move('x', float('nan'), ME, 0.0)
+    assert sliders.command(0.1, [ME]) is None
+
+
+def test_to_the_middle_is_a_pose_as_any_other(sliders):
+    sliders.arm(ME, 0.0)
+    sliders.neutral()
+    assert sliders.command(0.1, [ME]) == [0.0] * 6
+    assert np.isfinite(list(sliders.values(0.2).values())).all()
