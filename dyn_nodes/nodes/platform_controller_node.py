@@ -42,6 +42,8 @@ String = message('std_msgs/msg/String')
 MultiDOFJointTrajectory = message('trajectory_msgs/msg/MultiDOFJointTrajectory')
 
 PARAMETERS = node_parameters('platform_controller_node')
+MOST_STOPS, STOPS_WITHIN = 3, 1.0
+"""Stops of a platform that has left its reference, within a time, s, after which the motors go to 0 V."""
 
 
 class PlatformControllerNode(CommandingNode):
@@ -51,6 +53,7 @@ class PlatformControllerNode(CommandingNode):
         targets: poses and trajectories taken.
         stopped: why the platform stopped before its target, or ''.
         fault: why no command is given but 0 V, or ''.
+        given_up: the fault lasts until time goes back, or the node starts again.
     """
 
     silence = 'neutral commands'
@@ -74,6 +77,8 @@ class PlatformControllerNode(CommandingNode):
         self.reader = JointStateReader(legs, Bounds.of(self.machine, legs))
         self.frame = self.machine.base.link
         self.targets, self.stopped, self.fault, self._told = 0, '', '', ''
+        self.given_up = False
+        self._stops: list[float] = []
         self._advanced: int | None = None
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
@@ -149,6 +154,7 @@ class PlatformControllerNode(CommandingNode):
     def _restart(self, before: int | None, further: Any) -> None:
         if before is not None:
             self.get_logger().info('time went back: the platform is held')
+        self.given_up, self._stops = False, []
         self._hold()
         if self.path and not self.fault:
             self._play()
@@ -175,6 +181,8 @@ class PlatformControllerNode(CommandingNode):
 
     def _resume(self, further: Any, gap: float) -> None:
         """After a silence the machine may be anywhere: a target is not taken up again."""
+        if self.given_up:
+            return
         if self.follower.reference.state != 'holding':
             self.get_logger().warn('joint_states are back: the target is given up, the platform is held')
         self._hold()
@@ -200,7 +208,8 @@ class PlatformControllerNode(CommandingNode):
         assert self._state is not None
         assert self.stamp is not None
         if self.fault:
-            self._hold()
+            if not self.given_up:
+                self._hold()
             if self.fault:
                 return
         if self._advanced is not None:
@@ -214,8 +223,17 @@ class PlatformControllerNode(CommandingNode):
         distance, angle = self.follower.error
         if distance > self.values['tolerance.distance'] or angle > self.values['tolerance.angle']:
             self.stopped = f'{1e3 * distance:.1f} mm and {np.degrees(angle):.2f} degrees from its reference'
-            self.get_logger().error(f'the platform was {self.stopped}: it is held where it is')
+            text = f'the platform was {self.stopped}: it is held where it is'
+            self.get_logger().error(text, throttle_duration_sec=1.0)
             self.follower.hold()
+            self._count_stop()
+
+    def _count_stop(self) -> None:
+        """Give up a platform that leaves its reference again and again: its loops are not stable, or it is driven."""
+        self._stops = [time for time in self._stops if self.time - time < STOPS_WITHIN] + [self.time]
+        if len(self._stops) >= MOST_STOPS:
+            self.given_up = True
+            self._fail(f'the platform has left its reference {MOST_STOPS} times in {STOPS_WITHIN:g} s')
 
     def _fail(self, fault: str) -> None:
         if not self.fault:

@@ -175,10 +175,10 @@ class Controls:
         with self._drive:
             for k, (name, limit) in enumerate(limits.items()):
                 unit = UNITS[name]
-                marks = ((-limit, f'−{limit:g} {unit}'), (0.0, '0'), (limit, f'{limit:g} {unit}'))
+                marks = ((-limit, f'−{limit:g}'), (0.0, '0'), (limit, f'{limit:g}'))
                 step = 1.0 if unit == 'mm' else 0.1
                 slider = self.gui.add_slider(
-                    name, -limit, limit, step, 0.0, marks=marks, order=1.0 + k, disabled=True
+                    f'{name}, {unit}', -limit, limit, step, 0.0, marks=marks, order=1.0 + k, disabled=True
                 )  # fmt: skip
                 slider.on_update(self._event('lever', lambda event, name=name: (name, float(event.target.value))))
                 self.sliders[name] = slider

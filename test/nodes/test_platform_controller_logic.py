@@ -181,6 +181,22 @@ def test_a_platform_that_lags_stops_where_it_is_and_says_so(make):
     assert 'mm and 0.00 degrees from its reference' in status.message
 
 
+def test_a_platform_that_leaves_its_reference_again_and_again_gets_no_voltage(make):
+    node = make(output='valve_commands')
+    home = node.follower.sample().position
+    node._on_joint_states(states(0.0, home))
+    for k in range(1, 40):
+        node._on_joint_states(states(k * PERIOD, home + 0.03 * (k % 2)))  # it jumps to and fro
+    assert node.state == 'fault: the platform has left its reference 3 times in 1 s'
+    assert list(node.commands_out.last.data) == [0.0] * 6
+    node._on_joint_states(states(0.5, home))
+    node._on_pose(pose(0.05))
+    assert node.refusals.counts == {'fault': 1}
+    assert list(node.commands_out.last.data) == [0.0] * 6
+    node._on_joint_states(states(0.0, home))  # time goes back
+    assert node.state == 'holding'
+
+
 def test_legs_that_no_pose_has_are_a_fault_until_they_are_plausible_again(make):
     node = make(output='valve_commands')
     legs = node.follower.sample().position

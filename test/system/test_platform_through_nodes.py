@@ -13,7 +13,7 @@ from dyn_nodes.nodes.stamps import seconds_of_stamp
 
 Float64, JointState = message('std_msgs/msg/Float64'), message('sensor_msgs/msg/JointState')
 PoseStamped = message('geometry_msgs/msg/PoseStamped')
-PERIOD, GRID = 0.004, 0.25
+PERIOD, GRID = 0.005, 0.25
 HOME = np.array([0.0, 0.0, 1.8])
 FREQUENCIES = np.array([0.2, 0.3, 0.25, 0.35, 0.15, 0.3])
 
@@ -82,10 +82,10 @@ def run(processes, probe, tmp_path):
         seen = Seen(probe)
         common = {'machine': 'stewart_platform', 'mode': 'lockstep', 'exchange_period': PERIOD}
         path = path_file(tmp_path, duration)
-        processes.start('platform_controller_node', command_period=PERIOD, path=path, **common)
+        processes.start('platform_controller_node', path=path, **common)
         partners = ['platform_controller_node']
         if not monolithic:
-            processes.start('electric_actuator_node', command_period=PERIOD, **common)
+            processes.start('electric_actuator_node', **common)
             partners.append('electric_actuator_node')
         actuation = 'monolithic' if monolithic else 'topics'
         processes.start('dynamics_node', wait_for=partners, duration=duration + after, actuation=actuation, **common)
@@ -129,5 +129,5 @@ def test_the_platform_follows_a_motion_in_six_freedoms_on_its_motors(run, probe)
 def test_motors_in_a_node_move_the_platform_as_motors_inside_the_dynamics_do(run):
     split, inside = run(2.0), run(2.0, monolithic=True)
     off = [np.abs(split.legs(time) - inside.legs(time)).max() for time in split.times if time in set(inside.times)]
-    assert len(off) > 400
+    assert len(off) > 350
     assert max(off) < 5e-5
