@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,15 @@ def is_known() -> bool:
 class _Entities:
     """All entities of an executor's nodes, and the wait sets for them.
 
+    None of them is destroyed before `close`: to take and release each for every wait costs as much as the wait.
+
     Attributes:
         others: there are waitables that are no QoS events: rclpy's own executor has to wait for these.
     """
 
     def __init__(self, executor: LeanExecutor) -> None:
+        self._held: list[Any] = []
+        self._lock, self._is_busy, self._is_closed = threading.Lock(), False, False
         self.items: list[Item] = []
         self.events: list[Any] = []
         self.event_nodes: dict[int, Any] = {}
@@ -79,16 +84,50 @@ class _Entities:
         kinds = [kind for kind, _, _ in self.items] + ['guard'] * len(guards)
         self._waiting = self._wait_set([kinds.count(kind) for kind in COUNTED], 0)
         self._polled = self._wait_set([0] * len(COUNTED), len(self.events))
+        self._kinds = [kind for kind in COUNTED if kind in kinds]
         adding = {kind: getattr(self._waiting, f'add_{_NAMES.get(kind, kind)}') for kind in COUNTED}
         entities = [entity for _, entity, _ in self.items] + guards
         self._rows = [
-            (entity, entity.handle, entity.handle.__enter__, entity.handle.__exit__, adding[kind])
-            for kind, entity in zip(kinds, entities)
+            (adding[kind], entity.handle, entity) for kind, entity in zip(kinds, entities) if self._hold(entity.handle)
         ]
+        self.events = [event for event in self.events if self._hold(event)]
         self._places = {(kind, entity.handle.pointer): place for place, (kind, entity, _) in enumerate(self.items)}
 
     def _wait_set(self, counts: list[int], events: int) -> Any:
         return rclpy.executors._rclpy.WaitSet(*counts, events, self._context)
+
+    def _hold(self, handle: Any) -> bool:
+        """Keep an entity from being destroyed; False where it has been."""
+        try:
+            handle.__enter__()
+        except rclpy.executors.InvalidHandle:
+            return False
+        self._held.append(handle)
+        return True
+
+    def close(self) -> None:
+        """Let the entities be destroyed; after the wait, where another thread waits for them."""
+        with self._lock:
+            self._is_closed = True
+            held, self._held = ([], self._held) if self._is_busy else (self._held, [])
+        for handle in held:
+            handle.__exit__(None, None, None)
+
+    def __del__(self) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _used(self) -> Iterator[bool]:
+        """Give whether the entities may be used, and keep them meanwhile."""
+        with self._lock:
+            self._is_busy = not self._is_closed
+        try:
+            yield self._is_busy
+        finally:
+            with self._lock:
+                self._is_busy = False
+            if self._is_closed:
+                self.close()
 
     def wait(self, nanoseconds: int, is_free: Callable[[Any], bool] | None) -> list[Item]:
         """Wait; return what is ready.
@@ -97,24 +136,17 @@ class _Entities:
             nanoseconds: the longest time.
             is_free: which entities to wait for; None: all.
         """
-        found, entered = self._waiting, []
-        found.clear_entities()
-        try:
-            for entity, handle, enter, leave, add in self._rows:
-                if is_free is not None and entity.callback_group is not None and not is_free(entity):
-                    continue
-                try:
-                    enter()  # it cannot be destroyed until the wait is over
-                except rclpy.executors.InvalidHandle:
-                    continue
-                entered.append(leave)
-                add(handle)
+        found = self._waiting
+        with self._used() as may_wait:
+            if not may_wait:
+                return []
+            found.clear_entities()
+            for add, handle, entity in self._rows:
+                if is_free is None or entity.callback_group is None or is_free(entity):
+                    add(handle)
             with self._context:
                 found.wait(nanoseconds)
-                ready = [(kind, pointer) for kind in COUNTED for pointer in self._ready(kind)]
-        finally:
-            for leave in entered:
-                leave(None, None, None)
+                ready = [(kind, pointer) for kind in self._kinds for pointer in self._ready(kind)]
         return [self.items[place] for place in sorted(self._places[key] for key in ready if key in self._places)]
 
     def _ready(self, kind: str) -> Any:
@@ -122,22 +154,15 @@ class _Entities:
 
     def poll_events(self) -> list[Any]:
         """Return the QoS events that have happened."""
-        entered: list[Any] = []
-        self._polled.clear_entities()
-        try:
-            for event in self.events:
-                with contextlib.suppress(rclpy.executors.InvalidHandle):
-                    event.__enter__()
-                    entered.append(event)
-                    event.add_to_wait_set(self._polled)
-            if not entered:
+        with self._used() as may_look:
+            if not may_look or not self.events:
                 return []
+            self._polled.clear_entities()
+            for event in self.events:
+                event.add_to_wait_set(self._polled)
             with self._context:
                 self._polled.wait(0)
-            return [event for event in entered if event.is_ready(self._polled)]
-        finally:
-            for event in entered:
-                event.__exit__(None, None, None)
+            return [event for event in self.events if event.is_ready(self._polled)]
 
 
 class LeanExecutor(_Base):
@@ -174,13 +199,20 @@ class LeanExecutor(_Base):
         """Remove a node."""
         super().remove_node(node)
         self._version += 1
+        self.release()
         self._ready = deque(item for item in self._ready if item[2] is not node)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Stop."""
-        self._entities = None
+        self.release()
         self._ready.clear()
         return bool(super().shutdown(timeout_sec))
+
+    def release(self) -> None:
+        """Let the entities be destroyed; they are gathered anew before the next wait."""
+        entities, self._entities = self._entities, None
+        if entities is not None:
+            entities.close()
 
     # -- spinning ----------------------------------------------------------------------------------------------------
 
@@ -206,6 +238,7 @@ class LeanExecutor(_Base):
         if self._entities is None or self._gathered_version != self._version:
             if not self._context.ok():
                 raise ExternalShutdownException
+            self.release()
             self._gathered_version = self._version  # before: what comes meanwhile is gathered next time
             self._entities = _Entities(self)
         return self._entities

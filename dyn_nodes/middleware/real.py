@@ -53,7 +53,7 @@ from rclpy.time import Time
 from rclpy.utilities import get_default_context, remove_ros_args
 
 from dyn_nodes.middleware.hand_over import LocalTopics
-from dyn_nodes.middleware.lean_executor import EXECUTOR, is_known
+from dyn_nodes.middleware.lean_executor import EXECUTOR, LeanExecutor, is_known
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks
@@ -146,6 +146,13 @@ class Node(_AnyNode):
         subscription = super().create_subscription(msg_type, topic, callback, qos_profile, **options)
         LocalTopics.of(self.context).add_subscription(subscription, self)
         return subscription
+
+    def destroy_node(self) -> None:
+        """Destroy the node and what it has made, at once where no wait is under way."""
+        executor = self.executor
+        super().destroy_node()
+        if isinstance(executor, LeanExecutor):
+            executor.release()
 
     def destroy_publisher(self, publisher: Any) -> bool:
         """Destroy a publisher."""

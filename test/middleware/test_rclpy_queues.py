@@ -1,16 +1,21 @@
-"""On real rclpy: queues that keep everything, and taking many messages at once. Skipped where there is none."""
+"""On real rclpy: queues that keep everything, taking many messages at once, and entities that are destroyed while an
+executor waits for them. Skipped where there is none."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip('rclpy')
+
+from rclpy.executors import ShutdownException
 
 from dyn_nodes.middleware import real
 
@@ -50,3 +55,73 @@ def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(mo
         flood.kill()
         flood.wait()
         real.try_shutdown(context=context)
+
+
+@pytest.fixture
+def contexts(monkeypatch):
+    """Two contexts of one process: that of the nodes, and one that sees them from outside."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 95))
+    made = [real.Context(), real.Context()]
+    for context in made:
+        real.init(args=['executor'], context=context)
+    yield made
+    for context in made:
+        real.try_shutdown(context=context)
+
+
+def wait_until(condition, seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return bool(condition())
+
+
+def test_what_a_callback_destroys_is_gone_after_the_next_wait_and_a_node_at_once(contexts):
+    inside, outside = contexts
+    observer = real.Node('observer', context=outside)
+    node = real.Node('worker', context=inside)
+    publisher = node.create_publisher(Clock, '/made', 1)
+    subscription = node.create_subscription(Clock, '/taken', lambda msg: None, 1)
+    ticks: list[int] = []
+
+    def destroy_once() -> None:
+        ticks.append(1)
+        if len(ticks) == 3:
+            node.destroy_subscription(subscription)
+
+    node.create_timer(0.01, destroy_once)
+    executor = real.SingleThreadedExecutor(context=inside)
+    executor.add_node(node)
+    while len(ticks) < 2:
+        executor.spin_once(timeout_sec=1.0)
+    assert wait_until(lambda: observer.count_subscribers('/taken') == 1 and observer.count_publishers('/made') == 1)
+    while len(ticks) < 5:
+        executor.spin_once(timeout_sec=1.0)
+    assert wait_until(lambda: observer.count_subscribers('/taken') == 0)
+    assert observer.count_publishers('/made') == 1
+    assert publisher.get_subscription_count() == 0
+    node.destroy_node()  # the executor has waited for its entities, and will not again
+    assert wait_until(lambda: observer.count_publishers('/made') == 0)
+    observer.destroy_node()
+
+
+def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
+    inside, _ = contexts
+    node = real.Node('waiting', context=inside)
+    node.create_subscription(Clock, '/never', lambda msg: None, 1)
+    executor = real.SingleThreadedExecutor(context=inside)
+    executor.add_node(node)
+    ended: list[str] = []
+
+    def spin() -> None:
+        with contextlib.suppress(real.ExternalShutdownException, ShutdownException):
+            executor.spin_once(timeout_sec=60.0)
+        ended.append('spun')
+
+    thread = threading.Thread(target=spin, daemon=True)
+    thread.start()
+    time.sleep(0.3)
+    executor.shutdown(timeout_sec=1.0)
+    node.destroy_node()
+    thread.join(20.0)
+    assert ended == ['spun']
