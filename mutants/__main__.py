@@ -114,7 +114,8 @@ def _report(args: argparse.Namespace) -> int:
         found |= all_mutants(name, settings)
     results = _results()
     keep(KEPT, found, results)
-    text, remaining = report(found, results)
+    page = args.out.read_text(encoding='utf-8') if args.out.exists() else ''
+    text, remaining = report(found, results, page)
     args.out.write_text(text, encoding='utf-8')
     for line in remaining:
         print(line)

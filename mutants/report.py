@@ -80,8 +80,18 @@ def equivalents() -> Callable[[Mutant], bool]:
     return is_equivalent
 
 
-def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> tuple[str, list[str]]:
-    """Return the page, and a line for each mutant that survived and is not known to be equivalent."""
+def rows_of(page: str) -> dict[str, list[int]]:
+    """Return the numbers of each module in an earlier page."""
+    cells = [[cell.strip() for cell in line.strip('|').split('|')] for line in page.splitlines() if line[:2] == '| ']
+    return {f'{row[0]}/{row[1]}': [int(cell) for cell in row[2:]] for row in cells if row[2:] and row[2].isdigit()}
+
+
+def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], page: str = '') -> tuple[str, list[str]]:
+    """Return the page, and a line for each mutant that survived and is not known to be equivalent.
+
+    A module of as many sites as in an earlier page, of which fewer results have been kept, keeps its row of that page.
+    """
+    earlier = rows_of(page)
     is_equivalent, rows, remaining = equivalents(), '', []
     total = [0] * 6
     present = {mutant.key for mutants in found.values() for mutant in mutants}
@@ -99,6 +109,9 @@ def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -
             not_run,
             len(left) - not_run,
         ]
+        row = earlier.get(module, counts)
+        if row[0] == counts[0] and row[1] > counts[1]:
+            counts = row
         if counts[0]:
             room, _, name = module.partition('/')
             rows += f'| {room} | {name} | ' + ' | '.join(map(str, counts)) + ' |\n'

@@ -81,3 +81,15 @@ def test_results_stay_with_the_repository_as_long_as_their_line_does(tmp_path):
     newest = merged(stored, {mutants[0].key: {'outcome': 'survived', 'date': '2026-01-02'}})
     assert newest[mutants[0].key]['outcome'] == 'survived'
     assert kept(tmp_path / 'none.txt') == {}
+
+
+def test_a_row_of_an_earlier_page_stays_where_fewer_results_have_been_kept():
+    mutants = mutants_of('room/module', SOURCE)
+    results = {mutant.key: {'outcome': 'killed', 'date': '2026-01-02'} for mutant in mutants}
+    page, _ = report({'room/module': mutants}, results)
+    few = dict(list(results.items())[:2])
+    row = f'| room | module | {len(mutants)} | {len(mutants)} | {len(mutants)} | 0 | 0 | 0 |'
+    assert row in page
+    assert row in report({'room/module': mutants}, few, page)[0]
+    changed, _ = report({'room/module': mutants[1:]}, few, page)  # the module is another one now
+    assert f'| room | module | {len(mutants) - 1} | 1 | 1 | 0 | 0 | 0 |' in changed
