@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.constraints import ConstraintBlocks, moved
 from dyn_nodes.control.servo import free_push
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
+
+if TYPE_CHECKING:  # much to import for trees
+    from dyn_nodes.constraints import ConstraintBlocks
 
 Array = NDArray[np.float64]
 DEPENDENT = 1e-9
@@ -171,6 +173,8 @@ class LoopDrives:
         Raises:
             OpenLoopError: the loops do not close there; the last posture stays.
         """
+        from dyn_nodes.constraints import moved  # much to import for trees
+
         tree, m = self.blocks.tree, self.blocks.m
         q, inverse = self.q, self._inverse
         gap = np.concatenate([np.zeros(m), positions - q[self._positions_at]])

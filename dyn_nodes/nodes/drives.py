@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from dyn_nodes.control.drive_dynamics import DriveDynamics, LoopDrives, TreeDrives
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.simulation.constrained_machine import constrained_machine
 
 
 def drive_dynamics(machine: Machine, joints: Sequence[str]) -> DriveDynamics:
@@ -17,5 +16,7 @@ def drive_dynamics(machine: Machine, joints: Sequence[str]) -> DriveDynamics:
     """
     if not machine.needs_constraints:
         return TreeDrives(machine, joints)
+    from dyn_nodes.simulation.constrained_machine import constrained_machine  # much to import for the few that need it
+
     start = constrained_machine(machine)
     return LoopDrives(machine.name, start.system.blocks, start.q, joints)
