@@ -12,6 +12,7 @@ from dyn_nodes.control.held_feedback import held_placed_gain, held_quadratic_gai
 from dyn_nodes.control.motion import PositionMotion
 from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.motor_model import MotorModel
+from dyn_nodes.control.number_checks import require_positive
 from dyn_nodes.control.state_feedback import NoGainError, StateFeedback
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.model.machine import Actuator, Machine
@@ -47,9 +48,7 @@ class StateLaw:
     def __post_init__(self) -> None:
         if self.law not in LAWS:
             raise ValueError(f'law: expected {" or ".join(LAWS)}, found {self.law!r}')
-        for name in ('position', 'rate', 'current', 'voltage'):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ValueError(f'{name}: expected a number > 0, found {getattr(self, name)!r}')
+        require_positive({name: getattr(self, name) for name in ('position', 'rate', 'current', 'voltage')})
         if self.imaginary and len(self.imaginary) != len(self.poles):
             raise ValueError(f'imaginary: expected {len(self.poles)} numbers or none, found {len(self.imaginary)}')
 

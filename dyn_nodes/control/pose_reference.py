@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.hand.kinematics import HandPose
+from dyn_nodes.control.number_checks import require_positive
 from dyn_nodes.control.pose_trajectory import BodyMotion, PoseTrajectory
 
 Array = NDArray[np.float64]
@@ -35,10 +36,7 @@ class PoseLimits:
     angular_acceleration: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ('speed', 'acceleration', 'angular_speed', 'angular_acceleration'):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f'{name}: expected a number > 0, found {value!r}')
+        require_positive(vars(self))
 
 
 def leading_acceleration(error: Array, velocity: Array, speed: float, acceleration: float) -> Array:

@@ -7,11 +7,11 @@ from typing import Annotated
 import numpy as np
 
 from dyn_nodes.control.hand.kinematics import HandPose
-from dyn_nodes.model.problems import MachineError, Report
+from dyn_nodes.model.named_file import load_named
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.schema import build, keys_of, named, number, text, vector
 from dyn_nodes.model.schema_reader import SchemaReader
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 
 
 @dataclass(frozen=True)
@@ -42,26 +42,17 @@ def load_pose_task(path: str | Path) -> tuple[TimedPose, ...]:
     Raises:
         MachineError: with file, line, key, what was expected and what was found, for every fault.
     """
-    report = Report(str(path))
-    root = read_yaml(Path(path), report)
-    poses = _read(root, report) if root is not None else ()
-    if not poses and not report.failed:
-        report.add(root.line if root is not None else 0, 'poses', 'a pose at least', 'none')
-    if report.failed:
-        raise MachineError(report.sorted_problems())
-    return poses
+    last: TimedPose | None = None
 
-
-def _read(root: Entry, report: Report) -> tuple[TimedPose, ...]:
-    reader = SchemaReader(report)
-    values = reader.table(root, keys_of(_PoseTask))
-    listed = values.get('poses')
-    found: list[TimedPose] = []
-    for name, entry in reader.named(listed if isinstance(listed, Entry) else None).items():
+    def make(reader: SchemaReader, name: str, entry: Entry) -> TimedPose | None:
+        nonlocal last
         own = reader.table(entry, keys_of(TimedPose), where=entry.path)
-        pose = None if report.failed else build(TimedPose, own, name=name)
-        if pose is not None and found and pose.time <= found[-1].time:
-            report.add(entry.line, f'{entry.path}.time', f'a time after {found[-1].time:g} s', f'{pose.time:g}')
-        if pose is not None:
-            found.append(pose)
-    return tuple(found)
+        if reader.report.failed:
+            return None
+        pose: TimedPose = build(TimedPose, own, name=name)
+        if last is not None and pose.time <= last.time:
+            reader.report.add(entry.line, f'{entry.path}.time', f'a time after {last.time:g} s', f'{pose.time:g}')
+        last = pose
+        return pose
+
+    return load_named(path, keys_of(_PoseTask), 'poses', 'a pose at least', make)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Annotated
 
 from dyn_nodes.model.dc_motor import DcMotorActuator
-from dyn_nodes.model.problems import MachineError, Report
+from dyn_nodes.model.named_file import load_named
 from dyn_nodes.model.schema import Key, build, keys_of, named, number
 from dyn_nodes.model.schema_reader import SchemaReader
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 
 OPEN = {'joint': '', 'gear_ratio': 1.0, 'screw_lead': None}
 """Keys of a machine's motor that a catalogue leaves open, with what stands for them."""
@@ -49,23 +49,7 @@ def load_catalogue(path: str | Path) -> tuple[CatalogueMotor, ...]:
     Raises:
         MachineError: with file, line, key, what was expected and what was found, for every fault.
     """
-    report = Report(str(path))
-    root = read_yaml(Path(path), report)
-    motors = _read(root, report) if root is not None else ()
-    if not motors and not report.failed:
-        report.add(root.line if root is not None else 0, 'motors', 'a motor at least', 'none')
-    if report.failed:
-        raise MachineError(report.sorted_problems())
-    return motors
-
-
-def _read(root: Entry, report: Report) -> tuple[CatalogueMotor, ...]:
-    reader = SchemaReader(report)
-    values = reader.table(root, keys_of(_Catalogue))
-    listed = values.get('motors')
-    own = reader.named(listed if isinstance(listed, Entry) else None)
-    found = [_motor(reader, name, entry) for name, entry in own.items()]
-    return tuple(motor for motor in found if motor is not None)
+    return load_named(path, keys_of(_Catalogue), 'motors', 'a motor at least', _motor)
 
 
 def _motor(reader: SchemaReader, name: str, own: Entry) -> CatalogueMotor | None:

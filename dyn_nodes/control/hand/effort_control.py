@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.control.hand.kinematics import HandKinematics, HandTask
 from dyn_nodes.control.hand.path import HandMotion
 from dyn_nodes.control.hand.resolved_motion import resolved_acceleration
+from dyn_nodes.control.number_checks import require_not_negative
 from dyn_nodes.multibody.influence import TransferredModel, serial_model
 
 Array = NDArray[np.float64]
@@ -38,10 +39,7 @@ class LoopGains:
     null_bandwidth: float = 3.0
 
     def __post_init__(self) -> None:
-        for name in ('bandwidth', 'damping_ratio', 'null_bandwidth'):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ValueError(f'gains: {name}: expected a number >= 0, found {value!r}')
+        require_not_negative(vars(self), 'gains: ')
 
 
 def loop(error: Array, rate: Array, bandwidth: float, damping_ratio: float) -> Array:

@@ -12,6 +12,7 @@ from dyn_nodes.control.hand.effort_control import loop
 from dyn_nodes.control.hand.follower import HandFollower
 from dyn_nodes.control.hand.resolved_motion import resolved_rate
 from dyn_nodes.control.motor_servo import MotorServo
+from dyn_nodes.control.number_checks import require_not_negative
 from dyn_nodes.control.trajectory import JointReference
 
 Array = NDArray[np.float64]
@@ -41,10 +42,8 @@ class MotorLoopGains:
     def __post_init__(self) -> None:
         if self.law not in LAWS:
             raise ValueError(f'law: expected {" or ".join(LAWS)}, found {self.law!r}')
-        for name in ('bandwidth', 'damping_ratio', 'null_bandwidth'):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ValueError(f'{name}: expected a number >= 0, found {value!r}')
+        names = ('bandwidth', 'damping_ratio', 'null_bandwidth')
+        require_not_negative({name: getattr(self, name) for name in names})
 
 
 class HandMotors:

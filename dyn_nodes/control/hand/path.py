@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dyn_nodes.control.hand.curves import Curve, Line, Spline
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.control.hand.timing import JerkTrapezoid
+from dyn_nodes.control.number_checks import require_positive
 
 Array = NDArray[np.float64]
 
@@ -41,10 +42,7 @@ class HandLimits:
     per_radian: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ('speed', 'acceleration', 'jerk', 'per_radian'):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f'limits: {name}: expected a number > 0, found {value!r}')
+        require_positive(vars(self), 'limits: ')
 
     def timing(self, length: float) -> JerkTrapezoid:
         """Return the fastest progress over a length, m."""

@@ -28,6 +28,7 @@ from dyn_nodes.control.hand.inverse_kinematics import condition_number, rate_of_
 from dyn_nodes.control.hand.kinematics import ROWS, HandError, HandKinematics, HandPose, HandTask
 from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.resolved_motion import pseudo_inverse
+from dyn_nodes.control.number_checks import require_not_negative
 
 Array = NDArray[np.float64]
 HOLDING, TRACKING, SLOWED, STOPPED = 'holding', 'tracking', 'slowed', 'stopped'
@@ -68,9 +69,7 @@ class ReferenceLimits:
             )
         if self.resolved_order not in range(4):
             raise ValueError(f'limits: resolved_order: expected 0 to 3, found {self.resolved_order!r}')
-        for name in ('ramp', 'null_rate'):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ValueError(f'limits: {name}: expected a number >= 0, found {getattr(self, name)!r}')
+        require_not_negative({'ramp': self.ramp, 'null_rate': self.null_rate}, 'limits: ')
 
     def nearness(self, condition: float) -> float:
         """Return the scale at a condition number: 1 far from singular postures, 0 at `stop_condition`."""

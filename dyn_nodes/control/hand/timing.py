@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dyn_nodes.control.number_checks import require_not_negative, require_positive
+
 
 class Progress(NamedTuple):
     """Length that is behind, m, and its rates, m/s, m/s2, m/s3."""
@@ -33,11 +35,8 @@ class JerkTrapezoid:
     """
 
     def __init__(self, length: float, speed: float, acceleration: float, jerk: float) -> None:
-        if not (np.isfinite(length) and length >= 0.0):
-            raise ValueError(f'length: expected a number >= 0, found {length!r}')
-        for name, value in (('speed', speed), ('acceleration', acceleration), ('jerk', jerk)):
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f'{name}: expected a number > 0, found {value!r}')
+        require_not_negative({'length': length})
+        require_positive({'speed': speed, 'acceleration': acceleration, 'jerk': jerk})
         self.length = length
         top = min(speed, _greatest_speed(length, acceleration, jerk))
         rise = min(float(np.sqrt(top / jerk)), acceleration / jerk)  # of the acceleration

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.control.hand.effort_control import ArmDynamics
 from dyn_nodes.control.hand.follower import HandFollower
+from dyn_nodes.control.number_checks import require_not_negative, require_positive
 from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
@@ -47,12 +48,9 @@ class ValveLoopGains:
     load_filter: float = 0.5
 
     def __post_init__(self) -> None:
-        for name in ('position', 'integral', 'damping_ratio', 'dead_band'):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise ValueError(f'gains: {name}: expected a number >= 0, found {getattr(self, name)!r}')
-        for name in ('least_speed', 'load_filter'):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise ValueError(f'gains: {name}: expected a number > 0, found {getattr(self, name)!r}')
+        above = {'least_speed': self.least_speed, 'load_filter': self.load_filter}
+        require_not_negative({name: value for name, value in vars(self).items() if name not in above}, 'gains: ')
+        require_positive(above, 'gains: ')
 
 
 class HandValves:
