@@ -137,7 +137,7 @@ class DynamicsHealth:
 
 
 def _low(name: str, value: float, edge: str) -> str:
-    """Return what is said of a margin below its warning level."""
+    """Return the text for a margin below its warning level."""
     if name == 'load_share':
         return f'wheel {edge} carries {100 * value:.1f} % of the load'
     return f'{name} {value:.3g} over {edge}, below {MEASURES[name].warning:g}'

@@ -65,7 +65,7 @@ class Connection:
             self.rate = (time - self._mark[0]) / (now - self._mark[1])
             self._mark = (time, now)
         if self.paused and now - self._paused_at > RESUMED_AFTER and now - (self._heard or 0.0) < STEADY:
-            self.paused = False  # somebody else let it go on
+            self.paused = False  # another client let it go on
         self.time, self._heard = time, now
         return back
 

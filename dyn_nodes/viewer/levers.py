@@ -40,11 +40,11 @@ class Levers:
 
     @property
     def armed(self) -> bool:
-        """True while somebody drives."""
+        """True while a page drives."""
         return self.owner is not None
 
     def arm(self, owner: Owner, now: float) -> bool:
-        """Start to drive, all levers neutral. Returns False where somebody else drives."""
+        """Start to drive, all levers neutral. Returns False where another page drives."""
         if self.owner is not None:
             return self.owner == owner
         self.neutral()

@@ -186,7 +186,7 @@ class Controls:
             middle.on_click(self._event('neutral'))
 
     def show_pose(self, armed: bool, note: str, present: Mapping[str, float]) -> None:
-        """Put the switch where it really is, and the sliders where the platform is while nobody drives."""
+        """Show the true state of the switch, and on the sliders the pose of the platform while no page drives."""
         if self.armed.value != armed:
             self.armed.value = armed
         for name, slider in self.sliders.items():

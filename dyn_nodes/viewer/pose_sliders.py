@@ -29,7 +29,7 @@ class PoseSliders(Levers):
         self._holds = False
 
     def arm(self, owner: Owner, now: float) -> bool:
-        """Start to drive from where the platform is. Returns False where somebody else drives or that is not known."""
+        """Start to drive from the pose of the platform. Returns False where another page drives or it is not known."""
         if self.owner is not None or not self.present:
             return self.owner == owner and owner is not None
         super().arm(owner, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reacher import HOLD, START, advance_of, reacher
+from reacher import HOLD, START
 
 from dyn_nodes.control.hand import (
     ArmDynamics,
@@ -28,13 +28,8 @@ LIMITS = HandLimits(speed=0.4, acceleration=1.0, jerk=8.0)
 
 
 @pytest.fixture(scope='module')
-def machine(tmp_path_factory):
-    return reacher(tmp_path_factory.mktemp('reacher'))
-
-
-@pytest.fixture(scope='module')
-def advance(machine):
-    return advance_of(machine)
+def machine(reacher_machine):
+    return reacher_machine
 
 
 @pytest.fixture(scope='module')

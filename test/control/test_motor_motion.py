@@ -13,13 +13,8 @@ from dyn_nodes.share import find_resource
 
 
 @pytest.fixture(scope='module')
-def machine(tmp_path_factory):
-    return reacher(tmp_path_factory.mktemp('reacher'))
-
-
-@pytest.fixture(scope='module')
-def advance(machine):
-    return advance_of(machine)
+def machine(reacher_machine):
+    return reacher_machine
 
 
 @pytest.fixture(scope='module')

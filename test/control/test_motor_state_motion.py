@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reacher import HOLD, advance_of, reacher
+from reacher import HOLD, advance_of
 
 from dyn_nodes.control.held_feedback import held_model, held_quadratic_gain
 from dyn_nodes.control.motor_law import NominalVoltage
@@ -35,13 +35,8 @@ TURN = """actuators:
 
 
 @pytest.fixture(scope='module')
-def machine(tmp_path_factory):
-    return reacher(tmp_path_factory.mktemp('reacher'))
-
-
-@pytest.fixture(scope='module')
-def advance(machine):
-    return advance_of(machine)
+def machine(reacher_machine):
+    return reacher_machine
 
 
 def pendulum(folder, axis):

@@ -73,7 +73,7 @@ def states(time, positions, velocities=None):
 
 
 def follow(node, start, end, legs=None):
-    """A machine that does exactly as it is told; returns its legs at every period."""
+    """A machine that follows its commands exactly; returns its legs at every period."""
     legs = node.follower.sample().position if legs is None else legs
     kept = [legs]
     for k in range(round(start / PERIOD), round(end / PERIOD)):

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip('viser', reason='the viewer needs viser')
 import msgspec.msgpack
 import viser
-from websocket_page import CAMERA, Page, until, update
+from websocket_page import BEAT_MESSAGE, CAMERA, Page, until, update
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from dyn_nodes.viewer.access import Access, new_token
@@ -51,7 +51,7 @@ def test_page_with_the_token_drives(cockpit):
     with Page(cockpit) as page:
         number = page.join()
         assert number not in cockpit.drivers, 'it has not answered yet'
-        page.send({'type': BEAT, 'visible': True})
+        page.send(BEAT_MESSAGE)
         until(lambda: number in cockpit.drivers)
         page.arm()
         done = until(lambda: list(cockpit.actions()))
@@ -98,7 +98,7 @@ def assert_only_looks(cockpit, page):
     before = cockpit.gate.refused
     slider = cockpit.controls.sliders['boom']
     attack = [
-        {'type': BEAT, 'visible': True},
+        BEAT_MESSAGE,
         update(cockpit.controls.armed, True),
         update(slider, 5.0),
         {'type': 'GuiUpdateMessage', 'uuid': slider._impl.uuid, 'updates': {'disabled': False}},
@@ -150,11 +150,11 @@ def test_hidden_or_silent_page_may_not_drive():
     try:
         with Page(cockpit) as page:
             number = page.join()
-            page.send({'type': BEAT, 'visible': True})
+            page.send(BEAT_MESSAGE)
             until(lambda: number in cockpit.drivers)
             page.send({'type': BEAT, 'visible': False})
             until(lambda: number not in cockpit.drivers)
-            page.send({'type': BEAT, 'visible': True})
+            page.send(BEAT_MESSAGE)
             until(lambda: number in cockpit.drivers)
             until(lambda: number not in cockpit.drivers)  # it sends no more
             assert number in cockpit.clients

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from chromium import Chromium, find_chromium
 from domains import next_domain
+from node_process import ROOT, start
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
 
 pytest.importorskip('viser', reason='the viewer needs viser')
-ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / 'build' / 'screenshots'
 DOMAIN = next_domain()
 MACHINE = 'machine:=stewart_platform'
-
-
-def start(node: str, *parameters: str) -> subprocess.Popen:
-    arguments = [word for parameter in (MACHINE, *parameters) for word in ('-p', parameter)]
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'PYTHONPATH': str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args', *arguments], env=environment
-    )
 
 
 def centre(box: dict) -> tuple[float, float]:
@@ -41,12 +29,12 @@ def test_a_slider_of_its_pose_moves_the_platform(monkeypatch):
         pytest.skip('no Chromium: install the package chromium, or name one in $CHROMIUM')
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
     monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
-    common = ('mode:=realtime', 'exchange_period:=0.005')
+    common = (MACHINE, 'mode:=realtime', 'exchange_period:=0.005')
     partners = 'wait_for:=[platform_controller_node, electric_actuator_node]'
     nodes = [
-        start('platform_controller_node', *common),
-        start('electric_actuator_node', 'command_source:=lockstep', *common),
-        start('dynamics_node', 'partner:=lockstep', partners, *common),
+        start(DOMAIN, 'platform_controller_node', *common),
+        start(DOMAIN, 'electric_actuator_node', 'command_source:=lockstep', *common),
+        start(DOMAIN, 'dynamics_node', 'partner:=lockstep', partners, *common),
     ]
     settings = (
         MACHINE,

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
 pytest.importorskip('viser', reason='the viewer needs viser')
-from domains import next_domain
-from websocket_page import Page, until, update
+from websocket_page import BEAT_MESSAGE, Page, notices_of, turn, until, update
 
 from dyn_nodes.control.hand.kinematics import HandPose
-from dyn_nodes.middleware import Context, Parameter, init, message
+from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.nodes.hand_messages import fill_pose
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.viewer_node import ViewerNode
-from dyn_nodes.viewer.page_script import BEAT
 
 PoseStamped = message('geometry_msgs/msg/PoseStamped')
 DiagnosticArray, DiagnosticStatus = (
     message('diagnostic_msgs/msg/DiagnosticArray'),
     message('diagnostic_msgs/msg/DiagnosticStatus'),
 )
-BEAT_MESSAGE = {'type': BEAT, 'visible': True}
-
-
-@pytest.fixture
-def context(monkeypatch):
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
-    made = Context()
-    init(args=['viewer'], context=made)
-    yield made
-    made.try_shutdown()
 
 
 def viewer_of(context, **settings):
@@ -44,10 +30,8 @@ def viewer_of(context, **settings):
 @pytest.fixture
 def viewer(context):
     made = viewer_of(context)
-    made.sent, made.notices = [], []
+    made.sent, made.notices = [], notices_of(made)
     made.pose.publish = made.sent.append
-    notify = made.cockpit.notify
-    made.cockpit.notify = lambda text, client=None: (made.notices.append((text, client)), notify(text, client))
     yield made
     made.destroy_node()
 
@@ -60,14 +44,6 @@ def page(viewer):
     until(lambda: viewer.cockpit.drivers)
     yield opened
     opened.socket.close()
-
-
-def turn(viewer, condition=lambda: False, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        viewer.frame()
-        time.sleep(0.02)
-    return condition()
 
 
 def measured(viewer, x, y, z, rpy=(0.0, 0.0, 0.0)):

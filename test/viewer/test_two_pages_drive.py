@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 pytest.importorskip('viser', reason='the viewer needs viser')
-from domains import next_domain
-from websocket_page import Page, until, update
+from websocket_page import BEAT_MESSAGE, Page, notices_of, turn, until, update
 
-from dyn_nodes.middleware import Context, Node, Parameter, QoSProfile, init, message
+from dyn_nodes.middleware import Node, Parameter, QoSProfile, message
 from dyn_nodes.nodes.viewer_node import ViewerNode
-from dyn_nodes.viewer.page_script import BEAT
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-BEAT_MESSAGE = {'type': BEAT, 'visible': True}
-
-
-@pytest.fixture
-def context(monkeypatch):
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
-    made = Context()
-    init(args=['viewer'], context=made)
-    yield made
-    made.try_shutdown()
 
 
 @pytest.fixture
 def viewer(context):
     settings = {'machine': 'log_loader', 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0}
     made = ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in settings.items()])
-    made.sent, made.notices = [], []
+    made.sent, made.notices = [], notices_of(made)
     made._publish_volts = made.sent.append
-    notify = made.cockpit.notify
-    made.cockpit.notify = lambda text, client=None: (made.notices.append((text, client)), notify(text, client))
     yield made
     made.destroy_node()
 
@@ -49,15 +33,6 @@ def pages(viewer):
     yield opened
     for page in opened:
         page.socket.close()
-
-
-def turn(viewer, condition=lambda: False, seconds=10.0):
-    """Let the viewer look at its pages until something holds."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        viewer.frame()
-        time.sleep(0.02)
-    return condition()
 
 
 def drive(viewer, page, volts):

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from chromium import Chromium, find_chromium
 from domains import next_domain
+from node_process import ROOT, start
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, message, shutdown
 
 pytest.importorskip('viser', reason='the viewer needs viser')
-ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / 'build' / 'screenshots'
 DOMAIN = next_domain()
-MACHINE = 'agv_mecanum_arm'
-
-
-def start(node: str, *parameters: str) -> subprocess.Popen:
-    arguments = [word for parameter in (f'machine:={MACHINE}', *parameters) for word in ('-p', parameter)]
-    environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'PYTHONPATH': str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args', *arguments], env=environment
-    )
+MACHINE = 'machine:=agv_mecanum_arm'
 
 
 @pytest.mark.slow
@@ -36,10 +24,13 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
         pytest.skip('no Chromium: install the package chromium, or name one in $CHROMIUM')
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
     monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
-    common = ('mode:=realtime', 'exchange_period:=0.004')
+    common = (MACHINE, 'mode:=realtime', 'exchange_period:=0.004')
     # the loops of the joints in the dynamics: efforts from another process come late beside a browser that draws
-    nodes = [start('vehicle_controller_node', 'output:=velocity', *common), start('dynamics_node', *common)]
-    settings = (f'machine:={MACHINE}', 'port:=0', 'idle_timeout:=60.0', 'rate:=12.0', 'shadows:=false')
+    nodes = [
+        start(DOMAIN, 'vehicle_controller_node', 'output:=velocity', *common),
+        start(DOMAIN, 'dynamics_node', *common),
+    ]
+    settings = (MACHINE, 'port:=0', 'idle_timeout:=60.0', 'rate:=12.0', 'shadows:=false')
     init(args=['--ros-args', *(word for setting in settings for word in ('-p', setting))])
     from dyn_nodes.nodes.viewer_node import ViewerNode
 

@@ -8,6 +8,9 @@ import msgspec.msgpack
 import viser
 from websockets.sync.client import connect
 
+from dyn_nodes.viewer.page_script import BEAT
+
+BEAT_MESSAGE = {'type': BEAT, 'visible': True}
 CAMERA = {
     'type': 'ViewerCameraMessage',
     'wxyz': [1.0, 0.0, 0.0, 0.0],
@@ -73,3 +76,19 @@ def until(condition, timeout=20.0):
             return value
         assert time.monotonic() < deadline, 'not in time'
         time.sleep(0.01)
+
+
+def turn(viewer, condition=lambda: False, seconds=10.0):
+    """Let the viewer look at its pages until something holds; return whether it does."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        viewer.frame()
+        time.sleep(0.02)
+    return condition()
+
+
+def notices_of(viewer):
+    """Return the list that fills with what the viewer notifies, each with the page that it is for."""
+    notices, notify = [], viewer.cockpit.notify
+    viewer.cockpit.notify = lambda text, client=None: (notices.append((text, client)), notify(text, client))
+    return notices

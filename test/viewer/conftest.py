@@ -1,0 +1,20 @@
+"""What the tests of pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from domains import next_domain
+
+from dyn_nodes.middleware import Context, init
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+    """A context in a domain of the test's own."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
+    made = Context()
+    init(args=['viewer'], context=made)
+    yield made
+    made.try_shutdown()
