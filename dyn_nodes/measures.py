@@ -20,9 +20,16 @@ def _one(count: int) -> float:
     return 1.0
 
 
-WITH_PREFIX, PREFIXES = ('N m', 'J', 'N kg m2'), ((1e9, 'G'), (1e6, 'M'), (1e3, 'k'))
+WITH_PREFIX, PREFIXES = ('N', 'N m', 'J', 'N kg m2'), ((1e9, 'G'), (1e6, 'M'), (1e3, 'k'))
 """Units of values that are shown with a prefix, by their size, and these prefixes."""
-AXES = {'1': ('', 1.0), 'm': ('m', 1.0), 'N m': ('kN m', 1e-3), 'J': ('kJ', 1e-3), 'N kg m2': ('MN kg m2', 1e-6)}
+AXES = {
+    '1': ('', 1.0),
+    'm': ('m', 1.0),
+    'N': ('kN', 1e-3),
+    'N m': ('kN m', 1e-3),
+    'J': ('kJ', 1e-3),
+    'N kg m2': ('MN kg m2', 1e-6),
+}
 """Unit of a plot's axis and its scale, by the unit of the values."""
 
 
@@ -45,6 +52,7 @@ class Measure:
         full_scale: greatest value there is, by number of values; None where there is no such bound.
         at_zero: what has happened where the value is 0.
         topic: below `stability/`; the name unless given.
+        of_friction: it needs the friction coefficients of the wheels, and each wheel's force in one point.
     """
 
     name: str
@@ -60,6 +68,7 @@ class Measure:
     full_scale: Callable[[int], float] | None = None
     at_zero: str = 'tipping'
     topic: str = ''
+    of_friction: bool = False
 
     def __post_init__(self) -> None:
         if not self.topic:
@@ -175,6 +184,17 @@ MEASURES: dict[str, Measure] = {
             'height of the centre of mass; while the machine tips, over this weight.',
             module='moment_height',
             unit='N kg m2',
+        ),
+        Measure(
+            'admissible',
+            'admissible reactions',
+            'N',
+            'Normal force that every wheel can spare, at best, before the machine has to slide or a wheel to lift: how '
+            'far the ground reactions that balance the load can be inside the friction cones.',
+            'admissible',
+            per='wheel',
+            at_zero='sliding or lifted',
+            of_friction=True,
         ),
     )
 }

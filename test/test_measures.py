@@ -21,7 +21,8 @@ HEXAGON = np.array([(np.cos(a), np.sin(a), 0.0) for a in np.linspace(0.0, 2.0 * 
 
 @pytest.mark.parametrize('name', MEASURES)
 def test_every_measure_is_computed_in_the_unit_and_number_that_the_table_gives(name):
-    support = Support(HEXAGON, (0.1, 0, 0.8), (0, 0, -98.1), (0, 0, 0), 10.0, normal_loads=np.full(6, 16.35))
+    known = {'normal_loads': np.full(6, 16.35), 'friction': np.full(6, 0.7)}
+    support = Support(HEXAGON, (0.1, 0, 0.8), (0, 0, -98.1), (0, 0, 0), 10.0, **known)
     margin = margins(support, [name])[name]
     found = measure(name)
     assert margin.valid

@@ -163,7 +163,7 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
     )
     wheels = [own.name for own in machine.ground_contacts]
     feet = [machine.supports[place].name for place in order]
-    defined = [name for name, measure in MEASURES.items() if measure.least_feet <= len(order)]
+    defined = [name for name, own in MEASURES.items() if own.least_feet <= len(order) and not own.of_friction]
     return {
         'support_polygon': [_list(corner[:2]) for corner in support.feet],
         'edges': list(support.edge_names),

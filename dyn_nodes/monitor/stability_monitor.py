@@ -25,6 +25,7 @@ from dyn_nodes.monitor.sensors import ImuMount, SensorNoise, world_up
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
+from dyn_nodes.stability.grip import check_points, grip_of
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
@@ -91,8 +92,9 @@ class StabilityMonitor:
         if (corners := sum(spring.corner for spring in machine.supports)) < 3:
             raise ValueError(f'{machine.name}: expected three wheels or more, or two tracks, found {corners} corners')
         for name in measures:
-            measure(name)
+            check_points(machine, measure(name))
         self.machine, self.measures = machine, measures
+        self._grip = grip_of(machine) if any(measure(name).of_friction for name in measures) else None
         self.model = LoadModel(machine)
         self.ground = GroundObserver(machine, observer)
         axles = axles_of(machine)
@@ -325,6 +327,7 @@ class StabilityMonitor:
             raise PolygonError(fault)
         com = (load.com - origin) @ axes
         moment_at_com = footing.moment - cross(load.com, footing.force)
+        frames, grip = contact_frames(load.axles @ axes, self._rolling), self._grip
         support = Support(
             feet=points[order],
             com=com,
@@ -336,10 +339,13 @@ class StabilityMonitor:
             wheels=self._centers(footing.normal, points) if self.machine.contacts else points,
             gravity=self.machine.gravity,
             edge_names=self._edge_names,
+            friction=None if grip is None else grip.friction,
+            rolling=None if grip is None else grip.rolling(frames),
+            traction=None if grip is None else grip.traction,
         )
         self._edge_names = support.edge_names  # of wheels that stay where they are on the machine
         forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
-        return self._balance_of(forces, points, contact_frames(load.axles @ axes, self._rolling), com, center, support)
+        return self._balance_of(forces, points, frames, com, center, support)
 
     def _centers(self, normal: Array, points: Array) -> Array:
         """Centres of pressure (c, 3) of the contacts; the middle of one without load."""
@@ -375,6 +381,7 @@ class StabilityMonitor:
             foot_names=foot_names,
             feet=feet,
             moments=moments,
+            friction=support.friction,
         )
 
     def full_scale(self) -> dict[str, float]:

@@ -64,6 +64,10 @@ class BalanceReports:
         self.edges = {
             name: LabelledPublisher(create(Float64MultiArray, f'{margin_topic(name)}/edges')) for name in measures
         }
+        self.uses = {
+            name: PreparedPublisher(create(Float64, f'friction_use/{name}'), Float64(), 'data')
+            for name in (wheels if any(MEASURES[name].of_friction for name in measures) else ())
+        }
         self.polygon = PolygonPublisher(create(PolygonStamped, 'stability/support_polygon'), frame)
         self.com, self.zmp = (
             point_publisher(create(PointStamped, f'stability/{topic}'), frame) for topic in ('center_of_mass', 'zmp')
@@ -71,6 +75,7 @@ class BalanceReports:
         self.markers = create(MarkerArray, 'markers')
         self._demands = {
             'edges': Demand(lambda: self.edges.values()),
+            'uses': Demand(lambda: self.uses.values()),
             'reactions': Demand(lambda: self.reactions.values()),
             'shape': Demand(lambda: (self.polygon, self.com, self.zmp)),
             'markers': Demand(lambda: (self.markers,)),
@@ -84,6 +89,9 @@ class BalanceReports:
         if demands['edges'].exists():
             for name, margin in balance.margins.items():
                 self.edges[name].publish(balance.names(name), margin.edges.tolist())
+        if demands['uses'].exists():
+            for name, use in zip(balance.wheels, balance.friction_use.tolist()):
+                self.uses[name].publish(stamp, (use,))
         if demands['reactions'].exists():
             self._publish_reactions(balance, stamp)
         if demands['shape'].exists():
@@ -92,8 +100,8 @@ class BalanceReports:
             self.markers.publish(marker_array(balance, self.frame, stamp_at(now)))
 
     def withdraw(self) -> None:
-        """Publish NaN for every margin: the last ones are no longer those of now."""
-        for publisher in self.margins.values():
+        """Publish NaN for every margin and friction use: the last ones are no longer those of now."""
+        for publisher in (*self.margins.values(), *self.uses.values()):
             publisher.publish(b'', (math.nan,))
 
     def _publish_reactions(self, balance: Balance, stamp: bytes) -> None:

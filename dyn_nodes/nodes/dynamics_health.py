@@ -130,7 +130,8 @@ class DynamicsHealth:
         health = Health(text='stable', more=lambda: margin_values(balance))
         for name, margin in sorted(balance.margins.items(), key=lambda item: item[0] != 'load_share'):
             if not margin.valid or margin.value <= 0.0:
-                health.worse(ERROR, f'tipping: {name} over {balance.critical_edge(name)}')
+                what = MEASURES[name].at_zero if MEASURES[name].of_friction else 'tipping'
+                health.worse(ERROR, f'{what}: {name} over {balance.critical_edge(name)}')
             elif margin.value < MEASURES[name].warning:
                 health.worse(WARN, _low(name, margin.value, balance.critical_edge(name)))
         return health

@@ -204,7 +204,8 @@ class StabilityMonitorNode(OverridableNode):
                 if name == 'load_share' and margin.valid:
                     health.worse(ERROR, f'wheel {where} carries {100.0 * margin.value:.1f} % of the load')
                 else:
-                    health.worse(ERROR, f'tipping: {name} {margin.value:.3g}{unit} over {where}')
+                    what = MEASURES[name].at_zero if MEASURES[name].of_friction else 'tipping'
+                    health.worse(ERROR, f'{what}: {name} {margin.value:.3g}{unit} over {where}')
             elif margin.value <= self.values[f'thresholds.{name}.warn']:
                 health.worse(WARN, f'little is left: {name} {margin.value:.3g}{unit} at {where}')
         return health

@@ -10,11 +10,19 @@ import numpy as np
 
 from dyn_nodes.stability._cones import factor_rows, reflect, solve_cones, step_to_border
 from dyn_nodes.stability._states import kernel, pick
+from dyn_nodes.stability.polygon import plane_normal
 
 INDEPENDENT = 1e-9
 """Part of a column that is left beside the others, of 1, above which it counts in the rank of the balance."""
 BORDER = 1e-10
 """Margin below zero, over the load, that is still round-off of the border."""
+
+
+@kernel
+def normals_kernel(feet, normal):
+    """Fill the normals (t, 3) of the mean planes of feet (t, n, 3)."""
+    for k in range(feet.shape[0]):
+        plane_normal(feet[k], normal[k])
 
 
 @kernel

@@ -52,6 +52,9 @@ class States(NamedTuple):
     wheels: Array
     normal_loads: Array
     gravity: Array
+    friction: Array
+    rolling: Array
+    traction: Array
 
     def part(self, start: int, stop: int) -> States:
         """Return some of the states."""

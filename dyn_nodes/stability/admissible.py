@@ -17,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.stability._reaction_kernels import ranges_kernel, reactions_kernel
-from dyn_nodes.stability._states import UP, Array, Booleans, as_states
+from dyn_nodes.stability._reaction_kernels import normals_kernel, ranges_kernel, reactions_kernel
+from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states
 
 TOLERANCE = 1e-9
 """Part of the load that may be outside of what the wheels can balance at all."""
+ROUND_OFF = np.array([1e-6])
+"""The same for states of machines: of planar ones the wheels are on a line."""
 ONWARD = (1.0, 0.0, 0.0)
 
 
@@ -165,3 +167,19 @@ def _tightest(use: Array, split: Array) -> NDArray[np.int64]:
     lifted = np.isinf(use).any(axis=1)
     index = np.where(lifted, pulled.argmax(axis=1), np.nan_to_num(use, nan=-1.0).argmax(axis=1))
     return np.where(np.isnan(use).any(axis=1), -1, index)
+
+
+def admissible_states(s: States) -> Parts:
+    """Evaluate the measure `admissible` for many states: distances inside of the reactions that are most inside."""
+    count, wheels = s.size, s.wheels.shape[1]
+    if np.isnan(s.friction).all():
+        return np.full(count, np.nan), np.full((count, wheels), np.nan), np.zeros(count, dtype=np.bool_)
+    normal = np.empty((s.feet.shape[0], 3))
+    normals_kernel(s.feet, normal)
+    result = _evaluate(
+        s.wheels, s.com, s.force, s.moment, normal, s.friction, s.rolling, s.traction, ROUND_OFF, ranges=False
+    )
+    margin, slack = result.margin, result.slack
+    if len(margin) < count:
+        margin, slack = np.repeat(margin, count), np.repeat(slack, count, axis=0)
+    return margin, slack, np.isfinite(margin)

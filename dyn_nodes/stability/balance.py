@@ -18,6 +18,7 @@ from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES, Measure, measure
 from dyn_nodes.model.rotations import length
 from dyn_nodes.stability import Margin, Support, margins, support_order
+from dyn_nodes.stability.grip import check_points, friction_use, grip_of
 
 Array = NDArray[np.float64]
 ENDS = ('front', 'rear')
@@ -48,6 +49,7 @@ class Balance:
         outline: (n, 3) corners as they are drawn, m, where they are not those of the polygon: of a planar machine.
         foot_names, feet: of the points that may be corners, and these (f, 3), m; None: the wheels.
         moments: (w, 3) ground on wheel about its point in the contact frame, N m; None: zero, as of wheels.
+        friction: (w,) static coefficients, where a measure needs them.
     """
 
     wheels: tuple[str, ...]
@@ -63,6 +65,14 @@ class Balance:
     foot_names: tuple[str, ...] | None = None
     feet: Array | None = None
     moments: Array | None = None
+    friction: Array | None = None
+
+    @property
+    def friction_use(self) -> Array:
+        """Friction forces (w,) over what friction can hold; NaN where the coefficients are not known."""
+        if self.friction is None:
+            return np.full(len(self.wheels), np.nan)
+        return friction_use(self.forces, self.friction)
 
     @property
     def corners(self) -> Array:
@@ -118,6 +128,8 @@ class BalanceObserver:
         self.foot_names = tuple(support.name for support in machine.supports if support.corner)
         for name in measures:
             self._check(measure(name))
+            check_points(machine, measure(name))
+        self._grip = grip_of(machine) if any(MEASURES[name].of_friction for name in measures) else None
         self.system, self.measures = system, measures
 
         def places(*names: str) -> NDArray[np.intp]:
@@ -145,6 +157,7 @@ class BalanceObserver:
         size = length(gravity)
         up = -np.asarray(gravity) / size
         order = self._order(feet, up)
+        axes, grip = contact_axes(*y[self._axes].transpose(1, 0, 2)), self._grip
         support = Support(
             feet=self._feet(feet[order]),
             com=y[self._com],
@@ -156,12 +169,15 @@ class BalanceObserver:
             wheels=points,
             travel=np.array([np.cos(y[self._yaw]), np.sin(y[self._yaw]), 0.0]),
             gravity=size,
+            friction=None if grip is None else grip.friction,
+            rolling=None if grip is None else grip.rolling(axes),
+            traction=None if grip is None else grip.traction,
         )
         return Balance(
             self.wheels,
             points,
             forces,
-            contact_axes(*y[self._axes].transpose(1, 0, 2)),
+            axes,
             order,
             y[self._com],
             zero_moment_point(points, forces[:, 2]),
@@ -171,6 +187,7 @@ class BalanceObserver:
             self.foot_names,
             feet,
             self._moments_of(y),
+            support.friction,
         )
 
     def _moments_of(self, y: Array) -> Array | None:

@@ -49,6 +49,9 @@ def all_measures(
     wheels: ArrayLike | None = None,
     normal_loads: ArrayLike | None = None,
     gravity: float = GRAVITY,
+    friction: ArrayLike | None = None,
+    rolling: ArrayLike | None = None,
+    traction: ArrayLike | None = None,
     names: Iterable[str] = tuple(MEASURES),
     threads: int | None = None,
 ) -> dict[str, BatchMargin]:
@@ -68,6 +71,9 @@ def all_measures(
         wheels: (t, w, 3) positions of the wheels of `normal_loads`, m; `feet` where None.
         normal_loads: (t, w) push of the ground on every wheel, N; `load_share` is not valid where None.
         gravity: m/s2.
+        friction: (t, w) static coefficients of the wheels; `admissible` is not valid where None.
+        rolling: (t, w, 3) directions of the forces in `traction`; that of travel where None.
+        traction: (t, w) forces along them that are known, N; NaN, or None for all: any.
         names: the measures wanted, in order.
         threads: number of them; all cores where None.
 
@@ -79,7 +85,9 @@ def all_measures(
         KeyError: an unknown measure; the message lists the known ones.
     """
     wanted = [measure(name) for name in names]
-    states = _states(feet, com, force, moment, mass, up, travel, inertia, wheels, normal_loads, gravity)
+    states = _states(
+        feet, com, force, moment, mass, up, travel, inertia, wheels, normal_loads, gravity, friction, rolling, traction
+    )
     count = states.size
     feet = int(states.feet.shape[1])
     sizes = {'edge': feet, 'foot': feet, 'end': 2, 'wheel': int(states.wheels.shape[1])}
@@ -121,9 +129,14 @@ def _states(
     wheels: ArrayLike | None,
     normal_loads: ArrayLike | None,
     gravity: float,
+    friction: ArrayLike | None,
+    rolling: ArrayLike | None,
+    traction: ArrayLike | None,
 ) -> States:
     tyres = contiguous(feet if wheels is None else wheels)
-    loads = np.full(tyres.shape[-2] if tyres.ndim > 1 else 1, np.nan) if normal_loads is None else normal_loads
+    unknown = np.full(tyres.shape[-2] if tyres.ndim > 1 else 1, np.nan)
+    loads = unknown if normal_loads is None else normal_loads
+    onward = np.repeat(contiguous(travel)[..., None, :], len(unknown), axis=-2)
     arrays, _ = as_states(
         feet=(feet, ('n', 3)),
         com=(com, (3,)),
@@ -136,5 +149,8 @@ def _states(
         wheels=(tyres, ('w', 3)),
         normal_loads=(loads, ('w',)),
         gravity=(gravity, ()),
+        friction=(unknown if friction is None else friction, ('w',)),
+        rolling=(onward if rolling is None else rolling, ('w', 3)),
+        traction=(unknown if traction is None else traction, ('w',)),
     )
     return States(*arrays)

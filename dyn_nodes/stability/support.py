@@ -54,6 +54,9 @@ class Support:
         travel: (3,) direction in which the machine looks.
         gravity: m/s2.
         inertia: (3, 3) of the whole machine about `com`, kg m2, or None where unknown: a point mass.
+        friction: (w,) static coefficients of the wheels, or None where unknown: `admissible` is not valid.
+        rolling: (w, 3) directions of the forces in `traction`; the direction of travel where None.
+        traction: (w,) forces along `rolling` that are known, N; NaN, or None for all: any.
 
     Raises:
         ValueError: wrong shape, or not a convex polygon counter-clockwise seen from above.
@@ -71,6 +74,9 @@ class Support:
     travel: Array = field(default_factory=lambda: np.array((1.0, 0.0, 0.0)))
     gravity: float = GRAVITY
     inertia: Array | None = None
+    friction: Array | None = None
+    rolling: Array | None = None
+    traction: Array | None = None
 
     def __post_init__(self) -> None:
         feet = _shaped(self.feet, (None, 3), 'feet')
@@ -86,6 +92,9 @@ class Support:
             self._set('normal_loads', _shaped(self.normal_loads, (wheels.shape[0],), 'normal_loads'))
         if self.inertia is not None:
             self._set('inertia', _shaped(self.inertia, (3, 3), 'inertia'))
+        for name, shape in (('friction', ()), ('rolling', (3,)), ('traction', ())):
+            if getattr(self, name) is not None:
+                self._set(name, _shaped(getattr(self, name), (wheels.shape[0], *shape), name))
         if not self.edge_names:
             self._set('edge_names', name_edges(feet, self.travel, up))
         elif len(self.edge_names) != feet.shape[0]:
@@ -97,8 +106,13 @@ class Support:
         wheels = self.feet if self.wheels is None else self.wheels
         loads = np.full(wheels.shape[0], np.nan) if self.normal_loads is None else self.normal_loads
         inertia = np.zeros((3, 3)) if self.inertia is None else self.inertia
-        arrays = (self.feet, self.com, self.force, self.moment, self.mass, self.up, self.travel)
-        batch = (np.asarray(array, dtype=np.float64)[None] for array in (*arrays, inertia, wheels, loads, self.gravity))
+        unknown = np.full(wheels.shape[0], np.nan)
+        friction = unknown if self.friction is None else self.friction
+        rolling = np.broadcast_to(self.travel, wheels.shape) if self.rolling is None else self.rolling
+        traction = unknown if self.traction is None else self.traction
+        arrays = (self.feet, self.com, self.force, self.moment, self.mass, self.up, self.travel, inertia, wheels, loads)
+        further = (self.gravity, friction, rolling, traction)
+        batch = (np.asarray(array, dtype=np.float64)[None] for array in (*arrays, *further))
         return States(*batch)
 
     def _set(self, name: str, value: object) -> None:

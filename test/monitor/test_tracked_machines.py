@@ -16,7 +16,7 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.share import find_resource
 
-MEASURED = tuple(name for name, own in MEASURES.items() if own.least_feet <= 4)
+MEASURED = tuple(name for name, own in MEASURES.items() if own.least_feet <= 4 and not own.of_friction)
 HALF_LENGTH, HALF_GAUGE, WEIGHT = 1.685, 1.1, 20320.0 * 9.81
 
 

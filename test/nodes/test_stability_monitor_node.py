@@ -98,6 +98,27 @@ def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, m
         assert node.reports.reactions[wheel].publisher.last.wrench.force.z == pytest.approx(force[2], rel=2e-5)
 
 
+def test_admissible_reactions_and_the_friction_use_of_every_wheel_are_published(make_monitor, machine):
+    """Braked wheels at rest: what every one can spare, as of the simulated machine, and no friction in use."""
+    node = make_monitor(measures=['admissible'])
+    stand(node)
+    system = System(machine, 'effort')
+    y = system.outputs(
+        initial_state(system, system.parameters(), POSTURE), np.zeros(len(system.input_names)), system.parameters()
+    )
+    truth = BalanceObserver(system, ('admissible',)).observe(y, system.parameters()[:3])
+    margin = truth.margins['admissible']
+    assert margin.valid
+    assert 0.0 < margin.value < truth.total_normal / 4
+    assert node.reports.margins['admissible'].publisher.last.data == pytest.approx(margin.value, rel=1e-3)
+    assert set(node.reports.uses) == set(truth.wheels)
+    for publisher in node.reports.uses.values():
+        assert publisher.publisher.last.data == pytest.approx(0.0, abs=1e-3)
+    node.reports.withdraw()
+    assert all(np.isnan(own.publisher.last.data) for own in node.reports.uses.values())
+    assert not make_monitor(measures=['zmp']).reports.uses
+
+
 def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
     node = make_monitor(settling=0.3)
     stand(node, 0.2)

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
-from dyn_nodes.stability import admissible_reactions
+from dyn_nodes.stability import Support, admissible_reactions, all_measures, margins
 from dyn_nodes.stability.friction_cone import (
     cone_function,
     cone_gradient,
@@ -400,3 +400,32 @@ def test_bad_input_is_refused_by_name(bad, message):
     inputs = {'points': below(FOUR), 'com': np.zeros(3), 'force': (0, 0, -600.0), 'friction': 0.7} | bad
     with pytest.raises(ValueError, match=message):
         admissible_reactions(**inputs)
+
+
+def test_the_measure_is_the_margin_of_the_wheels_on_their_plane():
+    inputs, _, _ = random_states(30, 4, 21)
+    inputs['points'][:, 2] = 0.0
+    tilt = np.array([[0.96, 0.0, 0.28], [0.0, 1.0, 0.0], [-0.28, 0.0, 0.96]])
+    feet, com, force, moment = (inputs[name] @ tilt.T for name in ('points', 'com', 'force', 'moment'))
+    known = {name: inputs[name] for name in ('friction', 'traction')}
+    found = all_measures(
+        feet, com, force, moment, mass=1.0, up=tilt[:, 2], travel=tilt[:, 0], names=['admissible'], **known
+    )['admissible']
+    inputs |= {'traction': np.broadcast_to(inputs['traction'], (30, 4))}
+    expected = admissible_reactions(**inputs, ranges=False)
+    np.testing.assert_allclose(found.value, expected.margin, atol=1e-6)
+    np.testing.assert_array_equal(found.valid, np.isfinite(expected.margin))
+    one = margins(
+        Support(feet, com[3], force[3], moment[3], 1.0, tilt[:, 2], travel=tilt[:, 0], friction=known['friction'][3],
+                traction=known['traction'][3]),
+        ['admissible'],
+    )['admissible']  # fmt: skip
+    assert one.value == pytest.approx(found.value[3], abs=1e-9)
+    assert one.edges.min() == one.value
+
+
+def test_without_friction_coefficients_the_measure_is_not_valid():
+    feet = below(FOUR)[[0, 2, 3, 1]]
+    margin = margins(Support(feet, np.zeros(3), (0, 0, -600.0), np.zeros(3), 60.0), ['admissible'])['admissible']
+    assert np.isnan(margin.value)
+    assert not margin.valid

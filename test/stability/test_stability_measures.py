@@ -473,6 +473,7 @@ POWER_OF_LENGTH = {
     'extended_energy': 1,
     'load_share': 0,
     'net_moment': 1,
+    'admissible': 0,
 }
 
 
@@ -552,7 +553,7 @@ def test_a_nan_never_gives_a_valid_margin(name, field):
     values[field].flat[2 if field != 'moment' else 1] = np.nan
     if field == 'feet':
         values[field][0, 0] = np.nan
-    support = Support(**values, mass=1.0, normal_loads=np.ones(4), edge_names=tuple('abcd'))
+    support = Support(**values, mass=1.0, normal_loads=np.ones(4), edge_names=tuple('abcd'), friction=np.ones(4))
     margin = margins(support, [name])[name]
     concerned = {
         'static': ('feet', 'com'),

@@ -1,0 +1,61 @@
+"""Friction coefficients of the wheels of a machine, and the directions in which they roll freely."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.measures import Measure
+from dyn_nodes.model.machine import Machine
+
+Array = NDArray[np.float64]
+
+
+class Grip(NamedTuple):
+    """Static friction of the contacts of a machine.
+
+    Attributes:
+        friction: (w,) static coefficients; 0 of a wheel without friction.
+        free: (w, 2) direction without force in the contact frame, longitudinal and lateral: across the axis of a
+            roller. Zero for tyres, feet and tracks: a tyre may be driven or braked, and takes forces in all directions.
+        traction: (w,) 0 N along `free` where it is not zero, NaN elsewhere.
+    """
+
+    friction: Array
+    free: Array
+    traction: Array
+
+    def rolling(self, axes: Array) -> Array:
+        """Return the directions (w, 3) without force from contact frames (w, 3, 3)."""
+        return np.asarray(axes[:, :, 0] * self.free[:, :1] + axes[:, :, 1] * self.free[:, 1:])
+
+
+def grip_of(machine: Machine) -> Grip:
+    """Return the grip of a machine's wheels, then of its other contacts, in the order of its ground reactions."""
+    friction, free = [], []
+    for own in machine.ground_contacts:
+        law = getattr(own, 'friction', None)
+        friction.append(0.0 if law is None else float(law.static))
+        rolling = getattr(own, 'rolling', None)
+        angle = None if rolling is None else rolling.roller_angle
+        free.append((0.0, 0.0) if angle is None else (-np.sin(angle), np.cos(angle)))
+    directions = np.array(free).reshape(-1, 2)
+    return Grip(np.array(friction), directions, np.where(directions.any(axis=1), 0.0, np.nan))
+
+
+def friction_use(forces: Array, friction: Array) -> Array:
+    """Return sqrt(F_x^2 + F_y^2) / (mu F_z) (w,) of forces (w, 3) in contact frames; inf where nothing holds."""
+    sliding, limit = np.hypot(forces[:, 0], forces[:, 1]), friction * forces[:, 2]
+    with np.errstate(divide='ignore', invalid='ignore'):
+        return np.where(sliding > 0.0, np.where(limit > 0.0, sliding / limit, np.inf), 0.0)
+
+
+def check_points(machine: Machine, wanted: Measure) -> None:
+    """Raise KeyError for a measure that needs the force of every contact in one point, on a machine with tracks."""
+    if wanted.of_friction and machine.contacts:
+        raise KeyError(
+            f'stability measure {wanted.name!r} needs contacts in one point, found {machine.contacts[0].name!r}, a '
+            f'{machine.contacts[0].kind}'
+        )

@@ -1,0 +1,51 @@
+"""Friction of the wheels of machines, and the measure `admissible` on a machine at rest on a slope."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.measures import measure
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.stability.grip import check_points, friction_use, grip_of
+
+
+def machine_of(name):
+    return load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
+
+
+def test_tyres_hold_in_all_directions_and_rollers_along_their_axis():
+    grip = grip_of(machine_of('log_loader'))
+    assert np.isnan(grip.traction).all()
+    assert not grip.free.any()
+    mecanum = machine_of('agv_mecanum')
+    rollers = grip_of(mecanum)
+    assert (rollers.traction == 0.0).all()
+    for wheel, free in zip(mecanum.wheels, rollers.free):
+        axis = (np.cos(wheel.rolling.roller_angle), np.sin(wheel.rolling.roller_angle))
+        assert np.dot(free, axis) == pytest.approx(0.0, abs=1e-15)
+        assert np.hypot(*free) == pytest.approx(1.0)
+        assert grip.friction == pytest.approx([own.friction.static for own in machine_of('log_loader').wheels])
+    turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    directions = rollers.rolling(np.broadcast_to(turned, (4, 3, 3)))
+    assert directions[:, :2] == pytest.approx(rollers.free @ turned[:2, :2].T)
+
+
+def test_a_wheel_without_friction_holds_nothing():
+    machine = machine_of('log_loader')
+    smooth = replace(machine, wheels=(replace(machine.wheels[0], friction=None), *machine.wheels[1:]))
+    assert grip_of(smooth).friction[0] == 0.0
+
+
+def test_friction_use_is_the_part_of_what_friction_can_hold():
+    forces = np.array([(3.0, 4.0, 10.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 5.0), (1.0, 0.0, 2.0)])
+    found = friction_use(forces, np.array((1.0, 0.7, 0.7, 0.0, 0.0)))
+    assert found == pytest.approx([0.5, 0.0, np.inf, 0.0, np.inf])
+
+
+def test_tracks_are_refused_by_name():
+    with pytest.raises(KeyError, match=r"'admissible' needs contacts in one point, found '\w+', a track"):
+        check_points(machine_of('excavator'), measure('admissible'))
