@@ -89,7 +89,7 @@ class BalanceReports:
         if demands['edges'].exists():
             for name, margin in balance.margins.items():
                 self.edges[name].publish(balance.names(name), margin.edges.tolist())
-        if demands['uses'].exists():
+        if self.uses and demands['uses'].exists():
             for name, use in zip(balance.wheels, balance.friction_use.tolist()):
                 self.uses[name].publish(stamp, (use,))
         if demands['reactions'].exists():
