@@ -61,8 +61,9 @@ LEAST_RATIO = {
     'stewart_inverse_dynamics': 5.0,
     'influence_batch': 5.0,
     'influence_batch_second_order': 5.0,
+    'admissible_reactions': 10.0,
 }
-GREATEST_TIME = {'torque_distribution': 20.0}  # in the unit of the figure
+GREATEST_TIME = {'torque_distribution': 20.0, 'admissible_reactions': 50.0}  # in the unit of the figure
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
 # both below GREATEST_ERROR and as accurate as each other; of the methods of solve_ivp LSODA is the fastest
 OUR_STEP = 0.1 / 80  # s, classical Runge-Kutta; beyond 1.35 ms its error is chance (`benchmarks.stiffness`)
@@ -360,6 +361,16 @@ def freeman(quick: bool) -> dict[str, Result]:
     }
 
 
+def reactions(quick: bool) -> dict[str, Result]:
+    """Admissible ground reactions of four wheels, a batch, against a general solver of cone programs (tanner-1998)."""
+    found = figures_of('reactions.py', *(['--quick'] if quick else []))
+    name = 'Clarabel, called from Python'
+    return {
+        'admissible_reactions': against(found, 'clarabel', 'us/state', f'{name}, set up for every state'),
+        'admissible_reactions_fixed': against(found, 'clarabel_once', 'us/state', f'{name}, set up once'),
+    }
+
+
 def first_message(node: str, topic: str, kind: str) -> float:
     """Start a node as a process; return the time to its first message, s. Raises TimeoutError after a minute."""
     from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
@@ -487,6 +498,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.update(rolling_platform(options.quick))
         results.update(omni(options.quick))
         results.update(freeman(options.quick))
+        results.update(reactions(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)

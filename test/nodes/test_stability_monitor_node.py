@@ -37,7 +37,8 @@ def make_monitor(context):
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         node = StabilityMonitorNode(context=context, parameter_overrides=overrides)
         node.diagnostics.publisher = Outbox()
-        for publisher in (*node.reports.margins.values(), *node.reports.reactions.values()):
+        reports = node.reports
+        for publisher in (*reports.margins.values(), *reports.reactions.values(), *reports.uses.values()):
             Outbox.behind(publisher)
         node.allowance_out = {name: Outbox() for name in node.allowance_out}
         return node

@@ -1,0 +1,94 @@
+"""Ground reactions of RM-1 at rest and in circles: numbers of tanner-1998, sections 6.4 and 6.6."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from dyn_nodes.stability.friction_cone import lateral_chord, necessary_lateral_check
+from dyn_nodes.studies.tanner_1998.robot import FRICTION, WHEELS, load_in_a_circle, reactions
+
+S0, LEFT, FRONT, BACK = (0.4, 0.6, -0.9), (np.pi / 2.0, 0.0, 0.0), (0.0, 0.0, 0.0), (np.pi, 0.0, 0.0)
+
+
+def normal_forces(joints, **motion):
+    return reactions(load_in_a_circle(joints, **motion)).split[:, 2]
+
+
+@pytest.mark.pins('tanner-1998/6.4/static', 'tanner-1998/3.1/S12', 'tanner-1998/3.1/S15')
+def test_normal_forces_at_rest_are_unique_and_carry_the_weight():
+    found = reactions(load_in_a_circle(S0), ranges=True)
+    assert found.split[:, 2] == pytest.approx([238.975732, 214.887855, 286.791413], abs=1e-6)
+    assert found.split[:, :2] == pytest.approx(0.0, abs=1e-9)
+    assert found.split[:, 2].sum() == pytest.approx(740.655)
+    assert found.least[:, 2] == pytest.approx(found.greatest[:, 2], abs=1e-6)
+    zmp = found.split[:, 2] @ WHEELS[:, :2] / 740.655
+    assert zmp == pytest.approx([0.043606614, 0.009756720], abs=1e-8)
+    assert found.freedom == 1
+
+
+@pytest.mark.pins('tanner-1998/6.6/straight')
+def test_normal_forces_with_the_arm_straight():
+    assert normal_forces(LEFT) == pytest.approx([280.4025, 207.645, 252.6075], abs=1e-6)
+    assert normal_forces(FRONT) == pytest.approx([222.1965, 222.1965, 296.262], abs=1e-6)
+    assert normal_forces(BACK) == pytest.approx([265.851, 265.851, 208.953], abs=1e-6)
+
+
+@pytest.mark.pins('tanner-1998/6.6/payload')
+@pytest.mark.parametrize(('joints', 'limit'), [(LEFT, 21.166667), (FRONT, 45.3), (BACK, 21.3)])
+def test_the_payload_that_lifts_a_wheel_is_the_payload_limit(joints, limit):
+    found = brentq(lambda load: float(reactions(load_in_a_circle(joints, payload=load)).margin), 0.0, 100.0)
+    assert found == pytest.approx(limit, rel=1e-4)
+
+
+@pytest.mark.pins('tanner-1998/6.6/circle')
+def test_reactions_in_a_circle_with_the_arm_to_the_left():
+    load = load_in_a_circle(LEFT, 1.0, 0.8)
+    found = reactions(load)
+    assert found.split[:, 2] == pytest.approx([241.6265, 239.813, 259.2155], abs=1e-6)
+    assert -load[[0, 1, 5]] == pytest.approx([-8.24, 58.976, 1.4536], abs=1e-6)
+    assert found.split[:2, 0] == pytest.approx([-21.286667, 13.046667], abs=1e-6)
+    chords = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
+    assert chords == pytest.approx([167.793703, 167.361343], abs=1e-5)
+
+
+CIRCLES = [
+    (0.5, 7.112172372, 12.054327, (114.699, 370.767, 255.189), 267.928, True),
+    (1.0, 3.457135830, 5.985691, (117.367, 360.355, 262.933), 258.789, True),
+    (-0.5, 5.278384306, 8.863429, (402.263, 83.203, 255.189), -199.815, False),
+    (-1.0, 2.474201421, 4.306355, (392.680, 85.042, 262.933), -189.027, False),
+]
+
+
+@pytest.mark.pins('tanner-1998/6.6/E12', 'tanner-1998/3.1/S16')
+@pytest.mark.parametrize(('rate', 'speed', 'lift', 'normal', 'lateral', 'chords'), CIRCLES)
+def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, normal, lateral, chords):
+    """Chords are exhausted, or the right wheel slips by its traction; reactions at the border are the printed ones."""
+
+    def margin(v, friction=FRICTION):
+        return float(reactions(load_in_a_circle(LEFT, v, rate), friction).margin)
+
+    assert brentq(margin, 0.5 * speed, 1.5 * speed, rtol=1e-10) == pytest.approx(speed, rel=1e-5)
+    lifted = brentq(lambda v: normal_forces(LEFT, speed=v, rate=rate)[:2].min(), 0.5 * lift, 1.5 * lift)
+    assert lifted == pytest.approx(lift, rel=1e-5)
+    assert margin(speed * (1.0 - 1e-6)) > 0.0 > margin(speed * (1.0 + 1e-6))
+    found = reactions(load_in_a_circle(LEFT, speed, rate))
+    assert found.split[:, 2] == pytest.approx(normal, abs=1e-3)
+    assert found.split[:, 1].sum() == pytest.approx(lateral, abs=1e-3)
+    pull = np.abs(found.split[1, 0]) / (FRICTION * found.split[1, 2])
+    if chords:
+        reach = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
+        assert reach.sum() == pytest.approx(abs(lateral), rel=1e-5)
+        assert pull < 1.0
+    else:
+        assert pull == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.pins('tanner-1998/3.1/S14')
+def test_beyond_that_speed_the_balance_holds_and_no_reactions_are_admissible():
+    found = reactions(load_in_a_circle(LEFT, 7.3, 0.5))
+    assert found.mismatch < 1e-9
+    assert not found.possible
+    chords = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
+    assert not necessary_lateral_check(chords, float(found.split[:2, 1].sum()))
