@@ -70,6 +70,8 @@ setup(
             'osqp',
             'quadprog',
             'clarabel>=0.9',
+            'scikit-fem>=9',
+            'meshio>=5',
             'example-robot-data',
             'rtb-data',
             'airo-models',

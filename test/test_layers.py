@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / 'dyn_nodes'
 LAYERS = (
     {'model'},
     {'multibody'},
-    {'constraints', 'forces', 'hydraulics'},
+    {'constraints', 'forces', 'hydraulics', 'deformable'},
     {'elements'},
     {'stability', 'control'},
     {'simulation'},

@@ -1,0 +1,103 @@
+"""Grasps: patches of a body whose mean displacement is the motion of a hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from dyn_nodes.deformable.elements import element_matrices
+from dyn_nodes.deformable.material import Material
+from dyn_nodes.deformable.mesh import Indices, Mesh, face_areas
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-6
+"""Distance to the border of a patch, as a part of the body's size, within which a node belongs to it."""
+COLLINEAR = 1e-6
+"""Least over greatest extent of grasps below which they lie on a line."""
+UNIT = Material(young_modulus=1.0, poisson_ratio=0.0, density=1.0)
+
+
+class Grasp(NamedTuple):
+    """A hold that follows the mean displacement of a patch and passes force alone, as a ball joint does.
+
+    Attributes:
+        name: of the grasp.
+        nodes: (k,) of the mesh.
+        weights: (k,) of their displacements; sum 1.
+        position: (3,) weighted mean of the nodes without displacement, m.
+    """
+
+    name: str
+    nodes: Indices
+    weights: Array
+    position: Array
+
+
+def patch(mesh: Mesh, position: ArrayLike, size: ArrayLike = (0.0, 0.0, 0.0), name: str = '') -> Grasp:
+    """Return the grasp of what lies in a box along the axes of the body.
+
+    Displacements are averaged over the volume of the elements inside; where there are none over the area of the surface
+    inside; and where there is none either over the nodes inside. A force at the grasp is spread in the same way.
+
+    Args:
+        mesh: of the body.
+        position: (3,) centre of the box, m.
+        size: (3,) lengths of the box, m.
+        name: of the grasp.
+
+    Raises:
+        ValueError: no node lies in the box.
+    """
+    center, half = np.asarray(position, dtype=float), np.asarray(size, dtype=float) / 2.0
+    inside = np.all(np.abs(mesh.nodes - center) <= half + TOLERANCE * np.ptp(mesh.nodes, axis=0).max(), axis=1)
+    if not inside.any():
+        nearest = mesh.nodes[np.argmin(np.linalg.norm(mesh.nodes - center, axis=1))]
+        raise ValueError(f'expected a box with at least one node, found none; the nearest is at {_spelled(nearest)}')
+    weights = _shares(mesh, inside)
+    nodes = np.flatnonzero(weights)
+    weights = weights[nodes] / weights.sum()
+    return Grasp(name, nodes, weights, weights @ mesh.nodes[nodes])
+
+
+def _shares(mesh: Mesh, inside: NDArray[np.bool_]) -> Array:
+    """Return (n,) shares of the nodes in the part of the body between nodes that are inside."""
+    elements = mesh.elements[inside[mesh.elements].all(axis=1)]
+    if len(elements):
+        own = element_matrices(Mesh(mesh.nodes, elements), UNIT, incompatible=False).mass.sum(axis=2)
+        return _summed(elements, own, len(mesh.nodes))
+    faces = mesh.surface
+    faces = faces[inside[faces].all(axis=1)]
+    if len(faces):
+        share = np.repeat(face_areas(mesh, faces)[:, None] / faces.shape[1], faces.shape[1], axis=1)
+        return _summed(faces, share, len(mesh.nodes))
+    return inside.astype(float)
+
+
+def _summed(places: Indices, values: Array, count: int) -> Array:
+    return np.bincount(places.ravel(), values.ravel(), minlength=count).astype(float)
+
+
+def averages(grasps: Sequence[Grasp], count: int) -> sparse.csr_matrix:
+    """Return (3m, 3n) displacements of m grasps for those of n nodes."""
+    rows = np.repeat(np.arange(len(grasps)), [len(grasp.nodes) for grasp in grasps])
+    nodes = np.concatenate([grasp.nodes for grasp in grasps])
+    weights = np.concatenate([grasp.weights for grasp in grasps])
+    one = sparse.csr_matrix((weights, (rows, nodes)), shape=(len(grasps), count))
+    return sparse.kron(one, sparse.eye(3), format='csr')
+
+
+def on_a_line(positions: ArrayLike) -> bool:
+    """Return whether grasps (m, 3) leave the body free to turn about a line through them."""
+    points = np.asarray(positions, dtype=float)
+    if len(points) < 3:
+        return True
+    extent = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(extent[1] <= COLLINEAR * extent[0])
+
+
+def _spelled(point: Array) -> str:
+    return f'[{", ".join(f"{value:.4g}" for value in point)}]'
