@@ -93,7 +93,8 @@ class ActuatorHealth(FollowerHealth):
             health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
         elif node.awaits_commands:
             if self.commands_silent():
-                health.worse(WARN, f'no valve_commands for t = {(node.stamp or 0) / 1e9:.3f} s: time stands still')
+                due = f't = {(node.stamp or 0) / 1e9:.3f} s (command_period: {node.values["command_period"]:g} s)'
+                health.worse(WARN, f'no valve_commands for {due}: time stands still')
         elif not node.voltages_received:
             health.worse(WARN, f'no valve_commands yet: {node.neutral}')
         elif self.commands_silent():

@@ -15,7 +15,7 @@ from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, m
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.actuator_health import ActuatorHealth
 from dyn_nodes.nodes.actuator_reports import ActuatorReports
-from dyn_nodes.nodes.arrays import floats
+from dyn_nodes.nodes.arrays import floats, stamp_of_volts
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import (
@@ -347,6 +347,8 @@ class ActuatorNode(FollowerNode):
     def _on_valve_commands(self, msg: Any) -> None:
         try:
             values = commands.voltages(msg, self.valve_names, self._limits)
+            if self.awaits_commands:
+                self._command_due.check_answered('valve_commands', stamp_of_volts(msg))
         except commands.RefusedError as refused:
             self._refuse(self.command_refusals, refused)
             return

@@ -13,6 +13,9 @@ from dyn_nodes.middleware import RUNTIME, message
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
+STAMP = 'stamp_ns='
+MOST_DIGITS = 19
+"""Of a time of ROS in ns."""
 
 
 def floats(values: NDArray[np.float64]) -> Any:
@@ -34,3 +37,26 @@ def labelled_array(names: Sequence[str], values: Iterable[float] | None = None) 
     result = Float64MultiArray(data=data or [])
     result.layout.dim = [MultiArrayDimension(label=label, size=size, stride=size)]
     return result
+
+
+def volts_message(names: Sequence[str]) -> Any:
+    """Return a labelled array for the volts of actuators, with room for the instant that they answer.
+
+    A second dimension of size 1 carries that instant in its label (`stamp_volts`): a Float64MultiArray has no header.
+    """
+    result = labelled_array(names)
+    result.layout.dim = [*result.layout.dim, MultiArrayDimension(label='', size=1, stride=1)]
+    return result
+
+
+def stamp_volts(msg: Any, nanoseconds: int | None) -> None:
+    """Write the instant, ns, of the joint states that volts answer into a `volts_message`; None: it is unknown."""
+    msg.layout.dim[1].label = '' if nanoseconds is None else f'{STAMP}{nanoseconds}'
+
+
+def stamp_of_volts(msg: Any) -> int | None:
+    """Return the instant, ns, that volts answer; None where their source gives none."""
+    dimensions = msg.layout.dim
+    label = dimensions[1].label if len(dimensions) > 1 else ''
+    digits = label[len(STAMP) :] if label.startswith(STAMP) else ''
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS else None

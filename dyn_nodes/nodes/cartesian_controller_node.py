@@ -191,7 +191,7 @@ class CartesianControllerNode(CommandingNode):
         self._hold()
 
     def _repeat(self) -> None:
-        """The same instant once more. Voltages have no stamp: each period has exactly one, the last one is kept."""
+        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
         if self.lockstep and self.output.every_exchange and self.sent:
             self.commands_out.publish(self.output.message)
 

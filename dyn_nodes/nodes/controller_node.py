@@ -30,7 +30,7 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.model.machine import Actuator
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.arrays import floats, labelled_array
+from dyn_nodes.nodes.arrays import floats, stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.drives import drive_dynamics
 from dyn_nodes.nodes.exchange import (
@@ -115,7 +115,7 @@ class ControllerNode(CommandingNode):
         values = self.values
         if values['task']:
             raise ParameterError("parameter 'task': a task of voltages needs valves, found electric motors")
-        self._out = labelled_array([actuator.name for actuator in actuators])
+        self._out = volts_message([actuator.name for actuator in actuators])
         if values['motors.law'] != 'computed_torque':
             return MotorStateMotion(self.machine, actuators, self._state_law(), values['command_period'])
         loop = (values['motors.bandwidth'], values['motors.damping_ratio'])
@@ -135,7 +135,7 @@ class ControllerNode(CommandingNode):
         tracker = TrajectoryTracker(actuators)
         tracker.set_gains(self._gains(tracker.joint_names, values))
         names = [actuator.name for actuator in actuators]
-        self._out = labelled_array(names)
+        self._out = volts_message(names)
         return ValveMotion(tracker, self._make_task(names), 0.5 * values['command_period'])
 
     def _make_task(self, names: list[str]) -> VoltageProfile | SupervisedTask | None:
@@ -235,7 +235,7 @@ class ControllerNode(CommandingNode):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
 
     def _repeat(self) -> None:
-        """The same instant once more. Voltages have no stamp: each period has exactly one, the last one is kept."""
+        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
         if self.lockstep and not self.valves and self.sent:
             self.commands_out.publish(self._out)
 
@@ -260,6 +260,7 @@ class ControllerNode(CommandingNode):
 
     def _publish_voltages(self, volts: Any) -> None:
         self._out.data = floats(volts)
+        stamp_volts(self._out, self.stamp)
         self.commands_out.publish(self._out)
         self.sent += 1
 

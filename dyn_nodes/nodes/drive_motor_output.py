@@ -12,7 +12,7 @@ from dyn_nodes.control.motor_law import MotorLaw
 from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.middleware import message
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import Every, command_qos
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -28,7 +28,7 @@ class DriveMotorOutput:
     """Publishes the volts of all motors of a machine, in its order.
 
     Args:
-        node: a vehicle controller with `machine`, `values`, `lockstep` and `paced`.
+        node: a vehicle controller with `machine`, `values`, `lockstep`, `paced` and `stamp`.
         joints: of the efforts that it computes, in their order.
         measured: of the rates that it measures, in their order.
 
@@ -47,10 +47,10 @@ class DriveMotorOutput:
             )
         self._efforts_at = [list(joints).index(name) for name in self.law.joint_names]
         self._rates_at = [list(measured).index(name) for name in self.law.joint_names]
-        values = node.values
+        self._node, values = node, node.values
         self._lockstep = node.lockstep
         self._due = Every('command_period', values['command_period'], values['exchange_period'], not node.paced)
-        self._out = labelled_array([motor.name for motor in self.law.motors])
+        self._out = volts_message([motor.name for motor in self.law.motors])
         self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
 
     def is_due(self, stamp: int) -> bool:
@@ -61,4 +61,5 @@ class DriveMotorOutput:
         """Publish the volts of efforts, N m or N, at measured rates, in the orders of the constructor."""
         wanted, measured = np.asarray(efforts, dtype=float), np.asarray(rates, dtype=float)
         self._out.data = self.law.voltages(wanted[self._efforts_at], measured[self._rates_at]).tolist()
+        stamp_volts(self._out, self._node.stamp)
         self.publisher.publish(self._out)

@@ -12,7 +12,7 @@ from dyn_nodes.control.wheel_drive import DriveReference
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import Every, command_qos
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -27,7 +27,7 @@ class DriveValveOutput:
     asks for nothing, get the volts of `valve_commands_in`; neutral where these stop coming.
 
     Args:
-        node: a vehicle controller with `machine`, `values`, `lockstep`, `paced` and `time`.
+        node: a vehicle controller with `machine`, `values`, `lockstep`, `paced`, `stamp` and `time`.
         motion: of its wheels and tracks.
         gains: of the motors.
 
@@ -50,7 +50,7 @@ class DriveValveOutput:
         self._due = Every(
             'command_period', node.values['command_period'], node.values['exchange_period'], not node.paced
         )
-        self._out = labelled_array(self.names)
+        self._out = volts_message(self.names)
         self._levers, self._levers_at = np.zeros(len(self.names)), -np.inf
         self._time: float | None = None
         self._volts = np.zeros(len(self.names))
@@ -94,4 +94,5 @@ class DriveValveOutput:
         else:
             self.valves.reset()
         self._out.data = self._volts.tolist()
+        stamp_volts(self._out, self.node.stamp)
         self.publisher.publish(self._out)

@@ -21,10 +21,11 @@ from dyn_nodes.middleware import (
 from dyn_nodes.model import Machine
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import stamp_of_volts
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.events import EventPublisher
-from dyn_nodes.nodes.exchange import command_qos, data_qos, is_lockstep, states_qos
+from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, states_qos
 from dyn_nodes.nodes.imu_report import ImuReport
 from dyn_nodes.nodes.linear_service import LinearizeService
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving
@@ -72,6 +73,9 @@ class DynamicsNode(OverridableNode):
         self.waits = self.values['partner'] == 'lockstep'
         self.lockstep = is_lockstep(self.values)
         self.refusals = commands.Refusals()
+        exact = self.monolithic and self.waits and not self.paced
+        periods = self.values['command_period'], self.values['exchange_period']
+        self._command_due = Every('command_period', *periods, exact)
         self.plant = self._make_plant()
         self.finished = False
         self.commands = 0
@@ -333,12 +337,27 @@ class DynamicsNode(OverridableNode):
     def _on_valve_commands(self, msg: Any) -> None:
         try:
             volts = commands.voltages(msg, [a.name for a in self.machine.actuators], self._voltage_limits)
+            if self.waits and not self._volts_answer_now(stamp_of_volts(msg)):
+                return
         except commands.RefusedError as refused:
             self.refuse(refused)
             return
         self.plant.set_inputs(dict(zip(self._voltage_names, volts)))
         self.commands += 1
         self.pacer.commanded()
+
+    def _volts_answer_now(self, stamp: int | None) -> bool:
+        """Tell whether volts belong to the present instant, as those do that give none.
+
+        Raises RefusedError where they answer an instant that asks for none.
+        """
+        self._command_due.check_answered('valve_commands', stamp)
+        now = nanoseconds_of(self.plant.time)
+        if stamp is None or stamp == now:
+            return True
+        if self.paced and stamp < now:
+            self.pacer.earlier_command()
+        return False  # of a partner that was given up, or of a time before a reset
 
     def _on_payload(self, msg: Any) -> None:
         try:

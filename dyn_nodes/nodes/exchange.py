@@ -8,8 +8,9 @@ from typing import Any
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, QoSProfile
 from dyn_nodes.model import Machine
 from dyn_nodes.model.problems import did_you_mean
+from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.parameters import ParameterError
-from dyn_nodes.nodes.stamps import nanoseconds_of
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of
 
 DEPTH_REALTIME, DEPTH_PACED = 10, 5000
 LOCKSTEP_PATIENCE = 5.0
@@ -18,6 +19,8 @@ computer must not put an error into a run that is otherwise a function of simula
 SOURCE_PATIENCE = 0.5 * LOCKSTEP_PATIENCE
 """The same for a node in the middle of the chain, which must notice first that its own source has gone, s."""
 WATCH_PERIOD = 0.05
+GRID = 1e-6
+"""Difference of an instant from a multiple of a period that the rounding of stamps may cause, s."""
 EXCHANGE_TOPICS = ('joint_states', 'joint_command', 'valve_commands', 'valve_commands_in')
 
 
@@ -82,6 +85,7 @@ class Every:
         self.period = nanoseconds_of(period)
         ratio = period / exchange_period
         self.ticks = max(1, round(ratio))
+        self.name, self.seconds = name, self.ticks * exchange_period
         if exact and abs(ratio - self.ticks) > 1e-6 * self.ticks:
             raise ParameterError(
                 f'parameter {name!r}: in lockstep expected a multiple of the exchange period of {exchange_period:g} s, '
@@ -92,6 +96,23 @@ class Every:
     def at(self, nanoseconds: int) -> bool:
         """Tell whether a time of the grid of exchanges is a multiple of the period."""
         return round(nanoseconds / self.exchange) % self.ticks == 0
+
+    def check_answered(self, topic: str, nanoseconds: int | None) -> None:
+        """Raise RefusedError where a command answers an instant that asks for none: the periods of two nodes differ.
+
+        Args:
+            topic: of the command.
+            nanoseconds: the instant that it answers; None where it gives none.
+        """
+        if nanoseconds is None:
+            return
+        seconds = nanoseconds / NANO
+        if abs(seconds - self.seconds * round(seconds / self.seconds)) > GRID:
+            raise RefusedError(
+                'wrong period',
+                f'{topic}: expected commands at multiples of {self.name} {self.seconds:g} s, found one for '
+                f't = {seconds:.9g} s: its source has another {self.name} or exchange_period',
+            )
 
     def passed(self, nanoseconds: int) -> bool:
         """Tell whether a multiple of the period lies between the time of the last call and this one (any times)."""

@@ -18,7 +18,7 @@ from dyn_nodes.control.hand import (
 from dyn_nodes.control.motor_servo import MotorServo
 from dyn_nodes.middleware import message
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.drive_motor_output import is_on_motors
 from dyn_nodes.nodes.exchange import set_stamp, valve_order
 from dyn_nodes.nodes.parameters import ParameterError, group
@@ -77,12 +77,16 @@ class VoltageOutput:
 
     def __init__(self, machine: Machine) -> None:
         self.order = [machine.actuators[k] for k in valve_order(machine, [])]
-        self.message = labelled_array([own.name for own in self.order])
+        self.message = volts_message([own.name for own in self.order])
 
     def fill_neutral(self, stamp: int, state: State | None) -> bool:
         """Write 0 V into the message."""
-        self.message.data = [0.0] * len(self.order)
+        self._write(stamp, [0.0] * len(self.order))
         return True
+
+    def _write(self, stamp: int, volts: list[float]) -> None:
+        self.message.data = volts
+        stamp_volts(self.message, stamp)
 
 
 class ValveOutput(VoltageOutput):
@@ -120,7 +124,7 @@ class ValveOutput(VoltageOutput):
         own = None if efforts is None else efforts[places]
         data = np.zeros(len(self.order))
         data[self._places] = self.loops.voltages(time, state[0], state[1][places], own)
-        self.message.data = data.tolist()
+        self._write(stamp, data.tolist())
 
 
 class MotorOutput(VoltageOutput):
@@ -151,7 +155,7 @@ class MotorOutput(VoltageOutput):
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
         """Write the voltages of an instant into the message."""
-        self.message.data = self.loops.voltages(time, *state).tolist()
+        self._write(stamp, self.loops.voltages(time, *state).tolist())
 
 
 Output = PositionOutput | ValveOutput | MotorOutput

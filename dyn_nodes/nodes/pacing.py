@@ -264,7 +264,8 @@ class Pacer:
         if not self.node.commands and not self.waits:
             return
         does = 'holding the joints where they are' if self.paced else 'simulated time stands still'
-        self.node.get_logger().error(f'no command for t = {self.now():.4f} s since {waited:.2f} s: {does}')
+        due = f' (command_period: {self.node.values["command_period"]:g} s)' if self.node.monolithic else ''
+        self.node.get_logger().error(f'no command for t = {self.now():.4f} s{due} since {waited:.2f} s: {does}')
 
     def _note_partners(self) -> None:
         """Keep, at most once a REPEAT_PERIOD, which subscriptions get the joint states while commands come."""

@@ -22,7 +22,7 @@ from dyn_nodes.control.pose_task import TimedPose, load_pose_task
 from dyn_nodes.control.pose_trajectory import PoseTrajectory
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, SetParametersResult, message
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.drives import drive_dynamics
 from dyn_nodes.nodes.exchange import Every, announce_partner, command_qos, data_qos, is_lockstep, set_stamp, states_qos
@@ -121,7 +121,7 @@ class PlatformControllerNode(CommandingNode):
 
     def _command_message(self) -> Any:
         if self.loop is not None:
-            return labelled_array([own.name for own in self._order])
+            return volts_message([own.name for own in self._order])
         return JointState(name=list(self.follower.legs.joints))
 
     def _create_topics(self) -> None:
@@ -188,7 +188,7 @@ class PlatformControllerNode(CommandingNode):
         self._hold()
 
     def _repeat(self) -> None:
-        """The same instant once more. Voltages have no stamp: each period has exactly one, the last one is kept."""
+        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
         if self.lockstep and not self.motors and self.sent:
             self.commands_out.publish(self._out)
 
@@ -253,6 +253,7 @@ class PlatformControllerNode(CommandingNode):
 
     def _send_voltages(self, data: Any) -> None:
         self._out.data = data.tolist()
+        stamp_volts(self._out, self.stamp)
         self.commands_out.publish(self._out)
         self.sent += 1
 

@@ -13,7 +13,7 @@ from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.model import Machine
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import (
     WATCH_PERIOD,
@@ -88,7 +88,7 @@ class TipOverGovernorNode(OverridableNode):
         self.heard = -np.inf
         self._last: float | None = None
         self._due_states = self._paired = 0
-        self._waiting: list[np.ndarray] = []
+        self._waiting: list[tuple[np.ndarray, int | None]] = []
         self._due_stamp: int | None = None
         self.sensing.warm_up(self._warm_up)
         self._create_topics()
@@ -105,7 +105,7 @@ class TipOverGovernorNode(OverridableNode):
     def _create_topics(self) -> None:
         qos = command_qos(self.lockstep)
         names = self.governor.names
-        self._out = labelled_array(names)
+        self._out = volts_message(names)
         self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
         self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(not self.paced))
         incoming = command_qos(self.lockstep)
@@ -142,11 +142,14 @@ class TipOverGovernorNode(OverridableNode):
         """Lockstep: the k-th command belongs to the k-th instant that asks for one."""
         while self._waiting and self._paired < self._due_states:
             self._paired += 1
-            self._answer(self._waiting.pop(0), (self.sensing.stamp or 0) / NANO)
+            volts, stamp = self._waiting.pop(0)
+            self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
 
     def _on_command(self, msg: Any) -> None:
         try:
             volts = commands.voltages(msg, self.governor.names, self._limits, 'valve_commands_in')
+            stamp = stamp_of_volts(msg) if self.lockstep else None
+            self._command_due.check_answered('valve_commands_in', stamp)
         except commands.RefusedError as refused:
             self.refusals.add(refused, time.monotonic())
             self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
@@ -155,7 +158,7 @@ class TipOverGovernorNode(OverridableNode):
         self.received += 1
         self.heard = time.monotonic()
         if self.lockstep:
-            self._waiting.append(volts)
+            self._waiting.append((volts, stamp))
             if len(self._waiting) > MOST_WAITING:  # nobody in step sends so many ahead of the joint states
                 del self._waiting[0]
                 self._paired += 1
@@ -163,17 +166,17 @@ class TipOverGovernorNode(OverridableNode):
         else:
             self._answer(volts, self._time())
 
-    def _answer(self, volts: np.ndarray, now: float) -> None:
+    def _answer(self, volts: np.ndarray, now: float, stamp: int | None = None) -> None:
         step = self.values['command_period'] if self._last is None else now - self._last
         self._last = now
         step = min(max(step, 0.0), LONGEST_STEP)
         monitor = self.sensing.monitor
         if not self._may_move():
-            self._publish(self.governor.neutral(step))
+            self._publish(self.governor.neutral(step), stamp)
             return
         self._place()
         self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), monitor.q, monitor.v, step)
-        self._publish(self.verdict.volts)
+        self._publish(self.verdict.volts, stamp)
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
             self._update_diagnostics()
@@ -188,8 +191,9 @@ class TipOverGovernorNode(OverridableNode):
             return self.sensing.monitor.footing is not None
         return self.sensing.trustworthy
 
-    def _publish(self, volts: np.ndarray) -> None:
+    def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
         self._out.data = volts.tolist()
+        stamp_volts(self._out, stamp)
         self.commands_out.publish(self._out)
         self.sent += 1
 

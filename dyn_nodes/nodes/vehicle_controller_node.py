@@ -193,7 +193,7 @@ class VehicleControllerNode(CommandingNode):
         return self.reader.efforts(msg) if begins or self.silent or self.valves else None
 
     def _repeat(self) -> None:
-        """The same instant once more. Voltages have no stamp: each period has exactly one."""
+        """The same instant once more. Each period takes exactly one command of volts."""
         if self.lockstep and self.sent and not (self.valves or self.motors):
             self.commands_out.publish(self._out)
 
