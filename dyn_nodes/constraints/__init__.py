@@ -2,7 +2,8 @@
 
 A constraint gives its rows (`Rows`), `ConstraintBlocks` traces a tree with its constraints and forces,
 `constrained_dynamics` solves it, `analyse` counts it, `assemble` and `projected_velocity` make initial states.
-`natural_orthogonal_complement` is a formulation of its own, by twists; `witnesses` holds others, for checks.
+`natural_orthogonal_complement` is a formulation by twists, `kane` one by partial velocities with the wrench between an
+arm and its vehicle, `transfer` one by influence coefficients; `witnesses` holds others, for checks.
 """
 
 from dyn_nodes.constraints.analysis import Analysis, analyse, arm_class

@@ -32,6 +32,7 @@ class RollingWheel:
 
     The multipliers are the force of the ground on the wheel, N: along its travel direction (axle x normal), along the
     axle's horizontal, along the normal. The travel rows are nonholonomic; the normal one has the gap as residual.
+    A frictionless wheel, as which tanner-1998 counts a castor, has the normal row alone.
 
     Parameters: `<name>/radius`, m; where `ground` asks for it `<name>/ground_height`, m, with `_rate`, `_acceleration`.
 
@@ -41,6 +42,7 @@ class RollingWheel:
         axle: (3,) axle in the axes of that frame; forward is axle x up.
         radius: m.
         ground: height as an expression of the time, m, differentiated exactly; `parameters`; None: level and at rest.
+        frictionless: True for a wheel that the ground holds along its normal only.
     """
 
     name: str
@@ -48,6 +50,7 @@ class RollingWheel:
     axle: ArrayLike
     radius: float
     ground: GroundHeight = None
+    frictionless: bool = False
 
     def __post_init__(self) -> None:
         if not self.radius > 0:
@@ -58,7 +61,7 @@ class RollingWheel:
             raise ValueError(f'{self.name}: expected a wheel on a moving body, found one fixed in the world')
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
-        """Return three rows: `travel`, `lateral`, `normal`."""
+        """Return three rows: `travel`, `lateral`, `normal`; of a frictionless wheel the last."""
         radius = parameters.add(f'{self.name}/radius', self.radius)
         height, climb, climb_rate = _ground(self.name, self.ground, parameters)
         axes, rates = self._directions(state)
@@ -72,13 +75,14 @@ class RollingWheel:
         acceleration = bias[3:6] + cross(bias[0:3], arm) + cross(motion.w, arm_rate)
         gamma = ca.vertcat(*(-dot(d, acceleration) - dot(r, slip) for d, r in zip(axes[:3], rates[:3])))
         gap = state.frame_pose(self.centre).p[2] + arm[2] - height
+        held = slice(2, 3) if self.frictionless else slice(0, 3)
         return Rows(
-            tuple(f'{self.name}/{row}' for row in ('travel', 'lateral', 'normal')),
-            ca.vertcat(*(ca.mtimes(d.T, at_ground) for d in axes[:3])),
-            gamma + ca.vertcat(0, 0, climb_rate),
-            ca.vertcat(0, 0, climb),
-            ca.vertcat(0, 0, gap),
-            (False, False, True),
+            tuple(f'{self.name}/{row}' for row in ('travel', 'lateral', 'normal')[held]),
+            ca.vertcat(*(ca.mtimes(d.T, at_ground) for d in axes[:3][held])),
+            (gamma + ca.vertcat(0, 0, climb_rate))[held],
+            ca.vertcat(0, 0, climb)[held],
+            ca.vertcat(0, 0, gap)[held],
+            tuple([False, False, True][held]),
         )
 
     def on_ground(self, state: TreeState, radius: Expression) -> tuple[Expression, Expression, Expression]:

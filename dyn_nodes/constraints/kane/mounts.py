@@ -1,0 +1,116 @@
+"""Where an arm is mounted: six extra speeds that bring the wrench between arm and vehicle into Kane's equations.
+
+The arm's first link gets three translations and three rotations relative to the vehicle, along the axes of the mount.
+Their partial velocities are those of a rigid arm; the speeds themselves are zero (tanner-1998, C7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody import Frame, Tree
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FixedMass:
+    """A link of the arm that is fixed on the vehicle: kg; (3,) m; (3, 3) kg m2 about `com`; in axes of the carrier."""
+
+    mass: float
+    com: Array
+    inertia: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Mount:
+    """Where a tree is cut in two.
+
+    Attributes:
+        name: of the joint, movable or fixed.
+        frame: origin and axes of the wrench, fixed in the carrying body.
+        bodies: indices of the bodies beyond the cut.
+        fixed: links beyond the cut that the tree counts as parts of the carrying body.
+        payload: True where the payload is fixed to one of these links.
+    """
+
+    name: str
+    frame: Frame
+    bodies: frozenset[int]
+    fixed: tuple[FixedMass, ...] = ()
+    payload: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class MountWrench:
+    """What the arm exerts on the vehicle at the mount, world axes.
+
+    Attributes:
+        force, torque: (3,) N and N m, the torque about the mount's origin.
+        axes: (3, 3) of the mount in the world.
+    """
+
+    force: Array
+    torque: Array
+    axes: Array
+
+    @property
+    def local(self) -> tuple[Array, Array]:
+        """Force and torque (3,) in the axes of the mount."""
+        return self.axes.T @ self.force, self.axes.T @ self.torque
+
+
+def mount_at(tree: Tree, joint: str, fixed: tuple[FixedMass, ...] = (), frame: Frame | None = None) -> Mount:
+    """Return the cut of a tree at a joint, with all bodies that this carries.
+
+    Args:
+        tree: any.
+        joint: name of a joint of one degree of freedom.
+        fixed: parts of the arm that are fixed in the carrying body.
+        frame: of the mount, in the carrying body; None: of the joint at position 0.
+
+    Raises:
+        KeyError: no such joint.
+    """
+    index = tree.body(joint)
+    body = tree.bodies[index]
+    return Mount(joint, frame or Frame(body.parent, body.R0, body.p0), _beyond(tree, {index}), fixed)
+
+
+def mount_of(machine: Machine, tree: Tree, joint: str) -> Mount:
+    """Return the cut of a machine's tree at a movable or a fixed joint. Raises KeyError for no such joint."""
+    own = machine.joint(joint)
+    if own.movable and joint in [body.name for body in tree.bodies]:
+        return mount_at(tree, joint)
+    carrier, frame = tree.frame(own.parent), tree.frame(own.child)
+    links = _links_beyond(machine, own.child)
+    within = [name for name in links if tree.frame(name).body == carrier.body]
+    first = {tree.frame(name).body for name in links} - {carrier.body}
+    payload = machine.payload is not None and machine.payload.link in within
+    masses = tuple(_fixed_mass(machine, tree, name) for name in within)
+    return Mount(joint, frame, _beyond(tree, first), masses, payload)
+
+
+def _fixed_mass(machine: Machine, tree: Tree, name: str) -> FixedMass:
+    link, frame = machine.link(name), tree.frame(name)
+    return FixedMass(link.mass, frame.p + frame.R @ link.com, frame.R @ link.inertia @ frame.R.T)
+
+
+def _links_beyond(machine: Machine, link: str) -> list[str]:
+    found = [link]
+    for joint in machine.joints:  # parents come before children
+        if joint.parent in found:
+            found.append(joint.child)
+    return found
+
+
+def _beyond(tree: Tree, first: set[int]) -> frozenset[int]:
+    found = set(first)
+    for k, body in enumerate(tree.bodies):
+        if body.parent in found:
+            found.add(k)
+    return frozenset(found)

@@ -1,0 +1,115 @@
+"""Dynamics at a point of a constrained machine: Lambda p'' + mu + nu = F + F_ee (tanner-1998, 2.50 and 2.51, C11).
+
+    space = operational_space(kane.at(q, v), tree.frame('hand'))
+    space.inertia, space.force(efforts), space.null_efforts(efforts)
+
+The Jacobian is the constrained one, p' = J u with the independent speeds u: with that of all coordinates a vehicle
+would seem able to slide sideways. There may be more speeds than directions; the motions that are left over do not move
+the point and are followed by `KaneEquations.speed_rates`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.constraints.errors import MethodError
+from dyn_nodes.constraints.kane.equations import KaneEquations
+from dyn_nodes.multibody import Frame
+
+Array = NDArray[np.float64]
+Task = Literal['position', 'pose']
+DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
+WORST_CONDITION = 1e9
+"""Condition number of J M^-1 J^T beyond which the point counts as singular."""
+
+
+@dataclass(frozen=True, eq=False)
+class OperationalSpace:
+    """Dynamics at a point at one state; k directions in the world, n independent speeds.
+
+    Attributes:
+        equations: of the machine.
+        jacobian: (k, n) J, p' = J u; of a pose, below the position, of the angular velocity.
+        bias: (k,) h, p'' = J du/dt + h.
+        inertia: (k, k) Lambda, kg and kg m2.
+        inverse: (n, k) right inverse of J of least kinetic energy, M^-1 J^T Lambda.
+        velocity_term: (k,) mu, centrifugal and Coriolis.
+        gravity_term: (k,) nu.
+    """
+
+    equations: KaneEquations
+    jacobian: Array
+    bias: Array
+    inertia: Array
+    inverse: Array
+    velocity_term: Array
+    gravity_term: Array
+
+    def force(self, efforts: ArrayLike) -> Array:
+        """Return F (k,), N and N m, of generalized efforts (n,) and of the machine's springs and actuators."""
+        return np.asarray(self.inverse.T @ (np.asarray(efforts, float) + self.equations.elements))
+
+    def acceleration(self, efforts: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Return p'' (k,) under generalized efforts (n,) and a load (k,) on the point, N and N m."""
+        pushed = self.force(efforts) + (0.0 if load is None else np.asarray(load, float))
+        return np.asarray(np.linalg.solve(self.inertia, pushed - self.velocity_term - self.gravity_term))
+
+    def efforts_for(self, acceleration: ArrayLike, load: ArrayLike | None = None) -> Array:
+        """Return generalized efforts (n,), J^T F, that give the point an acceleration (k,) under a load (k,)."""
+        carried = 0.0 if load is None else np.asarray(load, float)
+        wanted = self.inertia @ np.asarray(acceleration, float) + self.velocity_term + self.gravity_term - carried
+        return np.asarray(self.jacobian.T @ (wanted - self.inverse.T @ self.equations.elements))
+
+    def null_speeds(self, u: ArrayLike) -> Array:
+        """Return what of speeds u (n,) does not move the point."""
+        own = np.asarray(u, float)
+        return np.asarray(own - self.inverse @ (self.jacobian @ own))
+
+    def null_efforts(self, efforts: ArrayLike) -> Array:
+        """Return what of generalized efforts (n,) does not accelerate the point."""
+        own = np.asarray(efforts, float)
+        return np.asarray(own - self.jacobian.T @ (self.inverse.T @ own))
+
+    @property
+    def null_motions(self) -> Array:
+        """(n, n - k) orthonormal speeds that do not move the point."""
+        return np.linalg.svd(self.jacobian)[2][len(self.jacobian) :].T
+
+
+def operational_space(equations: KaneEquations, frame: Frame, task: Task = 'position') -> OperationalSpace:
+    """Return the dynamics at a frame's origin, or at its pose.
+
+    Args:
+        equations: of a machine at a state.
+        frame: fixed in a body.
+        task: `position`, three directions; `pose`, six.
+
+    Raises:
+        MethodError: the speeds do not move the point in all directions here; says which direction is lost.
+    """
+    place = equations.places[frame.body]
+    point = place.p + place.R @ frame.p
+    turning, moving = equations.partial_velocities(frame)
+    bias = place.moving_at(point) @ equations.bias + place.acceleration_at(point)
+    J, h = moving, bias
+    if task == 'pose':
+        J = np.vstack([moving, turning])
+        h = np.concatenate([bias, place.turning @ equations.bias + place.alpha])
+    flow = np.linalg.solve(equations.inertia, J.T)
+    _refuse_singular(J @ flow)
+    inertia = np.asarray(np.linalg.inv(J @ flow))
+    inverse = flow @ inertia
+    velocity_term = inverse.T @ equations.convective - inertia @ h
+    return OperationalSpace(equations, J, h, inertia, inverse, velocity_term, inverse.T @ equations.gravity)
+
+
+def _refuse_singular(mobility: Array) -> None:
+    values, vectors = np.linalg.eigh(mobility)
+    if values[0] * WORST_CONDITION < values[-1]:
+        lost = vectors[:, 0]
+        said = ', '.join(f'{lost[k]:.3g} {DIRECTIONS[k]}' for k in np.flatnonzero(np.abs(lost) > 0.1))
+        raise MethodError(f'the point does not move along {said} here: its inertia there has no bound')

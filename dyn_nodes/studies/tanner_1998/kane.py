@@ -1,0 +1,202 @@
+"""E2 to E4, S3 to S6, S10: Kane's equations of RM-1 beside the other formulations, and at the reference state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.constraints import constrained_dynamics, natural_orthogonal_complement
+from dyn_nodes.constraints.kane import KaneEquations, KanesEquations, kanes_equations, link_speeds
+from dyn_nodes.constraints.kane.parts import part_in
+from dyn_nodes.constraints.witnesses import WITNESSES
+from dyn_nodes.multibody import Frame
+from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.tanner_1998.runs import Ended, by_kane, by_multipliers, swinging
+from dyn_nodes.studies.tanner_1998.vehicle import (
+    ARM,
+    S0,
+    S0_RATES,
+    S0_SPEED,
+    S0_TURN,
+    SPEEDS,
+    T0_DRIVES,
+    T0_JOINTS,
+    VEHICLE_INERTIA,
+    VEHICLE_MASS,
+    Robot,
+    axle_speeds,
+    rm_1,
+    steered_robot,
+)
+
+Array = NDArray[np.float64]
+STATES = 200
+AGREE = 1e-12
+ROUND_OFF = 1e-10
+ROBOTS = {'RM-1': rm_1, 'RM-1 on a steered wheel': steered_robot}
+LABELS = {
+    'multipliers': "Lagrange's equations with multipliers",
+    'complement': 'the natural complement',
+    'engine': 'the constraint engine',
+    'speeds': 'those in other speeds',
+}
+STEERED_SPEEDS = (0.3, 0.35, 0.3, -0.4, 0.7)
+STEERED_JOINTS, STEERED_TORQUES = (0.5, 18.0, 4.0), (2.0, 1.5)
+
+
+def reference(robot: Robot | None = None) -> tuple[KaneEquations, Array]:
+    """Return the equations of RM-1 in the source's speeds at state S0, and the efforts T0 (nv,)."""
+    own = robot or rm_1()
+    u = axle_speeds(float(S0[2]), S0_SPEED, S0_TURN, S0_RATES)
+    here = kanes_equations(own.blocks, SPEEDS).at(own.position(S0), own.velocity(u))
+    return here, own.efforts(T0_JOINTS, T0_DRIVES)
+
+
+class Agreement(NamedTuple):
+    """Greatest relative differences of Kane's equations from others over random states.
+
+    Attributes:
+        multipliers: of the accelerations from Lagrange's equations with multipliers.
+        complement: from the natural orthogonal complement.
+        engine: from the constraint engine.
+        speeds: in speeds of the axle or of pivoting from those in the source's speeds.
+        wrench: between arm and vehicle, rows of the extra speeds from Newton and Euler.
+        idle: generalized forces of what does not contribute, over the forces.
+    """
+
+    multipliers: float
+    complement: float
+    engine: float
+    speeds: float
+    wrench: float
+    idle: float
+
+
+def random_state(robot: Robot, kane: KanesEquations, rng: np.random.Generator) -> tuple[KaneEquations, Array]:
+    """Return the equations at a random state, and random efforts (nv,)."""
+    at = rng.uniform(-1.0, 1.0, 6) * (2.0, 2.0, 3.0, 3.0, 3.0, 3.0)
+    if 'steer' in robot.blocks.tree.position_names:
+        at[2] = rng.uniform(-1.0, 1.0)  # the wheel stays away from D = 0, where x and y do not give the turning
+    here = kane.at(robot.position(at), robot.velocity(rng.normal(size=5)))
+    tau = robot.efforts(tuple(10.0 * rng.normal(size=3)), tuple(3.0 * rng.normal(size=2)))
+    return here, tau
+
+
+def compare(name: str, states: int | None = None) -> Agreement:
+    """Return how Kane's equations of a robot agree with the others."""
+    robot = ROBOTS[name]()
+    blocks, rng = robot.blocks, np.random.default_rng(1)
+    kane, noc = kanes_equations(blocks, SPEEDS), natural_orthogonal_complement(blocks, SPEEDS)
+    others = [kanes_equations(blocks)]
+    if 'axle' in blocks.tree.frames:
+        along = {'V': ('axle', 'vx'), 'omega': ('axle', 'wz')}
+        others.append(kanes_equations(blocks, speeds=link_speeds(blocks.tree, along, ARM)))
+    lagrange, worst = WITNESSES['multipliers'](blocks), np.zeros(6)
+    for _ in range(states or STATES):
+        here, tau = random_state(robot, kane, rng)
+        a = here.accelerations(tau)
+        found = [lagrange(here.q, here.v, tau).acceleration, noc.at(here.q, here.v).accelerations(tau)]
+        found.append(constrained_dynamics(blocks, here.q, here.v, tau, method='saddle').acceleration)
+        apart = [_apart(other, a) for other in found]
+        apart.append(max(_apart(other.at(here.q, here.v).accelerations(tau), a) for other in others))
+        wrench, sum_of = here.mount_wrench(robot.mount, tau), here.newton_euler_wrench(robot.mount, tau)
+        apart.append(_apart(np.append(wrench.force, wrench.torque), np.append(sum_of.force, sum_of.torque)))
+        apart.append(idle_forces(robot, here, tau))
+        worst = np.maximum(worst, apart)
+    return Agreement(*(float(value) for value in worst))
+
+
+def idle_forces(robot: Robot, here: KaneEquations, tau: Array) -> float:
+    """Return the greatest generalized force of what does not contribute, N, over the greatest of these forces.
+
+    Ground reactions, weight of the vehicle, forces between its body and a wheel; and, as the wrench between arm and
+    vehicle does not enter their sum, what is left over of the vehicle alone with this wrench on it.
+    """
+    reactions, tree = here.multipliers(tau), robot.blocks.tree
+    ground = here.W.T @ here.numbers.J.T @ reactions
+    carrier, a = robot.mount.frame.body, here.accelerations(tau)
+    vehicle = part_in(here.places[carrier], carrier, VEHICLE_MASS, np.zeros(3), np.diag(VEHICLE_INERTIA))
+    weight = vehicle.mass * (vehicle.moving @ here.W).T @ here.numbers.gravity
+    wheel = tree.body(robot.drives[0])
+    body = tree.bodies[wheel]
+    force = np.array([30.0, -20.0, 200.0])
+    across = np.cross(here.places[wheel].R @ body.axis, force)
+    hub = Frame(body.parent, np.eye(3), body.p0)
+    between = here.generalized_force(tree.frame(body.name), force, across) - here.generalized_force(hub, force, across)
+    wrench = here.mount_wrench(robot.mount, tau)
+    drives = tau.copy()
+    drives[[tree.velocity_index(name) for name in ARM]] = 0.0
+    momentum = vehicle.mass * (vehicle.moving @ a + vehicle.acceleration)
+    turned = vehicle.inertia_torque(vehicle.turning @ a + vehicle.alpha)
+    alone = here.efforts(drives) + here.generalized_force(robot.mount.frame, wrench.force, wrench.torque)
+    alone = alone - (vehicle.moving @ here.W).T @ momentum + (vehicle.turning @ here.W).T @ turned
+    size = max(np.abs(reactions).max(), np.abs(wrench.force).max(), np.abs(force).max())
+    return float(max(np.abs(part).max() for part in (ground, weight, between, alone)) / size)
+
+
+def _apart(found: Array, expected: Array) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+@study('tanner-1998/e2', 'Kane beside Lagrange, natural complement and constraint engine, 200 states (E2, S3, S4, S10)')
+def e2(s: StudyRun) -> None:
+    """Check that accelerations agree, that idle forces are idle, and both ways to the wrench at the mount."""
+    for name, found in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
+        for what in ('multipliers', 'complement', 'engine', 'speeds'):
+            said = f'{name}: accelerations differ from {LABELS[what]}, relative'
+            s.near(said, 'E2, S10', 0.0, getattr(found, what), absolute=ROUND_OFF if what == 'speeds' else AGREE)
+        s.near(f'{name}: wrench at the mount, extra speeds from Newton and Euler, relative', 'S4', 0.0, found.wrench,
+               absolute=ROUND_OFF)  # fmt: skip
+        s.near(f'{name}: generalized forces of what does not contribute, relative', 'S3', 0.0, found.idle,
+               absolute=AGREE)  # fmt: skip
+
+
+@study('tanner-1998/e3', 'RM-1 at its reference state: M, C, G, accelerations, wrench at the mount (E3, S4, S5)')
+def e3(s: StudyRun) -> None:
+    """Check the closed form at S0 and T0."""
+    here, tau = reference()
+    expected = (0.611200938, 0.491273735, 4.498706233, 6.716447604, 25.868421742)
+    s.near('rates of the speeds, greatest difference', '6.2', 0.0,
+           float(np.abs(here.speed_rates(tau) - expected).max()), absolute=1e-7)  # fmt: skip
+    wrench = here.mount_wrench(rm_1().mount, tau)
+    for axis, value, found in zip('xyz', (-1.763433729, -4.459365517, -175.111712499), wrench.force):
+        s.near(f'force of the arm on the vehicle along {axis}, N', '6.2', value, float(found), relative=1e-7)
+    for axis, value, found in zip('xyz', (-22.460408680, 19.507592451, -1.973810792), wrench.torque):
+        s.near(f'torque of the arm on the vehicle about {axis}, N m', '6.2', value, float(found), relative=1e-7)
+    rows = len(here.u) + 6
+    s.holds('rows: equations of motion and of the wrench', 'S4', rows == 11, expected=11, value=rows)
+    least, M = float(np.linalg.eigvalsh(here.inertia)[0]), here.inertia
+    s.holds('M is symmetric and positive', 'S5', least > 0.0 and np.abs(M - M.T).max() < 1e-12)
+    s.near('kinetic energy, J', '6.2', 12.208579528, here.kinetic_energy, relative=1e-9)
+
+
+@study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane beside multipliers (E4, S1)')
+def e4(s: StudyRun) -> None:
+    """Check that a reduced run keeps energy and rolling, and that it is the unreduced one."""
+    found = dict(zip(RUNS, s.map(run, RUNS, 'runs')))
+    for name, (ended, apart) in found.items():
+        s.near(f'{name}: energy gained less work, J', 'E4', 0.0, ended.gain - ended.work, absolute=1e-7)
+        s.near(f'{name}: lateral velocity of the wheels at the end, m/s', 'S1', 0.0, ended.lateral, absolute=1e-10)
+        s.near(f'{name}: positions differ from those of the multipliers, m or rad', '6.2', 0.0, apart, absolute=1e-6)
+
+
+RUNS = ('free', 'driven', 'swinging', 'steered')
+
+
+def run(name: str) -> tuple[Ended, float]:
+    """Return the end of a run of half a second, and how far it is from that with multipliers."""
+    robot = steered_robot() if name == 'steered' else rm_1()
+    u = axle_speeds(float(S0[2]), S0_SPEED, S0_TURN, S0_RATES)
+    torques = {
+        'free': lambda t: np.zeros(robot.blocks.tree.nv),
+        'driven': lambda t: robot.efforts(STEERED_JOINTS, T0_DRIVES),
+        'swinging': swinging(robot),
+        'steered': lambda t: robot.efforts(STEERED_JOINTS, STEERED_TORQUES),
+    }[name]
+    if name == 'steered':
+        u = np.array(STEERED_SPEEDS)
+    ended = by_kane(robot, S0, u, torques, 0.5, 1e-9)
+    other = by_multipliers(robot, S0, u, torques, 0.5)
+    return ended, float(np.abs(ended.q - other.q).max())
