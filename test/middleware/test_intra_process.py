@@ -207,8 +207,7 @@ def test_other_participants_see_and_receive_everything(shared, pair, context, sp
     assert sorted(msg.data for msg in there) == [3.0, 4.0, 5.0, 9.0]
     assert [msg.data for msg in here] == [9.0]
     assert [msg.data for msg in back] == [1.0]
-    names = set(outside.get_node_names())
-    assert {'giver', 'taker', 'outside'} <= names
+    turn_until(lambda: {'giver', 'taker', 'outside'} <= set(outside.get_node_names()))
     assert outside.count_publishers('topic') == 1
     assert outside.count_subscribers('topic') == 2
 

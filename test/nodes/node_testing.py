@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from asking import Question
+
 from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor, deserialize_message, message
 from dyn_nodes.nodes.stamps import stamp_of
 
@@ -138,6 +140,14 @@ class Tester:
         while not condition():
             assert time.monotonic() < deadline, 'it did not happen in time'
             self.executor.spin_once(timeout_sec=0.01)
+
+    def ask(self, kind: Any, name: str, request: Any = None, timeout: float = 200.0) -> Any:
+        """Return the answer of a service; `kind` is its class. The request does no harm twice."""
+        client = self.node.create_client(kind, name)
+        question = Question(client, kind.Request() if request is None else request)
+        self.until(question.is_answered, timeout)
+        self.node.destroy_client(client)
+        return question.answer
 
     def for_seconds(self, seconds: float) -> None:
         """Spin for a while."""

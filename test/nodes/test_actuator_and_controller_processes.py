@@ -152,11 +152,7 @@ class TestHydraulicActuatorNode:
         go_until(lambda: abs(spool[-1].data) < 1e-4)
         assert abs(dynamics.replies[-1].effort[1] - EFFORTS[1]) > 1e4  # oil has gone
 
-        client = tester.node.create_client(Trigger, 'hydraulic_actuator_node/reset')
-        assert client.wait_for_service(timeout_sec=5.0)
-        future = client.call_async(Trigger.Request())
-        tester.until(future.done)
-        assert future.result().success
+        assert tester.ask(Trigger, 'hydraulic_actuator_node/reset').success
         count = len(dynamics.replies)
         go_until(lambda: len(dynamics.replies) >= count + 2)
         assert np.asarray(dynamics.replies[-1].effort) == pytest.approx(EFFORTS, rel=1e-3, abs=1.0)

@@ -60,9 +60,6 @@ def test_a_system_without_derivatives_is_said(node):
 def test_another_process_asks_for_the_model(start_node, context):
     start_node('dynamics_node', machine='four_bar', mode='lockstep')
     asking = Tester(context)
-    client = asking.node.create_client(Trigger, '/dynamics_node/linearize')
-    asking.until(client.service_is_ready, 200.0)
-    future = client.call_async(Trigger.Request())
-    asking.until(future.done, 200.0)
-    assert future.result().success
-    assert json.loads(future.result().message)['input_names'] == ['crank_joint/effort']
+    answer = asking.ask(Trigger, '/dynamics_node/linearize', timeout=280.0)
+    assert answer.success
+    assert json.loads(answer.message)['input_names'] == ['crank_joint/effort']

@@ -20,6 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from asking import Question
 from domains import next_domain
 
 from dyn_nodes.middleware import (
@@ -130,15 +131,18 @@ class System:
             assert self.process.poll() is None, f'the launch ended\n{self.text()[-4000:]}'
             self.executor.spin_once(timeout_sec=0.05)
 
-    def call(self, kind: Any, name: str, request: Any) -> Any:
+    def call(self, kind: Any, name: str, request: Any, once: bool = False) -> Any:
         client = self.node.create_client(kind, name)
+        question = Question(client, request, once)
         try:
-            self.until(client.service_is_ready, f'no service {name}')
-            future = client.call_async(request)
-            self.until(future.done, f'no answer from {name}')
-            return future.result()
+            self.until(question.is_answered, f'no answer from {name}', 120.0)
+            return question.answer
         finally:
             self.node.destroy_client(client)
+
+    def listeners(self, topic: str) -> set[str]:
+        """Return the names of the nodes that subscribe to a topic, as far as they have been discovered."""
+        return {info.node_name for info in self.node.get_subscriptions_info_by_topic(topic)}
 
     def stop(self) -> int:
         """SIGINT to all, as Ctrl-C gives it; kill what remains."""
@@ -206,9 +210,8 @@ def test_every_topic_has_its_type(system: System) -> None:
 
 def test_publishers_are_reliable_and_the_latched_ones_latched(system: System) -> None:
     for topic in TOPICS:
-        infos = system.node.get_publishers_info_by_topic(topic)
-        assert infos, topic
-        for info in infos:
+        system.until(lambda topic=topic: system.node.get_publishers_info_by_topic(topic), f'no publisher of {topic}')
+        for info in system.node.get_publishers_info_by_topic(topic):
             assert info.qos_profile.reliability == ReliabilityPolicy.RELIABLE, topic
             wanted = DurabilityPolicy.TRANSIENT_LOCAL if topic in LATCHED else DurabilityPolicy.VOLATILE
             assert info.qos_profile.durability == wanted, topic
@@ -216,8 +219,7 @@ def test_publishers_are_reliable_and_the_latched_ones_latched(system: System) ->
 
 def test_commands_are_heard_by_the_right_node(system: System) -> None:
     for topic, node in LISTENED.items():
-        listeners = {info.node_name for info in system.node.get_subscriptions_info_by_topic(topic)}
-        assert node in listeners, f'{topic}: {listeners}'
+        system.until(lambda topic=topic, node=node: node in system.listeners(topic), f'{topic}: {node} does not listen')
 
 
 def test_the_description_comes_to_a_late_listener(system: System) -> None:
@@ -322,9 +324,13 @@ def test_the_nodes_take_their_time_from_the_clock(system: System) -> None:
     for node in set(NODES) - {'dynamics_node'}:  # which is the clock
         got = system.call(getter, f'{node}/get_parameters', getter.Request(names=['use_sim_time']))
         assert parameter_value_to_python(got.values[0]) is True, node
-    clocks = {info.node_name for info in system.node.get_subscriptions_info_by_topic('/clock')}
-    assert set(NODES) - {'dynamics_node'} <= clocks
-    assert {info.node_name for info in system.node.get_publishers_info_by_topic('/clock')} == {'dynamics_node'}
+    others = set(NODES) - {'dynamics_node'}
+    system.until(lambda: others <= system.listeners('/clock'), f'not all of {others} listen to /clock')
+
+    def clocks() -> set[str]:
+        return {info.node_name for info in system.node.get_publishers_info_by_topic('/clock')}
+
+    system.until(lambda: clocks() == {'dynamics_node'}, 'expected dynamics_node as the only publisher of /clock')
 
 
 def test_pause_step_and_reset(system: System) -> None:
@@ -334,10 +340,16 @@ def test_pause_step_and_reset(system: System) -> None:
         return system.states[-1].header.stamp.sec * 10**9 + system.states[-1].header.stamp.nanosec
 
     assert system.call(switch, 'dynamics_node/pause', switch.Request(data=True)).success
-    for _ in range(20):
-        system.executor.spin_once(timeout_sec=0.05)
+
+    def stands() -> bool:
+        before = stamp()
+        for _ in range(20):
+            system.executor.spin_once(timeout_sec=0.05)
+        return stamp() == before
+
+    system.until(stands, 'a pause did not stop time')
     still = stamp()
-    assert system.call(trigger, 'dynamics_node/step', trigger.Request()).success
+    assert system.call(trigger, 'dynamics_node/step', trigger.Request(), once=True).success
     system.until(lambda: stamp() > still, 'a step did not advance time')
     assert stamp() - still == 2_000_000
     assert system.call(trigger, 'dynamics_node/reset', trigger.Request()).success

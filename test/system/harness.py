@@ -12,6 +12,8 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from asking import Question
+
 from dyn_nodes.middleware import Context, DurabilityPolicy, Node, QoSProfile, SingleThreadedExecutor, message
 from dyn_nodes.nodes.transforms import TFMessage
 
@@ -113,6 +115,14 @@ class Probe:
                     return
             time.sleep(0.02)
         raise AssertionError(f'{what} has not happened in {timeout:g} s; health: {self.health}')
+
+    def ask(self, kind: type, name: str, request: object, once: bool = False, timeout: float = 120.0) -> object:
+        """Return the answer of a service; `once`: the request must not be sent twice."""
+        client = self.node.create_client(kind, name)
+        question = Question(client, request, once)
+        self.until(question.is_answered, f'an answer of {name}', timeout)
+        self.node.destroy_client(client)
+        return question.answer
 
     def close(self) -> None:
         self.executor.shutdown()

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ SPEED = 0.2
 COMMON = ('task:=', 'exchange_period:=0.002', 'payload:=1000.0')
 GIVEN = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0, 'prefix': 'monitor'}
 NODES = (*OUTPUTS, 'recorder_node')
+Asked = Callable[[str, str], list[tuple[str, list[str]]]]
+"""Question to the graph: names and types of what belongs to a node, by its name and namespace."""
 NEUTRAL, BOOM_BACK = [0.0] * 8, [0.0, 0.0, 0.0, 0.0, -0.6, 0.0, 0.0, 0.0]
 """Axes of the gamepad: its right stick pulled back raises the boom, which brings the load in."""
 
@@ -130,17 +132,24 @@ def gamepad(probe: Probe) -> dict[str, Any]:
 
 def call(probe: Probe, kind: str, name: str, **fields: Any) -> Any:
     made = service(kind)
-    client = probe.node.create_client(made, name)
-    assert client.wait_for_service(30.0), f'no service {name}'
-    answer = client.call(made.Request(**fields), timeout_sec=60.0)
-    assert answer is not None, f'{name} has not answered'
-    probe.node.destroy_client(client)
-    return answer
+    return probe.ask(made, name, made.Request(**fields), once=name.endswith('/step'))
 
 
 def set_parameter(probe: Probe, node: str, name: str, value: Any) -> Any:
     parameter = Parameter(name, value=value).to_parameter_msg()
     return call(probe, 'rcl_interfaces/srv/SetParameters', f'{node}/set_parameters', parameters=[parameter]).results[0]
+
+
+def until_known(ask: Asked, probe: Probe, node: str, wanted: dict[str, list[str]]) -> None:
+    """Wait until the graph has names with their types of a node, which it may know before what belongs to it."""
+    found: dict[str, list[str]] = {}
+
+    def is_known() -> bool:
+        found.update(ask(node, full(node).rpartition('/')[0]))
+        return wanted.keys() <= found.keys()
+
+    probe.until(is_known, f'the discovery of {sorted(wanted)} of {node}', 60.0)
+    assert wanted.items() <= found.items()
 
 
 # -- topics ------------------------------------------------------------------------------------------------------------
@@ -155,8 +164,7 @@ def test_a_topic_has_its_type_and_sane_content(
     probe: Probe, gamepad: dict[str, Any], node: str, output: contract.Output
 ) -> None:
     topic = full(node, output.topic)
-    publishers = probe.node.get_publisher_names_and_types_by_node(node, full(node).rpartition('/')[0])
-    assert (topic, [output.type]) in publishers
+    until_known(probe.node.get_publisher_names_and_types_by_node, probe, node, {topic: [output.type]})
     if output.silent:
         return
     probe.until(lambda: probe.count[topic] > 0, f'a message on {topic}', 60.0)
@@ -167,8 +175,8 @@ def test_a_topic_has_its_type_and_sane_content(
 
 def test_every_topic_that_nodes_listen_to_is_there(probe: Probe) -> None:
     for node, topics in INPUTS.items():
-        heard = dict(probe.node.get_subscriber_names_and_types_by_node(node, full(node).rpartition('/')[0]))
-        assert {full(node, topic): [kind] for topic, kind in topics.items()}.items() <= heard.items(), node
+        wanted = {full(node, topic): [kind] for topic, kind in topics.items()}
+        until_known(probe.node.get_subscriber_names_and_types_by_node, probe, node, wanted)
 
 
 def test_a_lever_moves_the_valves_of_the_machine_through_the_governor(probe: Probe, gamepad: dict[str, Any]) -> None:
@@ -229,11 +237,9 @@ def test_a_payload_is_taken_from_its_topic(probe: Probe) -> None:
 
 def test_every_service_is_offered_under_its_type(probe: Probe) -> None:
     for node in NODES:
-        namespace = full(node).rpartition('/')[0]
-        offered = dict(probe.node.get_service_names_and_types_by_node(node, namespace))
         wanted = {f'{full(node)}/{name}': [kind] for name, kind in SERVICES.get(node, {}).items()}
-        assert wanted.items() <= offered.items(), node
-        assert f'{full(node)}/set_parameters' in offered
+        wanted[f'{full(node)}/set_parameters'] = ['rcl_interfaces/srv/SetParameters']
+        until_known(probe.node.get_service_names_and_types_by_node, probe, node, wanted)
 
 
 @pytest.mark.skipif(not contract.are_available(), reason='this ROS 2 has no simulation_interfaces')
@@ -347,8 +353,15 @@ def test_two_machines_share_nothing_but_diagnostics(probe: Probe) -> None:
     assert all(name.startswith(('/a/', '/b/', '/c/')) for name in topics), topics
     for name in 'ab':
         for topic in ('clock', 'joint_states', *(['tf'] if HAS_FRAMES else [])):
-            publishers = probe.node.get_publishers_info_by_topic(f'/{name}/{topic}')
-            assert {item.node_namespace for item in publishers} == {f'/{name}'}
+
+            def published(name: str = name, topic: str = topic) -> list[Any]:
+                return probe.node.get_publishers_info_by_topic(f'/{name}/{topic}')
+
+            def namespaces() -> set[str]:
+                return {item.node_namespace for item in published()}
+
+            probe.until(lambda name=name: namespaces() == {f'/{name}'}, f'one publisher of /{name}/{topic}')
+            publishers = published()
             # the monitor tells where its own contact frames are; there is one clock
             assert [item.node_name for item in publishers if topic != 'tf'] in (['dynamics_node'], [])
         listeners = probe.node.get_subscriptions_info_by_topic(f'/{name}/joint_states')

@@ -47,9 +47,13 @@ def test_efforts_reports_services_and_diagnostics_of_the_node(processes, probe, 
     processes.start('electric_actuator_node', mode='lockstep', **files)
     node = 'electric_actuator_node'
     probe.until(lambda: node in probe.node.get_node_names(), 'the node', 200.0)
-    types = dict(probe.node.get_topic_names_and_types())
+
+    def types():
+        return dict(probe.node.get_topic_names_and_types())
+
     for topic in ('/motors/motor/current', '/motors/motor/terminal_voltage', '/motors/motor/winding_power'):
-        assert types[topic] == ['std_msgs/msg/Float64']
+        probe.until(lambda topic=topic: topic in types(), topic, 60.0)
+        assert types()[topic] == ['std_msgs/msg/Float64']
     probe.until(lambda: states.get_subscription_count() and volts.get_subscription_count(), 'its subscriptions', 60.0)
 
     def ask():
@@ -67,11 +71,8 @@ def test_efforts_reports_services_and_diagnostics_of_the_node(processes, probe, 
     statuses = {f'{node}: {name}' for name in ('joint_states', 'valve_commands', 'motors')}
     probe.until(lambda: statuses <= set(probe.health), 'its diagnostics')
     assert probe.health[f'{node}: motors'][0] == 0
-    client = probe.node.create_client(Trigger, f'{node}/reset')
-    assert client.wait_for_service(20.0)
-    future = client.call_async(Trigger.Request())
-    probe.until(future.done, 'the answer of reset')
-    assert (future.result().success, future.result().message) == (True, 'the current holds the present efforts')
+    reset = probe.ask(Trigger, f'{node}/reset', Trigger.Request())
+    assert (reset.success, reset.message) == (True, 'the current holds the present efforts')
     processes.running[node].send_signal(signal.SIGINT)
     assert processes.wait(node, 30) in (0, 130, -2)
     assert 'Traceback' not in processes.log(node)

@@ -113,13 +113,10 @@ def test_payload_changes_while_the_nodes_run(standing, probe):
 
 
 def test_slope_changes_while_the_nodes_run(standing, probe):
-    client = probe.node.create_client(SetParameters, 'dynamics_node/set_parameters')
-    assert client.wait_for_service(timeout_sec=20.0)
     before = loads(probe)
     value = ParameterValue(type=DOUBLE, double_value=0.1)
-    future = client.call_async(SetParameters.Request(parameters=[Parameter(name='slope_pitch', value=value)]))
-    probe.until(future.done, 'the answer')
-    assert future.result().results[0].successful
+    request = SetParameters.Request(parameters=[Parameter(name='slope_pitch', value=value)])
+    assert probe.ask(SetParameters, 'dynamics_node/set_parameters', request).results[0].successful
     total = (17_481 + 5_100) * 9.81
 
     def leans() -> bool:
