@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,9 @@ MOST_MEMORY = 4.0
 """Growth of resident memory over a run's second half that counts as flat, MB."""
 START = 20.0
 """Wall time of a start that is left out of the slopes, s; compilation comes before it."""
+
+REPORTED = 60.0
+"""Wall time between two lines of progress, s."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,13 @@ def sample(pid: int) -> tuple[float, int, int]:
 
 
 def soak(
-    hours: float, minutes: float, start: float = START, period: float = 1.0, domain: int = 48, composed: bool = False
+    hours: float,
+    minutes: float,
+    start: float = START,
+    period: float = 1.0,
+    domain: int = 48,
+    composed: bool = False,
+    ended: threading.Event | None = None,
 ) -> Soak:
     """Run the log-loader for simulated hours or real minutes, whichever is over first.
 
@@ -74,6 +85,7 @@ def soak(
         period: between samples, s.
         domain: ROS_DOMAIN_ID.
         composed: all nodes in one process.
+        ended: once it is set, the run stops.
     """
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
     with tempfile.TemporaryDirectory() as directory:
@@ -84,7 +96,7 @@ def soak(
             subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for words in commands
         ]
-        return _watch(running, minutes, start, period)
+        return _watch(running, minutes, start, period, ended or threading.Event())
 
 
 def strokes(hours: float) -> str:
@@ -125,14 +137,20 @@ def _composed(hours: float, task: Path) -> list[list[str]]:
     return [[sys.executable, '-m', 'dyn_nodes.nodes.composition_node', str(launch_file), *arguments]]
 
 
-def _watch(running: list[subprocess.Popen[bytes]], minutes: float, start: float, period: float) -> Soak:
-    """Sample processes until the first of them ends or the time is over; end them."""
-    dynamics, rows, began = running[0], [], time.monotonic()
+def _watch(
+    running: list[subprocess.Popen[bytes]], minutes: float, start: float, period: float, ended: threading.Event
+) -> Soak:
+    """Sample processes until the first of them ends, the time is over or `ended` is set; end them."""
+    dynamics, began = running[0], time.monotonic()
+    rows: list[tuple[float, float, int, int]] = []
+    shown = began
     try:
-        while dynamics.poll() is None and time.monotonic() - began < start + 60.0 * minutes:
-            time.sleep(period)
+        while dynamics.poll() is None and time.monotonic() - began < start + 60.0 * minutes and not ended.wait(period):
             if dynamics.poll() is None and time.monotonic() - began > start:
                 rows.append((time.monotonic() - began, *_total([process.pid for process in running])))
+            if rows and time.monotonic() - shown > REPORTED:
+                shown = time.monotonic()
+                print('{:.0f} s: {:.1f} MB, {} descriptors, {} threads'.format(*rows[-1]), flush=True)
         status = dynamics.poll()
     finally:
         for process in running:
@@ -166,13 +184,15 @@ def main() -> int:
     parser.add_argument('--composed', action='store_true', help='all nodes in one process')
     parser.add_argument('--domain', type=int, default=48, help='ROS_DOMAIN_ID (48)')
     args = parser.parse_args()
-    result = soak(args.hours, args.minutes, domain=args.domain, composed=args.composed)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())  # the nodes must end with this process
+    result = soak(args.hours, args.minutes, domain=args.domain, composed=args.composed, ended=ended)
     growth = ', '.join(
         f'{name} {value:+.2f}{" MB" if name == "memory" else ""}' for name, value in result.growth().items()
     )
     wall = result.times[-1] - result.times[0] if result.times else 0.0
-    ended = {None: 'stopped', 0: 'to its end'}.get(result.status, f'exit status {result.status}')
-    print(f'{wall:.0f} s of wall time, {ended}; growth over the second half: {growth}')
+    end = {None: 'stopped', 0: 'to its end'}.get(result.status, f'exit status {result.status}')
+    print(f'{wall:.0f} s of wall time, {end}; growth over the second half: {growth}')
     print(f'memory {result.memory[-1]:.1f} MB' if result.memory else 'nothing was seen')
     return 0 if result.flat else 1
 

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +15,7 @@ import pytest
 from faults import __main__ as campaign
 from faults import files, processes
 from faults.computer import no_home
+from faults.processes import ROOT
 from faults.soak import Soak, sample
 
 
@@ -30,9 +36,6 @@ def test_equal_cases_are_damaged_equally_and_others_otherwise():
     ('code', 'text'), [('while True: pass', 'no end'), ('raise SystemExit(3)', 'the process died')]
 )
 def test_a_worker_that_hangs_or_dies_is_a_fault_and_the_next_case_follows(monkeypatch, code, text):
-    import subprocess
-    import sys
-
     real = subprocess.Popen
 
     def instead(command, **options):
@@ -128,3 +131,19 @@ def test_growth_is_found_and_flat_runs_are_flat():
     assert memory > 1.0
     assert descriptors > 2
     assert threads >= 1
+
+
+def test_a_soak_that_is_ended_takes_its_nodes_along():
+    process = subprocess.Popen([sys.executable, '-m', 'faults.soak', '--composed'], cwd=ROOT)
+    nodes = Path(f'/proc/{process.pid}/task/{process.pid}/children')
+    try:
+        deadline = time.monotonic() + 60.0
+        while not (children := [int(pid) for pid in nodes.read_text().split()]):
+            assert time.monotonic() < deadline, 'no node started'
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60.0) == 1, 'nothing was measured'
+        assert not Path(f'/proc/{children[0]}').exists()
+    finally:
+        process.kill()
+        process.wait()
