@@ -36,6 +36,7 @@ COMMANDS = (
     'design',
     'fit',
     'monitor',
+    'governor',
     'topic',
     'node',
     'param',
@@ -45,7 +46,7 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
-COMPUTING = ('study', 'loadchart', 'ik', 'workspace', 'linearize', 'omni', 'design', 'fit')
+COMPUTING = ('study', 'loadchart', 'ik', 'workspace', 'linearize', 'omni', 'design', 'fit', 'governor')
 """Commands that show on standard error when they compile."""
 
 

@@ -1,0 +1,258 @@
+"""`dyn-nodes governor`: an adversary against the tip-over governor of a machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.model.machine import Machine
+    from dyn_nodes.studies.governor_campaign import Record
+    from dyn_nodes.studies.governor_cases import Box, Case
+
+MOST_RUNS = 1_000_000
+WORST = 5
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `governor` command to the command line."""
+    example = (
+        'dyn-nodes governor test log_loader --runs 500 --jobs 2 --out runs/governor\n'
+        'dyn-nodes governor test log_loader --runs 0 --search 2000 --json\n'
+        'dyn-nodes governor test log_loader --runs 50 --nominal'
+    )
+    parser = add_command(subparsers, 'governor', 'Try to tip a machine that the tip-over governor holds', example)
+    verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
+    test = verbs.add_parser(
+        'test',
+        help='run lever sequences that try to tip the machine',
+        description='Run a simulated machine under random, switching and reaching lever sequences, with the governor\n'
+        'and without it, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
+        '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
+        'around what the governor knows. The exit status is 1 where a wheel lifted with the governor.',
+        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    test.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    test.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    test.add_argument('--runs', metavar='N', type=int, default=100, help='random lever sequences (100)')
+    test.add_argument(
+        '--search',
+        metavar='N',
+        type=int,
+        nargs='?',
+        const=2000,
+        default=0,
+        help='search for the worst sequence and machine of the box by cross-entropy, with N runs (0; 2000 without N)',
+    )
+    test.add_argument(
+        '--cases', metavar='FILE', type=Path, help='cases to run as well: a runs.jsonl, or its lines with a `case`'
+    )
+    test.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    test.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
+    test.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links (10)')
+    test.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload (20)')
+    test.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
+    test.add_argument('--delay', metavar='MS', type=float, default=100.0, help='from measurement to valve (100)')
+    test.add_argument(
+        '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
+    )
+    test.add_argument('--no-stops', action='store_true', help='joints do not stop at their limits')
+    test.add_argument('--no-imu', action='store_true', help='the governor has no IMU and takes the ground for level')
+    test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
+    test.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
+    test.add_argument(
+        '--out', metavar='DIR', type=Path, help='write runs.jsonl there, which a later call goes on from, and tasks'
+    )
+    test.add_argument('--worst', metavar='N', type=int, default=WORST, help='worst cases to show and to write (5)')
+    test.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the adversary; the exit status is 0 where no wheel lifted with the governor."""
+    _check(args)
+    machine, box = _machine(args)
+    path = _directory(args)
+    try:
+        governed, free = _records(args, machine, box, path)
+        found = _result(args, governed, free, box)
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        _print(found)
+    return 1 if found['lifted'] or found['diverged'] else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    bounds = {
+        'runs': (0, MOST_RUNS),
+        'search': (0, MOST_RUNS),
+        'seed': (0, 2**32),
+        'seconds': (1.0, 120.0),
+        'mass_error': (0.0, 50.0),
+        'payload_error': (0.0, 100.0),
+        'slope': (0.0, 30.0),
+        'delay': (0.0, 1000.0),
+        'jobs': (1, 64),
+        'worst': (0, 1000),
+    }
+    for name, (least, most) in bounds.items():
+        value = getattr(args, name)
+        if not least <= value <= most:  # false for NaN too
+            raise CommandError(f'--{name.replace("_", "-")}: expected {least:g} to {most:g}, found {value:g}')
+    if args.runs == args.search == 0 and args.cases is None:
+        raise CommandError('--runs 0: expected runs, --search or --cases, found none')
+
+
+def _machine(args: argparse.Namespace) -> tuple[Machine, Box]:
+    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.studies.governor_cases import box_of
+
+    try:
+        machine = machine_of(args.machine, args.config)
+        errors = {
+            'mass_error': 0.01 * args.mass_error,
+            'payload_error': 0.01 * args.payload_error,
+            'slope': math.radians(args.slope),
+            'delay': 1e-3 * args.delay,
+        }
+        known = dict.fromkeys(errors, 0.0) if args.nominal else errors
+        return machine, box_of(machine, **known, duration=args.seconds, stops=not args.no_stops, imu=not args.no_imu)
+    except ValueError as error:
+        text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
+        raise CommandError(text) from None
+
+
+def _directory(args: argparse.Namespace) -> Path | None:
+    if args.out is None:
+        return None
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f'--out: {error.filename}: {error.strerror}') from None
+    return Path(args.out / 'runs.jsonl')
+
+
+def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
+    from dyn_nodes.studies.governor_campaign import read_cases
+
+    if args.cases is None:
+        return []
+    try:
+        return read_cases(args.cases, box)
+    except OSError as error:
+        raise CommandError(f'--cases: {args.cases}: {error.strerror or error}') from None
+    except ValueError as error:
+        raise CommandError(f'--cases: {error}') from None
+
+
+def _records(
+    args: argparse.Namespace, machine: Machine, box: Box, path: Path | None
+) -> tuple[list[Record], list[Record]]:
+    """Return the runs with the governor and those without it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from dyn_nodes.studies.governor_campaign import Campaign, random_cases
+    from dyn_nodes.studies.governor_search import SearchSettings, search
+
+    console = Console(stderr=True)
+    columns = (TextColumn('{task.description:<18}'), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed)
+    with (
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+        Campaign(machine, path, args.jobs) as campaign,
+    ):
+
+        def stage(text: str, total: int) -> None:
+            task = bar.add_task(text, total=total)
+            campaign.progress = lambda: bar.advance(task)
+
+        free: list[Record] = []
+        if cases and not args.only_governed:
+            stage('without governor', len(cases))
+            free = campaign.run(cases, governed=False)
+        stage('with governor', len(cases))
+        governed = campaign.run(cases)
+        if args.search:
+            stage('search', args.search)
+            governed += search(campaign, box, args.search, SearchSettings(seed=args.seed))
+    return governed, free
+
+
+def _result(args: argparse.Namespace, governed: list[Record], free: list[Record], box: Box) -> dict[str, Any]:
+    from dyn_nodes.studies.governor_campaign import summary, worst
+    from dyn_nodes.studies.governor_replay import write_tasks
+
+    bad = worst(governed, args.worst)
+    paths = [None] * len(bad) if args.out is None else write_tasks(args.out, args.machine, bad, box.levers)
+    return {
+        'machine': args.machine,
+        'seed': args.seed,
+        'levers': list(box.levers),
+        'box': asdict(box),
+        **summary(governed),
+        'search': summary(governed[len(governed) - args.search :]) if args.search else None,
+        'without_governor': summary(free) if free else None,
+        'worst': [
+            {'task': None if path is None else str(path), **own.outcome.as_dict(), 'case': own.case.as_dict()}
+            for path, own in zip(paths, bad)
+        ],
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    table = Table()
+    for heading in ('', 'runs', 'overturned', 'lifted a wheel', 'greatest tilt, deg', 'let through, %'):
+        table.add_column(heading, justify='left' if not heading else 'right')
+    rows = {
+        'without governor': found['without_governor'],
+        'with governor': found,
+        'of these the search': found['search'],
+    }
+    for text, own in rows.items():
+        if own is not None:
+            counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted')]
+            table.add_row(text, *counts, f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}')
+    console.print(table)
+    if not found['worst']:
+        return
+    cases = Table(title='worst cases with the governor')
+    numbers = ('', 'ended, s', 'lifted, s', 'tilt, deg', 'load share', 'payload / known, kg', 'mass', 'slope, deg')
+    for heading in (*numbers, 'delays, ms'):
+        cases.add_column(heading, justify='right')
+    for own in found['worst']:
+        cases.add_row(*_row(own))
+    console.print(cases)
+    for own in found['worst']:
+        if own['task'] is not None:
+            console.print(own['task'], soft_wrap=True)
+
+
+def _row(own: dict[str, Any]) -> list[str]:
+    case = own['case']
+    lifted = '' if own['lift_time'] is None else f'{own["lift_time"]:.2f}'
+    slope = f'{math.degrees(case["roll"]):.1f} / {math.degrees(case["pitch"]):.1f}'
+    return [
+        'overturned' if own['overturned'] else 'lifted' if own['lifted'] else 'stood',
+        f'{own["time"]:.2f}',
+        lifted,
+        f'{math.degrees(own["tilt"]):.2f}',
+        f'{own["share"]:.3f}',
+        f'{case["payload"]:.0f} / {case["known_payload"]:.0f}',
+        f'{case["mass"]:g}',
+        slope,
+        f'{1e3 * case["state_delay"]:.0f} + {1e3 * case["command_delay"]:.0f}',
+    ]

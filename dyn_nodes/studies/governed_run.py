@@ -1,0 +1,237 @@
+"""A machine under a lever sequence, with a governor between levers and valves or without one.
+
+    rig = Rig(machine)
+    outcome = rig.run(case, governed=True)
+
+The plant is compiled. Monitor and governor are those of `tip_over_governor_node`, with the times of its chain: the
+governor gets measurements late, the valves get what it lets through late.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.monitor.standing import StandingGround
+from dyn_nodes.multibody.inertial_sensor import read_imu
+from dyn_nodes.simulation.period import PlantDivergedError
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.studies.governor_cases import Case, lever_profile
+
+Array = NDArray[np.float64]
+PERIOD, STEP = 0.01, 5e-4
+"""Between two commands, and of the integrator, s."""
+LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
+"""A wheel has lifted where it is off the ground for longer than this, or the base turns by more meanwhile."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run.
+
+    Attributes:
+        overturned: the base tilted beyond the machine's limit.
+        lifted: a wheel was off the ground for longer than 0.1 s, or the base turned by more than 0.5 degrees meanwhile.
+        diverged: the simulation ended before its time.
+        time: at the end, s.
+        lift_time: first instant at which a wheel had lifted, s; None: never.
+        tilt: greatest rotation of the base from where it stood, rad.
+        share: least load of a wheel over the mean load of a wheel at the start.
+        let_through: travel of the valves over that of the levers.
+    """
+
+    overturned: bool
+    lifted: bool
+    diverged: bool
+    time: float
+    lift_time: float | None
+    tilt: float
+    share: float
+    let_through: float
+
+    @property
+    def score(self) -> float:
+        """Least share less tilt: the lower the worse, below 0 where a wheel has lifted and the base turned."""
+        return self.share - self.tilt
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return asdict(self)
+
+
+class Rig:
+    """A governor and the plants of its box; a plant is made for every mass at its first run.
+
+    Args:
+        machine: as the governor knows it.
+        settings: of the governor.
+    """
+
+    def __init__(self, machine: Machine, settings: GovernorSettings | None = None) -> None:
+        self.machine, self.settings = machine, settings or GovernorSettings()
+        self._plants: dict[float, Plant] = {}
+        self._partners: dict[bool, _Partner] = {}
+
+    def plant(self, mass: float) -> Plant:
+        """Return the plant whose links have this part of the mass that the governor knows."""
+        if mass not in self._plants:
+            self._plants[mass] = Plant(heavier(self.machine, mass), 'hydraulic', PERIOD, STEP, ())
+        return self._plants[mass]
+
+    def partner(self, imu: bool) -> _Partner:
+        """Return monitor and governor, with an IMU or without one."""
+        if imu not in self._partners:
+            self._partners[imu] = _Partner(self.machine, self.settings)
+        return self._partners[imu]
+
+    def run(self, case: Case, governed: bool = True) -> Outcome:
+        """Run a case to the end of its levers or until the machine overturns."""
+        plant = self.plant(case.mass)
+        plant.p[:] = plant.system.parameters(
+            {'payload_mass': case.payload, 'joint_stop_scale': float(case.stops)}, (case.roll, case.pitch)
+        )
+        plant.reset()
+        return _Trial(plant, case, self.partner(case.imu) if governed else None).run()
+
+
+def heavier(machine: Machine, factor: float) -> Machine:
+    """Return a machine whose links have this part of their mass and inertia; the payload stays."""
+    if factor == 1.0:
+        return machine
+    links = (replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in machine.links)
+    return replace(machine, links=tuple(links))
+
+
+class _Partner:
+    """Monitor and governor as tip_over_governor_node joins them."""
+
+    def __init__(self, machine: Machine, settings: GovernorSettings) -> None:
+        self.monitor = StabilityMonitor(machine, ('zmp',))
+        self.ground = StandingGround(machine, self.monitor.model)
+        self.governor = TipOverGovernor(machine, range(len(machine.actuators)), self._degrees, settings)
+
+    def _degrees(self, q: Array, v: Array, a: Array) -> Array:
+        return self.ground.moving_degrees(q, v, a, self.monitor.payload)
+
+    def begin(self, payload: float) -> None:
+        """Start again with a payload, kg."""
+        self.monitor.clear()
+        self.monitor.payload = payload
+        self.governor.reset()
+
+    def measure(self, sample: _Sample) -> None:
+        """Take the measurements of an instant."""
+        if sample.imu is not None:
+            orientation, turn, felt = sample.imu
+            self.monitor.imu(sample.time, turn, felt, orientation)
+        self.monitor.joints(sample.time, sample.q, sample.v)
+
+    def command(self, levers: Array) -> Array:
+        """Return the voltages that are let through."""
+        footing = self.monitor.footing
+        if footing is None:
+            return np.array(self.governor.neutral(PERIOD))
+        self.ground.place(footing.plane, self.monitor.up)
+        return self.governor.govern(levers, self.monitor.q, self.monitor.v, PERIOD).volts
+
+
+@dataclass(frozen=True)
+class _Sample:
+    time: float
+    q: Array
+    v: Array
+    imu: Any
+
+
+class _Trial:
+    """One run."""
+
+    def __init__(self, plant: Plant, case: Case, partner: _Partner | None) -> None:
+        self.plant, self.case, self.partner = plant, case, partner
+        levers = tuple(actuator.name for actuator in plant.machine.actuators)
+        self._places = [plant.system.index('input', f'{name}/voltage') for name in levers]
+        self.profile = lever_profile(case, levers)
+        times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
+        self._levers = self.profile.evaluate(times + 0.5 * PERIOD, levers)
+        index = plant.system.index
+        self._loads = [index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts]
+        self._tilt = index('output', 'tilt')
+        self._states: deque[_Sample] = deque()
+        self._commands: deque[Array] = deque([np.zeros(len(levers))] * round(case.command_delay / PERIOD))
+
+    def run(self) -> Outcome:
+        """Run to the end."""
+        plant, wanted, given, diverged = self.plant, 0.0, 0.0, False
+        watch = _Wheels(plant.outputs()[self._loads], float(plant.outputs()[self._tilt]))
+        if self.partner is not None:
+            self.partner.begin(self.case.known_payload)
+        for levers in self._levers:
+            volts = self._governed(levers)
+            wanted, given = wanted + float(np.abs(levers).sum()), given + float(np.abs(volts).sum())
+            plant.u[self._places] = volts
+            try:
+                plant.advance()
+            except PlantDivergedError:
+                diverged = True
+                break
+            outputs = plant.outputs()
+            watch.see(plant.time, outputs[self._loads], float(outputs[self._tilt]))
+            if plant.overturned:
+                break
+        return Outcome(
+            overturned=plant.overturned,
+            lifted=watch.since is not None or plant.overturned,
+            diverged=diverged,
+            time=round(plant.time, 6),
+            lift_time=watch.since,
+            tilt=watch.tilt,
+            share=watch.share,
+            let_through=given / wanted if wanted else 1.0,
+        )
+
+    def _governed(self, levers: Array) -> Array:
+        """Return what reaches the valves now."""
+        if self.partner is None:
+            return levers
+        plant = self.plant
+        imu = tuple(read_imu(plant)) if self.case.imu else None
+        self._states.append(_Sample(plant.time, plant.positions.copy(), plant.velocities.copy(), imu))
+        while self._states and self._states[0].time <= plant.time - self.case.state_delay + 0.5 * PERIOD:
+            self.partner.measure(self._states.popleft())
+        self._commands.append(self.partner.command(levers))
+        return self._commands.popleft()
+
+
+class _Wheels:
+    """Watches wheels and base.
+
+    Attributes:
+        since: instant from which on a wheel counts as lifted, s.
+        tilt: greatest rotation, rad.
+        share: least load over the mean at the start.
+    """
+
+    def __init__(self, loads: Array, tilt: float) -> None:
+        self._mean, self._start = float(loads.mean()), tilt
+        self._up: tuple[float, float] | None = None
+        self.since: float | None = None
+        self.tilt, self.share = 0.0, float(loads.min()) / self._mean
+
+    def see(self, time: float, loads: Array, tilt: float) -> None:
+        """Take an instant: loads of the contacts, N, and the tilt of the base, rad."""
+        self.tilt = max(self.tilt, abs(tilt - self._start))
+        least = float(loads.min())
+        self.share = min(self.share, least / self._mean)
+        if least > 0.0:
+            self._up = None
+            return
+        self._up = self._up or (time, tilt)
+        if self.since is None and (time - self._up[0] > LIFT_TIME or abs(tilt - self._up[1]) > LIFT_TILT):
+            self.since = round(time, 6)

@@ -1,0 +1,210 @@
+"""Many runs of an adversary against a governor: in parallel, written down one by one, resumable.
+
+    campaign = Campaign(machine, Path('runs.jsonl'), jobs=2)
+    records = campaign.run(random_cases(box, 500, seed=1))
+
+Each run is a line of a JSON Lines file with its case and its outcome. A campaign that finds a run in its file does not
+repeat it, so an interrupted one goes on, and a search that is repeated reads its first part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.model.fingerprint import machine_fingerprint
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.studies.governed_run import Outcome, Rig
+from dyn_nodes.studies.governor_cases import Box, Case, random_case
+
+Progress = Callable[[], None]
+"""Called after every run."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run.
+
+    Attributes:
+        case: of it.
+        governed: with the governor, else without it.
+        outcome: of it.
+    """
+
+    case: Case
+    governed: bool
+    outcome: Outcome
+
+
+def random_cases(box: Box, count: int, seed: int) -> list[Case]:
+    """Return random cases; the k-th is the same for every count."""
+    return [random_case(box, np.random.default_rng((seed, number))) for number in range(count)]
+
+
+def read_cases(path: Path, box: Box) -> list[Case]:
+    """Return the different cases of a JSON Lines file, each under `case`, in their order.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a line is no case of this machine; the message has file and line.
+    """
+    cases: dict[Case, None] = {}
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            case = Case.from_dict(json.loads(line)['case'])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f'{path}:{number}: expected a JSON object with a case, found {error!r}') from None
+        for _, volts in case.segments:
+            if len(volts) != len(box.levers):
+                found = f'{path}:{number}: expected {len(box.levers)} levers in a segment, found {len(volts)}'
+                raise ValueError(found)
+        cases[case] = None
+    return list(cases)
+
+
+class Campaign:
+    """Runs cases and keeps their outcomes.
+
+    Args:
+        machine: as the governor knows it.
+        path: JSON Lines file that is read and appended to; None: nothing is kept.
+        jobs: processes; 1: this one.
+        settings: of the governor.
+        progress: called after every run, also after one that the file has.
+
+    Raises:
+        OSError: the file cannot be read or written.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        path: Path | None = None,
+        jobs: int = 1,
+        settings: GovernorSettings | None = None,
+        progress: Progress = lambda: None,
+    ) -> None:
+        self.machine, self.settings, self.path = machine, settings or GovernorSettings(), path
+        self.progress = progress
+        self._jobs = jobs
+        self._pool: ProcessPoolExecutor | None = None
+        self._rig: Rig | None = None
+        self._salt = machine_fingerprint(machine) + json.dumps(asdict(self.settings), sort_keys=True)
+        self._known = dict(_read(path)) if path is not None else {}
+        self.repeated = 0
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def run(self, cases: Sequence[Case], governed: bool = True) -> list[Record]:
+        """Return the records of cases in their order."""
+        keys = [self._key(case, governed) for case in cases]
+        missing = [(key, case) for key, case in zip(keys, cases) if key not in self._known]
+        for _ in range(len(cases) - len(missing)):
+            self.repeated += 1
+            self.progress()
+        for (key, case), outcome in zip(missing, self._outcomes([case for _, case in missing], governed)):
+            self._keep(key, Record(case, governed, outcome))
+            self.progress()
+        return [Record(case, governed, self._known[key]) for key, case in zip(keys, cases)]
+
+    def _outcomes(self, cases: list[Case], governed: bool) -> Iterator[Outcome]:
+        if self._jobs == 1:
+            self._rig = self._rig or Rig(self.machine, self.settings)
+            for case in cases:
+                yield self._rig.run(case, governed)
+            return
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self._jobs, get_context('spawn'), _begin, (self.machine, self.settings))
+        yield from self._pool.map(_run, cases, [governed] * len(cases))
+
+    def _keep(self, key: str, record: Record) -> None:
+        self._known[key] = record.outcome
+        if self.path is not None:
+            line = {
+                'key': key,
+                'governed': record.governed,
+                'outcome': record.outcome.as_dict(),
+                'case': record.case.as_dict(),
+            }
+            with self.path.open('a') as file:
+                file.write(json.dumps(line) + '\n')
+
+    def _key(self, case: Case, governed: bool) -> str:
+        text = json.dumps([case.as_dict(), governed, self._salt], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _read(path: Path) -> Iterator[tuple[str, Outcome]]:
+    """Return the runs of a file; a line that was cut off by an interruption is passed over."""
+    if not path.exists():
+        return
+    text = path.read_text()
+    if text and not text.endswith('\n'):
+        path.write_text(text[: text.rfind('\n') + 1])
+    for line in text.splitlines():
+        try:
+            data = json.loads(line)
+            yield data['key'], Outcome(**data['outcome'])
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+_rig: Rig | None = None
+"""Of a process of a campaign."""
+
+
+def _begin(machine: Machine, settings: GovernorSettings) -> None:
+    global _rig
+    _rig = Rig(machine, settings)
+
+
+def _run(case: Case, governed: bool) -> Outcome:
+    assert _rig is not None
+    return _rig.run(case, governed)
+
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+
+def worst(records: Iterable[Record], count: int) -> list[Record]:
+    """Return the runs that went worst, the worst first: overturned ones by their time, the others by their score."""
+    return sorted(records, key=_badness)[:count]
+
+
+def _badness(record: Record) -> tuple[bool, float]:
+    outcome = record.outcome
+    return not outcome.overturned, outcome.time if outcome.overturned else outcome.score
+
+
+def summary(records: Sequence[Record]) -> dict[str, Any]:
+    """Return counts and extremes of runs."""
+    outcomes = [record.outcome for record in records]
+    return {
+        'runs': len(outcomes),
+        'overturned': sum(own.overturned for own in outcomes),
+        'lifted': sum(own.lifted for own in outcomes),
+        'diverged': sum(own.diverged for own in outcomes),
+        'tilt': max((own.tilt for own in outcomes), default=0.0),
+        'let_through': float(np.mean([own.let_through for own in outcomes])) if outcomes else 1.0,
+    }

@@ -1,0 +1,60 @@
+"""Worst cases as tasks that `dyn-nodes launch` plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dyn_nodes.studies.governor_campaign import Record
+from dyn_nodes.studies.governor_cases import lever_profile
+
+
+def launch_command(machine: str, record: Record, task: Path) -> str:
+    """Return the command that replays a run: levers, true payload and slope.
+
+    Mass, delays and a wrong payload of a case have no launch arguments; `runs.jsonl` has them.
+    """
+    case = record.case
+    words = [
+        f'dyn-nodes launch {machine} mode:=lockstep governor:={str(record.governed).lower()}',
+        f'task:={task} payload:={case.payload:g} slope:={case.pitch:g} cross_slope:={case.roll:g}',
+        f'duration:={case.duration + 1.0:g}',
+    ]
+    return ' '.join(words)
+
+
+def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path) -> str:
+    """Return a task file with the levers of a run, how it went, and how to replay it."""
+    case, outcome = record.case, record.outcome
+    profile = lever_profile(case, levers, task.stem)
+    what = 'overturned' if outcome.overturned else 'lifted a wheel' if outcome.lifted else 'kept its wheels down'
+    with_or_without = 'with' if record.governed else 'without'
+    lines = [
+        f'# {machine} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
+        f'# mass {case.mass:g} of the known one; payload {case.payload:g} kg, known as {case.known_payload:g} kg;',
+        f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
+        f'# {launch_command(machine, record, task)}',
+        f'name: {profile.name}',
+        f'duration: {profile.duration:.6g}',
+        'segments:',
+    ]
+    for segment in profile.segments:
+        volts = ', '.join(f'{name}: {value:.6g}' for name, value in segment.volts.items())
+        lines.append(
+            f'  - {{name: {segment.name}, start: {segment.start:.6g}, end: {segment.end:.6g}, '
+            f'ramp: {segment.ramp:.6g}, volts: {{{volts}}}}}'
+        )
+    return '\n'.join(lines) + '\n'
+
+
+def write_tasks(directory: Path, machine: str, records: list[Record], levers: tuple[str, ...]) -> list[Path]:
+    """Write the levers of runs as `worst_1.yaml` and so on; return the paths.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    paths = []
+    for number, record in enumerate(records, 1):
+        path = directory / f'worst_{number}.yaml'
+        path.write_text(task_text(machine, record, levers, path))
+        paths.append(path)
+    return paths
