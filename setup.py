@@ -34,6 +34,7 @@ setup(
         (f'share/{PACKAGE}/config/poses', glob('config/poses/*.yaml')),
         (f'share/{PACKAGE}/config/tasks', glob('config/tasks/*.yaml')),
         (f'share/{PACKAGE}/config/omni', glob('config/omni/*.yaml')),
+        (f'share/{PACKAGE}/config/objects', glob('config/objects/*.yaml')),
     ],
     package_data={PACKAGE: ['**/*.html', '**/*.yaml', 'py.typed']},
     zip_safe=False,
@@ -89,6 +90,8 @@ setup(
             'catkin-pkg',
         ],
         'bench': ['pin', 'mujoco', 'osqp', 'quadprog', 'clarabel>=0.9'],
+        # meshes of deformable objects from files
+        'mesh': ['meshio>=5'],
         'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'pytest-xdist>=3.7', 'mcap'],
         # binaries of Jazzy for CPython 3.11 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
         'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],

@@ -34,6 +34,7 @@ COMMANDS = (
     'linearize',
     'omni',
     'design',
+    'object',
     'fit',
     'monitor',
     'governor',

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import qr
-from scipy.sparse import linalg
 
-from dyn_nodes.deformable.finite_elements import FiniteElements, factors_of
+from dyn_nodes.deformable.finite_elements import FiniteElements, factors_of, orthonormal, slowest
 from dyn_nodes.deformable.grasps import Grasp, averages
 
 Array = NDArray[np.float64]
@@ -75,10 +74,9 @@ class HeldBody:
     def _unseen_turns(self) -> Array:
         """Return (3n, u) the rigid motions that the grasps do not see, orthonormal in mass."""
         motions = self.body.rigid_motions
-        motions = motions / np.sqrt(np.einsum('ij,ij->j', motions, self._mass @ motions))
+        motions = orthonormal(motions, self._mass)
         _, size, right = np.linalg.svd(self.average @ motions)
-        unseen = motions @ right[np.count_nonzero(size > FREE * size[0]) :].T
-        return unseen @ np.linalg.inv(np.linalg.cholesky(unseen.T @ (self._mass @ unseen))).T
+        return motions @ right[np.count_nonzero(size > FREE * size[0]) :].T
 
     def _pins(self) -> sparse.csr_matrix:
         """Return rows of single displacements that keep the unseen motions at bay; no load acts on these."""
@@ -113,17 +111,13 @@ class HeldBody:
 
         Shapes are orthogonal in mass, 1 kg each.
         """
-        mass = self._mass
-        inverse = linalg.LinearOperator(mass.shape, matvec=lambda load: self.solve(load)[0], dtype=np.float64)
-        start = self.solve(np.linspace(0.5, 1.5, mass.shape[0]))[0]
-        values, shapes = linalg.eigsh(
-            self.body.stiffness, count, mass, sigma=0.0, OPinv=inverse, which='LM', v0=mass @ start
-        )
-        order = np.argsort(values)
-        return np.sqrt(values[order]), shapes[:, order]
+        values, shapes = slowest(self.body.stiffness, self._mass, lambda load: self.solve(load)[0], count, 0.0)
+        return np.sqrt(values), shapes
 
 
-def condensed(body: FiniteElements, grasps: Sequence[Grasp], vibrations: int = 0) -> Condensed:
+def condensed(
+    body: FiniteElements, grasps: Sequence[Grasp], vibrations: int = 0, held: HeldBody | None = None
+) -> Condensed:
     """Return a body reduced to its grasps.
 
     Args:
@@ -131,8 +125,9 @@ def condensed(body: FiniteElements, grasps: Sequence[Grasp], vibrations: int = 0
         grasps: m grasps. With fewer than three, or with all on a line, the turn about it is lost.
         vibrations: number of vibrations with the grasps at rest that are kept; without them the body follows its grasps
             without inertia of its inside against them.
+        held: of the same body and grasps, where there is one already.
     """
-    held = HeldBody(body, grasps)
+    held = HeldBody(body, grasps) if held is None else held
     shapes, frequencies = held.shapes, np.zeros(0)
     if vibrations:
         frequencies, own = held.vibrations(vibrations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ from dyn_nodes.deformable.material import Material
 from dyn_nodes.deformable.mesh import Mesh
 
 Array = NDArray[np.float64]
-RIGID = 6
-"""Rigid motions of a free body."""
+SPARE = 4
+"""Frequencies beyond the wanted ones: of equal ones the last may be found late."""
 SHIFT = 1e-3
 """Shift of the eigenvalues, over the least stiffness over mass of a node: the stiffness of a free body is singular."""
 
@@ -78,13 +79,14 @@ class FiniteElements(NamedTuple):
         """Return the lowest angular frequencies of the free body without its rigid motions, ascending, rad/s."""
         mass = self.full_mass
         shift = -SHIFT * float((self.stiffness.diagonal() / mass.diagonal()).min())
-        inverse = linalg.LinearOperator(mass.shape, matvec=factors_of(self.stiffness - shift * mass).solve, dtype=float)
-        # a start that is the same each time: a random one changes the last digits
-        start = np.linspace(0.5, 1.5, mass.shape[0])
-        values = linalg.eigsh(
-            self.stiffness, RIGID + count, mass, sigma=shift, OPinv=inverse, v0=start, return_eigenvectors=False
-        )
-        return np.sqrt(np.maximum(np.sort(values)[RIGID:], 0.0))
+        factors = factors_of(self.stiffness - shift * mass)
+        rigid = orthonormal(self.rigid_motions, mass)
+
+        def answer(load: Array) -> Array:
+            found = factors.solve(load)
+            return found - rigid @ (rigid.T @ (mass @ found))
+
+        return np.sqrt(slowest(self.stiffness, mass, answer, count, shift)[0])
 
     def strains(self, displacement: ArrayLike) -> Array:
         """Return (e, 6) strains at the centres of the elements for displacements (3n,), without incompatible modes."""
@@ -104,6 +106,33 @@ def factors_of(matrix: sparse.spmatrix) -> linalg.SuperLU:
     return linalg.splu(
         matrix.tocsc(), permc_spec='MMD_AT_PLUS_A', diag_pivot_thresh=0.0, options={'SymmetricMode': True}
     )
+
+
+def orthonormal(motions: Array, mass: sparse.csr_matrix) -> Array:
+    """Return motions (3n, k) that span the same ones and have the mass 1 kg each, without common parts."""
+    own = motions / np.sqrt(np.einsum('ij,ij->j', motions, mass @ motions))
+    return own @ np.linalg.inv(np.linalg.cholesky(own.T @ (mass @ own))).T
+
+
+def slowest(
+    stiffness: sparse.csr_matrix, mass: sparse.csr_matrix, answer: Callable[[Array], Array], count: int, shift: float
+) -> tuple[Array, Array]:
+    """Return the lowest squares (count,) of angular frequencies and their shapes (3n, count) with a mass of 1 kg.
+
+    Args:
+        stiffness: (3n, 3n).
+        mass: (3n, 3n).
+        answer: displacement (3n,) by a load, of stiffness - shift mass and without the motions that are left out.
+        count: number wanted.
+        shift: below the lowest one, (rad/s)^2.
+    """
+    # a start that is the same each time: a random one changes the last digits
+    start = answer(mass @ np.cos(np.arange(mass.shape[0]) ** 2.0))
+    more = min(count + SPARE, mass.shape[0] - 1)
+    inverse = linalg.LinearOperator(mass.shape, matvec=answer, dtype=np.float64)
+    values, shapes = linalg.eigsh(stiffness, more, mass, sigma=shift, OPinv=inverse, v0=start, ncv=2 * more + 20)
+    order = np.argsort(values)[:count]
+    return np.maximum(values[order], 0.0), shapes[:, order]
 
 
 def rigid_motions(arms: Array) -> Array:

@@ -1,0 +1,141 @@
+"""`dyn-nodes object`: deformable objects, before robots hold them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.deformable.deformable_object import DeformableObject
+    from dyn_nodes.deformable.object_check import ObjectFacts
+
+MOST_FREQUENCIES = 50
+ROUND_OFF = 1e-9
+"""Over the greatest number of a row: less is printed as zero."""
+SHOWN = 6
+"""Stiffnesses that are printed; `--json` has all."""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `object` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'object',
+        'Deformable objects that robots hold',
+        'dyn-nodes object check bar\ndyn-nodes object check my_plank.yaml --frequencies 10 --refine --json',
+    )
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
+    text = 'frequencies, stiffness between the grasps, sag, and how near rods come to the object'
+    check = verbs.add_parser('check', help=text, description=text[0].upper() + text[1:] + '.')
+    check.add_argument('file', metavar='FILE', help='YAML of the object, or the name of one in config/objects')
+    check.add_argument(
+        '--frequencies', type=int, default=6, metavar='N', help='number of them, free and with the grasps at rest (6)'
+    )
+    check.add_argument(
+        '--refine', action='store_true', help='compare the stiffness with that of elements of half the size'
+    )
+    check.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check and print; return 0, or 1 where the file has faults."""
+    from dyn_nodes.deformable.object_check import object_facts, refinement
+    from dyn_nodes.deformable.object_file import load_object
+    from dyn_nodes.model import MachineError
+
+    if not 0 <= args.frequencies <= MOST_FREQUENCIES:
+        raise CommandError(f'--frequencies: expected 0 to {MOST_FREQUENCIES}, found {args.frequencies}', 2)
+    try:
+        item = load_object(_file(args.file))
+    except MachineError as error:
+        print(error, file=sys.stderr)
+        return 1
+    facts = object_facts(item, args.frequencies)
+    change = refinement(item).tolist() if args.refine else None
+    if args.json:
+        print(json.dumps(_as_json(item, facts, change)))
+    else:
+        _print(item, facts, change)
+    return 0
+
+
+def _file(given: str) -> Path:
+    """Return a file by its path, or by its name in the share."""
+    from dyn_nodes.share import find_resource, share_directory
+
+    if Path(given).exists() or '/' in given or Path(given).suffix:
+        return Path(given)
+    try:
+        return find_resource(f'config/objects/{given}.yaml')
+    except FileNotFoundError:
+        known = ', '.join(sorted(file.stem for file in (share_directory() / 'config/objects').glob('*.yaml')))
+        raise CommandError(f'object: expected a file, or one of {known}; found {given!r}') from None
+
+
+def _as_json(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> dict[str, Any]:
+    plain = {
+        name: value.tolist() if hasattr(value, 'tolist') else value
+        for name, value in facts._asdict().items()
+        if name not in ('masses', 'stiffnesses', 'grasp_forces')
+    }
+    forces = {name: force.tolist() for name, force in facts.grasp_forces.items()}
+    rods = {
+        'between': [[item.grasps[i].name, item.grasps[j].name] for i, j in item.lattice.rods.tolist()],
+        'stiffness': item.lattice.stiffness.tolist(),
+        'rod_mass': facts.masses.rods.tolist(),
+        'node_mass': facts.masses.nodes.tolist(),
+        'mass_residual': facts.masses.mass_residual,
+        'center_residual': facts.masses.center_residual,
+        'inertia_residual': facts.masses.inertia_residual,
+        'stiffness_residual': None if facts.stiffnesses is None else facts.stiffnesses.residual,
+    }
+    return {'name': item.name, 'model': item.model, **plain, 'grasp_forces': forces, 'rods': rods, 'refinement': change}
+
+
+def _print(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> None:
+    say = tables.console().print
+    counts = f'{facts.nodes} nodes, {facts.elements} {item.mesh.kind}s, {len(item.grasps)} grasps'
+    say(f'{item.name}: {counts}, model {item.model}')
+    say(f'  mass              {facts.mass:.6g} kg in {facts.volume:.6g} m3, centre {_row(facts.center_of_mass)} m')
+    say(f'  inertia           {_row(facts.inertia.diagonal())} kg m2 about its axes')
+    say(f'  free              {_row(facts.free_frequencies)} Hz')
+    say(f'  grasps at rest    {_row(facts.held_frequencies)} Hz')
+    more = f' and {len(facts.stiffness) - SHOWN} more' if len(facts.stiffness) > SHOWN else ''
+    say(f'  stiffness         {_row(facts.stiffness[:SHOWN])}{more} N/m between the grasps')
+    if change is not None:
+        from dyn_nodes.deformable.object_check import SETTLED
+
+        worst = max(abs(value) for value in change)
+        verdict = 'fine enough' if worst < SETTLED else f'expected below {100.0 * SETTLED:g} %: use more divisions'
+        say(f'  elements halved   stiffness changes by {100.0 * worst:.3g} % at most: {verdict}')
+    say(f'  sag by weight     {1e3 * abs(facts.sag[2]):.4g} mm at {_row(facts.sag_at)} m')
+    for name, force in facts.grasp_forces.items():
+        say(f'  {name:<17} holds {_row(force)} N')
+    say(f'  reduced           mass residual {facts.reduced_mass_residual:.2g} kg')
+    _print_rods(item, facts, say)
+
+
+def _print_rods(item: DeformableObject, facts: ObjectFacts, say: Any) -> None:
+    masses = facts.masses
+    lumps = 'lumps at the grasps' if masses.nodes.any() else 'masses of rods'
+    say(
+        f'  as rods           {lumps}; residuals: mass {masses.mass_residual:.2g} kg,'
+        f' centre {masses.center_residual:.2g} m, inertia {100.0 * masses.inertia_residual:.3g} %'
+    )
+    if facts.stiffnesses is None:
+        say('                    one rod: no sag')
+    else:
+        say(f'                    stiffness residual {100.0 * facts.stiffnesses.residual:.3g} %')
+    for (i, j), stiffness, mass in zip(item.lattice.rods.tolist(), item.lattice.stiffness, item.lattice.rod_mass):
+        say(f'    {item.grasps[i].name} - {item.grasps[j].name}: {stiffness:.6g} N/m, {mass:.4g} kg')
+
+
+def _row(values: Any) -> str:
+    numbers = [float(value) for value in values]
+    least = ROUND_OFF * max((abs(number) for number in numbers), default=0.0)
+    return ', '.join(f'{number:.5g}' if abs(number) > least else '0' for number in numbers) or 'none'
