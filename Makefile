@@ -8,6 +8,10 @@ OLD_VENV := .venv-oldest
 BIN := $(VENV)/bin
 SETUP_FILES := setup.py setup.cfg pyproject.toml
 
+# Python keeps what it has compiled, even where the environment asks it not to, as images of containers do: the tests
+# start hundreds of processes, and each would compile NumPy, Numba, CasADi and this package once more.
+export PYTHONDONTWRITEBYTECODE :=
+
 # FAST=1: no dashboard, no cockpit.  RECOVERY=0: nobody pulls the arm back.
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
