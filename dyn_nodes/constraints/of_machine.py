@@ -7,6 +7,7 @@ from dyn_nodes.constraints.loops import Distance, Loop
 from dyn_nodes.constraints.profiles import motion_of
 from dyn_nodes.constraints.rolling import RollingWheel
 from dyn_nodes.constraints.rows import Constraint
+from dyn_nodes.constraints.steering import HeadingSteering
 from dyn_nodes.model.constraint import WORLD, End, MachineConstraint
 from dyn_nodes.multibody import Frame, Tree
 
@@ -29,6 +30,8 @@ def constraint_on(tree: Tree, entry: MachineConstraint) -> Constraint:
         return Lock(entry.name, entry.joint, entry.position)
     if entry.kind == 'coupling':
         return Coupling(entry.name, dict(entry.coefficients), entry.offset)
+    if entry.kind == 'steering':
+        return HeadingSteering.on(tree, entry.name, entry.joint, entry.ratio, entry.offset)
     if entry.kind == 'prescribed':
         assert entry.profile is not None
         return Prescribed(Lock(entry.name, entry.joint), motion_of(entry.profile))
@@ -36,7 +39,7 @@ def constraint_on(tree: Tree, entry: MachineConstraint) -> Constraint:
     first = _frame(tree, entry.first)
     if entry.kind == 'wheel':
         ground = None if entry.ground is None else motion_of(entry.ground)
-        return RollingWheel(entry.name, first, entry.axis, entry.radius, ground)
+        return RollingWheel(entry.name, first, entry.axis, entry.radius, ground, entry.frictionless)
     assert entry.second is not None
     second = _frame(tree, entry.second)
     if entry.kind == 'distance':

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.constraints.rows import Rows
-from dyn_nodes.multibody import Frame, Parameters, TreeState
+from dyn_nodes.multibody import Frame, Parameters, Tree, TreeState
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,12 @@ class HeadingSteering:
     def __post_init__(self) -> None:
         if self.ratio == 0.0 or not np.isfinite(self.ratio):
             raise ValueError(f'{self.name}: expected a finite ratio other than 0, found {self.ratio:g}; lock the joint')
+
+    @classmethod
+    def on(cls, tree: Tree, name: str, joint: str, ratio: float, offset: float = 0.0) -> HeadingSteering:
+        """Return the steering of a joint by the heading of the body that carries it. Raises KeyError for no joint."""
+        carrier = tree.bodies[tree.body(joint)].parent
+        return cls(name, joint, Frame(carrier, np.eye(3), np.zeros(3)), ratio, offset)
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
         """Return one row. Raises KeyError for an unknown joint."""

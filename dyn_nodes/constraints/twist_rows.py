@@ -12,6 +12,7 @@ import casadi as ca
 
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.rows import Rows
+from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.multibody.kinematics import ExplodedState
 from dyn_nodes.multibody.spatial import Expression, skew
 from dyn_nodes.multibody.tree import Body
@@ -85,6 +86,6 @@ def element_wrenches(system: ConstraintBlocks, twists: MassCentreTwists) -> Expr
     exploded = ExplodedState(system.tree, system.q, system.v, system.state.payload_mass)
     total = ca.SX(exploded.width, 1)
     for element in system.forces:
-        total = total + element.generalized_force(exploded, system.parameters)
+        total = total + total_force(element, exploded, system.parameters)
     nv = system.tree.nv
     return ca.densify(ca.mtimes(twists.per_effort, total[:nv]) + ca.mtimes(twists.origins_per_twist.T, total[nv:]))

@@ -110,13 +110,13 @@ def rolling_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
 
 
 def constraint_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
-    """Return the wheels that roll by constraint."""
+    """Return the wheels that roll by constraint; those without friction follow any motion and do not count."""
     return tuple(
         RollingWheel(
             own.name, own.first.link, own.first.position, own.first.rotation @ np.asarray(own.axis), own.radius, None
         )
         for own in machine.rigid_wheels
-        if own.first is not None
+        if own.first is not None and not own.frictionless
     )
 
 

@@ -13,6 +13,7 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.schema import (
     choice,
     collection,
+    flag,
     frozen_array,
     frozen_vector,
     number,
@@ -36,6 +37,7 @@ ConstraintKind = Literal[
     'coupling',
     'prescribed',
     'wheel',
+    'steering',
 ]
 ProfileKind = Literal['sine', 'polynomial', 'points', 'bump']
 LoadMotion = Literal['free', 'planar']
@@ -118,13 +120,22 @@ class MachineConstraint:
     ] = (0.0, 0.0, 1.0)
     length: Annotated[float, number('of a rod', 'm', 'positive', needed=('distance',))] = 0.0
     radius: Annotated[float, number('of the wheel', 'm', 'positive', needed=('wheel',))] = 0.0
-    joint: Annotated[str, text('that is held or moved', needed=('lock', 'prescribed'))] = ''
+    joint: Annotated[str, text('that is held or moved', needed=('lock', 'prescribed', 'steering'))] = ''
     position: Annotated[float, number('where the joint is held, rad or m', allowed=('lock',))] = 0.0
     coefficients: Annotated[
         tuple[tuple[str, float], ...],
         collection('positions', 'by joint name', read=as_pairs, needed=('coupling',)),
     ] = ()
-    offset: Annotated[float, number('sum of coefficient times joint position', allowed=('coupling',))] = 0.0
+    offset: Annotated[
+        float,
+        number(
+            'sum of coefficient times joint position; of kind steering: joint position at heading 0, rad',
+            allowed=('coupling', 'steering'),
+        ),
+    ] = 0.0
+    ratio: Annotated[
+        float, number('joint position per heading of the vehicle that carries the joint', needed=('steering',))
+    ] = 0.0
     profile: Annotated[
         Profile | None,
         table(
@@ -137,6 +148,12 @@ class MachineConstraint:
     ground: Annotated[
         Profile | None, table('height of the ground under it over the time, m', Profile, allowed=('wheel',))
     ] = None
+    frictionless: Annotated[
+        bool,
+        flag(
+            'the ground holds the wheel along its normal only, as a caster without horizontal force', allowed=('wheel',)
+        ),
+    ] = False
     line: int = 0
 
 

@@ -26,6 +26,11 @@ def read_constraint(reader: SchemaReader, name: str, own: Entry) -> MachineConst
     profiles = {'profile': result.profile, 'ground': result.ground}
     if not all(_sound_profile(own.mapping.get(key), profile, reader.report) for key, profile in profiles.items()):
         return None
+    if result.kind == 'steering' and result.ratio == 0.0:
+        reader.report.add(
+            own.mapping['ratio'].line, f'{own.path}.ratio', 'a number other than zero', '0; lock the joint'
+        )
+        return None
     if not any(result.axis):
         reader.report.add(own.mapping['axis'].line, f'{own.path}.axis', 'a direction', 'a vector of length zero')
         return None

@@ -107,9 +107,9 @@ def choice(meaning: str, choices: tuple[str, ...], default: Any = _OF_THE_FIELD,
     return Key(name, 'choice', meaning, '', default, choices=choices)
 
 
-def flag(meaning: str) -> Key:
+def flag(meaning: str, **limits: Any) -> Key:
     """Declare a truth value."""
-    return Key('', 'flag', meaning, '', _OF_THE_FIELD)
+    return Key('', 'flag', meaning, '', _OF_THE_FIELD, **limits)
 
 
 def table(meaning: str, record: type, name: str = '', default: Any = _OF_THE_FIELD, **limits: Any) -> Key:

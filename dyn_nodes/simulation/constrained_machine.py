@@ -40,6 +40,7 @@ from dyn_nodes.multibody.base_motion import base_coordinates, base_pose, given_v
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
+from dyn_nodes.simulation.wheel_sets import refuse_wheels_that_hold
 
 Array = NDArray[np.float64]
 
@@ -176,6 +177,7 @@ def constrained_machine(
     except ConstraintError as error:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
     _refuse_dependent_drives(machine, blocks, q, driven)
+    refuse_wheels_that_hold(machine, blocks, q)
     blocks.parameters.start(found.states)
     return replace(start, q=found.q, v=v, analysis=analyse(blocks, found.q, actuated=driven) if rest else counts)
 
@@ -288,7 +290,7 @@ def _gap(machine: Machine, name: str, gap: float, blocks: ConstraintBlocks, gues
         above = float(blocks.at(guess).residual[rows][-1])
         side = 'above' if above > 0 else 'below'
         return 'a wheel on the ground', f'one {abs(above):.4g} m {side} it; nearest the others allow: {gap:.4g} m'
-    if kinds.get(name, 'lock') in ('lock', 'coupling', 'prescribed'):
+    if kinds.get(name, 'lock') in ('lock', 'coupling', 'prescribed', 'steering'):
         return 'a joint position that the other constraints allow', f'one that misses them by {gap:.4g} rad or m'
     return 'a loop that closes', f'ends that stay {gap:.4g} m (or rad) apart'
 

@@ -168,7 +168,9 @@ class ConstrainedOutputs:
             radius = blocks.parameters.add(f'{wheel.name}/radius', wheel.radius)
             point, ahead, left = wheel.on_ground(blocks.state, radius)
             forces = self._multipliers[blocks.slices[wheel.name]]
-            force = forces[0] * ahead + forces[1] * left + forces[2] * ca.SX(np.array(UP))
+            force = forces[-1] * ca.SX(np.array(UP))
+            if not wheel.frictionless:
+                force = force + forces[0] * ahead + forces[1] * left
             result[wheel.name] = point, ahead, left, force
         return result
 

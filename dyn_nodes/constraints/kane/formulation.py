@@ -86,7 +86,7 @@ class KanesEquations:
     def pulls(self, q: Array, v: Array, p: Array) -> tuple[Array, Array]:
         """Return wrenches [moment; force] at the bodies' origins, world: of elements (6 r,), of unit rows (m, 6 r)."""
         pushed, rows = (np.array(part) for part in self._pulled(q, v, p))
-        return pushed.ravel(), rows.reshape(self.system.m, -1)
+        return pushed.ravel(), rows.reshape(self.system.m, 6 * len(self.system.tree.bodies))
 
     def _numbers(self, q: Array, v: Array, p: Array) -> TracedNumbers:
         nv, m, n = self.system.tree.nv, self.system.m, len(self.speeds.names) if self.speeds else 0
