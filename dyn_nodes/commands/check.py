@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from dyn_nodes.commands import tables
+from dyn_nodes.commands import CommandError, tables
 from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, load_machine_report
 
@@ -27,6 +27,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         'can be built, else 1.',
     )
     parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file')
+    parser.add_argument('yaml', metavar='YAML', nargs='?', help='machine YAML, the same as --config YAML')
     parser.add_argument('--config', metavar='YAML', help='machine YAML: wheels, actuators, payload, ...')
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument('--assumed', action='store_true', help='list the values that are marked as assumed')
@@ -36,7 +37,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
-    report = with_masses(with_plant(load_machine_report(args.urdf, args.config)))
+    if args.yaml is not None and args.config is not None:
+        raise CommandError(f'expected one machine YAML, found {args.yaml} and --config {args.config}', 2)
+    report = with_masses(with_plant(load_machine_report(args.urdf, args.config or args.yaml)))
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
     elif report.machine is None:

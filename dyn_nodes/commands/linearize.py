@@ -167,9 +167,9 @@ def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> Non
     from rich.table import Table
 
     console = tables.console()
-    growing = sum(mode.count for mode in model.modes() if mode.pole.real > 0)
+    growing = sum(mode.count for mode in model.modes() if mode.grows)
     still = sum(mode.count for mode in model.modes() if mode.pole == 0)
-    said = f'{growing} poles grow' if growing else 'no pole grows'
+    said = f'{growing} pole{" grows" if growing == 1 else "s grow"}' if growing else 'no pole grows'
     inputs = ', '.join(model.input_names) or 'none'
     rest = f', {still} at the origin' if still else ''
     console.print(f'{plant.machine.name}: {len(model.state_names)} states, inputs {inputs}; {said}{rest}')
@@ -181,7 +181,8 @@ def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> Non
     for mode in model.modes():
         sign = '' if not mode.oscillates else f' ± {mode.pole.imag:.4g}i'
         times = f'{mode.count} x ' if mode.pole == 0 else ''
-        decay = f'{mode.time_constant:.4g}' if math.isfinite(mode.time_constant) else ''
+        undamped = 'undamped' if mode.oscillates else 'integrator'
+        decay = f'{mode.time_constant:.4g}' if math.isfinite(mode.time_constant) else undamped
         table.add_row(
             f'{times}{mode.pole.real:.4g}{sign}',
             f'{mode.frequency:.4g}' if mode.oscillates else '',

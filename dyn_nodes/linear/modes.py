@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 REAL = 1e-9
-"""Imaginary part of a pole, relative to its size, that counts as zero."""
+"""Real or imaginary part of a pole, relative to its size, that counts as zero."""
 ORIGIN = 1e-8
 """Poles smaller than this share of the size of A count as zero: a double integrator is exact to the root of epsilon."""
 
@@ -42,6 +42,11 @@ class Mode:
         return abs(self.pole.imag) > REAL * abs(self.pole)
 
     @property
+    def grows(self) -> bool:
+        """Whether the real part is above zero by more than the rounding of an undamped oscillation."""
+        return self.pole.real > REAL * abs(self.pole)
+
+    @property
     def frequency(self) -> float:
         """Natural frequency |pole| / 2 pi, Hz; 0 for a real pole."""
         return abs(self.pole) / (2 * np.pi) if self.oscillates else 0.0
@@ -54,7 +59,7 @@ class Mode:
     @property
     def time_constant(self) -> float:
         """Time in which the mode falls (or grows, if negative) by e, s; infinite on the imaginary axis."""
-        return -1.0 / self.pole.real if self.pole.real else float('inf')
+        return -1.0 / self.pole.real if abs(self.pole.real) > REAL * abs(self.pole) else float('inf')
 
     def main_states(self, count: int = 3) -> list[tuple[str, float]]:
         """Return the states with the greatest shares, and these."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
 from dyn_nodes.model.actuator import ActuatorRecord
@@ -19,6 +20,19 @@ Actuator = CylinderActuator | MotorActuator | DcMotorActuator
 def actuator_keys(kind: str) -> tuple[Key, ...]:
     """Return the keys of a kind of actuator."""
     return (choice('what kind of actuator', tuple(KINDS), default=REQUIRED, name='type'), *keys_of(KINDS[kind]))  # type: ignore[arg-type]
+
+
+def kind_of_keys(names: Iterable[str], kind: str) -> str:
+    """Return the kind whose keys these are, where they are plainly not those of `kind`; else `kind`.
+
+    Args:
+        names: keys of an actuator in a machine YAML.
+        kind: its `type`.
+    """
+    given = set(names)
+    foreign = {own: len(given - {key.name for key in actuator_keys(own)}) for own in KINDS}
+    nearest = min(foreign, key=lambda own: foreign[own])
+    return nearest if foreign[kind] > max(1, 2 * foreign[nearest]) else kind
 
 
 def shared_keys() -> tuple[Key, ...]:

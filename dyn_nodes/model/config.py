@@ -117,6 +117,11 @@ def _actuator(reader: SchemaReader, name: str, own: Entry, shared: Mapping[str, 
     kind = _kind(own, actuators.KINDS, reader.report)
     if kind is None:
         return None
+    meant = actuators.kind_of_keys(own.mapping, kind)
+    if meant != kind:
+        given = own.mapping['type']
+        reader.report.add(given.line, given.path, f'{meant!r}, as the keys of this actuator are', repr(kind))
+        return None
     record, keys = actuators.KINDS[kind], actuators.actuator_keys(kind)
     parts = {key.name: Entry('map', {}, own.line, f'{own.path}.{key.name}') for key in keys if key.shared}
     below = Entry(

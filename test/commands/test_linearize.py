@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.cli import main
+from dyn_nodes.commands.linearize import _print
+from dyn_nodes.linear import LinearModel
 from dyn_nodes.studies.bag_reading import BagData, BagReadingError, Table
 from dyn_nodes.studies.recorded_state import recorded_state
 
@@ -29,6 +31,23 @@ def test_the_model_as_json_npz_and_picture(capsys, tmp_path):
     assert arrays['A'].tolist() == found['A']
     assert arrays['x'].shape == arrays['rate'].shape
     assert files[1].read_bytes().startswith(b'\x89PNG')
+
+
+@pytest.mark.parametrize(
+    ('A', 'said', 'counted'),
+    [
+        ([[0.0, 1.0], [0.0, 0.0]], 'integrator', 'no pole grows, 2 at the origin'),
+        ([[-1e-14, 4.0], [-4.0, -1e-14]], 'undamped', 'no pole grows'),
+        ([[1.0, 0.0], [0.0, -2.0]], '-1', '1 pole grows'),
+    ],
+)
+def test_poles_without_decay_are_named_in_place_of_a_time_constant(A, said, counted, capsys):
+    names = ['q', 'q_rate']
+    model = LinearModel(np.array(A), np.eye(2), np.eye(2), np.zeros((2, 2)), names, ['a', 'b'], names, np.ones(2))
+    _print(SimpleNamespace(machine=SimpleNamespace(name='any')), model, None, [])
+    text = capsys.readouterr().out
+    assert f'inputs a, b; {counted}\n' in text
+    assert f' {said} ' in text
 
 
 def test_the_table_names_modes_and_reach(capsys):

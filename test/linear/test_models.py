@@ -43,6 +43,17 @@ def test_a_real_pole_is_a_mode_with_a_time_constant():
     assert (slow.frequency, slow.damping_ratio, slow.count) == (0.0, 1.0, 1)
 
 
+def test_an_undamped_oscillation_neither_falls_nor_grows_by_its_rounding():
+    for rest in (1e-14, -1e-14):
+        (mode,) = model_of([[rest, 4.0], [-4.0, rest]], [[0], [1]]).modes()
+        assert mode.time_constant == float('inf')
+        assert not mode.grows
+        assert mode.as_dict()['time_constant_s'] is None
+    (mode,) = model_of([[1e-6, 4.0], [-4.0, 1e-6]], [[0], [1]]).modes()
+    assert mode.grows
+    assert mode.time_constant == pytest.approx(-1e6)
+
+
 def test_poles_at_the_origin_are_one_mode_with_the_states_that_drift():
     """Two double integrators, one behind a lag: single eigenvectors of a defective group mean nothing."""
     A = np.zeros((5, 5))

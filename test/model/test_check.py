@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dyn_nodes.commands import check
+from dyn_nodes.commands import CommandError, check
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG_LOADER = [str(ROOT / 'urdf' / 'log_loader.urdf'), '--config', str(ROOT / 'config' / 'log_loader.yaml')]
@@ -101,6 +101,13 @@ def test_static_margins_belong_to_the_support_polygon(summary):
     assert margin['value'] == min(margin['edges'])
     moment = static['margins']['net_moment']
     assert moment['edges'][0] == pytest.approx(margin['edges'][0] * static['weight'], rel=1e-9)
+
+
+def test_the_machine_yaml_may_stand_behind_the_urdf():
+    urdf, _, config = LOG_LOADER
+    assert json.loads(_captured(urdf, config, '--json')) == json.loads(_captured(*LOG_LOADER, '--json'))
+    with pytest.raises(CommandError, match='expected one machine YAML, found'):
+        run_check(urdf, config, '--config', config)
 
 
 def test_a_urdf_alone_is_a_fixed_machine_without_wheels(capsys):
