@@ -122,7 +122,8 @@ class ViewerNode(GuardedNode):
         if self.machine is not None and self.machine.payload is not None:
             implement = (self.machine.payload.link, np.array(self.machine.payload.position))
         self.inputs.robot = robot
-        self.cockpit.set_robot(robot, implement if implement and implement[0] in robot.links else None)
+        posture = dict(self.machine.initial.joint_positions) if self.machine is not None else {}
+        self.cockpit.set_robot(robot, implement if implement and implement[0] in robot.links else None, posture)
 
     def _mesh_directories(self) -> list[str | Path]:
         given: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]

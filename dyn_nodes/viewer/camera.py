@@ -18,10 +18,27 @@ PRESETS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]
 }
 """Eye and the point it looks at, from the machine's base, x ahead, for a machine that reaches 8 m."""
 FIELD_OF_VIEW = 0.75
+VISIBLE = (1.0, 0.9)
+"""Half of the width and of the height of the picture that no panel covers, in halves of its height."""
 FOLLOW_STEP = 0.02
 SETTLING, PATIENCE, HAND = 2.0, 1.0, 0.3
 """A new page gets this time to find its place; an answer is awaited so long; so long after a movement it is held, s."""
 ECHO = 1e-3
+
+
+def distance_to_show(points: Array, target: Array, away: Array) -> float:
+    """Return the distance from a target at which an eye sees all points.
+
+    Args:
+        points: (n, 3), at least one.
+        target: (3,) that it looks at.
+        away: (3,) unit vector from the target to the eye, not vertical.
+    """
+    right = np.cross((0.0, 0.0, 1.0), away)
+    right /= np.linalg.norm(right)
+    across = np.abs((points - target) @ np.column_stack((right, np.cross(away, right))))
+    seen = np.array(VISIBLE) * np.tan(0.5 * FIELD_OF_VIEW)
+    return float(((across / seen).max(axis=1) + (points - target) @ away).max())
 
 
 class Follower:
@@ -75,9 +92,15 @@ class Cameras:
     def __init__(self, server: Any) -> None:
         self.server = server
         self.unit = 1.0
+        self._shape = np.zeros((0, 3))
         self._anchor = np.zeros(3)
         self._heading = 0.0
         self._followers: dict[int, Follower] = {}
+        self.start()
+
+    def show(self, unit: float, shape: Array) -> None:
+        """Take a machine: its size against one that reaches 8 m, and points of its shape (n, 3) from its base, m."""
+        self.unit, self._shape = unit, shape
         self.start()
 
     def start(self) -> None:
@@ -87,8 +110,15 @@ class Cameras:
         camera.position, camera.look_at, camera.fov = eye, target, FIELD_OF_VIEW
 
     def preset(self, name: str) -> tuple[Array, Array]:
-        """Return eye and target (3,) in the level world. Raises KeyError."""
+        """Return eye and target (3,) in the level world. Raises KeyError.
+
+        A machine that would not be seen as a whole is looked at in its middle, from the same side and farther away.
+        """
         eye, target = (np.array(point) * self.unit for point in PRESETS[name])
+        away = (eye - target) / np.linalg.norm(eye - target)
+        if len(self._shape) and distance_to_show(self._shape, target, away) > np.linalg.norm(eye - target):
+            target = 0.5 * (self._shape.min(axis=0) + self._shape.max(axis=0))
+            eye = target + away * distance_to_show(self._shape, target, away)
         c, s = np.cos(self._heading), np.sin(self._heading)
         turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         return self._anchor + turn @ eye, self._anchor + turn @ target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -84,11 +84,12 @@ class Cockpit:
             else:
                 yield action
 
-    def set_robot(self, robot: Robot, implement: tuple[str, Any] | None = None) -> None:
-        """Show this machine."""
+    def set_robot(
+        self, robot: Robot, implement: tuple[str, Any] | None = None, posture: Mapping[str, float] | None = None
+    ) -> None:
+        """Show this machine; the eye sees all of it in a posture (joints at zero)."""
         self.scene.set_robot(robot, implement)
-        self.cameras.unit = self.scene.unit
-        self.cameras.start()
+        self.cameras.show(self.scene.unit, robot.corners(posture or {}))
 
     def set_shadows(self, cast: bool) -> None:
         """Let things cast shadows, or not."""

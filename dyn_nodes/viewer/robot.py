@@ -118,6 +118,18 @@ class Robot:
             found[joint.child] = place + turn.apply(position), turn * rotation
         return found
 
+    def corners(self, joints: Mapping[str, float]) -> Array:
+        """Return the corners (n, 3) of boxes around the shapes, in axes of the links, in the root link's frame, m."""
+        poses, found = self.poses(joints), [np.zeros((0, 3))]
+        for link, shapes in self.shapes.items():
+            place, turn = poses[link]
+            for shape in shapes:
+                if len(shape.vertices):
+                    sides = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)], dtype=np.float64)
+                    box = np.array([[sides[i, 0], sides[j, 1], sides[k, 2]] for i, j, k in np.ndindex(2, 2, 2)])
+                    found.append(turn.apply(box) + place)
+        return np.vstack(found)
+
     def size(self) -> float:
         """Return the greatest distance of any vertex from the root link's origin at joint positions zero, m."""
         poses, reach = self.poses({}), 1.0

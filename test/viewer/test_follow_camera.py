@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from dyn_nodes.viewer.camera import HAND, PATIENCE, SETTLING, Follower
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.share import folders_above
+from dyn_nodes.viewer.camera import FIELD_OF_VIEW, HAND, PATIENCE, PRESETS, SETTLING, VISIBLE, Cameras, Follower
+from dyn_nodes.viewer.robot import load_robot
 
 EYE = np.array([8.0, -12.0, 5.0])
 HERE = np.zeros(3)
@@ -58,3 +63,30 @@ def test_a_hand_that_turns_the_view_has_its_way(follower):
     follower.report(turned, 3.0)
     assert follower.shift(at(0.5), 3.0 + 0.9 * HAND, STEP) is None
     assert follower.shift(at(0.5), 3.0 + 1.1 * HAND, STEP) == pytest.approx(turned + at(0.5))
+
+
+def seen(cameras, points, name='Follow'):
+    """Greatest excursion of points across and up in the picture, in halves of its height."""
+    eye, target = cameras.preset(name)
+    ahead = (target - eye) / np.linalg.norm(target - eye)
+    right = np.cross(ahead, (0.0, 0.0, 1.0))
+    right /= np.linalg.norm(right)
+    depth = (points - eye) @ ahead
+    assert depth.min() > 0.0
+    picture = np.column_stack(((points - eye) @ right, (points - eye) @ np.cross(right, ahead))) / depth[:, None]
+    return np.abs(picture).max(axis=0) / np.tan(0.5 * FIELD_OF_VIEW)
+
+
+@pytest.mark.parametrize('name', ['stewart_platform', 'arm_a6', 'car', 'log_loader', 'three_leg_device'])
+@pytest.mark.parametrize('preset', PRESETS)
+def test_every_camera_sees_the_whole_machine_in_its_posture(name, preset):
+    machine = machine_of(name, '')
+    robot = load_robot(machine.urdf, folders_above(machine.sources[0]))
+    corners = robot.corners(machine.initial.joint_positions)
+    cameras = Cameras(SimpleNamespace(initial_camera=SimpleNamespace()))
+    cameras.show(robot.size() / 8.0, corners)
+    assert (seen(cameras, corners, preset) <= np.array(VISIBLE) + 1e-9).all()
+    eye = cameras.preset('Follow')[0]
+    assert np.array_equal(cameras.server.initial_camera.position, eye)
+    if name == 'log_loader':  # it was seen as a whole before
+        assert eye == pytest.approx(np.array(PRESETS['Follow'][0]) * robot.size() / 8.0)
