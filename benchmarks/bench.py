@@ -59,6 +59,7 @@ LEAST_RATIO = {
     'omni_dynamics_3': 3.0,
     'omni_dynamics_4': 3.0,
     'stewart_inverse_dynamics': 5.0,
+    'stewart_against_step': 5.0,
     'influence_batch': 5.0,
     'influence_batch_second_order': 5.0,
     'admissible_reactions': 10.0,
@@ -351,11 +352,13 @@ def freeman(quick: bool) -> dict[str, Result]:
     """Inverse dynamics of a Stewart platform in its legs, and G, H, D of an arm, against Pinocchio (freeman-1985)."""
     found = figures_of('freeman.py', *(['--quick'] if quick else []))
     loops = 'pinocchio.constraintDynamics, five 6-D loops, the faster of two proximal settings'
+    step = 'mujoco.mj_step, semi-implicit Euler, five balls in loops, no contacts'
     arm, looped = found['arm'], 'looped over from Python'
     derivatives = f'pinocchio: derivatives of velocity and acceleration of the tool, {looped}'
     hessian = f'pinocchio: kinematic Hessian of the tool, {looped}; ours: G and H'
     return {
         'stewart_inverse_dynamics': against(found['platform'], 'pinocchio', 'us/call', loops),
+        'stewart_against_step': against(found['platform'], 'mujoco_step', 'us/call', step),
         'influence_batch': against(arm, 'pinocchio_derivatives', 'us/state', derivatives),
         'influence_batch_second_order': against(arm, 'pinocchio_hessian', 'us/state', hessian, 'ours_G_H'),
     }

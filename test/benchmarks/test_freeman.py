@@ -40,4 +40,16 @@ def test_influence_coefficients_agree_with_the_derivatives_of_pinocchio():
 
 @pytest.mark.slow
 def test_forces_of_the_legs_agree_with_pinocchio():
-    assert set(freeman.platform(1)) == {'ours', 'pinocchio'}
+    assert set(freeman.platform(1)) == {'ours', 'pinocchio', 'mujoco_step'}
+
+
+def test_mujoco_has_the_same_platform():
+    """Closed at the start, its forces at rest those of the transfer of coordinates."""
+    pytest.importorskip('mujoco')
+    own = freeman.stewart()
+    wanted = freeman.ACCELERATIONS
+    soft = freeman.SoftPlatform(own, own.parallel().actuated(own.actuated).inertia @ wanted)
+    assert soft.accelerations() == pytest.approx(wanted, abs=freeman.SOFT)
+    assert np.abs(soft.data.efc_pos).max() < 1e-12
+    soft.steps()
+    assert soft.data.qvel[soft.legs] == pytest.approx(wanted * freeman.STEPS * 1e-3, rel=0.02)
