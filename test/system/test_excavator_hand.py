@@ -1,4 +1,4 @@
-"""The bucket of the excavator led on a line over topics: closed loops, tracks and oil, nodes in processes of their own."""
+"""The bucket of the excavator led on a line over topics: closed loops, tracks and oil, nodes in processes apart."""
 
 from __future__ import annotations
 
