@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import importlib
 import logging
 import os
 import pickle
 import secrets
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -169,6 +171,28 @@ def unsealed(directory: Path, name: str, content: bytes) -> bytes | None:
     return rest if hmac.compare_digest(own, seal_of(directory, name, rest)) else None
 
 
+# -- Numba -------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def import_array_functions() -> None:
+    """Import Numba's functions of arrays without SciPy's linear algebra, 0.3 s of processor time at each start.
+
+    Numba imports it there to know whether there is one. A kernel that uses it (`np.dot`) imports it when compiled.
+    """
+    if 'numba.np.arraymath' in sys.modules:
+        return
+    linalg: Any = importlib.import_module('numba.np.linalg')
+    with _PATCHING:
+        known = linalg.ensure_blas
+        linalg.ensure_blas = lambda: None
+        try:
+            arraymath: Any = importlib.import_module('numba.np.arraymath')
+            arraymath.ensure_blas = known
+        finally:
+            linalg.ensure_blas = known
+
+
 # -- Numba's files -----------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +258,7 @@ def sealing(root: Path) -> Iterator[None]:
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             """Load machine code, or return None in this process' turn to compile it."""
+            import_array_functions()
             found = super().load_overload(sig, target_context)
             if found is None and take_turn(root, self._turn(sig)):
                 found = super().load_overload(sig, target_context)
