@@ -17,6 +17,7 @@ from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor,
 from dyn_nodes.nodes.stamps import stamp_of
 
 JointState = message('sensor_msgs/msg/JointState')
+Imu = message('sensor_msgs/msg/Imu')
 JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
 POSTURE = (0.0, 0.96, -1.83)
 EFFORTS = (0.0, 2.0e5, -3.0e4)
@@ -58,6 +59,25 @@ def joint_state(
     result = JointState(name=list(names), position=list(position), velocity=list(velocity), effort=list(effort))
     result.header.stamp = stamp_of(time)
     return result
+
+
+def imu_message(
+    at: float,
+    omega: Any = (0.0, 0.0, 0.0),
+    force: Any = (0.0, 0.0, 9.81),
+    orientation: Any = (0.0, 0.0, 0.0, 1.0),
+) -> Any:
+    """Return an IMU message; `orientation` None: the message says that it has none."""
+    msg = Imu()
+    msg.header.stamp = stamp_of(at)
+    for target, values in ((msg.angular_velocity, omega), (msg.linear_acceleration, force)):
+        target.x, target.y, target.z = values
+    if orientation is None:
+        msg.orientation_covariance[0] = -1.0
+    else:
+        o = msg.orientation
+        o.x, o.y, o.z, o.w = orientation
+    return msg
 
 
 class Status(NamedTuple):

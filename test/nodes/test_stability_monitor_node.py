@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from node_testing import JOINTS, Outbox, joint_state, statuses, values_of
+from node_testing import JOINTS, Outbox, imu_message, joint_state, statuses, values_of
 
-from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.middleware import Parameter, SingleThreadedExecutor, message
 from dyn_nodes.model import load_machine
+from dyn_nodes.monitor.allowance import Allowance
 from dyn_nodes.nodes import sensing
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
-from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.transforms import TFMessage
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import System, initial_state
 from dyn_nodes.stability.balance import BalanceObserver
 from dyn_nodes.studies.measured_run import SensorModel, measure, work_cycle
 
-Imu = message('sensor_msgs/msg/Imu')
 Float64 = message('std_msgs/msg/Float64')
 OK, WARN, ERROR = 0, 1, 2
 POSTURE = {'swing_joint': 0.1, 'boom_joint': 0.7, 'stick_joint': -1.4}
@@ -44,19 +45,6 @@ def make_monitor(context):
         return node
 
     return make
-
-
-def imu_message(at, omega=(0.0, 0.0, 0.0), force=(0.0, 0.0, 9.81), orientation=(0.0, 0.0, 0.0, 1.0)):
-    msg = Imu()
-    msg.header.stamp = stamp_of(at)
-    for target, values in ((msg.angular_velocity, omega), (msg.linear_acceleration, force)):
-        target.x, target.y, target.z = values
-    if orientation is None:
-        msg.orientation_covariance[0] = -1.0
-    else:
-        o = msg.orientation
-        o.x, o.y, o.z, o.w = orientation
-    return msg
 
 
 def stand(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
@@ -210,12 +198,99 @@ def test_silence_is_said_and_ends_the_margins(make_monitor):
 
 
 def test_margins_and_allowances_come_once_in_their_periods(make_monitor):
-    node = make_monitor(period=0.05, allowance_period=0.2)
+    node = make_monitor(period=0.05, allowance_period=0.2003)  # no multiple of the millisecond either
     stand(node, 1.095)
     assert len(node.reports.margins['zmp'].publisher.messages) == pytest.approx(20, abs=2)
     assert set(node.allowance_out) == {'payload', 'reach', 'swing_speed'}
     for out in node.allowance_out.values():
         assert len(out.messages) == pytest.approx(5, abs=1)
+
+
+def test_the_timer_reports_a_machine_that_is_silent(make_monitor, context):
+    node = make_monitor()
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    deadline = time.monotonic() + 30.0
+    while not node.diagnostics.publisher.messages and time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.2)
+    array = node.diagnostics.publisher.last
+    assert statuses(array)['stability'].message == 'no margins: the measurements are not there'
+    assert array.header.stamp.sec == pytest.approx(time.time(), abs=3600.0)
+    executor.remove_node(node)
+
+
+def test_a_prefix_is_put_before_the_topics_and_frames_are_published_only_if_asked_for(make_monitor):
+    node = make_monitor(prefix='monitor', publish_tf=False)
+    topics = {publisher.topic_name for publisher in node.publishers}
+    assert {'/monitor/stability/allowance/payload', '/monitor/stability/zmp_degree'} <= topics
+    assert '/stability/allowance/payload' not in topics
+    assert '/tf' not in topics
+    stand(node)
+    assert np.isfinite(node.reports.margins['zmp'].publisher.last.data)
+
+
+@pytest.mark.skipif(TFMessage is None, reason='tf2_msgs is not installed')
+def test_the_ground_below_the_base_is_a_frame_with_the_contact_frames_on_it(make_monitor, machine):
+    node = make_monitor()
+    assert '/stability/allowance/payload' in {publisher.topic_name for publisher in node.publishers}
+    node.tf.publisher = frames = Outbox(TFMessage)
+    stand(node)
+    ground, *contacts = frames.last.transforms
+    assert (ground.header.frame_id, ground.child_frame_id) == (machine.base.link, 'base_footprint')
+    assert ground.transform.translation.z < -0.1
+    assert {contact.header.frame_id for contact in contacts} == {'base_footprint'}
+    assert {contact.child_frame_id for contact in contacts} == {f'{wheel.name}_contact' for wheel in machine.wheels}
+
+
+def test_time_that_goes_back_withdraws_the_margins_at_once(make_monitor):
+    node = make_monitor()
+    stand(node)
+    margin = node.reports.margins['zmp'].publisher
+    assert np.isfinite(margin.last.data)
+    stand(node, 0.05)
+    assert np.isnan(margin.last.data)
+
+
+def test_levels_are_published_with_the_states_that_change_them_and_values_with_their_units(make_monitor):
+    node = make_monitor(payload=6000.0)
+    began = time.perf_counter()
+    stand(node, positions=(0.0, 0.0, 0.0))
+    elapsed = time.perf_counter() - began
+    status = statuses(node.diagnostics.publisher.last)['stability']
+    values = values_of(status)
+    assert status.level == ERROR
+    assert status.message == f'tipping: static {float(values["static"]):.3g} m over front'
+    assert 0.0 < float(values['computing time'].removesuffix(' ms')) <= 1e3 * elapsed
+    assert float(values['zmp']) == pytest.approx(node.balance.margins['zmp'].value, rel=1e-5)
+
+
+def test_a_pure_number_has_no_unit_and_a_wheel_without_load_is_named(make_monitor):
+    node = make_monitor(measures=['zmp', 'load_share'], **{'thresholds.zmp.error': 2.0})
+    stand(node)
+    where = node.balance.critical_edge('zmp')
+    assert said(node, 'stability').message == f'tipping: zmp {node.balance.margins["zmp"].value:.3g} over {where}'
+    node = make_monitor(measures=['zmp', 'load_share'], **{'thresholds.load_share.error': 0.2})
+    stand(node)
+    share = node.balance.margins['load_share'].value
+    where = node.balance.critical_edge('load_share')
+    assert said(node, 'stability').message == f'wheel {where} carries {100.0 * share:.1f} % of the load'
+
+
+def test_a_margin_of_too_few_feet_is_not_defined(make_monitor):
+    node = make_monitor(measures=['zmp'])
+    stand(node)
+    node.balance = replace(node.balance, polygon=node.balance.polygon[:3])
+    assert float(values_of(said(node, 'stability'))['zmp']) > 0.0
+    node.balance = replace(node.balance, polygon=node.balance.polygon[:2])
+    assert values_of(said(node, 'stability'))['zmp'] == 'not defined for this machine'
+
+
+def test_half_a_metre_too_much_reach_is_too_much(make_monitor):
+    node = make_monitor()
+    node.allowance = Allowance(payload=0.0, reach=-0.5, swing_speed=0.1)
+    status = said(node, 'allowance')
+    assert (status.level, status.message) == (WARN, 'too much: reach 0.5 m')
+    assert values_of(status) == {'payload': '0 kg', 'reach': '-0.5 m', 'swing_speed': '0.1 rad/s'}
 
 
 def test_a_payload_beyond_the_allowance_is_a_warning_with_its_unit(make_monitor):
