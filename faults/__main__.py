@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from faults import bombs, clocks, computer, files, messages, processes
+from faults.setups import SETUPS, Setup
 
 HEAD = """# Fault campaign
 
@@ -108,8 +109,8 @@ def _outcomes(found: Iterator[processes.Outcome]) -> Iterator[Row]:
         began = time.monotonic()
 
 
-def _nodes(mode: str, chosen: list[tuple[str, str]]) -> Iterator[Row]:
-    return _outcomes(processes.run(mode, chosen))
+def _nodes(setup: Setup, mode: str, chosen: list[tuple[str, str]]) -> Iterator[Row]:
+    return _outcomes(processes.run(mode, chosen, setup=setup))
 
 
 def _part(part: Callable[[], Iterator[processes.Outcome]]) -> Iterator[Row]:
@@ -124,9 +125,9 @@ def steps(args: argparse.Namespace) -> Iterator[Step]:
     for name, mode in cases if args.messages else ():
         each = -(-args.messages // len(cases))
         yield f'messages: {name}, {mode}', partial(_message, name, mode, each, args.seed)
-    for mode in processes.MODES if args.nodes else ():
-        chosen = [(name, action) for name in processes.NODES for action in processes.ACTIONS][: args.nodes]
-        yield f'nodes, {mode}', partial(_nodes, mode, chosen)
+    for name, setup in SETUPS.items() if args.nodes else ():
+        for mode in processes.MODES:
+            yield f'nodes of {name}, {mode}', partial(_nodes, setup, mode, setup.cases()[: args.nodes])
     if not args.no_computer:
         for part in (*computer.PARTS, *clocks.PARTS):
             yield part.__name__.replace('_', ' '), partial(_part, part)
@@ -140,8 +141,14 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         '--bags', type=int, default=300, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (300)'
     )
     parser.add_argument('--messages', type=int, default=10_000, metavar='N', help='absurd messages (10000)')
-    most = len(processes.NODES) * len(processes.ACTIONS)
-    parser.add_argument('--nodes', type=int, default=most, metavar='N', help=f'failures of nodes in each mode ({most})')
+    most = max(len(setup.cases()) for setup in SETUPS.values())
+    parser.add_argument(
+        '--nodes',
+        type=int,
+        default=most,
+        metavar='N',
+        help=f'failures of each machine in each mode ({most})',
+    )
     parser.add_argument('--no-computer', action='store_true', help='leave out disk, home, memory, port and clocks')
     parser.add_argument('--seed', type=int, default=1, help='of chance (1)')
     parser.add_argument('--resume', action='store_true', help='go on where the last campaign has stopped')

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from dyn_nodes.middleware import message, service
 from faults import computer
-from faults.processes import FASTEST, MOVING, Machine, Outcome
+from faults.processes import MOVING, Machine, Outcome
+from faults.setups import ALONE
 
-CHAIN = ('dynamics_node', 'hydraulic_actuator_node', 'controller_node')
 JUMPING = """
 import runpy, sys, time
 jump, start = float(sys.argv.pop(1)), time.monotonic()
@@ -39,10 +39,10 @@ def wall_clock() -> Iterator[Outcome]:
 
 @contextlib.contextmanager
 def _running(mode: str, outcome: Outcome) -> Iterator[Machine]:
-    machine = Machine(mode, int(os.environ.get('ROS_DOMAIN_ID', '46')))
+    machine = Machine(mode, int(os.environ.get('ROS_DOMAIN_ID', '46')), ALONE)
     try:
-        for name in CHAIN:
-            machine.start(name, CHAIN)
+        for name in ALONE.chain:
+            machine.start(name)
         if not machine.until(lambda: machine.fastest > MOVING):
             outcome.faults.append('the machine does not start')
         yield machine
@@ -52,7 +52,7 @@ def _running(mode: str, outcome: Outcome) -> Iterator[Machine]:
             if process.poll() is not None:
                 outcome.faults.append(f'{name} has ended with status {process.returncode}')
         outcome.seen += f'fastest joint {machine.fastest:.2f} rad/s'
-        if not machine.fastest < FASTEST:
+        if not machine.fastest < ALONE.fastest:
             outcome.faults.append(f'a joint moved with {machine.fastest:g} rad/s')
     finally:
         outcome.faults += machine.close()

@@ -18,34 +18,20 @@ from typing import IO, Any
 from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.nodes.exchange import data_qos
 from dyn_nodes.recording import BagError, bag_summary
+from faults.setups import LOG_LOADER, Setup
+
+TwistStamped = message('geometry_msgs/msg/TwistStamped')
 
 ROOT = Path(__file__).resolve().parents[1]
-MACHINE = 'log_loader'
-CHAIN = ('dynamics_node', 'hydraulic_actuator_node', 'tip_over_governor_node', 'controller_node')
-"""Nodes that answer one another in lockstep."""
-NODES = (*CHAIN[1:], 'stability_monitor_node', 'recorder_node', CHAIN[0])
-"""All nodes, the one that starts time again last."""
 MODES = ('lockstep', 'realtime')
-ACTIONS = ('stop and continue', 'kill and start again', 'terminate and start again')
-PARAMETERS = {
-    'tip_over_governor_node': ['-p', 'command_source:=lockstep'],
-    'stability_monitor_node': ['-p', 'prefix:=monitor'],
-}
-WITHOUT_MODE = ('stability_monitor_node', 'recorder_node')
-TASK = """
-name: to_and_fro
-description: boom and stick move all the time
-duration: 400.0
-segments:
-"""
-SEGMENT = '  - {{name: part_{k}, start: {start}, end: {end}, ramp: 0.2, volts: {{boom: {volts}, stick: {volts}}}}}\n'
+WITHOUT_MODE = ('stability_monitor_node', 'recorder_node', 'viewer_node', 'teleop_node')
 MOVING = 0.03
 """A joint moves with so much while nothing fails, rad/s."""
-FASTEST = 3.0
-"""No joint of the machine is faster, rad/s, whatever fails."""
+TWIST_PERIOD = 0.1
+"""Simulated time between two messages that lead the machine, s."""
 AWAY = 2.0
 """Wall time without the node, s."""
-PATIENCE = 180.0
+PATIENCE = 300.0
 """Wall time in which a thing must happen, s: the computer may be busy, the first start compiles."""
 
 
@@ -69,10 +55,11 @@ class Machine:
     Args:
         mode: `lockstep` or `realtime`.
         domain: ROS_DOMAIN_ID of them all.
+        setup: machine and nodes.
     """
 
-    def __init__(self, mode: str, domain: int) -> None:
-        self.mode = mode
+    def __init__(self, mode: str, domain: int, setup: Setup = LOG_LOADER) -> None:
+        self.mode, self.setup = mode, setup
         self.environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
         os.environ['ROS_DOMAIN_ID'] = str(domain)
         # a shell starts what it puts into the background with SIGINT ignored, and children would inherit that
@@ -80,9 +67,6 @@ class Machine:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.errors: dict[str, IO[bytes]] = {}
         self.directory = tempfile.TemporaryDirectory()
-        self.task = Path(self.directory.name) / 'to_and_fro.yaml'
-        parts = (SEGMENT.format(k=k, start=0.2 + k, end=1.2 + k, volts=(-1) ** k * 4.0) for k in range(380))
-        self.task.write_text(TASK + ''.join(parts))
         self.bags = 0
         self.context = Context()
         init(args=['watcher'], context=self.context)
@@ -92,27 +76,35 @@ class Machine:
         self.count, self.time, self.fastest = 0, 0.0, 0.0
         kind = message('sensor_msgs/msg/JointState')
         self.node.create_subscription(kind, 'joint_states', self._on_joint_states, data_qos(mode == 'lockstep'))
+        self.leader = self.node.create_publisher(TwistStamped, setup.twist, 10) if setup.twist else None
+        self._led = 0.0
+
+    def _lead(self) -> None:
+        """Send the machine to and fro: half a second of simulated time forwards, half a second backwards."""
+        if self.leader is None or not abs(self.time - self._led) >= TWIST_PERIOD:
+            return
+        self._led = self.time
+        msg = TwistStamped()
+        msg.header.frame_id = self.setup.frame
+        msg.twist.linear.x = 0.2 if self.time % 1.0 < 0.5 else -0.2
+        self.leader.publish(msg)
 
     def _on_joint_states(self, msg: Any) -> None:
         self.count += 1
         self.time = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
         speeds = [abs(value) for value in msg.velocity]
         self.fastest = max([self.fastest, *(value if math.isfinite(value) else math.inf for value in speeds)])
+        self._lead()
 
-    def start(self, name: str, chain: Sequence[str] = CHAIN) -> None:
-        """Start a node, in a `chain` of nodes that answer one another."""
+    def start(self, name: str) -> None:
+        """Start a node."""
         self.errors.setdefault(name, tempfile.TemporaryFile())  # noqa: SIM115
-        words = ['--ros-args', *PARAMETERS.get(name, ())]
-        if name == 'dynamics_node':
-            words += ['-p', f'wait_for:=[{", ".join(chain[1:])}]']  # as the launch files do
-        if name == 'controller_node':
-            words += ['-p', f'task:={self.task}']
-            words += ['-r', 'valve_commands:=valve_commands_in'] if 'tip_over_governor_node' in chain else []
+        words = ['--ros-args', *self.setup.words(name, Path(self.directory.name))]
         if name == 'recorder_node':
             self.bags += 1
             words += ['-p', f'directory:={self.directory.name}/bag_{self.bags}']
         else:
-            words += ['-p', f'machine:={MACHINE}']
+            words += ['-p', f'machine:={self.setup.machine}']
         if name not in WITHOUT_MODE:
             words += ['-p', f'mode:={self.mode}']
         command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words]
@@ -184,7 +176,7 @@ class Machine:
 
 def fail_node(machine: Machine, name: str, action: str) -> Outcome:
     """Let one node of a running machine fail, and come back."""
-    outcome = Outcome(f'{machine.mode}: {name}: {action}')
+    outcome = Outcome(case_name(machine.setup, machine.mode, name, action))
     machine.fastest = 0.0
     victim = machine.processes[name]
     victim.send_signal({'kill': signal.SIGKILL, 'stop': signal.SIGSTOP, 'terminate': signal.SIGTERM}[action.split()[0]])
@@ -214,36 +206,39 @@ def fail_node(machine: Machine, name: str, action: str) -> Outcome:
         if process.poll() is not None:
             outcome.faults.append(f'{other} has ended with status {process.returncode}')
         outcome.faults += machine.tracebacks(other)
-    if not machine.fastest < FASTEST:
+    if not machine.fastest < machine.setup.fastest:
         outcome.faults.append(f'a joint moved with {machine.fastest:g} rad/s')
     return outcome
 
 
-def cases() -> list[tuple[str, str, str]]:
-    """Return (node, action, mode) of all cases."""
-    return [(name, action, mode) for mode in MODES for name in NODES for action in ACTIONS]
+def case_name(setup: Setup, mode: str, node: str, action: str) -> str:
+    """Return the name of a case; that of a machine with all of its nodes has no machine."""
+    return f'{mode}: {"" if setup is LOG_LOADER else f"{setup.machine}: "}{node}: {action}'
 
 
-def run(mode: str, chosen: Sequence[tuple[str, str]], domain: int | None = None) -> Iterator[Outcome]:
+def run(
+    mode: str, chosen: Sequence[tuple[str, str]], domain: int | None = None, setup: Setup = LOG_LOADER
+) -> Iterator[Outcome]:
     """Yield what comes of failures (node, action), one after another on one machine; after a fault on a new one.
 
     Args:
         mode: `lockstep` or `realtime`.
         chosen: failures.
         domain: ROS_DOMAIN_ID; None: of the environment, or 40.
+        setup: the machine and its nodes.
     """
     number = int(os.environ.get('ROS_DOMAIN_ID', '40')) if domain is None else domain
     left = list(chosen)
     while left:
-        machine = Machine(mode, number)
+        machine = Machine(mode, number, setup)
         outcome = Outcome(f'{mode}: start')
         try:
-            for name in NODES:
+            for name in setup.nodes:
                 machine.start(name)
-            is_running = machine.until(lambda made=machine: made.fastest > MOVING and all(map(made.is_up, NODES)))
+            is_running = machine.until(lambda made=machine: made.fastest > MOVING and all(map(made.is_up, setup.nodes)))
             while left and outcome.passed:
                 name, action = left.pop(0)
-                outcome = Outcome(f'{mode}: {name}: {action}')
+                outcome = Outcome(case_name(setup, mode, name, action))
                 if is_running:
                     outcome = fail_node(machine, name, action)
                 else:

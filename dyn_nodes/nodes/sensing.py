@@ -87,7 +87,7 @@ class Sensing:
         self._waiting: list[tuple[float, Any, Any, Any]] = []
         self._held: tuple[int, Any, Any] | None = None
         self._imu_newest, self._imu_period, self._state_period = -np.inf, 0.0, 0.0
-        self._least_step = values['filter_period'] - 0.25e-3
+        self._least_step = max(values['filter_period'] - 0.25e-3, LEAST_STEP)
         if values['payload'] >= 0.0:
             self.monitor.payload = checked_payload(self.machine, values['payload'])
         # first, because of messages that come at once the embedded executor takes those first that it was told of first

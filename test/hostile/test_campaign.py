@@ -16,7 +16,10 @@ from faults import __main__ as campaign
 from faults import files, processes
 from faults.computer import no_home
 from faults.processes import ROOT
+from faults.setups import ACTIONS, SETUPS
 from faults.soak import Soak, sample
+
+NODES = ROOT / 'dyn_nodes' / 'nodes'
 
 
 def test_damaged_files_are_read_without_a_fault():
@@ -48,9 +51,15 @@ def test_a_worker_that_hangs_or_dies_is_a_fault_and_the_next_case_follows(monkey
     assert outcome.faults == [f'case 4, urdf: {text}']
 
 
-def test_every_node_fails_in_every_way_in_both_modes():
-    found = processes.cases()
-    assert len(found) == len(set(found)) == len(processes.NODES) * len(processes.ACTIONS) * 2
+def test_every_node_fails_in_every_way():
+    cases = [case for setup in SETUPS.values() for case in setup.cases()]
+    assert {action for _, action in cases} == set(ACTIONS)
+    assert len(cases) == len(ACTIONS) * sum(len(setup.failing) for setup in SETUPS.values())
+    assert {name for name, _ in cases} == {path.stem for path in NODES.glob('*_node.py')} - {'composition_node'}
+    for setup in SETUPS.values():
+        assert set(setup.failing) <= set(setup.nodes)
+        names = [processes.case_name(setup, mode, *case) for mode in processes.MODES for case in setup.cases()]
+        assert len(set(names)) == len(names)
 
 
 @pytest.mark.slow
@@ -110,7 +119,9 @@ def test_the_campaign_has_all_counts_and_parts():
     assert len(names) == len(set(names))
     assert names[0] == 'damaged files 0 to 499'
     assert 'damaged files 9500 to 9999' in names
-    assert {'nodes, lockstep', 'nodes, realtime', 'disk full', 'simulated clock', 'damaged cache'} <= set(names)
+    assert {'nodes of log_loader, lockstep', 'nodes of vehicle, realtime', 'simulated clock', 'damaged cache'} <= set(
+        names
+    )
 
 
 @pytest.mark.slow
