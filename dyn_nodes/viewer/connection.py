@@ -60,7 +60,7 @@ class Connection:
         """A message of a time (simulated or measured, s) has come at a wall time, s. Returns True if time went back."""
         back = self.heard and time < self.time - 1e-6
         if back or self._mark is None:
-            self._mark = (time, now)
+            self._mark, self.rate = (time, now), float('nan')
         elif now - self._mark[1] >= RATE_WINDOW:
             self.rate = (time - self._mark[0]) / (now - self._mark[1])
             self._mark = (time, now)

@@ -105,17 +105,19 @@ def _tint(colour: Rgb, strength: float = 0.28) -> str:
     return f'rgba({colour[0]},{colour[1]},{colour[2]},{strength})'
 
 
-def banner(state: str, text: str, details: str = '') -> str:
+def banner(state: str, text: str, details: str = '', beat: int = 0) -> str:
     """Return the line at the top that says how things are.
 
     Args:
         state: 'running', 'paused', 'waiting' or 'lost'.
         text: in words.
         details: a second, smaller line.
+        beat: a number that changes as long as the viewer lives, for the script of the page.
     """
     colour = {'running': GREEN, 'paused': AMBER, 'waiting': GREY, 'lost': RED}.get(state, DARK)
     second = f'<div style="font-size:11.5px;opacity:.92">{html.escape(details)}</div>' if details else ''
     return (
-        f'<div data-connection="{state}" style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;color:#fff;'
+        f'<div data-connection="{state}" data-beat="{beat}" '
+        'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;color:#fff;'
         f'background:{css(colour)};font-size:13.5px;line-height:1.35"><b>{html.escape(text)}</b>{second}</div>'
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import queue
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,7 +122,7 @@ class Controls:
 
     def show_state(self, state: str, text: str, details: str = '') -> None:
         """Say how things are."""
-        _set_html(self._banner, banner(state, text, details))
+        _set_html(self._banner, banner(state, text, details, int(time.monotonic())))
 
     def _event(self, name: str, value: Any = None) -> Any:
         async def note(event: Any) -> None:

@@ -80,7 +80,7 @@ def test_a_node_waits_for_commands_where_its_exchange_is_in_lockstep(values: Any
 def test_a_node_in_the_chain_gives_up_its_source_before_its_partner_gives_it_up() -> None:
     assert exchange.LOCKSTEP_PATIENCE == 5.0
     assert exchange.SOURCE_PATIENCE == 2.5
-    assert 10 * exchange.WATCH_PERIOD <= exchange.SOURCE_PATIENCE
+    assert 0.0 < 10 * exchange.WATCH_PERIOD <= exchange.SOURCE_PATIENCE
 
 
 def test_a_period_below_the_exchange_is_every_exchange() -> None:

@@ -110,6 +110,12 @@ def test_a_running_machine_tells_time_and_speed():
     assert '0.5× real time' in state.text
 
 
+def test_after_a_reset_the_factor_of_before_is_not_shown():
+    connection = running(3.0)
+    connection.message(0.0, 3.1)
+    assert connection.state(3.2, 1).text == 't = 0.0 s'
+
+
 @pytest.mark.parametrize(('publishers', 'text'), [(0, 'dynamics_node has gone'), (1, 'No data from dynamics_node')])
 def test_silence_is_said_with_the_age_of_the_picture(publishers, text):
     state = running(3.0).state(8.0, publishers)
