@@ -1,0 +1,236 @@
+"""RM-1 robots that hold one lattice of rods: the centralised model of the source (tanner-1998, eq. 4.2, C16, C23)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from dyn_nodes.constraints.kane import AppliedWrench, KaneEquations, KanesEquations, kanes_equations
+from dyn_nodes.constraints.operational_space import operational_space
+from dyn_nodes.deformable.augmented import HandDynamics, Held, augmented_object, saddle_point
+from dyn_nodes.deformable.lattice import Lattice, chain
+from dyn_nodes.studies.tanner_1998.robot import GRAVITY
+from dyn_nodes.studies.tanner_1998.vehicle import SPEEDS, axle_speeds, rm_1
+
+Array = NDArray[np.float64]
+HALF = 11
+"""x, y, yaw, arm (6) and independent speeds (5) of a robot in the state of a run."""
+TURNS = ('yaw', 'pitch', 'roll')
+REACH = 0.7645020171578334
+"""Of the hand before the vehicle's mass centre in the posture of the start, m."""
+POSTURE = (0.0, 0.6, -0.9)
+BAR = chain(0.6, 1, 1.2, 1e4 / 3.0, 20.0 / 3.0)
+"""OBJ-1 as one rod."""
+CORNERS = np.array([(np.cos(angle), np.sin(angle), 0.0) for angle in (0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0)])
+TRIANGLE = Lattice(
+    0.6 / np.sqrt(3.0) * CORNERS, np.array([(0, 1), (1, 2), (0, 2)]), np.full(3, 2000.0), np.full(3, 4.0),
+    np.full(3, 0.4), np.zeros(3),
+)  # fmt: skip
+"""OBJ-3: three rods."""
+
+
+@cache
+def _kane() -> KanesEquations:
+    return kanes_equations(rm_1().blocks, SPEEDS)
+
+
+def facing(lattice: Lattice, motions: Sequence[tuple[float, float, Sequence[float]]]) -> Array:
+    """Return states (m, 11) of robots around an object without stress, each facing its middle.
+
+    Args:
+        lattice: the object; a robot's hand is at each node.
+        motions: speed of the axle, m/s, rate of turning, rad/s, and rates of the arm of every robot.
+    """
+    states = []
+    for node, (speed, turn, rates) in zip(lattice.nodes, motions, strict=True):
+        outward = np.arctan2(node[1], node[0])
+        yaw = (outward + np.pi) % (2.0 * np.pi)
+        place = (np.hypot(node[0], node[1]) + REACH) * np.array([np.cos(outward), np.sin(outward)])
+        states.append(np.concatenate([place, [yaw], POSTURE, axle_speeds(yaw, speed, turn, rates)]))
+    return np.array(states)
+
+
+class Member(NamedTuple):
+    """A robot at a state, under efforts.
+
+    Attributes:
+        here: its equations.
+        tau: (nv,) efforts.
+        hand: what its hand does.
+        position, velocity: (3,) of the grasp point, m and m/s.
+    """
+
+    here: KaneEquations
+    tau: Array
+    hand: HandDynamics
+    position: Array
+    velocity: Array
+
+
+class Balance(NamedTuple):
+    """What is left over of the balances of a whole team; zero but for round-off.
+
+    Attributes:
+        force: (3,) rate of linear momentum less ground reactions and weight, N.
+        moment: (3,) the same of angular momentum about the origin of the world, N m.
+    """
+
+    force: Array
+    moment: Array
+
+
+class TeamRun(NamedTuple):
+    """A run of a team.
+
+    Attributes:
+        robots: (m, 11) at the end.
+        energy: at the start and at the end, J.
+        work: of the efforts, J.
+        lost: by the damping of the object, J.
+    """
+
+    robots: Array
+    energy: tuple[float, float]
+    work: float
+    lost: float
+
+
+Efforts = Callable[[float, int, KaneEquations], Array]
+
+
+@dataclass(frozen=True)
+class Team:
+    """As many RM-1 as the lattice has nodes, each with a ball grasp at its node.
+
+    Attributes:
+        load: the object; its nodes in the order of the robots.
+    """
+
+    load: Lattice
+
+    def members(self, states: Array, efforts: Sequence[Array]) -> list[Member]:
+        """Return the robots at states (m, 11) under efforts (nv,) each."""
+        robot = rm_1()
+        found = []
+        for state, tau in zip(states, efforts, strict=True):
+            here = _kane().at(robot.position(state[:6]), robot.velocity(state[6:]))
+            space = operational_space(here, robot.hand)
+            free = here.efforts(tau) - here.convective - here.gravity
+            hand = HandDynamics(here.inertia, free, space.jacobian, space.bias)
+            place = here.places[robot.hand.body]
+            point = place.p + place.R @ robot.hand.p
+            found.append(Member(here, np.asarray(tau), hand, point, space.jacobian @ here.u))
+        return found
+
+    def solve(self, members: Sequence[Member], at_once: bool = False) -> Held:
+        """Return accelerations and grasp forces; `at_once` by the saddle point in place of the augmented object."""
+        mass = np.kron(self.load.mass.toarray(), np.eye(3))
+        position, velocity = (np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity'))
+        weight = np.outer(self.load.lumped_mass, GRAVITY)
+        load = (self.load.forces(position, velocity) - weight).ravel()
+        solver = saddle_point if at_once else augmented_object
+        return solver([one.hand for one in members], mass, load)
+
+    def energy(self, members: Sequence[Member]) -> float:
+        """Return kinetic, potential and elastic energy of robots and object, J; heights above the ground."""
+        position, velocity = (np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity'))
+        total = sum(sum(rm_1().blocks.energies(one.here.q, one.here.v)) for one in members)
+        total += 0.5 * float(np.sum(velocity * (self.load.mass @ velocity)))
+        return float(total + self.load.energy(position) - self.load.lumped_mass @ position @ GRAVITY)
+
+    def balance(self, members: Sequence[Member], held: Held) -> Balance:
+        """Return what is left over of the balances of momentum, with the ground reactions of every robot alone."""
+        force, moment = np.zeros(3), np.zeros(3)
+        tree = rm_1().blocks.tree
+        for one, rates, pull in zip(members, held.speed_rates, held.force):
+            a = one.here.W @ rates + one.here.bias
+            for part in one.here.parts:
+                change = part.mass * (part.moving @ a + part.acceleration - GRAVITY)
+                force += change
+                moment += np.cross(part.centre, change) - part.inertia_torque(part.turning @ a + part.alpha)
+            ground = one.here.numbers.J.T @ one.here.multipliers(one.tau, [AppliedWrench(rm_1().hand, -pull)])
+            along, about = (ground[[tree.velocity_index(name) for name in names]] for names in ('xyz', TURNS))
+            vehicle = one.here.places[tree.body('roll')]
+            force -= along
+            # yaw, pitch and roll are turns about z, y, x of the vehicle, which stands level
+            moment -= np.cross(vehicle.p, along) + vehicle.R @ about[::-1]
+        change = (np.kron(self.load.mass.toarray(), np.eye(3)) @ held.acceleration).reshape(-1, 3)
+        change -= np.outer(self.load.lumped_mass, GRAVITY)
+        position = np.array([one.position for one in members])
+        return Balance(force + change.sum(axis=0), moment + np.cross(position, change).sum(axis=0))
+
+    def ground_load(self, one: Member, rates: Array, pull: Array) -> Array:
+        """Return what the ground has to balance for a robot (6,), N and N m.
+
+        In axes of the vehicle, at its mass centre.
+
+        Args:
+            one: the robot.
+            rates: (5,) of its speeds.
+            pull: (3,) of its hand on the object, N.
+        """
+        vehicle = one.here.places[rm_1().blocks.tree.body('roll')]
+        a = one.here.W @ rates + one.here.bias
+        force, moment = -pull, np.cross(one.position - vehicle.p, -pull)
+        for part in one.here.parts:
+            own = part.mass * (GRAVITY - part.moving @ a - part.acceleration)
+            force = force + own
+            moment = (
+                moment + np.cross(part.centre - vehicle.p, own) + part.inertia_torque(part.turning @ a + part.alpha)
+            )
+        return np.concatenate([vehicle.R.T @ force, vehicle.R.T @ moment])
+
+    def run(self, states: Array, efforts: Efforts, times: Sequence[float], tolerance: float = 1e-10) -> list[TeamRun]:
+        """Return the team at times after zero, from states (m, 11).
+
+        Args:
+            states: (m, 11) at the start.
+            efforts: (nv,) of robot k at a time.
+            times: ascending, s.
+            tolerance: relative, of the integration.
+        """
+        count = len(states)
+        yaw = rm_1().blocks.tree.velocity_index('yaw')
+
+        def at(x: Array, t: float) -> list[Member]:
+            own = x[: HALF * count].reshape(count, HALF)
+            free = self.members(own, [np.zeros(rm_1().blocks.tree.nv)] * count)
+            return self._with_efforts(free, t, efforts)
+
+        def rates(t: float, x: Array) -> Array:
+            members = at(x, t)
+            held = self.solve(members)
+            parts = [
+                np.concatenate([one.here.u[:2], [one.here.v[yaw]], one.here.u[2:], change])
+                for one, change in zip(members, held.speed_rates)
+            ]
+            position, velocity = (
+                np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity')
+            )
+            power = sum(float(one.tau @ one.here.v) for one in members)
+            return np.concatenate([*parts, [power, self.load.lost_power(position, velocity)]])
+
+        start = np.append(np.ravel(states), [0.0, 0.0])
+        found = solve_ivp(
+            rates, (0.0, times[-1]), start, 'DOP853', rtol=tolerance, atol=1e-2 * tolerance, t_eval=list(times)
+        )
+        before = self.energy(at(start, 0.0))
+        return [
+            TeamRun(x[: HALF * count].reshape(count, HALF), (before, self.energy(at(x, t))), float(x[-2]), float(x[-1]))
+            for t, x in zip(times, found.y.T)
+        ]
+
+    @staticmethod
+    def _with_efforts(members: Sequence[Member], t: float, efforts: Efforts) -> list[Member]:
+        found = []
+        for k, one in enumerate(members):
+            tau = efforts(t, k, one.here)
+            hand = one.hand._replace(free=one.hand.free + one.here.efforts(tau))
+            found.append(one._replace(tau=tau, hand=hand))
+        return found

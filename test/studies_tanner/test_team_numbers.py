@@ -1,0 +1,257 @@
+"""Two RM-1 with a bar and three with a triangle: numbers of tanner-1998, sections 6.8 and 6.9, and statement S9."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.deformable.augmented import augmented_object, saddle_point
+from dyn_nodes.stability import admissible_reactions
+from dyn_nodes.studies.tanner_1998.robot import WHEELS
+from dyn_nodes.studies.tanner_1998.team import BAR, TRIANGLE, Team, facing
+from dyn_nodes.studies.tanner_1998.vehicle import rm_1
+
+PAIR, TRIO = Team(BAR), Team(TRIANGLE)
+PAIR_START = facing(BAR, [(0.3, 0.2, (0.1, 0.2, -0.1)), (-0.3, 0.1, (-0.2, 0.1, 0.15))])
+TRIO_START = facing(
+    TRIANGLE,
+    [(0.2, 0.1, (0.1, 0.2, -0.1)), (-0.1, 0.2, (-0.2, 0.1, 0.15)), (0.15, -0.1, (0.05, -0.1, 0.1))],
+)
+
+
+def efforts(*pairs):
+    return [rm_1().efforts(joints, drives) for joints, drives in pairs]
+
+
+def idle(t, k, here):
+    return np.zeros(rm_1().blocks.tree.nv)
+
+
+@pytest.fixture(scope='module')
+def pair():
+    members = PAIR.members(PAIR_START, efforts(((0.5, 20, 4), (1, 1.5)), ((-0.3, 19, 5), (-1, -1.2))))
+    return members, PAIR.solve(members)
+
+
+@pytest.fixture(scope='module')
+def trio():
+    torques = efforts(((0.5, 20, 4), (1, 1.5)), ((-0.3, 19, 5), (-1, -1.2)), ((0.2, 18, 4.5), (0.5, 0.2)))
+    members = TRIO.members(TRIO_START, torques)
+    return members, TRIO.solve(members)
+
+
+@pytest.mark.pins('tanner-1998/6.8/instant')
+def test_accelerations_and_grasp_forces_of_two_robots_with_a_bar(pair):
+    members, held = pair
+    assert PAIR_START[:, :3] == pytest.approx(np.array([(-1.0645020172, 0, 0), (1.0645020172, 0, np.pi)]), abs=1e-10)
+    velocity = np.concatenate([one.velocity for one in members])
+    expected = (0.265171809, 0.249350605, 0.099463626, 0.296727681, 0.041450202, 0.116605367)
+    assert velocity == pytest.approx(expected, abs=1e-9)
+    expected = (-1.921512389, 0.306426258, -4.096938188, -0.362122888, 0.169388780, -1.470950643)
+    assert held.acceleration == pytest.approx(expected, rel=1e-7)
+    expected = (-1.051402010, 0.156448259, 3.953034596, -0.318779156, 0.129040764, 4.478232105)
+    assert held.force.ravel() == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.pins('tanner-1998/6.8/apparent')
+def test_apparent_mass_of_the_hands(pair):
+    for member, sign in zip(pair[0], (1.0, -1.0)):
+        J, M = member.hand.jacobian, member.hand.inertia
+        apparent = np.linalg.inv(J @ np.linalg.solve(M, J.T))
+        across = -sign * 1.498384636
+        expected = [(4.728297974, 0, across), (0, 1.806207589, 0), (across, 0, 1.386737311)]
+        assert apparent == pytest.approx(np.array(expected), abs=1e-8)
+
+
+@pytest.mark.pins('tanner-1998/6.8/printed')
+def test_grasp_forces_added_as_printed_are_counted_twice(pair):
+    members, held = pair
+    mass = np.kron(BAR.mass.toarray(), np.eye(3))
+    load = held.force.ravel() - mass @ held.acceleration
+    hands = [one.hand for one in members]
+    assert augmented_object(hands, mass, load).acceleration == pytest.approx(held.acceleration, rel=1e-12)
+    printed = (-1.419311198, 0.372580371, -1.807121403, -1.341188243, 0.221881547, 1.600169660)
+    twice = augmented_object(hands, mass, load - held.force.ravel())
+    assert twice.acceleration == pytest.approx(printed, rel=1e-7)
+
+
+@pytest.mark.pins('tanner-1998/3.1/S9', 'tanner-1998/6.8/saddle', 'tanner-1998/6.9/saddle')
+def test_the_augmented_object_is_the_solution_of_all_equations_at_once(pair, trio):
+    for team, (members, held) in ((PAIR, pair), (TRIO, trio)):
+        other = team.solve(members, at_once=True)
+        assert other.acceleration == pytest.approx(held.acceleration, abs=1e-10)
+        assert other.force == pytest.approx(held.force, abs=1e-10)
+        for mine, theirs in zip(held.speed_rates, other.speed_rates):
+            assert mine == pytest.approx(theirs, abs=1e-10)
+
+
+def test_an_object_with_nodes_of_its_own_is_augmented_as_all_equations_at_once(pair):
+    random = np.random.default_rng(5)
+    root = random.normal(size=(10, 10))
+    mass, load = root @ root.T + np.eye(10), random.normal(size=10)
+    hands = [one.hand for one in pair[0]]
+    mine, theirs = augmented_object(hands, mass, load), saddle_point(hands, mass, load)
+    assert mine.acceleration == pytest.approx(theirs.acceleration, abs=1e-10)
+    assert mine.force == pytest.approx(theirs.force, abs=1e-10)
+
+
+@pytest.mark.pins('tanner-1998/6.8/momentum')
+def test_momentum_of_the_whole_team_changes_by_ground_reactions_and_weight(pair, trio):
+    for team, (members, held) in ((PAIR, pair), (TRIO, trio)):
+        left = team.balance(members, held)
+        assert np.abs(left.force).max() < 1e-8
+        assert np.abs(left.moment).max() < 1e-8
+        other = held._replace(force=held.force + 1.0)
+        assert np.abs(team.balance(members, other).force).max() > 0.1, 'a pull that the object does not feel is seen'
+
+
+@pytest.mark.pins('tanner-1998/6.8/ground')
+def test_ground_reactions_of_both_robots(pair):
+    members, held = pair
+    expected = (
+        ((10, 2.692928664, 227.659659257), (15, 2.692928664, 235.761223108), (0, 0, 279.461018642)),
+        ((-10, -1.176306378, 219.749734565), (-12, -1.176306378, 215.980220699), (0, 0, 303.665783727)),
+    )
+    for one, rates, pull, drives, wheels in zip(
+        members, held.speed_rates, held.force, ((10, 15, 0), (-10, -12, 0)), expected
+    ):
+        load = PAIR.ground_load(one, rates, pull)
+        found = admissible_reactions(
+            WHEELS, np.zeros(3), load[:3], load[3:], friction=(0.7, 0.7, 0.0), traction=drives, ranges=False
+        )
+        assert found.split == pytest.approx(np.array(wheels), abs=1e-6)
+        assert found.possible
+
+
+DAMPED = {
+    0.2: (
+        (-1.0091605915, 0.0066831671, 0.0376206499, 0.0219694190, 0.2605514250, -0.9007077308,
+         0.2668422855, 0.0366407185, 0.0968461049, -4.2493700497, 2.3506342283),
+        (1.1291480518, -0.0025249340, 3.1630184643, -0.0385869708, 0.2419808340, -0.8430514948,
+         0.3321508372, -0.0100899158, -0.1892504280, -4.3463752292, 2.7372362362),
+    ),
+    1.0: (
+        (-0.439898077, 0.062998856, 0.062412335, 0.233279577, -1.146325175, 0.462886738,
+         0.912536031, 0.023328108, 3.958335857, 4.130686467, -11.380925008),
+        (1.034622900, -0.008759319, 3.180463853, 0.320370879, -1.249207655, 1.219254689,
+         -0.361733254, -0.032818758, -2.639637377, -0.589051300, 4.114684790),
+    ),
+}  # fmt: skip
+
+
+def stretched(states):
+    members = PAIR.members(states, [idle(0, 0, None)] * 2)
+    return np.linalg.norm(members[1].position - members[0].position)
+
+
+@pytest.mark.pins('tanner-1998/6.8/damped')
+def test_two_robots_drop_their_arms_with_the_bar():
+    (end,) = PAIR.run(PAIR_START, idle, (0.2,), 1e-8)
+    assert end.robots == pytest.approx(np.array(DAMPED[0.2]), abs=1e-6)
+    assert stretched(end.robots) == pytest.approx(0.597064428, abs=1e-7)
+    assert end.lost == pytest.approx(0.019639275, abs=1e-7)
+    assert end.energy[1] - end.energy[0] + end.lost == pytest.approx(0.0, abs=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.pins('tanner-1998/6.8/free')
+def test_two_robots_swing_with_the_bar_for_a_second():
+    (end,) = PAIR.run(PAIR_START, idle, (1.0,))
+    assert end.robots == pytest.approx(np.array(DAMPED[1.0]), abs=1e-6)
+    assert end.lost == pytest.approx(19.073375218, abs=1e-7)
+    assert end.energy[1] - end.energy[0] + end.lost == pytest.approx(0.0, abs=1e-8)
+    assert stretched(end.robots) == pytest.approx(0.591130641, abs=1e-7)
+    # the source's heights are those above the vehicles' mass centres
+    assert end.energy[0] - 9.81 * 0.3 * (2 * 75.5 + 1.2) == pytest.approx(132.724903609, abs=1e-8)
+    free = Team(BAR._replace(damping=np.zeros(1)))
+    (end,) = free.run(PAIR_START, idle, (1.0,))
+    assert end.energy[1] - end.energy[0] == pytest.approx(0.0, abs=1e-8)
+    assert stretched(end.robots) == pytest.approx(0.619501861, abs=1e-7)
+
+
+def carrying(t, k, here):
+    """Joints held about the start with the weights of arm and half of the bar; wheels along a ramp of the speed."""
+    robot, tree = rm_1(), rm_1().blocks.tree
+    names = ('q1', 'q2', 'q3')
+    angles = here.q[[tree.position_names.index(name) for name in names]]
+    rates = here.v[[tree.velocity_index(name) for name in names]]
+    hand = here.partial_velocities(robot.hand)[1]
+    joints = -np.array([60, 80, 40]) * (angles - (0, 0.6, -0.9)) - np.array([12, 16, 8]) * rates
+    joints = joints + here.gravity[2:] + (hand.T @ (0.0, 0.0, 0.6 * 9.81))[2:]
+    yaw = here.q[tree.position_names.index('yaw')]
+    speed = here.u[0] * np.cos(yaw) + here.u[1] * np.sin(yaw)
+    drive = -200.0 * (speed - (0.5, -0.5)[k] * min(t, 1.0))
+    turn = -40.0 * here.v[tree.velocity_index('yaw')]
+    return robot.efforts(joints, (0.1 * (drive / 2 - turn / 0.6), 0.1 * (drive / 2 + turn / 0.6)))
+
+
+CARRY = {
+    0.0: ((-1.064502, 1.064502), (223.027178, 300.486644), (223.027178, 300.486644), (0, 0), (5.886, 5.886)),
+    0.5: ((-1.044161, 1.084837), (233.751407, 279.013441), (212.292142, 321.982442), (13.907445, -13.912245),
+          (5.884570, 5.887576)),
+    1.0: ((-0.937547, 1.191415), (236.650988, 273.228584), (209.408418, 327.734070), (17.650627, -17.656982),
+          (5.885367, 5.886533)),
+    2.0: ((-0.499920, 1.629085), (224.007339, 298.536307), (222.044901, 302.442116), (1.273480, -1.271941),
+          (5.886627, 5.885490)),
+}  # fmt: skip
+
+
+def check_carrying(times):
+    start = facing(BAR, [(0.0, 0.0, (0, 0, 0))] * 2)
+    runs = [PAIR.run(start, carrying, [t for t in times if t > 0.0], 1e-8)] if max(times) > 0.0 else [[]]
+    states = {t: run.robots for t, run in zip([t for t in times if t > 0.0], runs[0])} | {0.0: start}
+    for run in runs[0]:
+        assert run.energy[1] - run.energy[0] - run.work + run.lost == pytest.approx(0.0, abs=1e-6)
+    for t in times:
+        places, first, second, pulls, carried = CARRY[t]
+        members = PAIR._with_efforts(PAIR.members(states[t], [idle(0, 0, None)] * 2), t, carrying)
+        held = PAIR.solve(members)
+        assert states[t][:, 0] == pytest.approx(places, abs=2e-6)
+        assert held.force[:, 2] == pytest.approx(carried, abs=2e-6)
+        for one, rates, pull, (drive, castor), traction in zip(
+            members, held.speed_rates, held.force, (first, second), pulls
+        ):
+            load = PAIR.ground_load(one, rates, pull)
+            found = admissible_reactions(
+                WHEELS, np.zeros(3), load[:3], load[3:], friction=(0.7, 0.7, 0.0), traction=(traction, traction, 0.0),
+                tolerance=1e-6, ranges=False,
+            )  # fmt: skip
+            assert found.split[:, 2] == pytest.approx((drive, drive, castor), abs=1e-4)
+            assert found.robust
+            assert found.friction_use[:2].max() * 0.7 < 0.0844
+
+
+@pytest.mark.pins('tanner-1998/6.8/carry')
+def test_two_robots_begin_to_carry_the_bar():
+    check_carrying((0.0,))
+
+
+@pytest.mark.slow
+@pytest.mark.pins('tanner-1998/6.8/carry')
+def test_two_robots_carry_the_bar():
+    check_carrying((0.0, 0.5, 1.0, 2.0))
+
+
+@pytest.mark.pins('tanner-1998/6.9/instant')
+def test_accelerations_and_grasp_forces_of_three_robots_with_a_triangle(trio):
+    _, held = trio
+    assert np.linalg.norm(TRIO_START[:, :2], axis=1) == pytest.approx(1.110912178671609, abs=1e-12)
+    expected = (
+        2.127008301, 0.046117443, -3.528402794, 0.146190108, -0.760392901, -0.337340066, -0.526329037, 0.336003568,
+        -2.171070793,
+    )  # fmt: skip
+    assert held.acceleration == pytest.approx(expected, rel=1e-7)
+    expected = (
+        -0.864196665, -0.806485002, 2.815865198, 0.164139384, -0.234274692, 3.454077743, 1.398805030, 0.889450938,
+        3.087331598,
+    )  # fmt: skip
+    assert held.force.ravel() == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.pins('tanner-1998/6.9/static')
+def test_three_robots_hold_the_triangle_still():
+    start = facing(TRIANGLE, [(0.0, 0.0, (0, 0, 0))] * 3)
+    members = TRIO.members(start, efforts(*[((0, 21.164318861, 5.295095791), (0, 0))] * 3))
+    held = TRIO.solve(members)
+    assert held.acceleration == pytest.approx(0.0, abs=1e-8)
+    assert held.force == pytest.approx(np.tile([0.0, 0.0, 3.924], (3, 1)), abs=1e-8)
