@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.attach_config import joined_config
+from dyn_nodes.model.limits import NAME
 
 if TYPE_CHECKING:
     from dyn_nodes.model import Machine
@@ -58,8 +60,10 @@ def run(args: argparse.Namespace) -> int:
     text, left_out = _joined(platform, arm, args)
     config = None
     if args.output_config is not None:
+        mount = _mount(arm, args)
+        mount = mount if re.match(NAME, mount) else ''  # it becomes part of a topic
         config = joined_config(
-            args.config, args.arm_config, _name(platform, arm, args), args.prefix, platform.base.link
+            args.config, args.arm_config, _name(platform, arm, args), args.prefix, platform.base.link, mount
         )
     if args.output == '-':
         print(text, end='')
@@ -98,6 +102,11 @@ def _name(platform: Machine, arm: Machine, args: argparse.Namespace) -> str:
     return args.name or f'{platform.name}_with_{arm.name}'
 
 
+def _mount(arm: Machine, args: argparse.Namespace) -> str:
+    """Return the name of the joint between platform and arm."""
+    return f'{args.prefix or arm.name + "_"}attachment'
+
+
 def _read(path: Path, config: Path | None) -> Machine | None:
     from dyn_nodes.model import load_machine_report
 
@@ -126,7 +135,7 @@ def _joined(platform: Machine, arm: Machine, args: argparse.Namespace) -> tuple[
     _rename(guest, args.prefix)
     _point_at_meshes(root, args.platform)
     _point_at_meshes(guest, args.arm)
-    joint = etree.SubElement(root, 'joint', name=f'{args.prefix or arm.name + "_"}attachment', type='fixed')
+    joint = etree.SubElement(root, 'joint', name=_mount(arm, args), type='fixed')
     etree.SubElement(joint, 'parent', link=args.to)
     etree.SubElement(joint, 'child', link=args.prefix + arm.links[0].name)
     etree.SubElement(joint, 'origin', xyz=_numbers(args.xyz), rpy=_numbers(args.rpy))

@@ -18,7 +18,7 @@ OF_THE_PLATFORM = ('name', 'gravity', 'slope', 'overturn_angle', 'base')
 """Keys of the arm's file that do not count: it stands on the platform now."""
 
 
-def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: str, root: str) -> str:
+def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: str, root: str, mount: str = '') -> str:
     """Return the text of the new machine YAML.
 
     Names of the arm's links, joints and elements get the prefix, as in the URDF. The payload is that of either.
@@ -29,6 +29,7 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
         name: of the new machine.
         prefix: put before the arm's names.
         root: root link of the platform, which is on a free base where no file says.
+        mount: joint between platform and arm, whose reaction is to be published; empty: none.
 
     Raises:
         CommandError: a file that can't be read, names or payloads that both have.
@@ -46,6 +47,8 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
     for key in ('locked', 'reactions'):
         if key in above:
             result[key] = [*(result.get(key) or []), *above[key]]
+    if mount:
+        result['reactions'] = [*(result.get('reactions') or []), mount]
     if 'payload' in above:
         if 'payload' in result:
             raise CommandError(f'payload: both {platform} and {arm} have one, a machine carries one')

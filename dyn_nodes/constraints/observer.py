@@ -7,7 +7,7 @@ against the effort that acts there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.kane.mounts import Mount
 from dyn_nodes.constraints.rows import Rows
 from dyn_nodes.multibody.dynamics import body_accelerations
 from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.multibody.kinematics import ExplodedState, unit_motion
-from dyn_nodes.multibody.spatial import Expression, Force, cross
+from dyn_nodes.multibody.spatial import Expression, Force, Inertia, Motion, cross
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,7 @@ class Forces:
         body_residual: (..., nb, 6) rate of momentum about the world's origin less that of all wrenches.
         joint_residual: (..., nv) what a joint transmits along its freedom less the effort that acts there.
         axes: (..., nb, 3, 3) of each body in the world, columns x, y, z.
+        mounts: (..., k, 6) wrench of what carries an arm on the arm, at the origin of each mount in world axes.
     """
 
     bodies: tuple[str, ...]
@@ -44,6 +46,7 @@ class Forces:
     body_residual: Array
     joint_residual: Array
     axes: Array
+    mounts: Array
 
     def wrench(self, body: str) -> Array:
         """Return (..., 6) what the joint of that name transmits. Raises KeyError that lists the known ones."""
@@ -62,10 +65,12 @@ class ForceObserver:
 
     Args:
         system: its constraints and force elements build their Jacobians from `state.jacobian`, see `Constraint`.
+        mounts: fixed joints at which wrenches are wanted; nothing may hold or push the links that the tree counts as
+            parts of the carrying body.
     """
 
-    def __init__(self, system: ConstraintBlocks) -> None:
-        self.system = system
+    def __init__(self, system: ConstraintBlocks, mounts: Sequence[Mount] = ()) -> None:
+        self.system, self.mounts = system, tuple(mounts)
 
     def forces(
         self,
@@ -97,6 +102,7 @@ class ForceObserver:
         nb = len(self.system.tree.bodies)
         shaped = [part.reshape(count, nb, 6) for part in results[:3]] + [results[3]]
         shaped.append(results[4].reshape(count, nb, 3, 3))
+        shaped.append(results[5].reshape(count, len(self.mounts), 6))
         if np.ndim(q) == 1:
             shaped = [part[0] for part in shaped]
         return Forces(tuple(body.name for body in self.system.tree.bodies), *shaped)
@@ -119,6 +125,7 @@ class ForceObserver:
             ca.vec(self._momentum_check(a, joint, contact)),
             own - efforts,
             ca.vertcat(*(ca.vec(ca.SX(pose.R).T) for pose in system.state.poses)),
+            ca.vertcat(ca.SX(0, 1), *(self._mounted(mount, a, joint) for mount in self.mounts)),
         ]
         inputs = [system.q, system.v, a, multipliers, tau, system.parameters.vector]
         return ca.Function('observer', inputs, [ca.densify(part) for part in outputs])
@@ -146,6 +153,33 @@ class ForceObserver:
                 carried = ca.vertcat(wrench[0:3] + cross(arm, wrench[3:6]), wrench[3:6])
                 wrenches[body.parent] = wrenches[body.parent] + carried
         return wrenches, along
+
+    def _mounted(self, mount: Mount, a: Expression, joint: list[Expression]) -> Expression:
+        """(6,) wrench [moment; force] on an arm at the origin of its mount, from the wrenches of its first joints."""
+        state, tree, carrier = self.system.state, self.system.tree, mount.frame.body
+        point = state.frame_pose(mount.frame).p
+        moment, force = ca.SX(3, 1), ca.SX(3, 1)
+        for index in (k for k in sorted(mount.bodies) if tree.bodies[k].parent not in mount.bodies):
+            moment = moment + joint[index][0:3] + cross(state.poses[index].p - point, joint[index][3:6])
+            force = force + joint[index][3:6]
+        masses = [(ca.SX(own.mass), ca.SX(own.com), ca.SX(own.inertia)) for own in mount.fixed]
+        if mount.payload and tree.payload is not None:
+            masses.append((ca.SX(state.payload_mass), ca.SX(tree.payload.p), ca.SX(3, 3)))
+        for own in masses:
+            torque, push = self._inertial(Inertia.rigid(*own), carrier, a)
+            arm = (state.poses[carrier].p if carrier >= 0 else ca.SX(3, 1)) - point
+            moment, force = moment + torque + cross(arm, push), force + push
+        return ca.vertcat(moment, force)
+
+    def _inertial(self, inertia: Inertia, body: int, a: Expression) -> tuple[Expression, Expression]:
+        """Moment at a body's origin and force, world axes, that move and carry a mass which is fixed in the body."""
+        state, gravity = self.system.state, self.system.parameters.gravity
+        if body < 0:
+            still = inertia @ Motion(ca.SX(3, 1), -gravity)
+            return still.n, still.f
+        velocity, R = state.velocities[body], state.poses[body].R
+        rate = inertia @ body_accelerations(state, a, gravity)[body] + velocity.cross_force(inertia @ velocity)
+        return ca.mtimes(R, rate.n), ca.mtimes(R, rate.f)
 
     def _momentum_check(self, a: Expression, joint: list[Expression], contact: Expression) -> Expression:
         """(6, nb) rate of each body's momentum about the world's origin, by differentiation, less all moments on it."""

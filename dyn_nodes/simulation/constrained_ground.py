@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ForceObserver
+from dyn_nodes.constraints.kane import mount_of
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.assembly import Actuation
@@ -43,7 +44,7 @@ class ConstrainedGround(CompliantGround):
 
     Raises:
         MachineError: the constraints cannot be met from the initial position,
-            or a reaction is asked for at a joint that does not move.
+            or a reaction is asked for at a fixed joint beyond which something holds a link that does not move.
         ValueError: a cylinder at its dead centre.
     """
 
@@ -97,13 +98,16 @@ class ConstrainedGround(CompliantGround):
         tree, q, v = system.blocks.tree, x[: system.nq], x[system.nq : system.nq + system.nv]
         forces = self._observer.forces(q, v, *self.solution(x, u, p), self._rows.efforts(u), self._rows.numbers(p, x))
         result = np.empty((len(self.machine.reactions), 6))
+        mounts = iter(forces.mounts)
         for row, name in zip(result, self.machine.reactions):
             link = tree.frame(self.machine.joint(name).child)
-            turn = forces.axes[link.body] @ link.R
-            wrench = forces.wrench(name)
+            turn = forces.axes[link.body] @ link.R if link.body >= 0 else link.R
+            wrench = forces.wrench(name) if self.machine.joint(name).movable else next(mounts)
             row[:3], row[3:] = turn.T @ wrench[3:], turn.T @ wrench[:3]
         return result
 
     @cached_property
     def _observer(self) -> ForceObserver:
-        return ForceObserver(self.system.blocks)
+        fixed = [name for name in self.machine.reactions if not self.machine.joint(name).movable]
+        tree = self.system.blocks.tree
+        return ForceObserver(self.system.blocks, [mount_of(self.machine, tree, name) for name in fixed])

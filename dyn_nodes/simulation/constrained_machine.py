@@ -27,6 +27,7 @@ from dyn_nodes.constraints import (
 )
 from dyn_nodes.constraints.assembly import gaps
 from dyn_nodes.constraints.drives import dependent_drives
+from dyn_nodes.constraints.kane.mounts import fixed_beyond
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.rest import ConstrainedRest
 from dyn_nodes.elements.actuators import states_at_rest
@@ -152,17 +153,17 @@ def constrained_machine(
 
     Raises:
         MachineError: the constraints can't be met; says which, where, and by how much. Or a reaction is asked for at
-            a joint that does not move. Or the drives of a machine with a fixed base, as many as its freedoms, do not
-            determine its motion.
+            a fixed joint beyond which something holds a link that does not move. Or the drives of a machine with a
+            fixed base, as many as its freedoms, do not determine its motion. Or its wheels leave it no motion.
         NoEquilibriumError: a machine on springs tips or slides.
         ValueError: a cylinder at its dead centre.
     """
     if joints:
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
-    _refuse_reactions(machine)
     system = System.of(machine_dynamics(machine, actuation))  # of a tree, too: it has no rows then
     blocks = system.constraints.blocks
+    _refuse_reactions(machine, blocks.tree)
     driven = tuple(joint.name for joint in machine.actuated_joints)
     q = _assembled(machine, blocks, list(joints or ()))
     settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
@@ -182,12 +183,21 @@ def constrained_machine(
     return replace(start, q=found.q, v=v, analysis=analyse(blocks, found.q, actuated=driven) if rest else counts)
 
 
-def _refuse_reactions(machine: Machine) -> None:
-    """Beside constraints the observer of reactions knows the joints that move."""
-    fixed = [name for name in machine.reactions if not machine.joint(name).movable]
-    if fixed:
-        found = f'{fixed[0]!r}, which is fixed'
-        raise MachineError([Problem(machine.sources[-1], 0, 'reactions', 'joints that move', found)])
+def _refuse_reactions(machine: Machine, tree: Tree) -> None:
+    """Refuse reactions at fixed joints that are not those of an arm alone.
+
+    A link that is fixed to what carries the joint is one body with it: what holds such a link acts on both.
+    """
+    holding = [(own.link, f'contact {own.name!r}') for own in machine.ground_contacts]
+    for entry in machine.constraints:
+        holding += [(end.link, f'constraint {entry.name!r}') for end in (entry.first, entry.second) if end is not None]
+    for name in (name for name in machine.reactions if not machine.joint(name).movable):
+        within = fixed_beyond(machine, tree, name)
+        held = [said for link, said in holding if link in within]
+        if held:
+            expected = 'fixed joints beyond which nothing holds a link that does not move'
+            found = f'{name!r}, beyond which {held[0]} does'
+            raise MachineError([Problem(machine.sources[-1], 0, 'reactions', expected, found)])
 
 
 def _refuse_dependent_drives(machine: Machine, blocks: ConstraintBlocks, q: Array, driven: tuple[str, ...]) -> None:

@@ -84,7 +84,7 @@ def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):
         '  tip: {kind: point, first: {link: hand}, second: {link: world}}\n',
         'arm',
     )
-    result = yaml.safe_load(joined_config(CONFIG, arm, 'both', 'a_', 'base_link'))
+    result = yaml.safe_load(joined_config(CONFIG, arm, 'both', 'a_', 'base_link', 'a_attachment'))
     assert 'gravity' not in result
     assert set(result['defaults']) == {'wheel'}
     slew = result['actuators']['a_slew']
@@ -95,7 +95,7 @@ def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):
     assert 'viscous' not in result['actuators']['a_lift']
     assert result['pumps']['a_main']['actuators'] == ['a_slew', 'a_lift']
     assert result['locked'] == ['a_wrist']
-    assert result['reactions'] == ['a_turn']
+    assert result['reactions'] == ['a_turn', 'a_attachment']
     assert result['constraints']['a_gear']['coefficients'] == {'a_turn': 1, 'a_elbow': -2}
     assert result['constraints']['a_tip']['first'] == {'link': 'a_hand'}
     assert result['constraints']['a_tip']['second'] == {'link': 'world'}

@@ -25,11 +25,12 @@ from dyn_nodes.constraints.kane import (
     mount_at,
     mount_of,
 )
+from dyn_nodes.constraints.kane.mounts import FixedMass
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.operational_space import operational_space
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.multibody import TreeBuilder
+from dyn_nodes.multibody import Frame, TreeBuilder
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.studies.tanner_1998.kane import reference
 from dyn_nodes.studies.tanner_1998.vehicle import ARM, S0, rm_1
@@ -96,6 +97,34 @@ def test_a_vehicle_with_an_arm_moves_as_by_the_other_formulations(name):
         assert np.abs(wrench.force + seen[3:]).max() < 1e-8 * force
         assert np.abs(wrench.torque + seen[:3]).max() < 1e-8 * torque
         assert np.abs(wrench.torque - other.torque).max() < 1e-9 * torque
+
+
+@pytest.mark.parametrize(('name', 'joint'), [('rm_1', 'arm_mount'), ('agv_mecanum_arm', 'arm_attachment')])
+def test_the_observer_of_a_running_machine_sees_the_wrench_of_a_fixed_mount(name, joint):
+    machine = machine_named(name)
+    assert machine.reactions == (joint,)
+    blocks = machine_dynamics(machine, 'effort').blocks
+    mount = mount_of(machine, blocks.tree, joint)
+    kane, observer = kanes_equations(blocks), ForceObserver(blocks, [mount])
+    for q, v, tau in random_states(machine, blocks, 3):
+        here = kane.at(q, v, {'payload_mass': 3.0} if machine.payload else None)
+        wrench = here.mount_wrench(mount, tau)
+        seen = observer.forces(q, v, here.accelerations(tau), here.multipliers(tau), tau, here.p).mounts[0]
+        assert seen[3:] == pytest.approx(-wrench.force, rel=1e-9, abs=1e-8 * np.abs(wrench.force).max())
+        assert seen[:3] == pytest.approx(-wrench.torque, rel=1e-9, abs=1e-8 * np.abs(wrench.torque).max())
+
+
+def test_a_mount_in_the_world_carries_what_is_fixed_on_it():
+    tree = TreeBuilder()
+    tree.add_joint('hip', -1, 'revolute', (0, 0, 1), p=(0.0, 0.0, 0.5), mass=2.0, com=(0.3, 0, 0), inertia=np.eye(3))
+    blocks = ConstraintBlocks(tree.build(), [], gravity=(0.0, 0.0, -10.0))
+    foot = FixedMass(4.0, np.array([0.1, 0.0, 0.2]), np.eye(3))
+    mount = mount_at(blocks.tree, 'hip', (foot,), Frame(-1, np.eye(3), np.zeros(3)))
+    here = kanes_equations(blocks).at([0.2], [1.5])
+    wrench = here.mount_wrench(mount, [0.7])
+    assert wrench.force[2] == pytest.approx(-60.0)
+    seen = ForceObserver(blocks, [mount]).forces([0.2], [1.5], here.accelerations([0.7]), [], [0.7]).mounts[0]
+    assert seen == pytest.approx(-np.concatenate([wrench.torque, wrench.force]), abs=1e-12)
 
 
 def test_power_of_all_forces_is_the_rate_of_the_energy():

@@ -39,6 +39,18 @@ def test_the_node_publishes_the_wrench_of_the_parent_on_the_child(make_node: Cal
     assert size == pytest.approx(9.81 * BEYOND_BOOM_FOOT, rel=1e-3)
 
 
+@pytest.mark.slow
+def test_the_node_publishes_what_an_arm_and_its_vehicle_exert_on_each_other(make_node: Callable[..., Any]) -> None:
+    """A fixed joint, beside wheels that roll by constraint; test_kane_on_machines.py has the numbers in motion."""
+    node = make_node(DynamicsNode, machine='rm_1')
+    box = Outbox.behind(node.reporter.joint_reactions['arm_mount'])
+    node.reporter.publish(node.plant.balance(), False)
+    assert box.last.header.frame_id == 'arm_base'
+    assert box.last.wrench.force.z == pytest.approx(152.055, rel=1e-6)
+    assert box.last.wrench.torque.x == pytest.approx(7.226363336, rel=1e-5)
+    assert box.last.wrench.torque.y == pytest.approx(-17.091956577, rel=1e-5)
+
+
 def test_a_machine_that_names_no_joint_has_no_such_topic(make_node: Callable[..., Any], tmp_path: Path) -> None:
     config = Path(__file__).resolve().parents[2] / 'config' / 'log_loader.yaml'
     quiet = tmp_path / 'quiet.yaml'

@@ -72,16 +72,17 @@ def test_accelerations_that_are_not_finite_are_refused(tmp_path, monkeypatch):
     assert problem.found == 'accelerations that are not finite at the start'
 
 
-def test_the_reaction_of_a_fixed_joint_beside_constraints_is_refused(tmp_path):
+def test_the_reaction_of_a_fixed_joint_beyond_which_a_constraint_acts_is_refused(tmp_path):
     parts = [Part('left'), Part('right', origin='0 1 0'), Part('plate', parent='left_link', kind='fixed')]
-    keys = 'constraints:\n  gear: {kind: coupling, coefficients: {left: 1, right: -1}}\nreactions: [plate]\n'
-    machine = machine_of(tmp_path, parts, keys)
+    gear = 'constraints:\n  gear: {kind: coupling, coefficients: {left: 1, right: -1}}\n'
+    assert build_problems(machine_of(tmp_path, parts, f'{gear}reactions: [plate]\n')) == ()
+    pin = '  pin: {kind: point, first: {link: plate_link}, second: {link: world}}\n'
+    machine = machine_of(tmp_path, parts, f'{gear}{pin}reactions: [plate]\n')
     (problem,) = build_problems(machine)
-    assert (
-        str(problem)
-        == f"{tmp_path / 'joints.yaml'}: reactions: expected joints that move, found 'plate', which is fixed"
+    assert str(problem) == (
+        f'{tmp_path / "joints.yaml"}: reactions: expected fixed joints beyond which nothing holds a link that does not '
+        "move, found 'plate', beyond which constraint 'pin' does"
     )
-    assert build_problems(replace(machine, reactions=())) == ()
 
 
 def test_a_cylinder_at_its_dead_centre_is_refused():

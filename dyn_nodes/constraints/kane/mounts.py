@@ -87,12 +87,18 @@ def mount_of(machine: Machine, tree: Tree, joint: str) -> Mount:
     if own.movable and joint in [body.name for body in tree.bodies]:
         return mount_at(tree, joint)
     carrier, frame = tree.frame(own.parent), tree.frame(own.child)
-    links = _links_beyond(machine, own.child)
-    within = [name for name in links if tree.frame(name).body == carrier.body]
-    first = {tree.frame(name).body for name in links} - {carrier.body}
+    within = fixed_beyond(machine, tree, joint)
+    first = {tree.frame(name).body for name in _links_beyond(machine, own.child)} - {carrier.body}
     payload = machine.payload is not None and machine.payload.link in within
     masses = tuple(_fixed_mass(machine, tree, name) for name in within)
     return Mount(joint, frame, _beyond(tree, first), masses, payload)
+
+
+def fixed_beyond(machine: Machine, tree: Tree, joint: str) -> list[str]:
+    """Return the links beyond a joint that the tree counts as parts of the body that carries it."""
+    own = machine.joint(joint)
+    carrier = tree.frame(own.parent).body
+    return [name for name in _links_beyond(machine, own.child) if tree.frame(name).body == carrier]
 
 
 def _fixed_mass(machine: Machine, tree: Tree, name: str) -> FixedMass:
