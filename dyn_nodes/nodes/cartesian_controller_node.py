@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from dyn_nodes.control.drive_dynamics import OpenLoopError
 from dyn_nodes.control.hand import (
     HandError,
     HandFollower,
@@ -84,6 +85,7 @@ class CartesianControllerNode(CommandingNode):
         self._base: HandPose | None = None if self.in_world else STILL
         self._twist_at: float | None = None
         self._told = ''
+        self._open = False  # loops of the machine did not close at the last joint states: the target is given up
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
         self.diagnostics = DiagnosticsPublisher(
@@ -180,6 +182,7 @@ class CartesianControllerNode(CommandingNode):
 
     def _hold(self) -> None:
         assert self._state is not None
+        self._open = False
         self.follower.restart(self.time, self._state[0], self._base or STILL)
         self.output.restart(self.time, self._state[0])
         self._twist_at = None
@@ -199,13 +202,26 @@ class CartesianControllerNode(CommandingNode):
         assert self._state is not None
         due, efforts = further
         if due:
+            if self._open:
+                self._hold()
             self._check_timeout()
             self.follower.advance(self.time, self._state[0], self._base or STILL)
         if due or (self.lockstep and self.output.every_exchange):
-            self.output.fill(self.stamp or 0, self.time, self._state, efforts)
-            self._publish()
+            self._command(efforts)
         if due:
             self._report()
+
+    def _command(self, efforts: Any) -> None:
+        """Publish the command of this instant; 0 V where the loops of the machine do not close at measured joints."""
+        assert self._state is not None
+        try:
+            self.output.fill(self.stamp or 0, self.time, self._state, efforts)
+        except OpenLoopError as error:
+            self._refuse(self.state_refusals, commands.RefusedError('open loop', f'joint_states: {error}'))
+            self._publish_neutral()
+            self._open = True
+            return
+        self._publish()
 
     def _check_timeout(self) -> None:
         """Come to rest where no hand_twist has come for too long."""

@@ -20,6 +20,7 @@ from dyn_nodes.middleware import message
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.drive_motor_output import is_on_motors
+from dyn_nodes.nodes.drives import drive_dynamics
 from dyn_nodes.nodes.exchange import set_stamp, valve_order
 from dyn_nodes.nodes.parameters import ParameterError, group
 
@@ -131,18 +132,20 @@ class MotorOutput(VoltageOutput):
     """Volts of electric motors.
 
     Raises:
-        ValueError: constraints, or a joint that no motor moves.
+        ValueError: a joint of a tree that no motor moves, or motors that do not determine the motion of closed loops.
     """
 
     takes_efforts = False
 
     def __init__(self, machine: Machine, follower: HandFollower, values: dict[str, Any]) -> None:
         super().__init__(machine)
-        servo = MotorServo(machine, self.order, values['command_period'])
+        drives = drive_dynamics(machine, [own.joint for own in self.order])
+        servo = MotorServo(machine, self.order, values['command_period'], drives)
         self.loops = HandMotors(follower, servo, group(values, 'motors', MotorLoopGains))
 
     def restart(self, time: float, posture: Array) -> None:
-        """Hold the joints that are not the hand's where they are."""
+        """Hold the joints that are not the hand's where they are; closed loops begin at the machine's start."""
+        self.loops.servo.drives.restart()
         self.loops.restart(posture)
 
     def carry(self, payload: float) -> None:
@@ -154,7 +157,7 @@ class MotorOutput(VoltageOutput):
         self.loops.gains = group(values, 'motors', MotorLoopGains)
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
-        """Write the voltages of an instant into the message."""
+        """Write the voltages of an instant into the message. Raises OpenLoopError."""
         self._write(stamp, self.loops.voltages(time, *state).tolist())
 
 

@@ -131,3 +131,34 @@ def test_motors_in_a_node_move_the_platform_as_motors_inside_the_dynamics_do(run
     off = [np.abs(split.legs(time) - inside.legs(time)).max() for time in split.times if time in set(inside.times)]
     assert len(off) > 350
     assert max(off) < 5e-5
+
+
+@pytest.mark.slow
+def test_the_platform_is_a_hand_that_follows_a_line_on_its_motors(processes, probe):
+    """cartesian_controller_node through closed loops. Fast counterpart: test/nodes/test_hand_on_closed_motors.py."""
+    seen, move = Seen(probe), np.array([0.06, -0.04, 0.05])
+    probe.listen('std_msgs/msg/String', 'hand_state', latched=True)
+    target = probe.node.create_publisher(PoseStamped, 'hand_pose', QoSProfile(depth=10))
+    common = {'machine': 'stewart_platform', 'mode': 'lockstep', 'exchange_period': PERIOD}
+    partners = ['cartesian_controller_node', 'electric_actuator_node']
+    processes.start('cartesian_controller_node', link='platform', output='valve_commands', **common)
+    processes.start('electric_actuator_node', **common)
+    probe.until(lambda: target.get_subscription_count() > 0, 'the match with cartesian_controller_node', 200)
+    processes.start('dynamics_node', wait_for=partners, duration=3.0, **common)
+    probe.until(lambda: len(seen.times) > 3, 'the first joint states', 280)
+    goal, place = PoseStamped(), HOME + move
+    goal.header.frame_id = 'ground'
+    goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = map(float, place)
+    goal.pose.orientation.w = 1.0
+    target.publish(goal)
+    assert processes.wait('dynamics_node', 280) == 0, processes.log('dynamics_node')
+    probe.until(lambda: seen.times[-1] >= 3.0 - 1e-6, 'the last joint states')
+    processes.stop()
+    assert 'Traceback' not in processes.log('cartesian_controller_node')
+    poses = [seen.at(time) for time in seen.times]
+    ways = np.array([at - HOME for at, _ in poses])
+    along = move / np.linalg.norm(move)
+    assert np.linalg.norm(ways - np.outer(ways @ along, along), axis=1).max() < 1e-3
+    assert ways[-1] == pytest.approx(move, abs=1e-3)
+    assert max(turn.magnitude() for _, turn in poses) < np.radians(0.1)
+    assert probe.last['hand_state'].data == 'holding'
