@@ -7,7 +7,8 @@ every friction cone is this one, with
 
 `C_j` three columns a wheel, `a` the sum of the first ones. Primal-dual path following in the scaling of Nesterov and
 Todd with the predictor and corrector of Mehrotra; every iterate is feasible, so that the last one is, too. Its linear
-systems are least squares with a QR factorization of 3 w x 6: normal equations lose all digits where a set is thin.
+systems are least squares of 3 w x 6 by normal equations, each solved twice: the second solution removes what round-off
+has left. Where a set is so thin that this does not do, a QR factorization goes on.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.stability._kernels import kernel
+from dyn_nodes.stability._least_squares import column_ahead, factor_rows, solve_rows
 
 STEPS = 60
-GAP = 1e-13
+GAP = 1e-11
 """Mean product of a force and its price, of 1, at which the program is solved."""
 SHORT = 0.99
 """Part of the way to the border of the cones that a step goes."""
+SLOW = 0.1
+"""A step below this means that the normal equations have lost their digits."""
 STUCK = 1e-10
 """A step below this ends the program: round-off."""
 
@@ -112,56 +116,74 @@ def root_of_block(w, eta, free, j, root):
 
 
 @kernel
-def factor_rows(rows, size, diagonal):
-    """Put the QR factorization of `rows` (m, 6), its leading columns, into it: Householder vectors and R above them."""
-    count = rows.shape[0]
-    for i in range(size):
-        square = 0.0
-        for m in range(i, count):
-            square += rows[m, i] * rows[m, i]
-        length = np.sqrt(square)
-        diagonal[i] = -length if rows[i, i] > 0.0 else length
-        rows[i, i] -= diagonal[i]
-        square = -rows[i, i] * diagonal[i]
-        for k in range(i + 1, size):
-            total = 0.0
-            for m in range(i, count):
-                total += rows[m, i] * rows[m, k]
-            total /= square if square > 0.0 else 1.0
-            for m in range(i, count):
-                rows[m, k] -= total * rows[m, i]
+def factor_normal(rows, rank, lower):
+    """Fill lower (6, 6) with the Cholesky factor of rows^T rows, its diagonal inverted; return whether there is one.
+
+    Columns of rows (m, 6) from `rank` on are zero; there the factor is that of the identity. The sums are written out:
+    machine code of loops over so few terms takes six times as long.
+    """
+    for i in range(6):
+        for k in range(i + 1):
+            lower[i, k] = 1.0 if i == k and i >= rank else 0.0
+    for m in range(rows.shape[0]):
+        a, b, c, d, e, f = rows[m, 0], rows[m, 1], rows[m, 2], rows[m, 3], rows[m, 4], rows[m, 5]
+        lower[0, 0] += a * a
+        lower[1, 0] += b * a
+        lower[1, 1] += b * b
+        lower[2, 0] += c * a
+        lower[2, 1] += c * b
+        lower[2, 2] += c * c
+        lower[3, 0] += d * a
+        lower[3, 1] += d * b
+        lower[3, 2] += d * c
+        lower[3, 3] += d * d
+        lower[4, 0] += e * a
+        lower[4, 1] += e * b
+        lower[4, 2] += e * c
+        lower[4, 3] += e * d
+        lower[4, 4] += e * e
+        lower[5, 0] += f * a
+        lower[5, 1] += f * b
+        lower[5, 2] += f * c
+        lower[5, 3] += f * d
+        lower[5, 4] += f * e
+        lower[5, 5] += f * f
+    for i in range(6):
+        pivot = lower[i, i]
+        for n in range(i):
+            pivot -= lower[i, n] * lower[i, n]
+        if not pivot > 0.0:
+            return False
+        inverse = 1.0 / np.sqrt(pivot)
+        lower[i, i] = inverse
+        for k in range(i + 1, 6):
+            rest = lower[k, i]
+            for n in range(i):
+                rest -= lower[k, n] * lower[i, n]
+            lower[k, i] = rest * inverse
+    return True
 
 
 @kernel
-def reflect(rows, size, diagonal, x, backwards):
-    """Multiply x (m,) in place by Q^T, or by Q."""
-    count = rows.shape[0]
-    for at in range(size):
-        i = size - 1 - at if backwards else at
-        square, total = -rows[i, i] * diagonal[i], 0.0
-        for m in range(i, count):
-            total += rows[m, i] * x[m]
-        total /= square if square > 0.0 else 1.0
-        for m in range(i, count):
-            x[m] -= total * rows[m, i]
+def solve_normal(lower, x):
+    """Multiply x (6,) in place by the inverse of the factored matrix."""
+    for i in range(6):
+        for n in range(i):
+            x[i] -= lower[i, n] * x[n]
+        x[i] *= lower[i, i]
+    for at in range(6):
+        i = 5 - at
+        for n in range(i + 1, 6):
+            x[i] -= lower[n, i] * x[n]
+        x[i] *= lower[i, i]
 
 
 @kernel
-def back_substitute(rows, size, diagonal, x):
-    """Multiply x in place by R^-1."""
-    for i in range(size - 1, -1, -1):
-        total = x[i]
-        for k in range(i + 1, size):
-            total -= rows[i, k] * x[k]
-        x[i] = total / diagonal[i]
-
-
-@kernel
-def solve_cones(columns, free, rank, with_t, s, z, t, work):
+def solve_cones(columns, free, rank, with_t, s, z, t, work, system):
     """Improve feasible s (w, 3) in place until it is optimal; return t.
 
     Args:
-        columns: (w, 3, 6) of which `rank` rows count.
+        columns: (w, 3, 6) of which `rank` rows count, the others zero, as are columns that are not free.
         free: (w, 3) components that may change; the first always.
         rank: rows of the balance, independent.
         with_t: maximize t; otherwise what the prices `z` were made for, with t as it is.
@@ -169,34 +191,50 @@ def solve_cones(columns, free, rank, with_t, s, z, t, work):
         z: (w, 3) their prices inside the cones: sum of z0 is 1 with t, and z = C^T p - objective for some p.
         t: that belongs to s.
         work: (16, w, 3).
+        system: (10, 6).
     """
     w, v, u, ds, dz, eta = work[0], work[1], work[2], work[3], work[4], work[5, :, 0]
     count = s.shape[0]
     root, rows = work[6:9].reshape((count, 3, 3)), work[9:15].reshape((3 * count, 6))
-    right, diagonal, ahead = work[15].reshape(3 * count), np.empty(6), np.zeros(6)
+    right, lower, ahead, along = work[15].reshape(3 * count), system[:6], system[6], system[9]
+    for i in range(6):  # the column of t: the sum of those of the normal forces
+        along[i] = 0.0
+        for j in range(count):
+            along[i] += columns[j, 0, i] if with_t else 0.0
+    exact, diagonal = False, np.empty(6)
     for _step in range(STEPS):
         gap = 0.0
         for j in range(count):
-            gap += (s[j, 0] * z[j, 0] + s[j, 1] * z[j, 1] + s[j, 2] * z[j, 2]) / count
+            gap += s[j, 0] * z[j, 0] + s[j, 1] * z[j, 1] + s[j, 2] * z[j, 2]
+        gap /= count
         if not gap > GAP:
             break
         for j in range(count):
             eta[j] = scale(s, z, j, w, v)
             root_of_block(w, eta[j], free, j, root)
-        _scaled_rows(columns, root, rank, rows)
-        factor_rows(rows, rank, diagonal)
-        if with_t:
-            _ahead(columns, rows, rank, diagonal, ahead)
+        _scaled_rows(columns, root, rows)
+        exact = exact or not factor_normal(rows, rank, lower)
+        for i in range(6):
+            ahead[i] = 0.0 if exact else along[i]
+        if not exact:
+            solve_normal(lower, ahead)
+        else:
+            factor_rows(rows, rank, diagonal)
+            if with_t:
+                column_ahead(columns, rows, rank, diagonal, ahead)
         reach, dt = 0.0, 0.0
         for corrected in range(2):
             for j in range(count):
                 if corrected:
-                    correct(s, ds, dz, w, v, eta[j], j, (1.0 - min(reach, 1.0)) ** 3 * gap, u)
+                    correct(s, ds, dz, w, v, eta[j], j, (1.0 - min(reach, 1.0)) ** 2 * gap, u)
                 else:
                     u[j, 0], u[j, 1], u[j, 2] = -z[j, 0], -z[j, 1], -z[j, 2]
-            dt = _direction(columns, free, root, rows, rank, diagonal, ahead, w, eta, u, right, ds, dz)
+            dt = _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal)
             reach = _reach(s, ds, z, dz)
         reach = min(1.0, SHORT * reach)
+        if not exact and not reach > SLOW:
+            exact = True
+            continue
         if not reach > STUCK:
             break
         for j in range(count):
@@ -208,63 +246,90 @@ def solve_cones(columns, free, rank, with_t, s, z, t, work):
 
 
 @kernel
-def _scaled_rows(columns, root, rank, rows):
+def _scaled_rows(columns, root, rows):
     """Fill rows (3 w, 6) with F^T C^T, wheel after wheel."""
     for j in range(columns.shape[0]):
         for k in range(3):
-            for i in range(rank):
-                rows[3 * j + k, i] = (
-                    root[j, 0, k] * columns[j, 0, i]
-                    + root[j, 1, k] * columns[j, 1, i]
-                    + root[j, 2, k] * columns[j, 2, i]
-                )
+            a, b, c = root[j, 0, k], root[j, 1, k], root[j, 2, k]
+            for i in range(6):
+                rows[3 * j + k, i] = a * columns[j, 0, i] + b * columns[j, 1, i] + c * columns[j, 2, i]
 
 
 @kernel
-def _ahead(columns, rows, rank, diagonal, ahead):
-    """Fill ahead with R^-T a, a the sum of the first columns, those of t."""
-    for i in range(rank):
-        ahead[i] = 0.0
-        for j in range(columns.shape[0]):
-            ahead[i] += columns[j, 0, i]
-        for k in range(i):
-            ahead[i] -= rows[k, i] * ahead[k]
-        ahead[i] /= diagonal[i]
+def products(rows, x, sums):
+    """Fill sums (6,) with rows^T x."""
+    a, b, c, d, e, f = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for m in range(rows.shape[0]):
+        own = x[m]
+        a += rows[m, 0] * own
+        b += rows[m, 1] * own
+        c += rows[m, 2] * own
+        d += rows[m, 3] * own
+        e += rows[m, 4] * own
+        f += rows[m, 5] * own
+    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5] = a, b, c, d, e, f
 
 
 @kernel
-def _direction(columns, free, root, rows, rank, diagonal, ahead, w, eta, u, right, ds, dz):
+def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal):
     """Fill the direction of Newton for the complementarity `u` = W^-1 (...); return that of t.
 
     ds = F r with r what is left of the least squares F^T C^T p = F^T u, so that C ds + a dt = 0; dz = C^T p, and of a
-    component that is held u - W^-2 ds. `ahead` is zero where t stays.
+    component that is held u - W^-2 ds.
     """
-    count, price = columns.shape[0], np.empty(6)
+    count, price = columns.shape[0], system[7]
     for j in range(count):
         for k in range(3):
             right[3 * j + k] = root[j, 0, k] * u[j, 0] + root[j, 1, k] * u[j, 1] + root[j, 2, k] * u[j, 2]
-    reflect(rows, rank, diagonal, right, False)
-    along, square = 0.0, 0.0
-    for i in range(rank):
-        along += ahead[i] * right[i]
-        square += ahead[i] * ahead[i]
-    dt = -along / square if square > 0.0 else 0.0
-    for i in range(rank):
-        price[i], right[i] = right[i] + dt * ahead[i], -dt * ahead[i]
-    back_substitute(rows, rank, diagonal, price)
-    reflect(rows, rank, diagonal, right, True)
+    if exact:
+        dt = solve_rows(rows, rank, diagonal, system[6], right, price)
+    else:
+        dt = _solve_twice(rows, system, right)
+    a, b, c, d, e, f = price[0], price[1], price[2], price[3], price[4], price[5]
     for j in range(count):
         for k in range(3):
             ds[j, k] = (
                 root[j, k, 0] * right[3 * j] + root[j, k, 1] * right[3 * j + 1] + root[j, k, 2] * right[3 * j + 2]
             )
-            dz[j, k] = 0.0
-            for i in range(rank):
-                dz[j, k] += columns[j, k, i] * price[i]
+            own = columns[j, k]
+            dz[j, k] = own[0] * a + own[1] * b + own[2] * c + own[3] * d + own[4] * e + own[5] * f
         inner = 2.0 * (w[j, 0] * ds[j, 0] - w[j, 1] * ds[j, 1] - w[j, 2] * ds[j, 2])
         for k in (1, 2):
             if not free[j, k]:
                 dz[j, k] = u[j, k] + (inner * w[j, k] - ds[j, k]) / (eta[j] * eta[j])
+    return dt
+
+
+@kernel
+def _solve_twice(rows, system, right):
+    """Solve the normal equations, a second time for what round-off has left: price in system[7], `right` what is left.
+
+    Returns the direction of t, whose column is system[9] and its solution system[6]; 0 where they are.
+    """
+    lower, ahead, price, part, along = system[:6], system[6], system[7], system[8], system[9]
+    size, dt = 0.0, 0.0
+    for i in range(6):
+        price[i] = 0.0
+        size += along[i] * ahead[i]
+    for _round in range(2):
+        products(rows, right, part)
+        for i in range(6):
+            part[i] += dt * along[i]
+        solve_normal(lower, part)
+        more = 0.0
+        if size > 0.0:
+            for i in range(6):
+                more -= along[i] * (part[i] + price[i])
+            more /= size
+        dt += more
+        for i in range(6):
+            part[i] += more * ahead[i]
+            price[i] += part[i]
+        a, b, c, d, e, f = part[0], part[1], part[2], part[3], part[4], part[5]
+        for m in range(right.size):
+            right[m] -= (
+                rows[m, 0] * a + rows[m, 1] * b + rows[m, 2] * c + rows[m, 3] * d + rows[m, 4] * e + rows[m, 5] * f
+            )
     return dt
 
 

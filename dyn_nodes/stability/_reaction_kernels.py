@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.stability._cones import factor_rows, reflect, solve_cones, step_to_border
+from dyn_nodes.stability._cones import solve_cones, step_to_border
+from dyn_nodes.stability._least_squares import factor_rows, reflect
 from dyn_nodes.stability._states import kernel, pick
 from dyn_nodes.stability.polygon import plane_normal
 
@@ -32,29 +33,34 @@ def reactions_kernel(
 ):  # fmt: skip
     """Fill the results of a batch; see `AdmissibleReactions`. Leading dimensions of inputs are 1 or t."""
     count = points.shape[1]
-    columns, held, target = np.empty((count, 3, 6)), np.empty(count), np.empty(6)
+    middle, columns, pull, basis = np.empty(3), np.empty((count, 3, 6)), np.empty((count, 6)), np.empty((6, 6))
+    rows, diagonal, target, system = np.empty((3 * count, 6)), np.empty(6), np.empty(6), np.empty((10, 6))
     free, work = np.empty((count, 3), dtype=np.bool_), np.zeros((16, count, 3))
     x, s, z = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
+    size, rank, held = 1.0, 0, np.empty(count)
     for k in range(margin.shape[0]):
-        mu = friction[pick(k, friction.shape[0])]
-        scale, rank, left = _prepare(
-            points[pick(k, points.shape[0])], com[pick(k, com.shape[0])], force[pick(k, force.shape[0])],
-            moment[pick(k, moment.shape[0])], normal[pick(k, normal.shape[0])], mu,
-            rolling[pick(k, rolling.shape[0])], traction[pick(k, traction.shape[0])],
-            free, held, columns, target, work,
+        mu, known = friction[pick(k, friction.shape[0])], traction[pick(k, traction.shape[0])]
+        if k == 0 or not _still(points, normal, friction, rolling, traction):
+            size, rank = _geometry(
+                points[pick(k, points.shape[0])], normal[pick(k, normal.shape[0])], mu,
+                rolling[pick(k, rolling.shape[0])], known, middle, columns, pull, basis, free, work,
+            )  # fmt: skip
+            _factored(columns, rank, rows, diagonal)
+            _to_unit_cones(columns, mu)
+        scale, left = _load(
+            com[pick(k, com.shape[0])], force[pick(k, force.shape[0])], moment[pick(k, moment.shape[0])],
+            known, middle, size, pull, basis, rank, held, target, work,
         )  # fmt: skip
         mismatch[k], freedom[k], possible[k], robust[k] = left * scale, 0, False, False
         if not left <= tolerance[pick(k, tolerance.shape[0])]:
             margin[k] = -np.inf if left > 0.0 else np.nan
             split[k], best[k], use[k], slack[k] = np.nan, np.nan, np.nan, margin[k]
             continue
-        for j in range(count):
-            freedom[k] += int(free[j, 0]) + int(free[j, 1]) + int(free[j, 2])
-        freedom[k] -= rank
-        _least_norm(columns, free, rank, target, held, x, work)
+        freedom[k] = _count(free) - rank
+        _least_norm(rows, diagonal, free, rank, target, held, x)
         robust[k] = _write_split(k, x, mu, scale, split, use)
-        t = _start(columns, mu, x, s, z)
-        t = solve_cones(columns, free, rank, True, s, z, t, work)
+        t = _start(mu, x, s, z)
+        t = solve_cones(columns, free, rank, True, s, z, t, work, system)
         margin[k] = _write_best(k, s, t, mu, scale, best, slack)
         possible[k] = margin[k] >= -BORDER * scale
         robust[k] = robust[k] and possible[k]
@@ -66,34 +72,35 @@ def ranges_kernel(
 ):  # fmt: skip
     """Fill the ends of what every force can be where `best`, most inside by `margin`, is possible; NaN elsewhere."""
     count = points.shape[1]
-    columns, held, target = np.empty((count, 3, 6)), np.empty(count), np.empty(6)
+    middle, columns, pull, basis = np.empty(3), np.empty((count, 3, 6)), np.empty((count, 6)), np.empty((6, 6))
+    rows, diagonal, target, system = np.empty((3 * count, 6)), np.empty(6), np.empty(6), np.empty((10, 6))
     free, work = np.empty((count, 3), dtype=np.bool_), np.zeros((16, count, 3))
     x, s, z = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
+    held = np.empty(count)
     for k in range(possible.shape[0]):
         least[k], greatest[k] = np.nan, np.nan
         if not possible[k]:
             continue
-        mu = friction[pick(k, friction.shape[0])]
-        scale, rank, _ = _prepare(
-            points[pick(k, points.shape[0])], com[pick(k, com.shape[0])], force[pick(k, force.shape[0])],
-            moment[pick(k, moment.shape[0])], normal[pick(k, normal.shape[0])], mu,
-            rolling[pick(k, rolling.shape[0])], traction[pick(k, traction.shape[0])],
-            free, held, columns, target, work,
+        mu, known = friction[pick(k, friction.shape[0])], traction[pick(k, traction.shape[0])]
+        size, rank = _geometry(
+            points[pick(k, points.shape[0])], normal[pick(k, normal.shape[0])], mu,
+            rolling[pick(k, rolling.shape[0])], known, middle, columns, pull, basis, free, work,
         )  # fmt: skip
-        freedom = -rank
+        _to_unit_cones(columns, mu)
+        scale, _ = _load(
+            com[pick(k, com.shape[0])], force[pick(k, force.shape[0])], moment[pick(k, moment.shape[0])],
+            known, middle, size, pull, basis, rank, held, target, work,
+        )  # fmt: skip
         for j in range(count):
             unit = scale * (mu[j] if mu[j] > 0.0 else 1.0)
             x[j, 0], x[j, 1], x[j, 2] = best[k, j, 2] / scale, best[k, j, 0] / unit, best[k, j, 1] / unit
-            for c in range(3):
-                freedom += int(free[j, c])
-                if c > 0 and mu[j] > 0.0:
-                    for i in range(rank):
-                        columns[j, c, i] *= mu[j]
+        freedom = _count(free) - rank
         if margin[k] <= BORDER * scale:
             freedom = 0
         behind, ahead = 0.0, 0.0
         if freedom == 1:
-            _null_line(columns, free, rank, s, work)
+            _factored(columns, rank, rows, diagonal)
+            _null_line(rows, diagonal, free, rank, s, work)
             behind, ahead = _ends_of_line(x, s)
         for j in range(count):
             for c in range(3):
@@ -105,7 +112,7 @@ def ranges_kernel(
                 elif freedom > 1 and free[j, c]:
                     for sign in (-1.0, 1.0):
                         _ask_for(j, c, sign, x, s, z)
-                        solve_cones(columns, free, rank, False, s, z, 0.0, work)
+                        solve_cones(columns, free, rank, False, s, z, 0.0, work, system)
                         if sign > 0.0:
                             high = s[j, c]
                         else:
@@ -114,68 +121,99 @@ def ranges_kernel(
 
 
 @kernel
-def _prepare(
-    points, com, force, moment, normal, mu, rolling, traction, free, held, columns, target, work
-):  # fmt: skip
-    """Fill what is free, known tractions, and the balance in its range; return load, N, rank, and what is left.
-
-    What is left is the part of the load, of 1, that no forces balance; NaN for inputs that are no numbers.
-    """
-    count = points.shape[0]
-    axes, basis, load_of = np.empty((count, 3, 3)), np.empty((6, 6)), np.empty(6)
-    scale = _balance(points, com, force, moment, normal, rolling, axes, columns, load_of)
-    known = np.isfinite(scale)
-    for j in range(count):
-        known = known and np.isfinite(mu[j]) and np.isfinite(columns[j, 2, 5])
-        free[j, 0], free[j, 1], free[j, 2] = True, mu[j] > 0.0 and np.isnan(traction[j]), mu[j] > 0.0
-        held[j] = 0.0 if np.isnan(traction[j]) else traction[j] / scale
-        for i in range(6):
-            load_of[i] -= held[j] * columns[j, 1, i]
-    if not known:
-        return scale, 0, np.nan
-    rank = _range_of(columns, free, work, basis)
-    return scale, rank, _reduce(columns, free, load_of, basis, rank, target)
+def _still(points, normal, friction, rolling, traction):
+    """Return whether all states have the footprint, the friction and the tractions of the first one."""
+    states = max(points.shape[0], normal.shape[0], friction.shape[0], rolling.shape[0], traction.shape[0])
+    return states == 1
 
 
 @kernel
-def _balance(points, com, force, moment, normal, rolling, axes, columns, target):
-    """Fill the axes of the wheels, the columns of the balance and what they sum to; return the load, N.
+def _count(free):
+    """Return how many components may change."""
+    total = 0
+    for j in range(free.shape[0]):
+        total += int(free[j, 0]) + int(free[j, 1]) + int(free[j, 2])
+    return total
 
-    Rows are force and moment about the middle of the points, over the load and over load times size.
+
+@kernel
+def _geometry(points, normal, mu, rolling, traction, middle, columns, pull, basis, free, work):
+    """Fill what is free and the balance in its range; return the size of the footprint, m, and the rank.
+
+    Rows are force and moment about the middle of the points, over the load and over load times size; pull (w, 6) is
+    the column of the rolling force before it is put into the range. The rank is -1 for inputs that are no numbers.
     """
     count = points.shape[0]
-    middle, turn = np.zeros(3), np.empty(3)
-    for j in range(count):
-        for i in range(3):
+    for i in range(3):
+        middle[i] = 0.0
+        for j in range(count):
             middle[i] += points[j, i] / count
     square = 0.0
     for j in range(count):
         for i in range(3):
             square += (points[j, i] - middle[i]) ** 2 / count
     size = np.sqrt(square) if square > 0.0 else 1.0
-    _cross(com - middle, force, turn)
+    length = np.sqrt(normal[0] ** 2 + normal[1] ** 2 + normal[2] ** 2)
+    arm, turn, axes, known = np.empty(3), np.empty(3), np.empty((3, 3)), np.isfinite(size)
+    for j in range(count):
+        for i in range(3):
+            axes[0, i] = normal[i] / length
+            arm[i] = (points[j, i] - middle[i]) / size
+        _tangent(rolling[j], axes)
+        _cross(axes[0], axes[1], axes[2])
+        for c in range(3):
+            _cross(arm, axes[c], turn)
+            for i in range(3):
+                columns[j, c, i], columns[j, c, 3 + i] = axes[c, i], turn[i]
+        for i in range(6):
+            pull[j, i] = columns[j, 1, i]
+        known = known and np.isfinite(mu[j]) and np.isfinite(columns[j, 2, 5])
+        free[j, 0], free[j, 1], free[j, 2] = True, mu[j] > 0.0 and np.isnan(traction[j]), mu[j] > 0.0
+    if not known:
+        return size, -1
+    rank = _range_of(columns, free, work, basis)
+    _reduce(columns, free, basis, rank)
+    return size, rank
+
+
+@kernel
+def _load(com, force, moment, traction, middle, size, pull, basis, rank, held, target, work):
+    """Fill known tractions and what is to be balanced, in its range; return the load, N, and what is left.
+
+    What is left is the part of the load, of 1, that no forces balance; NaN for inputs that are no numbers.
+    """
+    turn, arm, whole = work[0, 0], work[0, 1], work[1:3].reshape(work[1:3].size)
+    for i in range(3):
+        arm[i] = com[i] - middle[i]
+    _cross(arm, force, turn)
     squares = 0.0
     for i in range(3):
         turn[i] = (turn[i] + moment[i]) / size
         squares += force[i] * force[i] + turn[i] * turn[i]
     scale = np.sqrt(squares)
+    if rank < 0 or not np.isfinite(scale):
+        return scale, np.nan
     if scale == 0.0:
         scale = 1.0
     for i in range(3):
-        target[i], target[3 + i] = -force[i] / scale, -turn[i] / scale
-    length = np.sqrt(normal[0] ** 2 + normal[1] ** 2 + normal[2] ** 2)
-    arm = np.empty(3)
-    for j in range(count):
-        for i in range(3):
-            axes[j, 0, i] = normal[i] / length
-            arm[i] = (points[j, i] - middle[i]) / size
-        _tangent(rolling[j], axes[j])
-        _cross(axes[j, 0], axes[j, 1], axes[j, 2])
-        for c in range(3):
-            _cross(arm, axes[j, c], turn)
-            for i in range(3):
-                columns[j, c, i], columns[j, c, 3 + i] = axes[j, c, i], turn[i]
-    return scale
+        whole[i], whole[3 + i] = -force[i] / scale, -turn[i] / scale
+    for j in range(held.size):
+        held[j] = 0.0 if np.isnan(traction[j]) else traction[j] / scale
+        if held[j] != 0.0:
+            for i in range(6):
+                whole[i] -= held[j] * pull[j, i]
+    for m in range(6):
+        target[m] = 0.0
+        if m < rank:
+            for i in range(6):
+                target[m] += basis[m, i] * whole[i]
+    outside = 0.0
+    for i in range(6):
+        rest = whole[i]
+        for m in range(rank):
+            rest -= basis[m, i] * target[m]
+        outside += rest * rest
+    return scale, np.sqrt(outside)
 
 
 @kernel
@@ -234,14 +272,9 @@ def _range_of(columns, free, work, basis):
 
 
 @kernel
-def _reduce(columns, free, load_of, basis, rank, target):
-    """Put columns and target into the range of the balance; return the size of what of the load is outside it."""
+def _reduce(columns, free, basis, rank):
+    """Put columns into the range of the balance."""
     part = np.empty(6)
-    for m in range(6):
-        target[m] = 0.0
-        if m < rank:
-            for i in range(6):
-                target[m] += basis[m, i] * load_of[i]
     for j in range(columns.shape[0]):
         for c in range(3):
             for i in range(6):
@@ -251,32 +284,34 @@ def _reduce(columns, free, load_of, basis, rank, target):
                 if free[j, c] and m < rank:
                     for i in range(6):
                         columns[j, c, m] += basis[m, i] * part[i]
-    outside = 0.0
-    for i in range(6):
-        rest = load_of[i]
-        for m in range(rank):
-            rest -= basis[m, i] * target[m]
-        outside += rest * rest
-    return np.sqrt(outside)
 
 
 @kernel
-def _rows(columns, work):
-    """Return the columns of all components as rows (3 w, 6), in memory of their own."""
-    rows = work[:6].reshape((3 * columns.shape[0], 6))
+def _factored(columns, rank, rows, diagonal):
+    """Fill rows (3 w, 6) with the QR factorization of the columns of all components."""
     for j in range(columns.shape[0]):
         for c in range(3):
             for i in range(6):
                 rows[3 * j + c, i] = columns[j, c, i]
-    return rows
+    factor_rows(rows, max(rank, 0), diagonal)
 
 
 @kernel
-def _least_norm(columns, free, rank, target, held, x, work):
+def _to_unit_cones(columns, mu):
+    """Make the columns those of forces in units in which every cone is the same."""
+    for j in range(columns.shape[0]):
+        if mu[j] > 0.0:
+            for c in (1, 2):
+                for i in range(6):
+                    columns[j, c, i] *= mu[j]
+
+
+@kernel
+def _least_norm(rows, diagonal, free, rank, target, held, x):
     """Fill x (w, 3) with the forces of least norm that keep the balance, rolling ones that are given among them."""
-    rows, diagonal, right = _rows(columns, work), np.empty(6), x.reshape(x.size)
-    factor_rows(rows, rank, diagonal)
-    right[:] = 0.0
+    right = x.reshape(x.size)
+    for i in range(right.size):
+        right[i] = 0.0
     for i in range(rank):  # C x = c with C = R^T Q^T
         right[i] = target[i]
         for k in range(i):
@@ -304,19 +339,14 @@ def _write_split(k, x, mu, scale, split, use):
 
 
 @kernel
-def _start(reduced, mu, x, s, z):
-    """Fill forces s (w, 3), normal ones less t, inside their cones, and prices z; return t.
-
-    The columns become those of forces in units in which every cone is the same; x (w, 3) keeps the balance.
-    """
+def _start(mu, x, s, z):
+    """Fill forces s (w, 3), normal ones less t, inside their cones, and prices z; return t. x (w, 3) is balanced."""
     count = x.shape[0]
     t = np.inf
     for j in range(count):
         unit = mu[j] if mu[j] > 0.0 else 1.0
         for c in (1, 2):
             s[j, c] = x[j, c] / unit
-            for i in range(6):
-                reduced[j, c, i] *= unit
         t = min(t, x[j, 0] - np.sqrt(s[j, 1] ** 2 + s[j, 2] ** 2))
     t -= 1.0 / count
     for j in range(count):
@@ -350,10 +380,9 @@ def _ends_of_line(x, line):
 
 
 @kernel
-def _null_line(columns, free, rank, line, work):
+def _null_line(rows, diagonal, free, rank, line, work):
     """Fill line (w, 3) with the direction of the only forces that balance themselves, of length 1."""
-    rows, diagonal, right = _rows(columns, work), np.empty(6), work[6].reshape(line.size)
-    factor_rows(rows, rank, diagonal)
+    right = work[6].reshape(line.size)
     most = -1.0
     for at in range(line.size):
         if not free[at // 3, at % 3]:

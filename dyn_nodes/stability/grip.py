@@ -11,6 +11,7 @@ from dyn_nodes.measures import Measure
 from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
+LEFT = (0.0, 1.0, 0.0)
 
 
 class Grip(NamedTuple):
@@ -43,6 +44,27 @@ def grip_of(machine: Machine) -> Grip:
         free.append((0.0, 0.0) if angle is None else (-np.sin(angle), np.cos(angle)))
     directions = np.array(free).reshape(-1, 2)
     return Grip(np.array(friction), directions, np.where(directions.any(axis=1), 0.0, np.nan))
+
+
+def axles_of(machine: Machine) -> dict[str, Array]:
+    """Return the axle (3,) of every wheel in its link, the left of a wheel that does not roll."""
+    return {own.name: np.array(LEFT if own.rolling is None else own.rolling.axis) for own in machine.wheels}
+
+
+def free_directions(grip: Grip, axles: Array, rolls: NDArray[np.bool_]) -> Array:
+    """Return the directions (..., w, 3) without force of wheels on ground whose normal is z.
+
+    Args:
+        grip: of the wheels.
+        axles: (..., w, 3) unit axles to the left.
+        rolls: (w,) which of them roll; the others have none.
+    """
+    left = axles[..., :2] / np.maximum(np.linalg.norm(axles[..., :2], axis=-1, keepdims=True), 1e-9)
+    ahead = np.stack([left[..., 1], -left[..., 0]], axis=-1)
+    free = np.where(rolls[:, None], grip.free, 0.0)
+    result = np.zeros(axles.shape)
+    result[..., :2] = ahead * free[:, :1] + left * free[:, 1:]
+    return result
 
 
 def friction_use(forces: Array, friction: Array) -> Array:

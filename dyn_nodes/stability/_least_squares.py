@@ -1,0 +1,86 @@
+"""Least squares of few unknowns by Householder's QR factorization, where normal equations lose their digits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dyn_nodes.stability._kernels import kernel
+
+
+@kernel
+def factor_rows(rows, size, diagonal):
+    """Put the QR factorization of `rows` (m, 6), its leading columns, into it: Householder vectors and R above them."""
+    count = rows.shape[0]
+    for i in range(size):
+        square = 0.0
+        for m in range(i, count):
+            square += rows[m, i] * rows[m, i]
+        length = np.sqrt(square)
+        diagonal[i] = -length if rows[i, i] > 0.0 else length
+        rows[i, i] -= diagonal[i]
+        square = -rows[i, i] * diagonal[i]
+        for k in range(i + 1, size):
+            total = 0.0
+            for m in range(i, count):
+                total += rows[m, i] * rows[m, k]
+            total /= square if square > 0.0 else 1.0
+            for m in range(i, count):
+                rows[m, k] -= total * rows[m, i]
+
+
+@kernel
+def reflect(rows, size, diagonal, x, backwards):
+    """Multiply x (m,) in place by Q^T, or by Q."""
+    count = rows.shape[0]
+    for at in range(size):
+        i = size - 1 - at if backwards else at
+        square, total = -rows[i, i] * diagonal[i], 0.0
+        for m in range(i, count):
+            total += rows[m, i] * x[m]
+        total /= square if square > 0.0 else 1.0
+        for m in range(i, count):
+            x[m] -= total * rows[m, i]
+
+
+@kernel
+def back_substitute(rows, size, diagonal, x):
+    """Multiply x in place by R^-1."""
+    for i in range(size - 1, -1, -1):
+        total = x[i]
+        for k in range(i + 1, size):
+            total -= rows[i, k] * x[k]
+        x[i] = total / diagonal[i]
+
+
+@kernel
+def column_ahead(columns, rows, rank, diagonal, ahead):
+    """Fill ahead with R^-T a, a the sum of the first columns, those of t."""
+    for i in range(rank):
+        ahead[i] = 0.0
+        for j in range(columns.shape[0]):
+            ahead[i] += columns[j, 0, i]
+        for k in range(i):
+            ahead[i] -= rows[k, i] * ahead[k]
+        ahead[i] /= diagonal[i]
+
+
+@kernel
+def solve_rows(rows, rank, diagonal, ahead, right, price):
+    """Fill price (6,) with the solution p of rows p = right less t, and right with what is left; return t.
+
+    Rows are factored; t with its column R^-T `ahead` keeps rows^T right + a t = 0 and a^T p = 0, and is 0 where `ahead`
+    is.
+    """
+    reflect(rows, rank, diagonal, right, False)
+    along, square = 0.0, 0.0
+    for i in range(rank):
+        along += ahead[i] * right[i]
+        square += ahead[i] * ahead[i]
+    dt = -along / square if square > 0.0 else 0.0
+    for i in range(rank):
+        price[i], right[i] = right[i] + dt * ahead[i], -dt * ahead[i]
+    for i in range(rank, 6):
+        price[i] = 0.0
+    back_substitute(rows, rank, diagonal, price)
+    reflect(rows, rank, diagonal, right, True)
+    return dt
