@@ -10,6 +10,9 @@ its pump's relief pressure.
 Dynamic payload: the greatest one at which no edge is relieved and no line relief opens while arm and slew stop with the
 stated decelerations, in the worst combination of their signs, on top of the stated slew speed. The stop itself is the
 margin, so no share is taken of it. The safe payload is the lesser of both, and of what the machine YAML accepts.
+
+The ground also has to hold the machine by friction, at rest (the same share of that payload is rated) and in the stop:
+where no admissible reactions exist below these payloads, sliding limits them. Postures are chosen without friction.
 """
 
 from __future__ import annotations
@@ -22,11 +25,21 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.studies.load_grip import LoadGrip
 from dyn_nodes.studies.load_statics import Demand, LoadChartError, LoadStatics
 
 Array = NDArray[np.float64]
-REASONS = ('tipping', 'hydraulics', 'dynamic tipping', 'dynamic hydraulics', 'payload limit', 'out of reach')
-TIPPING, HYDRAULICS, DYNAMIC_TIPPING, DYNAMIC_HYDRAULICS, LIMIT, OUT_OF_REACH = range(6)
+REASONS = (
+    'tipping',
+    'hydraulics',
+    'dynamic tipping',
+    'dynamic hydraulics',
+    'payload limit',
+    'sliding',
+    'dynamic sliding',
+    'out of reach',
+)
+TIPPING, HYDRAULICS, DYNAMIC_TIPPING, DYNAMIC_HYDRAULICS, LIMIT, SLIDING, DYNAMIC_SLIDING, OUT_OF_REACH = range(8)
 GRID = 20_000  # postures that the family is chosen from
 CANDIDATES = 200  # of them, the nearest ones to each reach
 DIRECTIONS = 24  # headings on a slope, where the worst one counts
@@ -35,6 +48,7 @@ SNAP = 1e-6  # m, of a posture to the reach asked for
 ROUNDS = 12
 STARTS = 5  # of the search for the farthest posture
 AS_GOOD = 0.98  # part of the best posture's payload
+PAYLOADS = ('tipping', 'lifting', 'dynamic_tipping', 'dynamic_lifting', 'sliding', 'dynamic_sliding')
 
 
 @dataclass(frozen=True)
@@ -75,10 +89,12 @@ class LoadChart:
         postures: (r, a) positions of the arm's joints, rad or m.  heights: (r,) of the mount above the ground, m.
         tipping: (k, r, s) tipping load; inf where no payload tips the machine there.
         lifting: (k, r, s) hydraulic lift capacity.
+        sliding: (k, r, s) payload at which the machine slides at rest; inf where other limits come first.
         static, dynamic, safe: (k, r, s) rated static, dynamic, and the lesser of both.
         reason: (k, r, s) index into `REASONS` of what limits `safe`.
         swing_joint: its name, or None.  machine: its name.
         support_polygon: (n, 2) its corners, m, the swing axis at the origin.
+        friction: (w,) static coefficients of the wheels; all 0 where sliding was not checked.
     """
 
     settings: ChartSettings
@@ -89,6 +105,7 @@ class LoadChart:
     heights: Array
     tipping: Array
     lifting: Array
+    sliding: Array
     static: Array
     dynamic: Array
     safe: Array
@@ -96,6 +113,7 @@ class LoadChart:
     swing_joint: str | None
     machine: str
     support_polygon: Array
+    friction: Array
 
     def all_round(self, slope: int = 0) -> Array:
         """Return the safe payload (r,) that holds at every swing angle, kg."""
@@ -109,6 +127,7 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
     """
     settings = settings or ChartSettings()
     statics = LoadStatics(machine)
+    grip = LoadGrip(statics)
     gravity = machine.gravity
     reaches, postures = _family(statics, settings)
     swings = _swings(statics, settings)
@@ -116,11 +135,15 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
     usable = np.asarray(np.isfinite(postures).all(axis=1))
     arm = np.repeat(postures[usable], len(swings), axis=0)
     q = statics.arm_positions(arm, np.tile(swings, int(usable.sum())))
-    parts = {name: np.full(shape, np.nan) for name in ('tipping', 'lifting', 'dynamic_tipping', 'dynamic_lifting')}
+    parts = {name: np.full(shape, np.nan) for name in PAYLOADS}
     for k, slope in enumerate(settings.slopes):
-        for name, values in _payloads(statics, settings, q, slope, gravity).items():
+        found = _payloads(statics, settings, q, slope, gravity)
+        found |= _sliding(statics, grip, settings, q, slope, found)
+        for name, values in found.items():
             parts[name][k, usable] = values.reshape(-1, len(swings))
-    rated = np.stack([*_rated(settings, parts), np.full(shape, statics.payload.limit)])
+    rated = np.stack(
+        [*_rated(settings, parts), np.full(shape, statics.payload.limit), *_rated_sliding(settings, parts)]
+    )
     reachable = np.broadcast_to(usable[np.newaxis, :, np.newaxis], shape)
     reason = np.where(reachable, np.argmin(np.where(np.isnan(rated), np.inf, rated), axis=0), OUT_OF_REACH)
     rated = np.where(reachable, np.maximum(rated, 0.0), np.nan)
@@ -135,13 +158,15 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
         heights,
         parts['tipping'],
         parts['lifting'],
-        np.minimum(rated[TIPPING], rated[HYDRAULICS]),
-        np.minimum(rated[DYNAMIC_TIPPING], rated[DYNAMIC_HYDRAULICS]),
+        parts['sliding'],
+        rated[[TIPPING, HYDRAULICS, SLIDING]].min(axis=0),
+        rated[[DYNAMIC_TIPPING, DYNAMIC_HYDRAULICS, DYNAMIC_SLIDING]].min(axis=0),
         rated.min(axis=0),
         reason,
         None if statics.swing is None else statics.swing.name,
         machine.name,
         statics.feet[:, :2] - (statics.axis if statics.swing is not None else 0.0),
+        grip.friction,
     )
 
 
@@ -189,6 +214,24 @@ def _payloads(
             stop = statics.demand(q, pull, rate, acceleration)
             _lower(least['dynamic_tipping'], greatest_standing(stop))
             _lower(least['dynamic_lifting'], greatest_lifted(stop, *holds))
+    return least
+
+
+def _sliding(
+    statics: LoadStatics, grip: LoadGrip, settings: ChartSettings, q: Array, slope: float, others: dict[str, Array]
+) -> dict[str, Array]:
+    """Payloads (N,) at which states begin to slide, at rest and in a stop, on the worst heading; inf above `others`."""
+    least = {name: np.full(len(q), np.inf) for name in ('sliding', 'dynamic_sliding')}
+    if not grip.known:
+        return least
+    bound = np.minimum.reduce([*_rated(settings, others), np.full(len(q), statics.payload.limit)])
+    bound = np.maximum(bound, 0.0)
+    stops = _stops(statics, settings, q)
+    for heading in _headings(statics, settings, slope):
+        pull = slope_gravity(statics.machine.gravity, slope, heading)
+        _lower(least['sliding'], grip.greatest_held(statics.demand(q, pull), bound / settings.tipping_share))
+        for rate, acceleration in stops:
+            _lower(least['dynamic_sliding'], grip.greatest_held(statics.demand(q, pull, rate, acceleration), bound))
     return least
 
 
@@ -370,3 +413,8 @@ def _rated(settings: ChartSettings, found: dict[str, Array]) -> list[Array]:
         found['dynamic_tipping'],
         found['dynamic_lifting'],
     ]
+
+
+def _rated_sliding(settings: ChartSettings, found: dict[str, Array]) -> list[Array]:
+    """Payloads of sliding at rest and in a stop in the order of `REASONS` after shares are taken."""
+    return [settings.tipping_share * found['sliding'], found['dynamic_sliding']]

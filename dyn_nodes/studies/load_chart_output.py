@@ -12,14 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from dyn_nodes.studies.load_chart import HYDRAULICS, LIMIT, REASONS, TIPPING, LoadChart
+from dyn_nodes.studies.load_chart import HYDRAULICS, LIMIT, REASONS, SLIDING, TIPPING, LoadChart
 from dyn_nodes.studies.plots import BLACK, LINES, RESOLUTION, style
 
 Array = NDArray[np.float64]
 _LABEL = {'boxstyle': 'round,pad=0.12', 'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.75}
 ROUNDED = 10.0  # kg; what an operator reads is rounded down to this
 SIDES = ('over front', 'over side', 'over rear', 'all round')
-MARKS = {'tipping': 'T', 'hydraulics': 'H', 'dynamic tipping': 'D', 'dynamic hydraulics': 'P', 'payload limit': 'L'}
+MARKS = {
+    'tipping': 'T',
+    'hydraulics': 'H',
+    'dynamic tipping': 'D',
+    'dynamic hydraulics': 'P',
+    'payload limit': 'L',
+    'sliding': 'S',
+    'dynamic sliding': 'G',
+}
 
 
 def sides(chart: LoadChart, slope: int) -> dict[str, tuple[Array, list[str]]]:
@@ -99,13 +107,21 @@ def assumptions(chart: LoadChart) -> list[str]:
         if chart.swing_joint
         else ''
     )
+    coefficients = np.unique(chart.friction)
+    friction = (
+        f'Ground: static friction {" to ".join(f"{value:g}" for value in coefficients[[0, -1][: len(coefficients)]])}, '
+        'of the machine file.'
+        if chart.friction.any()
+        else 'Ground: wheels that do not slide, as the machine file has no friction.'
+    )
     return [
         f'Reach: horizontal distance of the payload mount from {origin}. Arm: {posture}.',
         f'Static: the lesser of {100 * settings.tipping_share:g} % of the tipping load and '
         f'{100 * settings.hydraulic_share:g} % of the hydraulic lift capacity (ISO 10567); firm ground, at rest.',
         f'Dynamic: no edge relieved and no line relief open while the arm stops the load with '
         f'{settings.arm_deceleration:g} m/s2{slew}.',
-        f'Limited by: T tipping, H hydraulics, D tipping in the stop, P line reliefs in the stop, '
+        friction,
+        f'Limited by: T tipping, H hydraulics, S sliding; in the stop D tipping, P line reliefs, G sliding; '
         f'L the payload limit of the machine file. Payloads rounded down to {ROUNDED:g} kg.',
     ]
 
@@ -161,7 +177,10 @@ def as_json(chart: LoadChart) -> dict[str, Any]:
         'reaches': _plain(chart.reaches),
         'heights': _plain(chart.heights),
         'postures': _plain(chart.postures),
-        **{name: _plain(getattr(chart, name)) for name in ('tipping', 'lifting', 'static', 'dynamic', 'safe')},
+        **{
+            name: _plain(getattr(chart, name))
+            for name in ('tipping', 'lifting', 'sliding', 'static', 'dynamic', 'safe')
+        },
         'limited_by': [[[REASONS[k] for k in row] for row in block] for block in chart.reason.tolist()],
     }
 
@@ -188,7 +207,7 @@ def draw(chart: LoadChart) -> Figure:
             _draw_lines(chart, figure.subplots())
         figure.suptitle(f'{chart.machine}: safe payload', x=0.01, ha='left', fontweight='bold', fontsize=13)
         width = int(17.5 * figure.get_figwidth())  # characters of the small print
-        small = '\n'.join(textwrap.fill(line, width) for line in assumptions(chart)[:3])
+        small = '\n'.join(textwrap.fill(line, width) for line in assumptions(chart)[:4])
         figure.supxlabel(small, x=0.01, ha='left', fontsize=7.5, color='#555555')
         return figure
 
@@ -255,7 +274,7 @@ def _nice_step(step: float) -> float:
 
 def _draw_lines(chart: LoadChart, axes: Axes) -> None:
     turning = len(chart.swings) > 3
-    marks = {TIPPING: '', HYDRAULICS: 's', LIMIT: '^'}
+    marks = {TIPPING: '', HYDRAULICS: 's', LIMIT: '^', SLIDING: 'v'}
     used: set[int] = set()
     for k in range(len(chart.settings.slopes)):
         colour = LINES[k % len(LINES)]

@@ -36,12 +36,15 @@ class Demand:
     Attributes:
         pressing, pressing_per_kg: (N, e) moment with which the machine presses down about each edge, N m and N m/kg.
         effort, effort_per_kg: (N, j) effort of each joint of the chain, N m or N, and the same per kg.
+        wrench, wrench_per_kg: (N, 6) moment about the base link's origin and force that the ground supplies, N m and N.
     """
 
     pressing: Array
     pressing_per_kg: Array
     effort: Array
     effort_per_kg: Array
+    wrench: Array
+    wrench_per_kg: Array
 
 
 class LoadStatics:
@@ -53,6 +56,8 @@ class LoadStatics:
         arm: the other joints of `chain`.
         feet: (n, 3) corners of the support polygon in base axes, m, counter-clockwise.
         ground: height of the ground plane in the base frame, m.
+        wheel_points: (w, 3) ground points of the wheels in base axes, m; of a planar machine both sides of its width.
+        wheel_rotations: (w, 3, 3) of their links in base axes.
 
     Args:
         machine: with a payload and wheels. Only joints of the chain move; all others stay at their initial positions.
@@ -94,12 +99,14 @@ class LoadStatics:
             if moved & {joint.child for joint in _path(self.machine, wheel.link)}:
                 raise LoadChartError(f'{self.machine.name}: wheel {wheel.name!r} is carried by the arm')
         poses = link_poses(self.machine.links, self.machine.joints, self._rest)
+        self.wheel_rotations = np.array([poses[w.link][:3, :3] for w in wheels])
         points = np.array([poses[w.link][:3, :3] @ w.position + poses[w.link][:3, 3] for w in wheels])
         sag = self.machine.total_mass * self.machine.gravity / sum(wheel.stiffness for wheel in wheels)
         ground = float(np.mean([point[2] - wheel.free_length for point, wheel in zip(points, wheels)])) + sag
         points[:, 2] = ground
         if np.ptp(points[:, 1]) < 1e-9:
             points = np.vstack([points + side * np.array([0.0, HALF_WIDTH, 0.0]) for side in (-1.0, 1.0)])
+        self.wheel_points = points
         return points[support_order(points)], ground
 
     def mount(self, q: Array) -> Array:
@@ -139,10 +146,11 @@ class LoadStatics:
             rate: (N, c) of the chain, rad/s or m/s; zero where None.
             acceleration: (N, c) of the chain, rad/s2 or m/s2; zero where None.
         """
-        pressing, effort = self._forces(q, gravity, rate, acceleration, 0.0)
-        loaded_pressing, loaded_effort = self._forces(q, gravity, rate, acceleration, UNIT_LOAD)
-        per_kg = (loaded_pressing - pressing) / UNIT_LOAD, (loaded_effort - effort) / UNIT_LOAD
-        return Demand(pressing, per_kg[0], effort, per_kg[1])
+        wrench, effort = self._forces(q, gravity, rate, acceleration, 0.0)
+        loaded_wrench, loaded_effort = self._forces(q, gravity, rate, acceleration, UNIT_LOAD)
+        wrench_per_kg, effort_per_kg = (loaded_wrench - wrench) / UNIT_LOAD, (loaded_effort - effort) / UNIT_LOAD
+        pressing = self._pressing(wrench), self._pressing(wrench_per_kg)
+        return Demand(*pressing, effort, effort_per_kg, wrench, wrench_per_kg)
 
     def _forces(
         self, q: Array, gravity: Array, rate: Array | None, acceleration: Array | None, payload: float
@@ -160,7 +168,7 @@ class LoadStatics:
         parameters = np.tile(self.model.parameters(payload, (gravity[0], gravity[1], gravity[2])), (count, 1))
         forces = np.empty((count, self.model.nv))
         self.model.kernels.inverse_dynamics_batch(state, v, a, parameters, forces)
-        return self._pressing(forces[:, :6]), forces[:, self._rates]
+        return forces[:, :6].copy(), forces[:, self._rates]
 
     def _pressing(self, wrench: Array) -> Array:
         """Moment about each edge (N, e) of the ground's wrench [moment; force] at the base link's origin."""

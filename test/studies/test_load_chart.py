@@ -158,6 +158,37 @@ def test_safe_payload_falls_with_the_slope_and_is_the_least_of_its_limits(chart)
         np.testing.assert_allclose(chart.safe[chosen], values[chosen])
 
 
+def slippery(machine, friction):
+    """Return the machine on wheels with another static friction."""
+    return replace(
+        machine,
+        wheels=tuple(replace(wheel, friction=replace(wheel.friction, static=friction)) for wheel in machine.wheels),
+    )
+
+
+def test_on_a_slope_beyond_the_angle_of_friction_no_payload_is_safe(log_loader):
+    """One coefficient on all wheels: at rest the machine slides where tan(slope) > mu, whatever it holds."""
+    still = {'arm_deceleration': 0.0, 'slew_deceleration': 0.0, 'slew_speed': 0.0, 'downhill': 0.0}
+    angle = np.arctan(0.1)
+    settings = ChartSettings((0.999 * angle, 1.001 * angle), reach_step=2.0, swing_step=np.pi / 2, **still)
+    found, firm = load_chart(slippery(log_loader, 0.1), settings), load_chart(log_loader, settings)
+    np.testing.assert_allclose(found.safe[0], firm.safe[0])
+    assert np.isinf(found.sliding[0]).all()
+    assert not found.safe[1].any()
+    assert (found.reason[1] == REASONS.index('sliding')).all()
+    assert (firm.reason[1] != REASONS.index('sliding')).all()
+    assert 'S' in table_rows(found, 1)[0][-1]
+
+
+def test_a_stop_of_the_slew_slides_where_the_yaw_moment_is_beyond_the_friction(log_loader):
+    settings = ChartSettings(reach_step=2.0, swing_step=np.pi / 2, slew_deceleration=1.0)
+    found, firm = load_chart(slippery(log_loader, 0.05), settings), load_chart(log_loader, settings)
+    sliding = found.reason == REASONS.index('dynamic sliding')
+    assert sliding.any()
+    assert (found.safe[sliding] < firm.safe[sliding]).all()
+    assert (found.safe <= firm.safe + 1e-6).all()
+
+
 def test_far_over_the_side_the_machine_holds_least(chart):
     columns = sides(chart, 0)
     front, side = columns['over front'][0], columns['over side'][0]
