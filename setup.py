@@ -31,6 +31,7 @@ setup(
         (f'share/{PACKAGE}/launch', glob('launch/*launch.[pxy][yma]*')),
         (f'share/{PACKAGE}/urdf', glob('urdf/*.urdf') + glob('urdf/*.xacro')),
         (f'share/{PACKAGE}/config', glob('config/*.*')),
+        (f'share/{PACKAGE}/config/plans', glob('config/plans/*.yaml')),
         (f'share/{PACKAGE}/config/poses', glob('config/poses/*.yaml')),
         (f'share/{PACKAGE}/config/tasks', glob('config/tasks/*.yaml')),
         (f'share/{PACKAGE}/config/omni', glob('config/omni/*.yaml')),

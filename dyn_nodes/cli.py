@@ -30,6 +30,7 @@ COMMANDS = (
     'loadchart',
     'ik',
     'workspace',
+    'contact',
     'size',
     'linearize',
     'omni',
@@ -47,7 +48,7 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
-COMPUTING = ('study', 'loadchart', 'ik', 'workspace', 'linearize', 'omni', 'design', 'fit', 'governor')
+COMPUTING = ('study', 'loadchart', 'contact', 'ik', 'workspace', 'linearize', 'omni', 'design', 'fit', 'governor')
 """Commands that show on standard error when they compile."""
 
 

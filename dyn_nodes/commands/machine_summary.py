@@ -15,13 +15,14 @@ from dyn_nodes.elements import actuator_element
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
 from dyn_nodes.model.machine import Actuator, Machine
-from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.actuators import ActuatorElement
 from dyn_nodes.multibody.base_motion import given_velocities
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
 from dyn_nodes.stability import Support, margins, support_order
 from dyn_nodes.stability.balance import value_names
+from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
 
 ROUND_OFF = 1e-12
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
@@ -150,6 +151,8 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
     order = np.array(corners)[support_order(contacts[corners])]
     gravity = gravity_in_ground(machine)
     mass = machine.total_mass + (machine.payload.mass if machine.payload is not None else 0.0)
+    grip = grip_of(machine)
+    gripping = bool(grip.friction.any()) and not machine.contacts
     support = Support(
         feet=contacts[order],
         com=stance.center,
@@ -160,10 +163,15 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
         normal_loads=np.array([_standing(machine, own.name, stance)['load'] for own in machine.ground_contacts]),
         wheels=np.array([[*_standing(machine, own.name, stance)['contact'], 0.0] for own in machine.ground_contacts]),
         gravity=machine.gravity,
+        friction=grip.friction if gripping else None,
+        rolling=_rolling(machine, stance, grip) if gripping else None,
+        traction=grip.traction if gripping else None,
     )
     wheels = [own.name for own in machine.ground_contacts]
     feet = [machine.supports[place].name for place in order]
-    defined = [name for name, own in MEASURES.items() if own.least_feet <= len(order) and not own.of_friction]
+    defined = [
+        name for name, own in MEASURES.items() if own.least_feet <= len(order) and (gripping or not own.of_friction)
+    ]
     return {
         'support_polygon': [_list(corner[:2]) for corner in support.feet],
         'edges': list(support.edge_names),
@@ -178,6 +186,15 @@ def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
             for name, margin in margins(support, defined).items()
         },
     }
+
+
+def _rolling(machine: Machine, stance: Stance, grip: Grip) -> np.ndarray:
+    """Return the directions (w, 3) without force of the wheels at rest, in axes of the ground."""
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    level = rotation_about(np.array([0.0, 1.0, 0.0]), stance.pitch) @ rotation_about(np.eye(3)[0], stance.roll)
+    own = axles_of(machine)
+    axles = np.array([level @ poses[wheel.link][:3, :3] @ own[wheel.name] for wheel in machine.wheels])
+    return free_directions(grip, axles, np.array([wheel.rolling is not None for wheel in machine.wheels]))
 
 
 def _payload(machine: Machine) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dyn_nodes.commands import CommandError, check
@@ -108,6 +109,17 @@ def test_the_machine_yaml_may_stand_behind_the_urdf():
     assert json.loads(_captured(urdf, config, '--json')) == json.loads(_captured(*LOG_LOADER, '--json'))
     with pytest.raises(CommandError, match='expected one machine YAML, found'):
         run_check(urdf, config, '--config', config)
+
+
+def test_the_static_reactions_that_are_most_inside_are_given_for_every_wheel(summary):
+    """On level ground they are normal forces; four wheels leave one of them open, which makes both of an axle equal."""
+    static = summary['machine']['static']
+    margin = static['margins']['admissible']
+    assert margin['valid']
+    assert margin['names'] == list(static['wheels'])
+    rear = [static['wheels'][name]['load'] for name in ('rear_left', 'rear_right')]
+    assert margin['value'] == pytest.approx(np.mean(rear), rel=1e-3)
+    assert margin['value'] == pytest.approx(min(margin['edges']))
 
 
 def test_a_urdf_alone_is_a_fixed_machine_without_wheels(capsys):

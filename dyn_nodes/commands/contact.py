@@ -1,0 +1,172 @@
+"""`dyn-nodes contact plan`: do the wheels hold along a planned motion, and what would do?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.studies.contact_check import Breach, ContactReport
+
+SHORTEST = 1e-4
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `contact` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'contact',
+        'Ground reactions along a planned motion: where wheels would slide or lift, and what would do',
+        'dyn-nodes contact plan config/plans/agv_mecanum_arm.yaml\n'
+        'dyn-nodes contact plan fetch.yaml --friction 0.3 --plot contact.png',
+    )
+    verbs = parser.add_subparsers(metavar='VERB', dest='verb', required=True)
+    plan = add_command(
+        verbs,
+        'plan',
+        'Instants of a planned motion without admissible ground reactions',
+        'dyn-nodes contact plan fetch.yaml --margin 20 --json',
+    )
+    plan.description = (
+        'Every instant of a motion is checked for ground reactions that can exist: that\n'
+        'balance gravity and inertia, pull no wheel down and stay inside the friction\n'
+        'cones. Prints where there are none, the tightest wheel there, how much slower the\n'
+        'motion would do, and the least change of one joint that would do at the worst\n'
+        'instant. Exit status 0 where the whole motion is admissible, else 1.'
+    )
+    plan.add_argument('plan', metavar='PLAN', type=Path, help='YAML file: machine and points of the motion')
+    plan.add_argument('--payload', type=float, metavar='KG', help="mass in the implement (the plan's)")
+    plan.add_argument('--friction', type=float, metavar='X', help="static coefficient of all wheels (the machine's)")
+    plan.add_argument('--margin', type=float, default=0.0, metavar='N', help='that has to be left at every wheel (0)')
+    plan.add_argument('--step', type=float, default=0.01, metavar='S', help='between instants (0.01)')
+    plan.add_argument('--json', action='store_true', help='print JSON, SI units')
+    plan.add_argument('--plot', type=Path, metavar='FILE', help='margin and friction uses: .png, .svg or .pdf')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the motion and print what was found; return 0 where all of it is admissible, else 1."""
+    _check(args)
+    report = _report(args)
+    if args.json:
+        print(json.dumps(_as_json(report), indent=2))
+    else:
+        _print(report)
+    if args.plot:
+        from dyn_nodes.studies.contact_plots import plot_report
+        from dyn_nodes.studies.plots import RESOLUTION, style
+
+        try:
+            with style():
+                plot_report(report).savefig(args.plot, dpi=RESOLUTION)
+        except OSError as error:
+            raise CommandError(f'{args.plot}: {error.strerror or error}') from None
+    return 1 if report.breaches else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse numbers that make no sense."""
+    for name, least in (('friction', 1e-3), ('margin', 0.0), ('step', SHORTEST), ('payload', 0.0)):
+        value = getattr(args, name)
+        if value is not None and not (math.isfinite(value) and value >= least):
+            raise CommandError(f'--{name}: expected {least:g} or more, found {value:g}', 2)
+    if args.plot and args.plot.suffix not in ('.png', '.svg', '.pdf'):
+        raise CommandError(f'--plot: expected a .png, .svg or .pdf, found {args.plot}', 2)
+
+
+def _report(args: argparse.Namespace) -> ContactReport:
+    from dyn_nodes.model.problems import MachineError
+    from dyn_nodes.nodes.machines import checked_payload, machine_of
+    from dyn_nodes.studies.contact_check import ContactCheck, ContactCheckError
+    from dyn_nodes.studies.motion_plan import load_motion_plan
+
+    try:
+        plan = load_motion_plan(args.plan, machine_of)
+        if args.payload is not None:
+            plan = plan._replace(payload=checked_payload(plan.machine, args.payload))
+        return ContactCheck(plan.machine, plan.payload, args.friction).report(plan, args.step, args.margin)
+    except MachineError as error:
+        raise CommandError(str(error)) from None
+    except (ContactCheckError, ValueError) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'{args.plan}: {error.strerror or error}') from None
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _as_json(report: ContactReport) -> dict[str, Any]:
+    found = report.reactions.found
+    return {
+        'motion': report.plan.name,
+        'machine': report.plan.machine.name,
+        'payload': report.plan.payload,
+        'admissible': not report.breaches,
+        'breaches': [
+            {**breach._asdict(), 'margin': _finite(breach.margin), 'friction_use': _finite(breach.friction_use)}
+            for breach in report.breaches
+        ],
+        'pace': report.pace,
+        'posture': None if report.posture is None else report.posture._asdict(),
+        'wheels': list(report.wheels),
+        'times': report.reactions.times.tolist(),
+        'margin': [_finite(value) for value in found.margin],
+        'possible': found.possible.tolist(),
+        'robust': found.robust.tolist(),
+        'friction_use': [[_finite(value) for value in row] for row in found.friction_use],
+    }
+
+
+def _print(report: ContactReport) -> None:
+    console = tables.console()
+    times, found = report.reactions
+    title = f'{report.plan.name}: ' if report.plan.name else ''
+    console.print(
+        f'{title}{report.plan.machine.name} with {report.plan.payload:g} kg, {times[-1]:g} s, {len(times)} instants',
+        soft_wrap=True,
+    )
+    least = int(found.margin.argmin())
+    console.print(f'least margin {found.margin[least]:.1f} N at {times[least]:.2f} s', soft_wrap=True)
+    if not report.breaches:
+        console.print('reactions are admissible all along', style='green')
+        return
+    console.print(_table(report.breaches))
+    for line in advice(report):
+        console.print(line, soft_wrap=True)
+
+
+def _table(breaches: tuple[Breach, ...]) -> Any:
+    from rich.table import Table
+
+    table = Table(title='no admissible reactions', title_justify='left', title_style='bold')
+    for heading in ('from, s', 'to, s', 'worst, s', 'margin, N', 'friction use'):
+        table.add_column(heading, justify='right')
+    table.add_column('tightest wheel')
+    table.add_column('')
+    for breach in breaches:
+        numbers = (f'{breach.start:.2f}', f'{breach.end:.2f}', f'{breach.worst:.2f}', f'{breach.margin:.1f}')
+        use = f'{breach.friction_use:.2f}' if math.isfinite(breach.friction_use) else '-'
+        table.add_row(*numbers, use, breach.wheel, 'lifts' if breach.lifts else 'slides')
+    return table
+
+
+def advice(report: ContactReport) -> list[str]:
+    """Return what would do: the speed, and another posture at the worst instant."""
+    goal = f'a margin of {report.wanted:g} N' if report.wanted else 'admissible reactions'
+    if report.pace is None:
+        lines = [f'slower: no speed gives {goal} everywhere, not even standing still']
+    else:
+        lines = [f'slower: at {report.pace:.3f} of the speed it has {goal} everywhere']
+    worst = min(report.breaches, key=lambda breach: breach.margin)
+    if report.posture is None:
+        return [*lines, f'another posture: no joint alone gives {goal} at {worst.worst:.2f} s']
+    joint = next(own for own in report.plan.machine.movable_joints if own.name == report.posture.joint)
+    unit = 'm' if joint.type == 'prismatic' else 'rad'
+    text = f'another posture: {report.posture.joint} {report.posture.change:+.3f} {unit} at {worst.worst:.2f} s'
+    return [*lines, f'{text} gives {goal} there']

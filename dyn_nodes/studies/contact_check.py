@@ -1,0 +1,264 @@
+"""Ground reactions along a planned motion: where none are admissible, at which wheel, and what would do.
+
+The base keeps parallel to the ground at its height at rest, as if its springs were stiff, and wheels roll as the motion
+needs. Recursive Newton-Euler gives the load, `admissible_reactions` what the ground can do about it (tanner-1998, C22).
+
+Slower by a factor k, velocities are k times and accelerations k^2 times as great, and so is their part of the load: the
+margin is a concave function of k^2, and the greatest k that does is found by bisection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.measures import MEASURES
+from dyn_nodes.model.equilibrium import gravity_in_ground
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.monitor.load_model import LoadModel
+from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
+from dyn_nodes.stability.grip import check_points, free_directions, grip_of
+from dyn_nodes.studies.motion_plan import MotionPlan
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-6
+"""Part of the load that wheels need not balance."""
+ROUGH = 1e3
+"""Factor of the friction coefficients with which wheels lift before they slide."""
+HALVINGS = 40
+PLACES = 60
+"""Positions of a joint that are tried on each side."""
+
+
+class ContactCheckError(ValueError):
+    """A machine or a motion whose ground reactions cannot be checked; the message says why."""
+
+
+class Reactions(NamedTuple):
+    """Reactions at t instants; see `AdmissibleReactions`."""
+
+    times: Array
+    found: AdmissibleReactions
+
+
+class Breach(NamedTuple):
+    """A stretch of a motion without enough admissible reactions.
+
+    Attributes:
+        start, end: first and last instant, s.
+        worst: instant with the least margin, s.
+        margin: there, N.
+        wheel: the tightest one there.
+        friction_use: of that wheel, by the split of least norm; inf on a wheel that is pulled.
+        lifts: no friction would do: a wheel lifts.
+    """
+
+    start: float
+    end: float
+    worst: float
+    margin: float
+    wheel: str
+    friction_use: float
+    lifts: bool
+
+
+class OtherPosture(NamedTuple):
+    """A change of one joint at one instant, rad or m, with which the margin there is `margin`, N."""
+
+    joint: str
+    change: float
+    margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class ContactReport:
+    """The reactions along a motion.
+
+    Attributes:
+        plan: the motion.
+        wheels: their names.
+        reactions: at all instants.
+        wanted: the margin that was asked for, N.
+        breaches: where it is not kept.
+        pace: greatest factor of the speed, at most 1, with which it is kept everywhere; None: not even at rest.
+        posture: for the worst instant, the least change of one joint with which it is kept; None: no joint alone does.
+    """
+
+    plan: MotionPlan
+    wheels: tuple[str, ...]
+    reactions: Reactions
+    wanted: float
+    breaches: tuple[Breach, ...]
+    pace: float | None
+    posture: OtherPosture | None
+
+
+class ContactCheck:
+    """The ground reactions of a machine along motions.
+
+    Args:
+        machine: on three wheels or more on springs, without closed loops and tracks.
+        payload: kg.
+        friction: static coefficient of all wheels that have friction; None: the machine's own.
+
+    Raises:
+        ContactCheckError: another machine, or one without friction.
+    """
+
+    def __init__(self, machine: Machine, payload: float, friction: float | None = None) -> None:
+        try:
+            check_points(machine, MEASURES['admissible'])
+            if machine.needs_constraints:
+                raise ValueError(f'{machine.name}: expected a machine without constraints')
+            self._model = LoadModel(machine)
+        except (KeyError, ValueError) as error:
+            raise ContactCheckError(str(error.args[0])) from None
+        if len(machine.wheels) < 3:
+            raise ContactCheckError(f'{machine.name}: expected three wheels or more, found {len(machine.wheels)}')
+        grip = grip_of(machine)
+        if not grip.friction.any():
+            raise ContactCheckError(f'{machine.name}: expected wheels with friction, found none')
+        self.machine, self.payload, self._grip = machine, payload, grip
+        self.wheels = tuple(wheel.name for wheel in machine.wheels)
+        self.friction = grip.friction if friction is None else np.where(grip.friction > 0.0, friction, 0.0)
+        self._rolls = np.array([wheel.rolling is not None for wheel in machine.wheels])
+        self._ground = _ground_height(machine)
+        yaw = machine.initial.base_yaw
+        self._gravity = _turned(np.array([-yaw]), gravity_in_ground(machine)[None])[0]
+
+    def reactions(self, plan: MotionPlan, times: Array, pace: float = 1.0) -> AdmissibleReactions:
+        """Return the reactions at points of a motion (t,) that is made `pace` times as fast; times are the plan's."""
+        base, joints = plan.sampled(times)
+        scaled = (base[0], pace * base[1], pace**2 * base[2]), (joints[0], pace * joints[1], pace**2 * joints[2])
+        return self._reactions(*scaled, self.friction)
+
+    def _reactions(
+        self, base: tuple[Array, Array, Array], joints: tuple[Array, Array, Array], friction: Array
+    ) -> AdmissibleReactions:
+        count, yaw = len(base[0]), base[0][:, 2]
+        motion = np.zeros((count, 9))
+        motion[:, 2], motion[:, 5] = base[1][:, 2], base[2][:, 2]
+        away = np.column_stack([base[2][:, :2], np.zeros(count)])
+        motion[:, 6:] = _turned(yaw, away - self._gravity)
+        q, v, a = (np.ascontiguousarray(part) for part in joints)
+        load = self._model.evaluate_batch(q, v, a, motion, np.full(count, self.payload))
+        points = load.attachments.copy()
+        points[..., 2] = self._ground
+        return admissible_reactions(
+            points,
+            np.zeros(3),
+            load.force,
+            load.moment,
+            friction=friction,
+            rolling=free_directions(self._grip, load.axles, self._rolls),
+            traction=self._grip.traction,
+            tolerance=TOLERANCE,
+            ranges=False,
+        )
+
+    def report(self, plan: MotionPlan, step: float = 0.01, wanted: float = 0.0) -> ContactReport:
+        """Check a motion at instants `step` s apart, its points among them, for a margin of `wanted`, N."""
+        times = np.unique(np.concatenate([np.arange(0.0, plan.times[-1], step), plan.times]))
+        self._check_joints(plan, times)
+        found = self.reactions(plan, times)
+        # `possible` forgives round-off
+        kept = found.possible if wanted == 0.0 else found.margin >= wanted
+        breaches = tuple(self._breach(plan, times, found, part) for part in _stretches(~kept))
+        pace = 1.0 if not breaches else self._pace(plan, times, wanted)
+        posture = None
+        if breaches:
+            worst = min(breaches, key=lambda breach: breach.margin)
+            posture = self.other_posture(plan, worst.worst, wanted)
+        return ContactReport(plan, self.wheels, Reactions(times, found), wanted, breaches, pace, posture)
+
+    def _check_joints(self, plan: MotionPlan, times: Array) -> None:
+        """Refuse a curve that leaves the limits of a joint between its points."""
+        positions = plan.sampled(times)[1][0]
+        for k, joint in enumerate(self.machine.movable_joints):
+            outside = (positions[:, k] < joint.lower - TOLERANCE) | (positions[:, k] > joint.upper + TOLERANCE)
+            if outside.any():
+                at = int(np.argmax(outside))
+                raise ContactCheckError(
+                    f'{joint.name}: expected {joint.lower:g} to {joint.upper:g} along the motion, found '
+                    f'{positions[at, k]:.4g} at {times[at]:.3g} s'
+                )
+
+    def _breach(self, plan: MotionPlan, times: Array, found: AdmissibleReactions, part: Array) -> Breach:
+        at = int(part[np.argmin(found.margin[part])])
+        base, joints = plan.sampled(times[at : at + 1])
+        rough = self._reactions(base, joints, ROUGH * self.friction)
+        tightest = int(found.tightest[at])
+        if tightest < 0:  # nothing balances the load
+            tightest = int(np.argmin(np.nan_to_num(found.slack[at], nan=-np.inf)))
+        return Breach(
+            float(times[part[0]]),
+            float(times[part[-1]]),
+            float(times[at]),
+            float(found.margin[at]),
+            self.wheels[tightest],
+            float(found.friction_use[at, tightest]),
+            not bool(rough.possible[0]),
+        )
+
+    def _pace(self, plan: MotionPlan, times: Array, wanted: float) -> float | None:
+        """Return the greatest factor of the speed below 1 that keeps the margin; None where not even 0 does."""
+
+        def kept(square: float) -> bool:
+            found = self.reactions(plan, times, float(np.sqrt(square)))
+            return bool(found.possible.all() and found.margin.min() >= wanted)
+
+        if not kept(0.0):
+            return None
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if kept(middle) else (low, middle)
+        return float(np.sqrt(low))
+
+    def other_posture(self, plan: MotionPlan, time: float, wanted: float = 0.0) -> OtherPosture | None:
+        """Return the least change of one joint, within its limits, that keeps the margin at an instant."""
+        base, joints = plan.sampled(np.array([time]))
+        best: OtherPosture | None = None
+        for k, joint in enumerate(self.machine.movable_joints):
+            here = float(joints[0][0, k])
+            places = _places(here, joint.lower, joint.upper)
+            moved = np.repeat(joints[0], len(places), axis=0)
+            moved[:, k] = places
+            others = [np.repeat(part, len(places), axis=0) for part in (*base, *joints[1:])]
+            found = self._reactions((others[0], others[1], others[2]), (moved, others[3], others[4]), self.friction)
+            for place in np.flatnonzero(found.possible & (found.margin >= wanted)):
+                change = float(places[place] - here)
+                if best is None or abs(change) < abs(best.change):
+                    best = OtherPosture(joint.name, change, float(found.margin[place]))
+        return best
+
+
+def _places(here: float, lower: float, upper: float) -> Array:
+    """Return positions of a joint to both sides, to its limits or half a turn."""
+    low, high = max(lower, here - np.pi), min(upper, here + np.pi)
+    return np.concatenate([np.linspace(low, here, PLACES, endpoint=False), np.linspace(here, high, PLACES + 1)[1:]])
+
+
+def _turned(yaw: Array, vectors: Array) -> Array:
+    """Return vectors (t, 3) of the ground's axes in axes turned by `yaw` (t,) about the normal."""
+    c, s = np.cos(yaw), np.sin(yaw)
+    x, y, z = vectors.T
+    return np.column_stack([c * x + s * y, c * y - s * x, z])
+
+
+def _ground_height(machine: Machine) -> float:
+    """Return the height of the ground in axes of the base link, springs compressed by the weight, m."""
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    heights = [poses[own.link][2, :3] @ own.position + poses[own.link][2, 3] for own in machine.supports]
+    sag = machine.total_mass * machine.gravity / sum(own.stiffness for own in machine.supports)
+    return float(np.mean([z - own.free_length for z, own in zip(heights, machine.supports)])) + sag
+
+
+def _stretches(marks: NDArray[np.bool_]) -> list[Array]:
+    """Return the indices of each run of marks."""
+    places = np.flatnonzero(marks)
+    return [part for part in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(part)]
