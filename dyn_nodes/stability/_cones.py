@@ -7,8 +7,8 @@ every friction cone is this one, with
 
 `C_j` three columns a wheel, `a` the sum of the first ones. Primal-dual path following in the scaling of Nesterov and
 Todd with the predictor and corrector of Mehrotra; every iterate is feasible, so that the last one is, too. Its linear
-systems are least squares of 3 w x 6 by normal equations, each solved twice: the second solution removes what round-off
-has left. Where a set is so thin that this does not do, a QR factorization goes on.
+systems are least squares of 3 w x 6 by normal equations, with two refinements that remove what round-off has left.
+Where a set is so thin that this does not do, a QR factorization goes on.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SHORT = 0.99
 """Part of the way to the border of the cones that a step goes."""
 SLOW = 0.1
 """A step below this means that the normal equations have lost their digits."""
+ROUNDS = 3
+"""Solutions of the normal equations of one step, the later ones for what round-off has left."""
 STUCK = 1e-10
 """A step below this ends the program: round-off."""
 
@@ -284,7 +286,7 @@ def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exac
     if exact:
         dt = solve_rows(rows, rank, diagonal, system[6], right, price)
     else:
-        dt = _solve_twice(rows, system, right)
+        dt = _solve_normal(rows, system, right)
     a, b, c, d, e, f = price[0], price[1], price[2], price[3], price[4], price[5]
     for j in range(count):
         for k in range(3):
@@ -301,8 +303,8 @@ def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exac
 
 
 @kernel
-def _solve_twice(rows, system, right):
-    """Solve the normal equations, a second time for what round-off has left: price in system[7], `right` what is left.
+def _solve_normal(rows, system, right):
+    """Solve the normal equations, again for what round-off has left: price in system[7], `right` what is left.
 
     Returns the direction of t, whose column is system[9] and its solution system[6]; 0 where they are.
     """
@@ -311,7 +313,7 @@ def _solve_twice(rows, system, right):
     for i in range(6):
         price[i] = 0.0
         size += along[i] * ahead[i]
-    for _round in range(2):
+    for _round in range(ROUNDS):
         products(rows, right, part)
         for i in range(6):
             part[i] += dt * along[i]
