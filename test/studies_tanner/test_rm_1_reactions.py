@@ -6,8 +6,22 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.stability.friction_cone import lateral_chord, necessary_lateral_check
-from dyn_nodes.studies.tanner_1998.robot import FRICTION, WHEELS, load_in_a_circle, reactions
+from dyn_nodes.studies.tanner_1998.kane import reference
+from dyn_nodes.studies.tanner_1998.robot import (
+    AXLE,
+    FRICTION,
+    GRAVITY,
+    MOUNT,
+    S0_LOAD,
+    S0_TRACTION,
+    WHEELS,
+    bodies,
+    load_in_a_circle,
+    reactions,
+)
+from dyn_nodes.studies.tanner_1998.vehicle import rm_1
 
 S0, LEFT, FRONT, BACK = (0.4, 0.6, -0.9), (np.pi / 2.0, 0.0, 0.0), (0.0, 0.0, 0.0), (np.pi, 0.0, 0.0)
 
@@ -26,6 +40,59 @@ def test_normal_forces_at_rest_are_unique_and_carry_the_weight():
     zmp = found.split[:, 2] @ WHEELS[:, :2] / 740.655
     assert zmp == pytest.approx([0.043606614, 0.009756720], abs=1e-8)
     assert found.freedom == 1
+
+
+def edge_distances(point):
+    """Return the distances of a point from the right, the left and the rear side of the support triangle, m."""
+    left, right, front = WHEELS[:, :2]
+    return [
+        float((b - a)[0] * (point - a)[1] - (b - a)[1] * (point - a)[0]) / float(np.linalg.norm(b - a))
+        for a, b in ((right, front), (front, left), (left, right))
+    ]
+
+
+@pytest.mark.pins('tanner-1998/6.4/edges')
+def test_distances_of_the_zero_moment_point_from_the_sides():
+    static = reactions(load_in_a_circle(S0)).split[:, 2]
+    moving = admissible_reactions(
+        WHEELS, np.zeros(3), S0_LOAD[:3], S0_LOAD[3:], friction=(FRICTION, FRICTION, 0.0), traction=S0_TRACTION
+    ).split[:, 2]
+    points = [normal @ WHEELS[:, :2] / normal.sum() for normal in (static, moving)]
+    assert points[1] == pytest.approx([0.038838856, 0.008299557], abs=1e-8)
+    assert edge_distances(points[0]) == pytest.approx([0.166004415, 0.149271778, 0.193606614], abs=1e-8)
+    assert edge_distances(points[1]) == pytest.approx([0.167207900, 0.152974276, 0.188838856], abs=1e-8)
+
+
+@pytest.mark.pins('tanner-1998/6.5/mount')
+def test_normal_forces_are_wrong_without_the_torque_of_the_arm_on_the_vehicle():
+    """The printed moment balance leaves it out: the arm then hangs at the mount."""
+    weight = bodies(S0).mass[1:].sum() * GRAVITY
+    load = np.concatenate([60.0 * GRAVITY + weight, np.cross(MOUNT, weight)])
+    assert reactions(load).split[:, 2] == pytest.approx([244.02375, 244.02375, 252.6075], abs=1e-6)
+
+
+@pytest.mark.pins('tanner-1998/6.4/centripetal')
+def test_the_centripetal_balance_is_that_of_newton():
+    """With the centre of mass ahead of the axle m a.e differs from m |e|^2 by m d w (V dw - w dV)."""
+    robot = rm_1()
+    here, tau = reference(robot)
+    turn = robot.blocks.tree.velocity_index('yaw')
+    rates = here.W @ here.speed_rates(tau) + here.bias
+    yaw, omega = 0.5, 0.8
+    velocity, acceleration = here.u[:2], here.speed_rates(tau)[:2]
+    e = omega * np.array([-velocity[1], velocity[0]])
+    speed = velocity @ (np.cos(yaw), np.sin(yaw))
+    gained = acceleration @ (np.cos(yaw), np.sin(yaw)) + omega * velocity @ (-np.sin(yaw), np.cos(yaw))
+    assert speed == pytest.approx(0.5)
+    assert 60.0 * acceleration @ e == pytest.approx(-1.131602538, abs=1e-7)
+    assert 60.0 * e @ e == pytest.approx(10.152960000, abs=1e-8)
+    difference = 60.0 * AXLE * omega * (speed * rates[turn] - omega * gained)
+    assert difference == pytest.approx(-11.284562538, abs=1e-7)
+    assert 60.0 * (acceleration @ e - e @ e) == pytest.approx(difference, abs=1e-9)
+    # the ground's force of 6.4, in axes of the vehicle, and that of the arm give this acceleration
+    turned = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+    pushed = turned @ -S0_LOAD[:2] + here.mount_wrench(robot.mount, tau).force[:2]
+    assert pushed @ e == pytest.approx(-1.131602538, abs=1e-6)
 
 
 @pytest.mark.pins('tanner-1998/6.6/straight')
