@@ -187,7 +187,7 @@ class ContactCheck:
                     f'{positions[at, k]:.4g} at {times[at]:.3g} s'
                 )
 
-    def _breach(self, plan: MotionPlan, times: Array, found: AdmissibleReactions, part: Array) -> Breach:
+    def _breach(self, plan: MotionPlan, times: Array, found: AdmissibleReactions, part: NDArray[np.intp]) -> Breach:
         at = int(part[np.argmin(found.margin[part])])
         base, joints = plan.sampled(times[at : at + 1])
         rough = self._reactions(base, joints, ROUGH * self.friction)
@@ -258,7 +258,7 @@ def _ground_height(machine: Machine) -> float:
     return float(np.mean([z - own.free_length for z, own in zip(heights, machine.supports)])) + sag
 
 
-def _stretches(marks: NDArray[np.bool_]) -> list[Array]:
+def _stretches(marks: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
     """Return the indices of each run of marks."""
     places = np.flatnonzero(marks)
     return [part for part in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(part)]
