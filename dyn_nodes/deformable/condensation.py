@@ -33,6 +33,7 @@ class Condensed(NamedTuple):
         shapes: (3n, r) displacements of the nodes for those coordinates.
         frequencies: (r - 3m,) of the vibrations, rad/s.
         weights: (n,) masses of the nodes, kg.
+        first_moment: (3,) of mass about the origin, without displacement, kg m.
     """
 
     grasps: tuple[Grasp, ...]
@@ -43,6 +44,7 @@ class Condensed(NamedTuple):
     shapes: Array
     frequencies: Array
     weights: Array
+    first_moment: Array
 
     def load(self, gravity: ArrayLike) -> Array:
         """Return (r,) loads of a gravity (3,) in axes of the body, N."""
@@ -144,4 +146,5 @@ def condensed(
         shapes,
         frequencies,
         np.asarray(body.mass.sum(axis=0)).ravel(),
+        body.total_mass * body.center_of_mass,
     )

@@ -1,0 +1,139 @@
+"""A reduced body that turns by any angle: small displacements in axes that turn with its grasps.
+
+The axes are those of the polar decomposition of the grasps' positions against their positions without load. Forces are
+exact gradients of the energy, and velocity terms those of Lagrange's equations: energy and both momenta are kept.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.deformable.condensation import Condensed
+from dyn_nodes.deformable.grasps import on_a_line
+
+Array = NDArray[np.float64]
+
+
+class Axes(NamedTuple):
+    """The axes of a body whose grasps are at given positions.
+
+    Attributes:
+        R: (3, 3) axes of the body in the world.
+        center: (3,) mean of the grasps in the world, m.
+        arms: (m, 3) of the grasps from there, in axes of the body, m.
+        turning: (3, 3m) angular velocity for velocities of the grasps, both in axes of the body, 1/m.
+    """
+
+    R: Array
+    center: Array
+    arms: Array
+    turning: Array
+
+
+class CorotatedBody:
+    """A condensed body in the world. Its coordinates are positions of the m grasps (3m), then amplitudes of vibrations.
+
+    Args:
+        reduced: of a body with three or more grasps that are not on a line.
+
+    Raises:
+        ValueError: the body could turn about a line through its grasps.
+    """
+
+    def __init__(self, reduced: Condensed) -> None:
+        points = reduced.positions.reshape(-1, 3)
+        if on_a_line(points):
+            raise ValueError(f'expected three or more grasps that are not on a line, found {len(points)} on one')
+        self.reduced, self.count = reduced, len(points)
+        self.middle = points.mean(axis=0)
+        self.arms = points - self.middle
+        nodes = np.ascontiguousarray(reduced.shapes).reshape(len(reduced.weights), 3, -1)
+        self._lever = np.einsum('n,nij->ij', reduced.weights, nodes)
+        self.mass_total = float(reduced.weights.sum())
+        self._moment = reduced.first_moment - self.mass_total * self.middle
+
+    def axes(self, position: ArrayLike) -> Axes:
+        """Return the axes for positions (m, 3) of the grasps."""
+        points = np.asarray(position, dtype=float).reshape(-1, 3)
+        center = points.mean(axis=0)
+        shape = (points - center).T @ self.arms
+        left, size, right = np.linalg.svd(shape)
+        sign = np.array([1.0, 1.0, np.linalg.det(left) * np.linalg.det(right)])
+        R = left @ (sign[:, None] * right)
+        stretch = right.T @ ((sign * size)[:, None] * right)
+        spin = np.linalg.inv(np.trace(stretch) * np.eye(3) - stretch)
+        turning = np.concatenate([spin @ _skew(arm) for arm in self.arms], axis=1)
+        return Axes(R, center, (points - center) @ R, turning)
+
+    def deformation(self, position: ArrayLike, amplitudes: ArrayLike = ()) -> Array:
+        """Return (r,) displacements of the grasps in axes of the body, and the amplitudes."""
+        here = self.axes(position)
+        return np.concatenate([(here.arms - self.arms).ravel(), np.asarray(amplitudes, dtype=float)])
+
+    def shape(self, position: ArrayLike, amplitudes: ArrayLike = ()) -> tuple[Axes, Array]:
+        """Return the axes, and displacements (n, 3) of the nodes in them, to draw the body."""
+        moved = self.reduced.shapes @ self.deformation(position, amplitudes)
+        return self.axes(position), moved.reshape(-1, 3)
+
+    def energy(self, position: ArrayLike, amplitudes: ArrayLike = (), gravity: ArrayLike = (0.0, 0.0, 0.0)) -> float:
+        """Return elastic energy and energy of the weight, J."""
+        here, q = self.axes(position), self.deformation(position, amplitudes)
+        down = np.asarray(gravity, dtype=float)
+        weight = self.mass_total * here.center @ down + (here.R.T @ down) @ (self._moment + self._lever @ q)
+        return float(0.5 * q @ self.reduced.stiffness @ q - weight)
+
+    def forces(
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike,
+        amplitudes: ArrayLike = (),
+        rates: ArrayLike = (),
+        gravity: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Array:
+        """Return (r,) elastic, viscous and velocity terms less weight: mass a + forces = what the hands do.
+
+        Args:
+            position: (m, 3) of the grasps in the world, m.
+            velocity: (m, 3) m/s.
+            amplitudes: of the vibrations.
+            rates: of the amplitudes, 1/s.
+            gravity: (3,) in the world, m/s2.
+        """
+        here, size = self.axes(position), 3 * self.count
+        speed = np.asarray(velocity, dtype=float).reshape(-1, 3) @ here.R
+        omega = here.turning @ speed.ravel()
+        q = np.concatenate([(here.arms - self.arms).ravel(), np.asarray(amplitudes, dtype=float)])
+        relative = speed - speed.mean(axis=0) - np.cross(omega, here.arms)
+        rate = np.concatenate([relative.ravel(), np.asarray(rates, dtype=float)])
+        down = here.R.T @ np.asarray(gravity, dtype=float)
+        inner = self.reduced.stiffness @ q + self.reduced.damping @ rate - self._lever.T @ down
+        held = inner[:size].reshape(-1, 3)
+        held = held - held.mean(axis=0)
+        torque = -np.cross(here.arms, held).sum(axis=0) + np.cross(down, self._moment + self._lever @ q)
+        momentum = self.reduced.mass @ np.concatenate([speed.ravel(), np.asarray(rates, dtype=float)])
+        own = momentum[:size].reshape(-1, 3)
+        carried = np.concatenate([-np.cross(omega, speed).ravel(), np.zeros(len(q) - size)])
+        inner = self.reduced.mass @ carried + np.concatenate([held.ravel(), inner[size:]])
+        torque = torque + np.cross(speed, own).sum(axis=0)
+        local = inner[:size].reshape(-1, 3) + np.cross(omega, own) + (here.turning.T @ torque).reshape(-1, 3)
+        local = local - self.mass_total / self.count * down
+        return np.concatenate([(local @ here.R.T).ravel(), inner[size:]])
+
+    def mass(self, position: ArrayLike) -> Array:
+        """Return (r, r) kg, in the world."""
+        turn = np.eye(len(self.reduced.mass))
+        size = 3 * self.count
+        turn[:size, :size] = np.kron(np.eye(self.count), self.axes(position).R)
+        return turn @ self.reduced.mass @ turn.T
+
+    def kinetic_energy(self, position: ArrayLike, velocity: ArrayLike, rates: ArrayLike = ()) -> float:
+        """Return it, J."""
+        speed = np.concatenate([np.asarray(velocity, dtype=float).ravel(), np.asarray(rates, dtype=float)])
+        return float(0.5 * speed @ self.mass(position) @ speed)
+
+
+def _skew(a: Array) -> Array:
+    return np.array([(0.0, -a[2], a[1]), (a[2], 0.0, -a[0]), (-a[1], a[0], 0.0)])
