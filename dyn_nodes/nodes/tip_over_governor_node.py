@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,16 @@ def refuse_closed_loops(machine: Machine) -> None:
         )
 
 
+def refuse_motors(machine: Machine, order: Sequence[int]) -> None:
+    """Raise ParameterError for actuators (places in the machine) whose steady speed is not that of a valve's oil."""
+    names = ', '.join(machine.actuators[k].name for k in order if not machine.actuators[k].takes_oil)
+    if names:
+        raise ParameterError(
+            f'machine {machine.name!r}: the governor predicts the speeds that valves give, '
+            f'expected hydraulic actuators, found {names}'
+        )
+
+
 class TipOverGovernorNode(OverridableNode):
     """Answers every `valve_commands_in` with one `valve_commands`.
 
@@ -74,6 +85,7 @@ class TipOverGovernorNode(OverridableNode):
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
         order = valve_order(self.machine, values['joints'])
+        refuse_motors(self.machine, order)
         self._command_due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
         self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep)
         self.ground = StandingGround(self.machine, self.sensing.monitor.model)

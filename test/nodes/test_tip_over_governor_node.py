@@ -325,6 +325,12 @@ def test_in_lockstep_no_part_that_is_let_through_is_lost(make_governor, mode, hi
     assert make_governor(mode=mode).scale_out.qos_profile.history == history
 
 
+def test_electric_motors_are_refused_by_name_before_anything_is_compiled(make_node):
+    with pytest.raises(ParameterError, match='expected hydraulic actuators, found front_motor, left_motor') as found:
+        make_node(TipOverGovernorNode, machine='agv_omni', config='agv_omni_motors')
+    assert '\n' not in str(found.value)
+
+
 def test_on_a_slope_less_is_left(make_governor):
     degrees = []
     for pitch in (0.0, 0.08):
