@@ -63,6 +63,7 @@ LEAST_RATIO = {
     'influence_batch': 5.0,
     'influence_batch_second_order': 5.0,
     'admissible_reactions': 10.0,
+    'plate_realtime_factor': 1.0,
 }
 GREATEST_TIME = {'torque_distribution': 20.0, 'admissible_reactions': 50.0}  # in the unit of the figure
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
@@ -375,6 +376,15 @@ def reactions(quick: bool) -> dict[str, Result]:
     }
 
 
+def deformable(quick: bool) -> dict[str, Result]:
+    """A plate of 10,000 nodes between four hands, condensed, against real time (tanner-1998)."""
+    found = figures_of('deformable.py', *(['--quick'] if quick else []))
+    factor = found['real_time_factor']
+    step = f'{found["step_us"]:.0f} us a step of rk4, called from Python'
+    name = f'real time; {found["nodes"]} nodes, {step}, condensed in {found["condense_s"]:.1f} s'
+    return {'plate_realtime_factor': Result(factor, factor, 1.0, 'simulated s/s', name)}
+
+
 def first_message(node: str, topic: str, kind: str) -> float:
     """Start a node as a process; return the time to its first message, s. Raises TimeoutError after a minute."""
     from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, message
@@ -503,6 +513,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.update(omni(options.quick))
         results.update(freeman(options.quick))
         results.update(reactions(options.quick))
+        results.update(deformable(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)

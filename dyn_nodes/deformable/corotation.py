@@ -53,6 +53,7 @@ class CorotatedBody:
         nodes = np.ascontiguousarray(reduced.shapes).reshape(len(reduced.weights), 3, -1)
         self._lever = np.einsum('n,nij->ij', reduced.weights, nodes)
         self.mass_total = float(reduced.weights.sum())
+        self._inverse = np.linalg.inv(reduced.mass)
         self._moment = reduced.first_moment - self.mass_total * self.middle
 
     def axes(self, position: ArrayLike) -> Axes:
@@ -102,7 +103,34 @@ class CorotatedBody:
             rates: of the amplitudes, 1/s.
             gravity: (3,) in the world, m/s2.
         """
-        here, size = self.axes(position), 3 * self.count
+        here = self.axes(position)
+        local = self._local_forces(here, velocity, amplitudes, rates, gravity)
+        return self._turned(local, here.R)
+
+    def accelerations(
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike,
+        amplitudes: ArrayLike = (),
+        rates: ArrayLike = (),
+        gravity: ArrayLike = (0.0, 0.0, 0.0),
+        pull: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> Array:
+        """Return (r,) accelerations of the grasps and of the amplitudes under forces of the hands (m, 3), N."""
+        here = self.axes(position)
+        rest = -self._local_forces(here, velocity, amplitudes, rates, gravity)
+        held = np.broadcast_to(np.asarray(pull, dtype=float), (self.count, 3))
+        rest[: 3 * self.count] += (held @ here.R).ravel()
+        return self._turned(self._inverse @ rest, here.R)
+
+    def _turned(self, local: Array, R: Array) -> Array:
+        size = 3 * self.count
+        return np.concatenate([(local[:size].reshape(-1, 3) @ R.T).ravel(), local[size:]])
+
+    def _local_forces(
+        self, here: Axes, velocity: ArrayLike, amplitudes: ArrayLike, rates: ArrayLike, gravity: ArrayLike
+    ) -> Array:
+        size = 3 * self.count
         speed = np.asarray(velocity, dtype=float).reshape(-1, 3) @ here.R
         omega = here.turning @ speed.ravel()
         q = np.concatenate([(here.arms - self.arms).ravel(), np.asarray(amplitudes, dtype=float)])
@@ -120,7 +148,7 @@ class CorotatedBody:
         torque = torque + np.cross(speed, own).sum(axis=0)
         local = inner[:size].reshape(-1, 3) + np.cross(omega, own) + (here.turning.T @ torque).reshape(-1, 3)
         local = local - self.mass_total / self.count * down
-        return np.concatenate([(local @ here.R.T).ravel(), inner[size:]])
+        return np.concatenate([local.ravel(), inner[size:]])
 
     def mass(self, position: ArrayLike) -> Array:
         """Return (r, r) kg, in the world."""

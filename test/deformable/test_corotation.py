@@ -76,8 +76,15 @@ def test_a_thrown_body_keeps_energy_and_both_momenta(plank):
         load = plank.forces(state[:12], state[15:27], state[12:15], state[27:])
         return np.concatenate([state[15:], np.linalg.solve(plank.mass(state[:12]), -load)])
 
+    def accelerated(state):
+        return plank.accelerations(state[:12], state[15:27], state[12:15], state[27:], DOWN, (1.0, 2.0, 3.0))
+
     start = np.concatenate([moved.ravel(), amplitudes, speed.ravel(), rates])
     end = solve_ivp(slope, (0.0, 0.05), start, 'DOP853', rtol=1e-11, atol=1e-13).y[:, -1]
+    load = plank.forces(end[:12], end[15:27], end[12:15], end[27:], DOWN) - np.append(
+        np.tile([1.0, 2.0, 3.0], 4), np.zeros(3)
+    )
+    assert plank.mass(end[:12]) @ accelerated(end) == pytest.approx(-load, abs=1e-8)
     turned = Rotation.from_matrix(plank.axes(end[:12]).R * 1.0) * Rotation.from_matrix(plank.axes(moved).R).inv()
     assert turned.magnitude() > 0.2
     assert energy(end) == pytest.approx(energy(start), rel=1e-8)
