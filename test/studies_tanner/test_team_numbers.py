@@ -7,6 +7,8 @@ import pytest
 
 from dyn_nodes.deformable.augmented import augmented_object, saddle_point
 from dyn_nodes.stability import admissible_reactions
+from dyn_nodes.studies.framework import Study, run_study
+from dyn_nodes.studies.tanner_1998 import objects
 from dyn_nodes.studies.tanner_1998.robot import WHEELS
 from dyn_nodes.studies.tanner_1998.team import BAR, TRIANGLE, Team, facing
 from dyn_nodes.studies.tanner_1998.vehicle import rm_1
@@ -260,3 +262,10 @@ def test_three_robots_hold_the_triangle_still():
     held = TRIO.solve(members)
     assert held.acceleration == pytest.approx(0.0, abs=1e-8)
     assert held.force == pytest.approx(np.tile([0.0, 0.0, 3.924], (3, 1)), abs=1e-8)
+
+
+@pytest.mark.parametrize('name', ['e9', 'e10', 'e11'])
+def test_studies_of_objects_pass(name):
+    result = run_study(Study(f'tanner-1998/{name}', '', getattr(objects, name)))
+    assert [claim.claim for claim in result.claims if not claim.passed] == []
+    assert len(result.claims) > 8
