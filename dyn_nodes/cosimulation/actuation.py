@@ -18,6 +18,7 @@ from dyn_nodes.elements.command_delay import CommandDelay, History, input_delays
 from dyn_nodes.integrators import DONE, codes_of, run_rk4_watched
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.simulation.events import Event, Watcher, watched
 
 Array = NDArray[np.float64]
@@ -87,14 +88,17 @@ class ActuatorSystem:
         for k, joint in enumerate(self.joints):
             rates += [motions[joint][1], accelerations[k], efforts[k]]
         outputs = {name: value for terms in every.values() for name, value in terms.outputs.items()}
+        states = [state for actuator in self.actuators for state in actuator.states]
+        stiff, stiff_places = stiff_kernel((x, u, p), ca.vertcat(*rates)[:size], states, 0)
         watches, watch = watched(surface for terms in every.values() for surface in terms.surfaces)
         functions = {
             'watch': ca.Function('watch', [x, u, p], [watch]),
             'rhs': ca.Function('rhs', [x, u, p], [ca.densify(ca.vertcat(*rates))]),
             'outputs': ca.Function('outputs', [x, u, p], [ca.densify(ca.vertcat(*outputs.values()))]),
             'guard': ca.Function('guard', [x], [ca.SX(1.0)]),
+            **stiff,
         }
-        return functions, {'outputs': list(outputs), 'watches': watches}
+        return functions, {'outputs': list(outputs), 'watches': watches, 'stiff': stiff_places}
 
     def start(self, positions: Array, efforts: Array) -> None:
         """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""

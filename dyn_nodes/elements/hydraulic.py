@@ -67,7 +67,7 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
     @property
     def states(self) -> tuple[ElementState, ...]:
         """Spool and the two line pressures."""
-        lines = (ElementState(f'{self.name}/{line}', scale=1e6) for line in self.record.lines)
+        lines = (ElementState(f'{self.name}/{line}', scale=1e6, stiff=True) for line in self.record.lines)
         return (ElementState(f'{self.name}/spool', scale=1e-3), *lines)
 
     @property

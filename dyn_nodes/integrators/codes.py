@@ -1,7 +1,8 @@
 """Parts of every integrator: kernels by address, tables of inputs, traces.
 
-An integrator gets the addresses of a system's kernels, `codes` (5,), in the order of RHS, GUARD, WATCH, SWITCH and
-JACOBIAN; 0 where a system has none. `codes_of` makes them. A kernel looks at the lengths of its arguments at every
+An integrator gets the addresses of a system's kernels, `codes` (6 + m,), in the order of RHS, GUARD, WATCH, SWITCH,
+JACOBIAN and STIFF, 0 where a system has none, and behind them from PLACES on the places of its m stiff states.
+`codes_of` makes them. A kernel looks at the lengths of its arguments at every
 call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and traces, which no kernel
 sees, are checked where a run begins; a wrong one raises ValueError.
 
@@ -25,12 +26,14 @@ from dyn_nodes.compile.guard import ELEMENTS, GuardError, LengthError
 from dyn_nodes.loops import kernels_of
 
 kernel = kernels_of(__file__)
-RHS, GUARD, WATCH, SWITCH, JACOBIAN = 0, 1, 2, 3, 4
-KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian')
+RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, PLACES = 0, 1, 2, 3, 4, 5, 6
+KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian', 'stiff')
 
 
 def codes_of(*modules: CompiledModule) -> np.ndarray:
-    """Return the addresses (5,) of a system's kernels, which are called as KINDS; those of later modules are added.
+    """Return the addresses of a system's kernels, which are called as KINDS, then the places of its stiff states.
+
+    (6 + m,); kernels of later modules are added.
 
     The modules must outlive every run with them.
     """
@@ -39,7 +42,8 @@ def codes_of(*modules: CompiledModule) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _addresses(modules: tuple[CompiledModule, ...]) -> tuple[int, ...]:
-    return tuple(next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS)
+    found = (next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS)
+    return (*found, *(place for module in modules for place in module.meta.get('stiff', ())))
 
 
 @kernel

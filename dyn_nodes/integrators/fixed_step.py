@@ -21,6 +21,21 @@ from dyn_nodes.integrators.codes import (
     sound,
     table_input,
 )
+from dyn_nodes.integrators.stiff import (
+    BOUND,
+    MOST_CORRECTIONS,
+    UNKNOWN,
+    find_bound,
+    hold,
+    is_mild,
+    is_smooth,
+    keep_rates,
+    restore,
+    solve_stage,
+    solved,
+    stiff_count,
+    stiff_room,
+)
 
 
 @kernel
@@ -32,10 +47,32 @@ def after_step(codes, x, u, p, y):
 
 
 @kernel
-def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, out):
+def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out):
     """Write the state after one step from x at t to out; u holds the inputs at its end then. Returns a status.
 
-    `cursor` (1,) is the interval of the knots that was found last.
+    `cursor` (1,) is the interval of the knots that was found last. A step in which no state is stiff is the classical
+    one: neither at its beginning nor at its last stage, nor by the rates in between.
+    """
+    stiff = stiff_count(codes) > 0
+    implicit = stiff
+    if stiff:
+        cursor[0] = table_input(t, knots, table, cursor[0], u)
+        implicit = not is_mild(codes, h, x, u, p, room)
+    while True:
+        status = stages(codes, implicit, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out)
+        if not stiff or status != 0:
+            return status
+        find_bound(codes, y, u, p, room)
+        if implicit or (is_mild(codes, h, y, u, p, room) and is_smooth(codes, h, k, room)):
+            return np.int64(0)
+        implicit = True
+
+
+@kernel
+def stages(codes, implicit, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out):
+    """Do what `single_step` does, with the implicit formula for the stiff states or without; y is the last stage then.
+
+    Returns a status.
     """
     n = x.shape[0]
     half, sixth = 0.5 * h, h / 6.0
@@ -45,9 +82,22 @@ def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, ou
     for stage in range(4):
         time = end if stage == 3 else t if stage == 0 else t + half
         cursor[0] = table_input(time, knots, table, cursor[0], u)
-        status = evaluate(codes[RHS], y, u, p, k)
-        if status != 0:
-            return status
+        most = 1
+        while True:
+            if implicit and stage > 0:
+                status = solve_stage(codes, stage, h, x, u, p, most, y, room)
+                if status != 0:
+                    return status
+            status = evaluate(codes[RHS], y, u, p, k)
+            if status != 0:
+                return status
+            if not implicit or stage == 0 or most > 1 or solved(codes, u.shape[0], y, k, room):
+                break
+            most = MOST_CORRECTIONS
+        if implicit:
+            hold(codes, y, room)
+        if stage == 0 or (stage < 3 and not implicit):
+            keep_rates(codes, stage, k, room)
         reach = half if stage < 2 else h
         for i in range(n):
             if stage == 0:
@@ -58,12 +108,15 @@ def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, ou
                 twice[i] += k[i]
             else:
                 out[i] = x[i] + sixth * (out[i] + 2.0 * twice[i] + k[i])
-            y[i] = x[i] + reach * k[i]
-    return 0
+            if stage < 3:
+                y[i] = x[i] + reach * k[i]
+        if implicit:
+            restore(codes, room, out if stage == 3 else y)
+    return np.int64(0)
 
 
 @kernel
-def approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, out):
+def approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, out):
     """Go on from x at t, in place, to the instant within h from which there is no rate, by halves of what is left.
 
     Returns the status there.
@@ -71,7 +124,8 @@ def approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, out):
     status, part = np.int64(0), h
     for _ in range(34):  # of a step of 1 ms, 6e-14 s are left
         part *= 0.5
-        found = single_step(codes, x, t, t + part, part, knots, table, cursor, p, u, k, y, twice, out)
+        room[BOUND] = UNKNOWN
+        found = single_step(codes, x, t, t + part, part, knots, table, cursor, p, u, k, y, twice, room, out)
         if found != 0:
             status = found
         elif sound(out):
@@ -88,13 +142,14 @@ def run_rk4(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace)
     """
     check_run(x, knots, table, steps // stride + 1 if stride > 0 else 0, trace)
     n = x.shape[0]
+    room = stiff_room(codes, table.shape[1])
     k, y, twice, after = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, guard, cursor = np.empty(table.shape[1]), np.empty(1), np.zeros(1, np.int64)
     for step in range(steps):
         t, end = t0 + step * h, t0 + (step + 1) * h
-        status = single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, after)
+        status = single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, after)
         if status != 0:
-            nearer = approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, after)
+            nearer = approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, after)
             return nearer if nearer != 0 else status, step
         copy(after, x)
         if not sound(x):
@@ -108,7 +163,7 @@ def run_rk4(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace)
 
 
 @kernel
-def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, trial, values, positive, found, count):
+def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, trial, values, positive, found, count):
     """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
     watches = positive.shape[0]
     crossed = 0
@@ -117,7 +172,7 @@ def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, trial, v
             crossed += 1
     if crossed == 0:
         return count
-    inside = np.empty(values.shape[0])
+    inside, bound = np.empty(values.shape[0]), room[BOUND]
     for j in range(watches):
         now = values[j] > 0.0
         if now == positive[j]:
@@ -125,7 +180,8 @@ def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, trial, v
         low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
         for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
             middle = 0.5 * (low + high)
-            single_step(codes, x, t, t + middle * h, middle * h, knots, table, cursor, p, u, k, y, twice, trial)
+            room[BOUND] = UNKNOWN
+            single_step(codes, x, t, t + middle * h, middle * h, knots, table, cursor, p, u, k, y, twice, room, trial)
             evaluate(codes[WATCH], trial, u, p, inside)
             if (inside[j] > 0.0) == now:
                 high, after = middle, inside[watches + j]
@@ -139,6 +195,7 @@ def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, trial, v
             found[count, 3] = before if low > 0.0 else after
         count += 1
         positive[j] = now
+    room[BOUND] = bound
     return count
 
 
@@ -152,6 +209,7 @@ def run_rk4_watched(codes, x, t0, h, steps, knots, table, p, guard_limit, stride
     if found.shape[1] != 4:
         raise ValueError('found: expected four columns')
     n = x.shape[0]
+    room = stiff_room(codes, table.shape[1])
     k, y, twice, trial, before = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     u, guard, cursor = np.empty(table.shape[1]), np.empty(1), np.zeros(1, np.int64)
     values = np.empty(2 * positive.shape[0])
@@ -159,17 +217,34 @@ def run_rk4_watched(codes, x, t0, h, steps, knots, table, p, guard_limit, stride
     for step in range(steps):
         t, end = t0 + step * h, t0 + (step + 1) * h
         copy(x, before)
-        status = single_step(codes, before, t, end, h, knots, table, cursor, p, u, k, y, twice, x)
+        status = single_step(codes, before, t, end, h, knots, table, cursor, p, u, k, y, twice, room, x)
         if status != 0:
             copy(before, x)
-            nearer = approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, trial)
+            nearer = approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, trial)
             return nearer if nearer != 0 else status, step, count
         if not sound(x):
             return 1, step + 1, count
         if positive.shape[0] > 0:
             evaluate(codes[WATCH], x, u, p, values)
             count = watch_step(
-                codes, before, t, h, knots, table, cursor, p, u, k, y, twice, trial, values, positive, found, count
+                codes,
+                before,
+                t,
+                h,
+                knots,
+                table,
+                cursor,
+                p,
+                u,
+                k,
+                y,
+                twice,
+                room,
+                trial,
+                values,
+                positive,
+                found,
+                count,
             )
             cursor[0] = table_input(end, knots, table, cursor[0], u)
         after_step(codes, x, u, p, y)

@@ -31,6 +31,8 @@ class ElementState(NamedTuple):
         start: value at rest without load.
         balances: at rest, its value follows from the balance of forces.
         discrete: it has no rate: it changes between the steps of an integrator alone, to the value of `after_step`.
+        stiff: it may return to its equilibrium much faster than the bodies move, at a rate that follows from its own
+            value: integrators solve for it (`stiff_states`).
     """
 
     name: str
@@ -38,6 +40,7 @@ class ElementState(NamedTuple):
     start: float = 0.0
     balances: bool = False
     discrete: bool = False
+    stiff: bool = False
 
 
 class Command(NamedTuple):

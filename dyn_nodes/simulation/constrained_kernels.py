@@ -13,6 +13,7 @@ from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.constraints import Blocks, ConstraintBlocks
 from dyn_nodes.multibody.spatial import Expression
+from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.names import index_of
 
@@ -167,6 +168,9 @@ class ConstraintKernels:
         functions = {'blocks': self._function('blocks', ca.vertcat(*output))}
         if self.upright is not None:
             functions['guard'] = self._function('guard', self.upright, of_state_alone=True)
+        rates, place = self._traced(blocks.element_rates), self.element_slice
+        stiff, stiff_places = stiff_kernel(self._symbols, rates, blocks.element_states, place.start)
+        functions |= stiff
         watches, watch = watched(blocks.surfaces)
         if watches:
             functions['watch'] = self._function('watch', watch)
@@ -175,7 +179,7 @@ class ConstraintKernels:
         return build_module(
             f'{self.name}: constrained',
             [Tape.from_function(function).digest for function in functions.values()],
-            lambda: (functions, {'watches': watches}),
+            lambda: (functions, {'watches': watches, 'stiff': stiff_places}),
         )
 
     @cached_property

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes import integrators
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
+from dyn_nodes.integrators.codes import STIFF
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import Settings
@@ -77,7 +78,7 @@ def run_system(
     knots, table = inputs.aligned(system.input_names, system.delays)
     solver = system.solver_from(x, table[0], p, settings)
     watcher = system.watcher(x, table[0], p, MOST_EVENTS) if settings.watch else None
-    march = March(system, solver.codes, p, settings, watcher)
+    march = March(system, codes_for(solver.codes, settings), p, settings, watcher)
     kept, status = 1, integrators.DONE
     for since, until, own_knots, own_table in _stretches(knots, table, stops, settings):
         ends = np.array([*stops[(stops > since) & (stops < until)], until])
@@ -104,6 +105,15 @@ def run_system(
         ended[1],
         solver if solver.rank is not None else None,
     )
+
+
+def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:
+    """Return the addresses of the kernels of a system without that of its stiff states where they are explicit."""
+    if settings.stiff == 'implicit':
+        return codes
+    codes = codes.copy()
+    codes[STIFF] = 0
+    return codes
 
 
 def _checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:

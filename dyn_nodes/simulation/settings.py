@@ -7,6 +7,7 @@ from typing import Literal
 
 Method = Literal['rk4', 'dopri5', 'adams', 'rodas3']
 StepMethod = Literal['auto', 'operator', 'reduced']
+StiffStates = Literal['implicit', 'explicit']
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Settings:
         stabilization: of constraints; None: off.
         rank_tolerance: relative, of the rank of constraints; None: round-off. A larger one, such as 1e-2, ends the run
             at some distance from a position in which rows depend on each other.
+        stiff: states that rk4 solves for, such as the pressures of the oil (`integrators.stiff`), where there are some;
+            `explicit`: they go on as all others do.
     """
 
     method: Method = 'rk4'
@@ -43,3 +46,4 @@ class Settings:
     solve: StepMethod = 'auto'
     stabilization: Stabilization | None = None
     rank_tolerance: float | None = None
+    stiff: StiffStates = 'implicit'

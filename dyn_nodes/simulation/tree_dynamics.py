@@ -14,6 +14,7 @@ from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.stiff_states import stiff_kernel
 from dyn_nodes.multibody.tree import BaseForm
 from dyn_nodes.simulation.assembly import Actuation, Assembly, has_discrete_states, resting_states
 from dyn_nodes.simulation.events import watched
@@ -85,10 +86,14 @@ class TreeDynamics:
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', variables, [plant.switched])
+        own, place = plant.element_states, plant.element_place
+        stiff, stiff_places = stiff_kernel((plant.x, plant.u, plant.p), plant.rhs[place], own, place.start)
+        functions |= stiff
         watches, watch = watched(plant.surfaces)
         functions['watch'] = ca.Function('watch', variables, [watch])
         meta = {
             'watches': watches,
+            'stiff': stiff_places,
             'states': plant.states.names,
             'inputs': plant.inputs.names,
             'parameters': plant.parameters.names,
