@@ -8,7 +8,7 @@ at most STOPPED, why the system has no rate there.
 
 from dyn_nodes.integrators.adams import run_adams
 from dyn_nodes.integrators.adaptive import run_dopri5, run_rodas3
-from dyn_nodes.integrators.codes import codes_of
+from dyn_nodes.integrators.addresses import codes_of
 from dyn_nodes.integrators.fixed_step import run_rk4, run_rk4_watched
 
 DONE, DIVERGED, GUARDED, STEP_TOO_SMALL = 0, 1, 2, 3

@@ -1,10 +1,10 @@
 """Parts of every integrator: kernels by address, tables of inputs, traces.
 
-An integrator gets the addresses of a system's kernels, `codes` (6 + m,), in the order of RHS, GUARD, WATCH, SWITCH,
-JACOBIAN and STIFF, 0 where a system has none, and behind them from PLACES on the places of its m stiff states.
-`codes_of` makes them. A kernel looks at the lengths of its arguments at every
-call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and traces, which no kernel
-sees, are checked where a run begins; a wrong one raises ValueError.
+An integrator gets the addresses of a system's kernels, `codes` (7 + m,), in the order of RHS, GUARD, WATCH, SWITCH,
+JACOBIAN and STIFF, 0 where a system has none, then that of the step with stiff states, STEP, and from PLACES on the
+places of its m stiff states. `codes_of` (`addresses`) makes them. A kernel looks at the lengths of its arguments at
+every call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and traces, which no
+kernel sees, are checked where a run begins; a wrong one raises ValueError.
 
 A first start compiles these functions, so they avoid what is slow to compile. A slice that is assigned brings along the
 text of its error about shapes: `copy` and `keep` are loops. A literal that is handed to a function compiles that
@@ -15,35 +15,17 @@ time.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from dyn_nodes.compile import CompiledModule
 from dyn_nodes.compile.code import STOPPED, call_code
 from dyn_nodes.compile.guard import ELEMENTS, GuardError, LengthError
 from dyn_nodes.loops import kernels_of
 
 kernel = kernels_of(__file__)
-RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, PLACES = 0, 1, 2, 3, 4, 5, 6
+RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, STEP, PLACES = 0, 1, 2, 3, 4, 5, 6, 7
 KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian', 'stiff')
-
-
-def codes_of(*modules: CompiledModule) -> np.ndarray:
-    """Return the addresses of a system's kernels, which are called as KINDS, then the places of its stiff states.
-
-    (6 + m,); kernels of later modules are added.
-
-    The modules must outlive every run with them.
-    """
-    return np.array(_addresses(modules))
-
-
-@lru_cache(maxsize=256)
-def _addresses(modules: tuple[CompiledModule, ...]) -> tuple[int, ...]:
-    found = (next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS)
-    return (*found, *(place for module in modules for place in module.meta.get('stiff', ())))
 
 
 @kernel

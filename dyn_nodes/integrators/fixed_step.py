@@ -21,21 +21,7 @@ from dyn_nodes.integrators.codes import (
     sound,
     table_input,
 )
-from dyn_nodes.integrators.stiff import (
-    BOUND,
-    MOST_CORRECTIONS,
-    UNKNOWN,
-    find_bound,
-    hold,
-    is_mild,
-    is_smooth,
-    keep_rates,
-    restore,
-    solve_stage,
-    solved,
-    stiff_count,
-    stiff_room,
-)
+from dyn_nodes.integrators.stiff import has_stiff, implicit_step, stiff_room
 
 
 @kernel
@@ -50,30 +36,10 @@ def after_step(codes, x, u, p, y):
 def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out):
     """Write the state after one step from x at t to out; u holds the inputs at its end then. Returns a status.
 
-    `cursor` (1,) is the interval of the knots that was found last. A step in which no state is stiff is the classical
-    one: neither at its beginning nor at its last stage, nor by the rates in between.
+    `cursor` (1,) is the interval of the knots that was found last. Stiff states are solved for where there are some.
     """
-    stiff = stiff_count(codes) > 0
-    implicit = stiff
-    if stiff:
-        cursor[0] = table_input(t, knots, table, cursor[0], u)
-        implicit = not is_mild(codes, h, x, u, p, room)
-    while True:
-        status = stages(codes, implicit, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out)
-        if not stiff or status != 0:
-            return status
-        find_bound(codes, y, u, p, room)
-        if implicit or (is_mild(codes, h, y, u, p, room) and is_smooth(codes, h, k, room)):
-            return np.int64(0)
-        implicit = True
-
-
-@kernel
-def stages(codes, implicit, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out):
-    """Do what `single_step` does, with the implicit formula for the stiff states or without; y is the last stage then.
-
-    Returns a status.
-    """
+    if has_stiff(codes):
+        return implicit_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out)
     n = x.shape[0]
     half, sixth = 0.5 * h, h / 6.0
     for i in range(n):
@@ -82,22 +48,9 @@ def stages(codes, implicit, x, t, end, h, knots, table, cursor, p, u, k, y, twic
     for stage in range(4):
         time = end if stage == 3 else t if stage == 0 else t + half
         cursor[0] = table_input(time, knots, table, cursor[0], u)
-        most = 1
-        while True:
-            if implicit and stage > 0:
-                status = solve_stage(codes, stage, h, x, u, p, most, y, room)
-                if status != 0:
-                    return status
-            status = evaluate(codes[RHS], y, u, p, k)
-            if status != 0:
-                return status
-            if not implicit or stage == 0 or most > 1 or solved(codes, u.shape[0], y, k, room):
-                break
-            most = MOST_CORRECTIONS
-        if implicit:
-            hold(codes, y, room)
-        if stage == 0 or (stage < 3 and not implicit):
-            keep_rates(codes, stage, k, room)
+        status = evaluate(codes[RHS], y, u, p, k)
+        if status != 0:
+            return status
         reach = half if stage < 2 else h
         for i in range(n):
             if stage == 0:
@@ -108,10 +61,7 @@ def stages(codes, implicit, x, t, end, h, knots, table, cursor, p, u, k, y, twic
                 twice[i] += k[i]
             else:
                 out[i] = x[i] + sixth * (out[i] + 2.0 * twice[i] + k[i])
-            if stage < 3:
-                y[i] = x[i] + reach * k[i]
-        if implicit:
-            restore(codes, room, out if stage == 3 else y)
+            y[i] = x[i] + reach * k[i]
     return np.int64(0)
 
 
@@ -124,7 +74,6 @@ def approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, out)
     status, part = np.int64(0), h
     for _ in range(34):  # of a step of 1 ms, 6e-14 s are left
         part *= 0.5
-        room[BOUND] = UNKNOWN
         found = single_step(codes, x, t, t + part, part, knots, table, cursor, p, u, k, y, twice, room, out)
         if found != 0:
             status = found
@@ -172,7 +121,7 @@ def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, tr
             crossed += 1
     if crossed == 0:
         return count
-    inside, bound = np.empty(values.shape[0]), room[BOUND]
+    inside = np.empty(values.shape[0])
     for j in range(watches):
         now = values[j] > 0.0
         if now == positive[j]:
@@ -180,7 +129,6 @@ def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, tr
         low, high, before, after = 0.0, 1.0, 0.0, values[watches + j]
         for _ in range(34):  # a step of 1 ms is then known to 6e-14 s
             middle = 0.5 * (low + high)
-            room[BOUND] = UNKNOWN
             single_step(codes, x, t, t + middle * h, middle * h, knots, table, cursor, p, u, k, y, twice, room, trial)
             evaluate(codes[WATCH], trial, u, p, inside)
             if (inside[j] > 0.0) == now:
@@ -195,7 +143,6 @@ def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, tr
             found[count, 3] = before if low > 0.0 else after
         count += 1
         positive[j] = now
-    room[BOUND] = bound
     return count
 
 
@@ -226,26 +173,8 @@ def run_rk4_watched(codes, x, t0, h, steps, knots, table, p, guard_limit, stride
             return 1, step + 1, count
         if positive.shape[0] > 0:
             evaluate(codes[WATCH], x, u, p, values)
-            count = watch_step(
-                codes,
-                before,
-                t,
-                h,
-                knots,
-                table,
-                cursor,
-                p,
-                u,
-                k,
-                y,
-                twice,
-                room,
-                trial,
-                values,
-                positive,
-                found,
-                count,
-            )
+            arguments = codes, before, t, h, knots, table, cursor, p, u, k, y, twice, room, trial
+            count = watch_step(*arguments, values, positive, found, count)
             cursor[0] = table_input(end, knots, table, cursor[0], u)
         after_step(codes, x, u, p, y)
         if stride > 0 and (step + 1) % stride == 0:
