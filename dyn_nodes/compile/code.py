@@ -33,6 +33,25 @@ def code_at(function: Any, symbol: str) -> Any:
     return types.ExternalFunction(symbol, function._sig)
 
 
+class TapeCode:
+    """The C function that `emit.tape_function` has added to the machine code of a Numba function.
+
+    Args:
+        holder: the Numba function, made by `cfunc`.
+        symbol: of the C function.
+        count: of its arguments, inputs and outputs together.
+
+    Attributes:
+        address: as long as this object lives.
+    """
+
+    def __init__(self, holder: Any, symbol: str, count: int) -> None:
+        self._holder, self._sig = holder, code_signature(count)
+        self.address = int(holder._library.get_pointer_to_function(symbol))
+        if self.address == 0:
+            raise ImportError(f'machine code without {symbol}')
+
+
 @intrinsic
 def data_pointer(typingctx: Any, array: Any) -> Any:
     """Pointer to the first element of a contiguous float64 array, inside a Numba function."""

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from dyn_nodes.compile.tape import SELECT, Tape
 
-DOUBLE = ir.DoubleType()
+DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
 FLAGS = ('contract', 'nsz')
 
 _COMPARE = {ca.OP_LT: '<', ca.OP_LE: '<=', ca.OP_EQ: '==', ca.OP_NE: '!='}
@@ -72,6 +72,40 @@ def tape_intrinsic(path: Path) -> Any:
         return types.void(types.StarArgTuple(pointers)), codegen
 
     return intrinsic(tape_body)
+
+
+def tape_function(path: Path, symbol: str) -> Any:
+    """Return a Numba intrinsic without arguments that adds the tape at `path` as a C function to the machine code.
+
+    The C function is that of `compile.code`. It looks at the lengths by itself and is not wrapped by Numba: a wrapper
+    copies the arguments that are on the stack by loads wider than their stores, which waits for these (15 ns a call).
+
+    Args:
+        path: of the tape, which is read only when Numba compiles.
+        symbol: of the C function.
+    """
+
+    def tape_body(typingctx: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            add_function(Tape.load(path), builder.module, symbol)
+            return context.get_dummy_value()
+
+        return types.void(), codegen
+
+    return intrinsic(tape_body)
+
+
+def add_function(tape: Tape, module: ir.Module, symbol: str) -> None:
+    """Add the C function of a tape to a module: pointer and length of each argument; a status."""
+    sizes = [*tape.inputs, *tape.outputs]
+    function = ir.Function(module, ir.FunctionType(WORD, [DOUBLE.as_pointer(), WORD] * len(sizes)), name=symbol)
+    builder = ir.IRBuilder(function.append_basic_block())
+    for k, size in enumerate(sizes):
+        wrong = builder.icmp_signed('!=', function.args[2 * k + 1], ir.Constant(WORD, size))
+        with builder.if_then(wrong, likely=False):
+            builder.ret(ir.Constant(WORD, (size << 8) + k + 1))
+    emit(tape, builder, list(function.args[::2]))
+    builder.ret(ir.Constant(WORD, 0))
 
 
 def emit(tape: Tape, builder: Any, pointers: list[Any]) -> None:

@@ -46,8 +46,8 @@ from pathlib import Path
 import numpy as np
 from numba import carray, cfunc, njit, types
 
-from dyn_nodes.compile.code import code_at, code_signature, data_pointer
-from dyn_nodes.compile.emit import tape_intrinsic
+from dyn_nodes.compile.code import TapeCode, code_at, code_signature, data_pointer
+from dyn_nodes.compile.emit import tape_function, tape_intrinsic
 from dyn_nodes.compile.guard import GuardError, LengthError
 
 _HERE = Path(__file__).parent
@@ -63,6 +63,19 @@ def _refuse(kernel, argument, which, expected, found):
 # Inputs come first. The code of a tape is a C function that looks at the lengths of its arguments: no way around its
 # checks. It is called by its symbol or address: a Numba function would be compiled again into all that calls it.
 CODE = """
+_{name}_tape = tape_function(_HERE / '{name}.npz', f'{{_HERE.name}}_{name}_code')
+
+
+@cfunc(types.void(), cache=True)
+def _{name}_holder():
+    _{name}_tape()
+
+
+_{name}_code = TapeCode(_{name}_holder, f'{{_HERE.name}}_{name}_code', {count})
+"""
+
+# with guard zones
+ZONED_CODE = """
 _{name}_tape = tape_intrinsic(_HERE / '{name}.npz')
 
 
@@ -287,7 +300,9 @@ def _arguments(tape: Tape) -> list[str]:
 def _code_text(name: str, tape: Tape) -> str:
     """Text of the C function of a kernel."""
     names, sizes = _arguments(tape), [*tape.inputs, *tape.outputs]
-    return CODE.format(
+    if not guarded():
+        return CODE.format(name=name, count=len(names))
+    return ZONED_CODE.format(
         name=name,
         count=len(names),
         pairs=', '.join(f'{n}, n{n}' for n in names),
@@ -295,7 +310,7 @@ def _code_text(name: str, tape: Tape) -> str:
             f'    if n{n} != {size}:\n        return {(size << 8) + k + 1}'
             for k, (n, size) in enumerate(zip(names, sizes))
         ),
-        body=_zoned_body(name, tape) if guarded() else f'    _{name}_tape({", ".join(names)})',
+        body=_zoned_body(name, tape),
     )
 
 
