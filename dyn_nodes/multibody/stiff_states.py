@@ -14,9 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import casadi as ca
-import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from dyn_nodes.multibody.elements import ElementState
 from dyn_nodes.multibody.spatial import Expression
@@ -78,11 +75,11 @@ def newton_correction(
 
 def _blocks(slopes: Expression) -> list[list[int]]:
     """Return the sets of states whose rates depend on each other."""
-    count = slopes.shape[0]
-    rows, columns = slopes.sparsity().get_triplet()
-    graph = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(count, count))
-    number, labels = connected_components(graph, directed=False)
-    return [np.flatnonzero(labels == k).tolist() for k in range(number)]
+    blocks = [{k} for k in range(slopes.shape[0])]
+    for pair in zip(*slopes.sparsity().get_triplet()):
+        joined = [block for block in blocks if not block.isdisjoint(pair)]
+        blocks = [block for block in blocks if block not in joined] + [set().union(*joined)]
+    return sorted(sorted(block) for block in blocks)
 
 
 def _solved(matrix: Expression, right: Expression) -> Expression:

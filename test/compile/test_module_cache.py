@@ -314,7 +314,7 @@ PROCESS = textwrap.dedent(
     module.f(np.zeros(2), y)
     assert (y == 1).all()
     loop = compiled(1)
-    print('compiled', module._f_code.cache_hits == 0, sum(loop.stats.cache_misses.values()))
+    print('compiled', module._f_holder.cache_hits == 0, sum(loop.stats.cache_misses.values()))
     print(said[0].split(',')[0], said[1][:11])
     """
 )
