@@ -28,6 +28,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Payload
 from dyn_nodes.model.terrain import Rise
 from dyn_nodes.multibody import build_tree
+from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 
@@ -44,6 +45,12 @@ KINDS = {
     'crawler tracks': carrier,
     'joint with spring, damping, friction and stop': lambda folder: machine_of(folder, [ROUGH], SPRING),
     'cylinders and motor on feet': lambda folder: load_machine(URDF, CONFIG),
+    'electric motors on screws': lambda folder: load_machine(
+        find_resource('urdf/stewart_platform.urdf'), find_resource('config/stewart_platform.yaml')
+    ),
+    'electric motors': lambda folder: load_machine(
+        find_resource('urdf/agv_omni.urdf'), find_resource('config/agv_omni_motors.yaml')
+    ),
 }
 SURROUNDINGS = ('tree', 'beside a loop', 'on a slope', 'with a payload')
 
@@ -131,6 +138,17 @@ def test_the_energy_of_every_element_balances_in_all_surroundings(tmp_path, kind
         off, size = imbalance(blocks, q, v, numbers, 3.0 * np.sin(np.arange(blocks.tree.nv)))
         assert size > 1e-3
         assert abs(off) < 1e-10 * size
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_constraint_that_holds_nothing_changes_no_acceleration(tmp_path, kind):
+    machine, found = KINDS[kind](tmp_path), []
+    for surroundings in ('tree', 'beside a loop'):
+        blocks = blocks_of(machine, surroundings)
+        q, v, numbers = state_of(machine, blocks, 0)
+        tau = 3.0 * np.sin(np.arange(blocks.tree.nv))
+        found.append(constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration)
+    assert np.abs(found[0] - found[1]).max() <= 1e-12 * np.abs(found[0]).max()
 
 
 @pytest.mark.parametrize('friction', ['none', 'lugre', 'karnopp'])
