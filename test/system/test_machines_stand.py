@@ -116,12 +116,14 @@ def test_a_machine_stands_for_a_minute(name):
 
 
 def launched(name: str, duration: float, bag: Path) -> BagData:
-    """Run a machine's launch file in lockstep, in one process where it can; return its bag. Valves stay shut."""
-    own = (ROOT / 'launch' / f'{name}.launch.xml').exists()
-    words = [name] if own else ['machine', f'machine:={name}']
+    """Run a machine's launch file in lockstep, in one process where it can; return its bag. Nothing is commanded."""
+    file = ROOT / 'launch' / f'{name}.launch.xml'
+    words = [name] if file.exists() else ['machine', f'machine:={name}']
     words += ['mode:=lockstep', 'compose:=true', 'record:=true', f'bag:={bag}', f'duration:={duration}']
     if any(actuator.takes_oil for actuator in machine_named(name).actuators):
         words.append('task:=')
+    if file.exists() and '<arg name="path"' in file.read_text():
+        words.append('path:=')
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500, check=False)
