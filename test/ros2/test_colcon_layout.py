@@ -40,6 +40,7 @@ OPTIONAL = {
     'msgspec',
     'trimesh',
     'mcap',
+    'meshio',
     'lz4',
     'backports',
     'control',
