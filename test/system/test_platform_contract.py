@@ -38,12 +38,11 @@ def legs(time):
     return state
 
 
-def call(probe, kind, name, **fields):
-    client = probe.node.create_client(kind, name)
-    assert client.wait_for_service(20.0)
-    future = client.call_async(kind.Request(**fields))
-    probe.until(future.done, f'the answer of {name}')
-    return future.result()
+def check_known(probe, ask, wanted):
+    """Check topics and types of the node, which the graph may know before what belongs to it."""
+    probe.until(lambda: {f'/{topic}' for topic in wanted} <= dict(ask(NODE, '/')).keys(), 'its discovery', 60.0)
+    found = dict(ask(NODE, '/'))
+    assert {topic: found[f'/{topic}'] for topic in wanted} == {topic: [kind] for topic, kind in wanted.items()}
 
 
 @pytest.mark.timeout(400)
@@ -56,10 +55,8 @@ def test_topics_parameters_and_diagnostics_of_the_node(processes, probe):
     probe.until(lambda: NODE in probe.node.get_node_names(), 'the node', 200.0)
     ready = (states.get_subscription_count, targets.get_subscription_count)
     probe.until(lambda: all(count() for count in ready), 'its subscriptions', 60.0)
-    published = dict(probe.node.get_publisher_names_and_types_by_node(NODE, '/'))
-    assert {f'/{topic}': [kind] for topic, kind in OUTPUTS.items()}.items() <= published.items()
-    taken = dict(probe.node.get_subscriber_names_and_types_by_node(NODE, '/'))
-    assert {f'/{topic}': [kind] for topic, kind in INPUTS.items()}.items() <= taken.items()
+    check_known(probe, probe.node.get_publisher_names_and_types_by_node, OUTPUTS)
+    check_known(probe, probe.node.get_subscriber_names_and_types_by_node, INPUTS)
 
     instant = iter(range(10**6))
 
@@ -91,7 +88,7 @@ def test_topics_parameters_and_diagnostics_of_the_node(processes, probe):
     statuses = {f'{NODE}: {name}' for name in ('joint_states', 'platform')}
     probe.until(lambda: machine_stands() and statuses <= set(probe.health), 'its diagnostics')
     assert set(probe.health[f'{NODE}: platform'][2]) >= {'link', 'joints', 'distance', 'angle', 'condition', 'state'}
-    listed = call(probe, ListParameters, f'{NODE}/list_parameters').result.names
+    listed = probe.ask(ListParameters, f'{NODE}/list_parameters', ListParameters.Request()).result.names
     assert {item.name for item in all_parameters(NODE)} <= set(listed)
 
     processes.running[NODE].send_signal(signal.SIGINT)
