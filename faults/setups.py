@@ -103,7 +103,7 @@ HAND = Setup(
     ('cartesian_controller_node', 'teleop_node'),
     twist='hand_twist',
 )
-"""The log-loader led by its hand, and a gamepad's node that nobody uses."""
+"""The log-loader led by its hand, and the gamepad's node without a gamepad."""
 PLATFORM = Setup(
     'stewart_platform',
     ('dynamics_node', 'electric_actuator_node', 'platform_controller_node'),

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints import twist_rows
 from dyn_nodes.constraints.blocks import ConstraintBlocks
-from dyn_nodes.constraints.errors import ContradictoryConstraintsError, SingularMotionError
+from dyn_nodes.constraints.errors import ContradictoryConstraintsError
 from dyn_nodes.constraints.independent import Partition, choose_independent, named_independent
 from dyn_nodes.constraints.minimal_equations import MinimalEquations, StackedBodies
-from dyn_nodes.constraints.solve import CONTRADICTION, SINGULAR_MASS
+from dyn_nodes.constraints.solve import CONTRADICTION, refuse_massless
 from dyn_nodes.multibody.twists import MassCentreTwists
 
 Array = NDArray[np.float64]
@@ -158,7 +158,7 @@ class NaturalOrthogonalComplement:
         T, T_rate = tree @ N, parts.tree_rate @ N + tree @ N_rate
         rotors = N.T * self.system.tree.armatures
         inertia = T.T @ parts.weighed(T) + rotors @ N
-        self._refuse_massless(inertia, N)
+        refuse_massless(inertia, N, self.system.tree.velocity_names)
         convective = -T.T @ (parts.weighed(T_rate) + parts.turned(T, rates)) - rotors @ N_rate
         v_I = v[list(partition.independent)]
         # with constraints that move by themselves dt/dt is not T a + dT/dt v_I alone
@@ -167,18 +167,6 @@ class NaturalOrthogonalComplement:
             self, q, v, p, partition, N, N_rate, T, T_rate, inertia, convective,
             T.T @ parts.weight, T.T @ parts.pushed, -(whole + convective @ v_I), start, parts,
         )  # fmt: skip
-
-    def _refuse_massless(self, inertia: Array, N: Array) -> None:
-        if not inertia.size:
-            return
-        values, vectors = np.linalg.eigh(inertia)
-        if values[0] <= SINGULAR_MASS * max(float(values[-1]), np.finfo(float).tiny):
-            motion = np.abs(N @ vectors[:, 0])
-            names = [self.system.tree.velocity_names[k] for k in np.argsort(-motion) if motion[k] > 0.1 * motion.max()]
-            raise SingularMotionError(
-                f'the constraints leave a motion of {", ".join(names[:6])} that moves no mass: '
-                'its acceleration is undefined'
-            )
 
 
 def natural_orthogonal_complement(

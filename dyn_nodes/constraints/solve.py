@@ -15,7 +15,7 @@ are those of least norm. A norm that mixes N and N m depends on units and refere
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -171,16 +171,28 @@ def refuse_contradictions(system: ConstraintBlocks, subspaces: Subspaces, gamma:
 def motion_mass(system: ConstraintBlocks, M: Array, N: Array) -> Array:
     """Return N^T M N (k, k). Raises SingularMotionError that names the velocities of a motion without mass."""
     inertia = N.T @ M @ N
-    if inertia.size:
-        values, vectors = np.linalg.eigh(inertia)
-        if values[0] <= SINGULAR_MASS * max(values[-1], np.finfo(float).tiny):
-            motion = np.abs(N @ vectors[:, 0])
-            names = [system.tree.velocity_names[k] for k in np.argsort(-motion) if motion[k] > 0.1 * motion.max()]
-            raise SingularMotionError(
-                f'the constraints leave a motion of {", ".join(names[:6])} that moves no mass: '
-                'its acceleration is undefined'
-            )
+    refuse_massless(inertia, N, system.tree.velocity_names)
     return inertia
+
+
+def refuse_massless(inertia: Array, N: Array, names: Sequence[str]) -> None:
+    """Raise a SingularMotionError that names the velocities of a motion without mass.
+
+    Args:
+        inertia: (k, k) in independent speeds.
+        N: (nv, k) velocities by these.
+        names: of the velocities.
+    """
+    if not inertia.size:
+        return
+    values, vectors = np.linalg.eigh(inertia)
+    if values[0] <= SINGULAR_MASS * max(float(values[-1]), np.finfo(float).tiny):
+        motion = np.abs(N @ vectors[:, 0])
+        moving = [names[k] for k in np.argsort(-motion) if motion[k] > 0.1 * motion.max()]
+        raise SingularMotionError(
+            f'the constraints leave a motion of {", ".join(moving[:6])} that moves no mass: '
+            'its acceleration is undefined'
+        )
 
 
 def _operator(

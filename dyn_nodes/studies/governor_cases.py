@@ -205,7 +205,7 @@ def _steps(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
 
 
 def _switching(box: Box, rng: np.random.Generator) -> list[tuple[float, Array]]:
-    """Every lever from end to end with a period of its own; some rest."""
+    """Levers go from end to end, each with its period; some rest."""
     limits = np.array(box.limits)
     half = rng.uniform(0.4, 4.0, len(limits))
     phase, size = rng.random(len(limits)), limits * rng.uniform(0.5, 1.0, len(limits))

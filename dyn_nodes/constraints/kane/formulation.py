@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.blocks import ConstraintBlocks
-from dyn_nodes.constraints.errors import SingularMotionError
 from dyn_nodes.constraints.independent import choose_independent, named_independent, scales
 from dyn_nodes.constraints.kane.equations import KaneEquations, TracedNumbers
 from dyn_nodes.constraints.kane.parts import Part, Placement, parts_of, placements, poses
 from dyn_nodes.constraints.kane.speeds import GeneralizedSpeeds, VelocityMap, refuse_contradiction, velocity_map
 from dyn_nodes.constraints.rows import Rows
-from dyn_nodes.constraints.solve import SINGULAR_MASS
+from dyn_nodes.constraints.solve import refuse_massless
 from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.multibody.kinematics import ExplodedState
 
@@ -125,7 +124,7 @@ class KanesEquations:
         places = placements(tree, still, velocity)
         parts = parts_of(tree, places, own.payload)
         M, C, G = _assembled(parts, mapping.W, bias, own.gravity, tree.armatures)
-        self._refuse_massless(M, mapping.W)
+        refuse_massless(M, mapping.W, self.system.tree.velocity_names)
         return KaneEquations(
             self, position, velocity, numbers, names, u, mapping.W, bias, tuple(places), tuple(parts),
             M, C, G, mapping.W.T @ own.applied, own,
@@ -147,18 +146,6 @@ class KanesEquations:
             Y, Z = np.eye(tree.nv)[list(places)], np.zeros(len(places))
             names = tuple(tree.velocity_names[k] for k in places)
         return Y, Z, names, velocity_map(Y, own.J, names, scales(M))
-
-    def _refuse_massless(self, M: Array, W: Array) -> None:
-        if not M.size:
-            return
-        values, vectors = np.linalg.eigh(M)
-        if values[0] <= SINGULAR_MASS * max(float(values[-1]), np.finfo(float).tiny):
-            motion = np.abs(W @ vectors[:, 0])
-            names = [self.system.tree.velocity_names[k] for k in np.argsort(-motion) if motion[k] > 0.1 * motion.max()]
-            raise SingularMotionError(
-                f'the constraints leave a motion of {", ".join(names[:6])} that moves no mass: '
-                'its acceleration is undefined'
-            )
 
 
 def kanes_equations(
