@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def soak(
     domain: int = 48,
     composed: bool = False,
     ended: threading.Event | None = None,
+    arguments: Sequence[str] = (),
 ) -> Soak:
     """Run the log-loader for simulated hours or real minutes, whichever is over first.
 
@@ -86,12 +88,13 @@ def soak(
         domain: ROS_DOMAIN_ID.
         composed: all nodes in one process.
         ended: once it is set, the run stops.
+        arguments: further ones of the launch file, NAME:=VALUE, where the nodes share a process.
     """
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
     with tempfile.TemporaryDirectory() as directory:
         task = Path(directory) / 'strokes.yaml'
         task.write_text(strokes(hours))
-        commands = _composed(hours, task) if composed else _separate(hours, task)
+        commands = _composed(hours, task, arguments) if composed else _separate(hours, task)
         running = [
             subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for words in commands
@@ -130,9 +133,16 @@ def _separate(hours: float, task: Path) -> list[list[str]]:
     ]
 
 
-def _composed(hours: float, task: Path) -> list[list[str]]:
+def _composed(hours: float, task: Path, further: Sequence[str]) -> list[list[str]]:
     """Return the command of all nodes in one process."""
-    arguments = ['compose:=false', 'mode:=lockstep', f'task:={task}', f'duration:={3600.0 * hours}', 'payload:=500.0']
+    arguments = [
+        'compose:=false',
+        'mode:=lockstep',
+        f'task:={task}',
+        f'duration:={3600.0 * hours}',
+        'payload:=500.0',
+        *further,
+    ]
     launch_file = ROOT / 'launch' / 'log_loader.launch.xml'
     return [[sys.executable, '-m', 'dyn_nodes.nodes.composition_node', str(launch_file), *arguments]]
 
@@ -183,10 +193,15 @@ def main() -> int:
     parser.add_argument('--minutes', type=float, default=20.0, help='of wall time at most (20)')
     parser.add_argument('--composed', action='store_true', help='all nodes in one process')
     parser.add_argument('--domain', type=int, default=48, help='ROS_DOMAIN_ID (48)')
+    parser.add_argument(
+        'arguments', nargs='*', metavar='NAME:=VALUE', help='of the launch file with --composed, as monolithic:=true'
+    )
     args = parser.parse_args()
+    if args.arguments and not args.composed:
+        parser.error('NAME:=VALUE is for --composed')
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())  # the nodes must end with this process
-    result = soak(args.hours, args.minutes, domain=args.domain, composed=args.composed, ended=ended)
+    result = soak(args.hours, args.minutes, START, 1.0, args.domain, args.composed, ended, args.arguments)
     growth = ', '.join(
         f'{name} {value:+.2f}{" MB" if name == "memory" else ""}' for name, value in result.growth().items()
     )
