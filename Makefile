@@ -89,8 +89,10 @@ demo: $(VENV)/.installed
 JOBS ?= 2
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
+TESTS ?= test
+
 test: $(VENV)/.installed-dev
-	$(BIN)/python $(PYTEST) -m 'not slow' test $(ARGS)
+	$(BIN)/python $(PYTEST) -m 'not slow' $(TESTS) $(ARGS)
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python $(PYTEST) test $(ARGS)
