@@ -48,7 +48,19 @@ COMMANDS = (
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
-COMPUTING = ('study', 'loadchart', 'contact', 'ik', 'workspace', 'linearize', 'omni', 'design', 'fit', 'governor')
+COMPUTING = (
+    'check',
+    'study',
+    'loadchart',
+    'contact',
+    'ik',
+    'workspace',
+    'linearize',
+    'omni',
+    'design',
+    'fit',
+    'governor',
+)
 """Commands that show on standard error when they compile."""
 
 

@@ -18,7 +18,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba import cfunc, njit
+from numba.core import event
 
+from dyn_nodes import compiling
 from dyn_nodes.sealing import cache_directory, sealing
 
 Function = TypeVar('Function', bound=Callable[..., Any])
@@ -67,7 +69,27 @@ def _prune(parent: Path) -> None:
         shutil.rmtree(stale, ignore_errors=True)
 
 
-def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]:
+class _Announcer(event.Listener):
+    """Announces the compilation of kernels that have a label, by `compiling.notice`."""
+
+    def __init__(self) -> None:
+        self.labels: dict[Callable[..., Any], str] = {}
+
+    def on_start(self, event: Any) -> None:
+        """Take Numba's event before it compiles a function; one from the cache has none."""
+        label = self.labels.get(event.data['dispatcher'].py_func)
+        if label is not None:
+            compiling.notice(label)
+
+    def on_end(self, event: Any) -> None:
+        """Take Numba's event after it."""
+
+
+_ANNOUNCER = _Announcer()
+event.register('numba:compile', _ANNOUNCER)
+
+
+def kernels_of(room_file: str, label: str = '', **options: Any) -> Callable[[Function], Function]:
     """Return the decorator of a room's kernels.
 
         kernel = kernels_of(__file__)
@@ -77,11 +99,14 @@ def kernels_of(room_file: str, **options: Any) -> Callable[[Function], Function]
 
     Args:
         room_file: any file of the room.
+        label: under which their compilation is announced; '' where it is short.
         options: further ones of `numba.njit`, such as `fastmath`.
     """
     room = Path(room_file).resolve().parent
 
     def kernel(function: Function) -> Function:
+        if label:
+            _ANNOUNCER.labels[function] = label
         with cached_in(room) as cached:
             decorate = njit(cache=cached, error_model='numpy', nogil=True, boundscheck=guarded() or None, **options)
             return cast(Function, decorate(function))

@@ -337,9 +337,11 @@ def _solve_normal(rows, system, right):
 
 @kernel
 def _reach(s, ds, z, dz):
-    """Return how far the step may go before a force or a price leaves its cone."""
+    """Return how far the step may go before a force or a price leaves its cone; 0 along what is no number."""
     reach = np.inf
     for j in range(s.shape[0]):
+        if not np.isfinite(ds[j, 0] + ds[j, 1] + ds[j, 2] + dz[j, 0] + dz[j, 1] + dz[j, 2]):
+            return 0.0
         reach = min(reach, step_to_border(s[j, 0], s[j, 1], s[j, 2], ds[j, 0], ds[j, 1], ds[j, 2]))
         reach = min(reach, step_to_border(z[j, 0], z[j, 1], z[j, 2], dz[j, 0], dz[j, 1], dz[j, 2]))
     return reach

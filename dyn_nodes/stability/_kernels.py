@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from dyn_nodes.loops import kernels_of
 
-kernel = kernels_of(__file__)
+kernel = kernels_of(__file__, label='stability measures')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -428,6 +429,33 @@ def test_a_module_without_machine_code_is_announced(place):
     with CompilationNotice(lines.append):
         build_module('crane: rigid', ['first'], Maker())
     assert lines[0].startswith('compiling crane, once')
+
+
+def test_kernels_with_a_label_are_announced_once_and_not_from_the_cache(place, tmp_path):
+    (tmp_path / 'room').mkdir()
+    path = tmp_path / 'room' / 'sums.py'
+    path.write_text("""
+from dyn_nodes.loops import kernels_of
+
+kernel = kernels_of(__file__, label='sums')
+
+
+@kernel
+def twice(x):
+    return x + x
+
+
+@kernel
+def four_times(x):
+    return twice(twice(x))
+""")
+    lines: list[str] = []
+    for _ in range(2):
+        with CompilationNotice(lines.append):
+            assert runpy.run_path(str(path))['four_times'](1.5) == 6.0
+        assert lines[0] == 'compiling sums, once, about 20 s'
+        assert re.fullmatch(r'compiled in \d+ s', lines[1])
+        assert len(lines) == 2
 
 
 def test_outside_of_a_notice_compilation_is_silent(place, capfd):

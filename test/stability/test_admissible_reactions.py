@@ -377,6 +377,29 @@ def test_what_is_not_a_number_is_never_possible():
         assert found.tightest == -1
 
 
+@pytest.mark.parametrize('places', [16, 6])
+def test_known_tractions_leave_no_state_without_a_margin(places):
+    """Tractions near the border make the set thin: the last step of the program may be no number."""
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        points = np.column_stack([rng.uniform(-1.0, 1.0, (4, 2)), np.zeros(4)])
+        forces = np.column_stack([rng.uniform(-200.0, 200.0, (4, 2)), rng.uniform(-20.0, 300.0, 4)])
+        moment = -np.cross(points - (0.05, 0.03, 0.5), forces).sum(axis=0)
+        found = admissible_reactions(
+            points,
+            (0.05, 0.03, 0.5),
+            -forces.sum(axis=0),
+            moment,
+            friction=rng.choice([0.1, 0.5, 0.9]),
+            traction=np.round(forces[:, 0], places),
+            tolerance=1e-6,
+            ranges=False,
+        )
+        assert np.isfinite(found.margin)
+        assert np.isfinite(found.best).all()
+        assert found.mismatch < 1e-5
+
+
 def test_a_machine_that_is_pulled_up_has_no_admissible_reactions():
     found = admissible_reactions(below(FOUR), np.zeros(3), (0.0, 0.0, 100.0), friction=0.7)
     assert not found.possible
