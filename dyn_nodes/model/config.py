@@ -11,6 +11,7 @@ from dyn_nodes.model import actuators, contacts
 from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.constraint_config import read_constraint, read_joint_class, read_load
 from dyn_nodes.model.contact import ContactRecord
+from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Base, MachineFile, Wheel
@@ -66,6 +67,7 @@ def read_config(root: Entry, root_link: str, report: Report) -> Config:
         'contacts': _contact,
         'pumps': _reader_of(SharedPump),
         'terrain': _reader_of(Rise),
+        'grasps': _reader_of(Hand),
         'constraints': read_constraint,
         'loads': read_load,
         'joints': read_joint_class,

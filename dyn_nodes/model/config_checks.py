@@ -12,6 +12,7 @@ from dyn_nodes.model.actuator import ActuatorRecord
 from dyn_nodes.model.bodies import Joint, Link
 from dyn_nodes.model.config import Config
 from dyn_nodes.model.constraint_config import check_constraints
+from dyn_nodes.model.hand import check_hands
 from dyn_nodes.model.hydraulic import check_pumps
 from dyn_nodes.model.limits import MANY_TURNS, NAME, angle_remark, length_remark
 from dyn_nodes.model.posture import center_of_mass, link_poses
@@ -45,6 +46,7 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
     _check_moved_joints(config, movers, report)
     check_pumps(config.pumps, config.actuators, config.places, report)
     _check_reactions(config, joints, report)
+    check_hands(config.grasps, links, config.places, report)
     _check_terrain(config, report)
     held = (config.constraints, config.loads, config.joint_classes)
     check_constraints(*held, links, joints, config.locked, report)

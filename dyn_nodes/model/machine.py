@@ -18,6 +18,7 @@ from dyn_nodes.model.constraint import JointClass, Load, MachineConstraint
 from dyn_nodes.model.contact import ContactRecord, Support
 from dyn_nodes.model.cylinder import CylinderActuator
 from dyn_nodes.model.dc_motor import DcMotorActuator
+from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.hydraulic import SharedPump, Supply, Valve
 from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod
 from dyn_nodes.model.motor import MotorActuator
@@ -44,6 +45,7 @@ __all__ = [
     'CylinderActuator',
     'DcMotorActuator',
     'FrictionPoint',
+    'Hand',
     'InitialState',
     'InitialTwist',
     'Joint',
@@ -193,6 +195,9 @@ class MachineFile:
     reactions: Annotated[
         tuple[str, ...], collection('names', 'joints whose reaction is published, on `joint_reactions/<joint>`')
     ] = ()
+    grasps: Annotated[
+        tuple[Hand, ...], named('points of links with which the machine holds something, by name', Hand)
+    ] = ()
 
     @property
     def ground_contacts(self) -> tuple[Wheel | ContactRecord, ...]:
@@ -287,6 +292,10 @@ class Machine(MachineFile):
     def joint(self, name: str) -> Joint:
         """Return the joint of that name. Raises KeyError that lists the known names."""
         return _named(self.joints, name, 'joint')
+
+    def grasp(self, name: str) -> Hand:
+        """Return the hand of that name. Raises KeyError that lists the known names."""
+        return _named(self.grasps, name, 'grasp')
 
     def actuator(self, name: str) -> Actuator:
         """Return the actuator of that name. Raises KeyError that lists the known names."""

@@ -16,7 +16,7 @@ def arguments(child) -> dict[str, str]:
     return dict(pair.split(':=', 1) for pair in pairs)
 
 
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
 def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
     path = ROOT / 'launch' / f'{name}.launch.xml'
     children = {child.name: child for child in interpret(path, {'compose': 'false'}).children}
@@ -27,7 +27,7 @@ def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
     assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= known
 
 
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
 def test_a_vehicle_runs_in_one_process_unless_asked_otherwise(name):
     children = interpret(ROOT / 'launch' / f'{name}.launch.xml', {'viewer': 'true'}).children
     assert {child.name for child in children} == {'composition_node', 'viewer_node'}
@@ -58,13 +58,14 @@ def arguments_of(name: str) -> dict[str, str]:
     return arguments(children['vehicle_controller_node'])
 
 
-@pytest.mark.parametrize('name', VEHICLES)
+@pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
 def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
     layout = yaml.safe_load((ROOT / 'config' / f'{name}.rviz').read_text())
     displays = layout['Visualization Manager']['Displays']
     group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
     topics = [display['Topic']['Value'] for display in group['Displays']]
-    assert topics == [f'ground_reactions/{wheel.name}' for wheel in vehicle(name).wheels]
+    wheels = vehicle(name).wheels or vehicle(name).rigid_wheels
+    assert topics == [f'ground_reactions/{wheel.name}' for wheel in wheels]
     classes = {display['Class'] for display in displays}
     assert {'rviz_default_plugins/RobotModel', 'rviz_default_plugins/MarkerArray'} <= classes
     saved = layout['Visualization Manager']['Views']['Saved']
