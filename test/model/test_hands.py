@@ -28,7 +28,8 @@ def test_rm_1_has_its_hand_where_the_urdf_puts_it():
 
 
 def test_a_machine_may_have_several_hands_with_points_of_their_links(tmp_path):
-    config = with_grasps(tmp_path, 'grasps:\n  tip: {link: arm_link_3, point: [0.4, 0, 0]}\n  elbow: {link: arm_link_2}\n')
+    text = 'grasps:\n  tip: {link: arm_link_3, point: [0.4, 0, 0]}\n  elbow: {link: arm_link_2}\n'
+    config = with_grasps(tmp_path, text)
     machine = load_machine(URDF, config)
     assert [hand.name for hand in machine.grasps] == ['tip', 'elbow']
     np.testing.assert_array_equal(machine.grasp('tip').point, [0.4, 0.0, 0.0])
