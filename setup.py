@@ -36,6 +36,7 @@ setup(
         (f'share/{PACKAGE}/config/tasks', glob('config/tasks/*.yaml')),
         (f'share/{PACKAGE}/config/omni', glob('config/omni/*.yaml')),
         (f'share/{PACKAGE}/config/objects', glob('config/objects/*.yaml')),
+        (f'share/{PACKAGE}/config/teams', glob('config/teams/*.yaml')),
     ],
     package_data={PACKAGE: ['**/*.html', '**/*.yaml', 'py.typed']},
     zip_safe=False,

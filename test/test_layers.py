@@ -16,7 +16,7 @@ LAYERS = (
     {'elements'},
     {'stability', 'control'},
     {'simulation'},
-    {'monitor', 'cosimulation', 'linear'},
+    {'monitor', 'cosimulation', 'linear', 'teams'},
     {'studies', 'nodes'},
     {'commands', 'cli', 'entry'},
 )

@@ -1,0 +1,76 @@
+"""Where hands are at the start, and where an object lies between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.deformable.grasps import on_a_line
+from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.model.rotations import matrix_of_rpy
+
+Array = NDArray[np.float64]
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def moved(machine: Machine, pose: tuple[float, float, float]) -> Machine:
+    """Return a machine whose start is turned and moved on the ground by x, y, m, and a heading, rad."""
+    x, y, heading = pose
+    first = machine.initial.base_position
+    c, s = np.cos(heading), np.sin(heading)
+    place = (x + c * first[0] - s * first[1], y + s * first[0] + c * first[1], first[2])
+    initial = replace(
+        machine.initial,
+        base_position=(float(place[0]), float(place[1]), float(place[2])),
+        base_yaw=machine.initial.base_yaw + heading,
+    )
+    return replace(machine, initial=initial)
+
+
+def hand_place(machine: Machine, hand: str) -> Array:
+    """Return where a hand is at the start (3,), m: of a machine on springs at rest on them.
+
+    Raises KeyError for a hand that the machine does not have.
+    """
+    own = machine.grasp(hand)
+    x, y, z, roll, pitch, yaw = machine.initial.pose
+    stance = static_stance(machine) if machine.initial.settle and machine.supports else None
+    if stance is not None:
+        z, roll, pitch = stance.height, stance.roll, stance.pitch
+    root = np.eye(4)
+    root[:3, :3], root[:3, 3] = matrix_of_rpy((roll, pitch, yaw)), (x, y, z)
+    link = link_poses(machine.links, machine.joints, initial_positions(machine), root)[own.link]
+    return np.asarray(link[:3, :3] @ own.point + link[:3, 3])
+
+
+def fitted(patches: Array, hands: Array) -> tuple[Array, Array]:
+    """Return position (3,) and rotation (3, 3) of a body whose patches lie nearest to the hands, by least squares.
+
+    A body that can turn about the line through its patches has its z axis as upright as it can be.
+
+    Args:
+        patches: (m, 3) in axes of the body, m.
+        hands: (m, 3) in the world, m.
+    """
+    inside, outside = patches - patches.mean(axis=0), hands - hands.mean(axis=0)
+    moment = outside.T @ inside
+    if on_a_line(patches):
+        along = np.linalg.svd(inside)[2][0]
+        across, upright = UP - along * (along @ UP), UP
+        target = outside.T @ (inside @ along)
+        target = target / np.linalg.norm(target)
+        upright = UP - target * (target @ UP)
+        moment = np.outer(target, along) + 0.5 * np.outer(_unit(upright), _unit(across))
+    left, _, right = np.linalg.svd(moment)
+    sign = np.array([1.0, 1.0, np.linalg.det(left) * np.linalg.det(right)])
+    rotation = left @ (sign[:, None] * right)
+    return hands.mean(axis=0) - rotation @ patches.mean(axis=0), rotation
+
+
+def _unit(vector: Array) -> Array:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0.0 else vector

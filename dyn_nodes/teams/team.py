@@ -1,0 +1,113 @@
+"""A team: machines at their places, objects, and which hand holds what. Data only, immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.deformable.deformable_object import DeformableObject
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.team import GraspKind, ObjectModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TeamRobot:
+    """A machine of a team.
+
+    Attributes:
+        name: namespace of its nodes, prefix of its frames.
+        machine: whose `initial` is that of the file at the robot's pose, with the joint positions of the team.
+        pose: (x, y, heading), m and rad, of the frame in which the `initial` of the machine's own file stands: that of
+            the team's file, moved horizontally so that the hands meet their patches.
+    """
+
+    name: str
+    machine: Machine
+    pose: tuple[float, float, float]
+
+    @property
+    def urdf(self) -> str:
+        """Path of the URDF."""
+        return self.machine.sources[0]
+
+    @property
+    def config(self) -> str:
+        """Path of the machine YAML; '' where it has none."""
+        return self.machine.sources[1] if len(self.machine.sources) > 1 else ''
+
+
+@dataclass(frozen=True, eq=False)
+class TeamObject:
+    """An object of a team.
+
+    Attributes:
+        name: of the object in the team.
+        item: its grasps are those that a hand holds, in the order of the team's grasps.
+        model: of its dynamics.
+        position: (3,) of its axes at the start, m.
+        rotation: (3, 3) of these.
+    """
+
+    name: str
+    item: DeformableObject
+    model: ObjectModel
+    position: Array
+    rotation: Array
+
+    @property
+    def patches(self) -> Array:
+        """(m, 3) grasps at the start without deformation, in the world, m."""
+        return np.asarray(self.position + self.item.positions @ self.rotation.T)
+
+
+@dataclass(frozen=True, eq=False)
+class TeamGrasp:
+    """A hand on a patch.
+
+    Attributes:
+        name, robot, object: in the team.
+        hand: of the machine. patch: of the object.
+        kind: `ball`.
+        holding_force: beyond which the hand slips off, N; None: it never does.
+        position: (3,) of the hand in the world at the start, m.
+        distance: from there to its patch at the start, m.
+    """
+
+    name: str
+    robot: str
+    hand: str
+    object: str
+    patch: str
+    kind: GraspKind
+    holding_force: float | None
+    position: Array
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """Robots and what they hold.
+
+    Attributes:
+        name: of the team. source: path of its file.
+        robots, objects, grasps: by name, in the order of the file.
+    """
+
+    name: str
+    source: str
+    robots: Mapping[str, TeamRobot]
+    objects: Mapping[str, TeamObject]
+    grasps: Mapping[str, TeamGrasp]
+
+    def grasps_of(self, robot: str) -> tuple[TeamGrasp, ...]:
+        """Return the grasps of a robot."""
+        return tuple(grasp for grasp in self.grasps.values() if grasp.robot == robot)
+
+    def grasps_on(self, item: str) -> tuple[TeamGrasp, ...]:
+        """Return the grasps on an object, in the order of its patches."""
+        return tuple(grasp for grasp in self.grasps.values() if grasp.object == item)

@@ -1,0 +1,331 @@
+"""A team from a YAML: robots, objects, grasps. Every fault is named with file, line and key.
+
+    robots:
+      left: {machine: rm_1, pose: [-1.06, 0.0, 0.0]}
+    objects:
+      bar: {object: bar}
+    grasps:
+      left_end: {robot: left, hand: hand, object: bar, patch: left}
+
+The keys are declared in `model.team`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.deformable.deformable_object import DeformableObject
+from dyn_nodes.deformable.grasps import on_a_line
+from dyn_nodes.deformable.object_file import load_object
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.limits import NAME
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.problems import MachineError, Report, did_you_mean
+from dyn_nodes.model.rotations import matrix_of_rpy
+from dyn_nodes.model.schema import build, keys_of
+from dyn_nodes.model.schema_reader import SchemaReader
+from dyn_nodes.model.team import GraspEntry, ObjectEntry, RobotEntry, TeamEntries
+from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.share import find_resource, share_directory
+from dyn_nodes.teams.reach import fitted, hand_place, moved
+from dyn_nodes.teams.team import Team, TeamGrasp, TeamObject, TeamRobot
+
+Array = NDArray[np.float64]
+Part = TypeVar('Part')
+REACH = 5e-3
+"""Distance between a hand and its patch at the start up to which a robot is moved, m."""
+FEWEST = {'lattice': 2, 'condensed': 3}
+"""Grasps that leave no rigid motion of a model open which its forces see."""
+
+
+def load_team(given: str | Path) -> Team:
+    """Read a team.
+
+    Args:
+        given: path of its YAML, or the name of one in `config/teams`.
+
+    Raises:
+        MachineError: with file, line, key, what was expected and what was found, for every fault; of machines and
+            objects, too.
+        FileNotFoundError: a name that no file has.
+    """
+    path = team_path(given)
+    report = Report(str(path))
+    root = read_yaml(path, report)
+    made = _Reader(report, path).read(root) if root is not None else None
+    if report.failed or made is None:
+        raise MachineError(report.sorted_problems(), report.sorted_warnings())
+    return made
+
+
+def team_path(given: str | Path) -> Path:
+    """Return the file of a team by its path, or by its name. Raises FileNotFoundError for a name without a file."""
+    path = Path(given)
+    if path.suffix or len(path.parts) > 1 or path.is_file():
+        return path
+    return find_resource(f'config/teams/{given}.yaml')
+
+
+def is_team_file(path: str | Path) -> bool:
+    """Return whether a YAML is one of a team: it has `robots` and no `base`."""
+    if Path(path).suffix not in ('.yaml', '.yml'):
+        return False
+    root = read_yaml(Path(path), Report(str(path)))
+    return root is None or 'robots' in root.mapping
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, report: Report, path: Path) -> None:
+        self.report, self.path = report, path
+        self.reader = SchemaReader(report)
+
+    def read(self, root: Entry) -> Team | None:
+        values = self.reader.table(root, keys_of(TeamEntries))
+        robots = self._parts(values.get('robots'), RobotEntry, self._robot)
+        objects = self._parts(values.get('objects'), ObjectEntry, self._object)
+        entries = self._entries(values.get('grasps'))
+        self._distinct(root, robots, objects)
+        grasps = {
+            name: own for name, entry in entries.items() if (own := self._record(GraspEntry, name, entry)) is not None
+        }
+        for name, own in grasps.items():
+            self._known(entries[name], own, robots, objects)
+        self._each_once(entries, grasps)
+        if self.report.failed:
+            return None
+        self._enough(root, grasps, objects)
+        self._one_ground(root, robots)
+        if self.report.failed:
+            return None
+        return self._placed(str(values['name'] or self.path.stem), root, robots, objects, grasps)
+
+    def _entries(self, listed: Any) -> Mapping[str, Entry]:
+        return self.reader.named(listed if isinstance(listed, Entry) else None)
+
+    def _record(self, record: type[Any], name: str, entry: Entry) -> Any:
+        if not re.match(NAME, name):
+            expected = 'a name of letters, digits and underscores (it is part of topics and frames)'
+            self.report.add(entry.line, entry.path, expected, repr(name))
+            return None
+        return build(record, self.reader.table(entry, keys_of(record)))
+
+    def _parts(self, listed: Any, record: type[Any], make: Callable[[str, Entry, Any], Part | None]) -> dict[str, Part]:
+        found = {}
+        for name, entry in self._entries(listed).items():
+            own = self._record(record, name, entry)
+            made = None if own is None else make(name, entry, own)
+            if made is not None:
+                found[name] = made
+        return found
+
+    def _robot(self, name: str, entry: Entry, own: RobotEntry) -> TeamRobot | None:
+        machine = self._machine(entry, own)
+        if machine is None:
+            return None
+        known = {joint.name for joint in machine.movable_joints}
+        for joint in own.joint_positions:
+            if joint not in known:
+                place = entry.mapping['joint_positions'].mapping[joint]
+                found = did_you_mean(joint, known)
+                self.report.add(place.line, place.path, f'a movable joint of {machine.name}', found)
+        if machine.base.attachment != 'free' and own.pose != (0.0, 0.0, 0.0):
+            place = entry.mapping['pose']
+            found = f'a base that is {machine.base.attachment}'
+            self.report.add(place.line, place.path, 'a machine with a free base, which a pose can move', found)
+        joints = {**machine.initial.joint_positions, **own.joint_positions}
+        posed = replace(machine, initial=replace(machine.initial, joint_positions=joints))
+        return TeamRobot(name, moved(posed, own.pose), own.pose)
+
+    def _machine(self, entry: Entry, own: RobotEntry) -> Machine | None:
+        named = '/' not in own.machine and not own.machine.endswith(('.urdf', '.xacro'))
+        urdf = self._file(entry, 'machine', own.machine, f'urdf/{own.machine}.urdf' if named else '')
+        if urdf is None:
+            return None
+        config: Path | None = None
+        if own.config or named:
+            of_package = '/' not in own.config and not own.config.endswith(('.yaml', '.yml'))
+            resource = f'config/{own.config or own.machine}.yaml' if of_package else ''
+            config = self._file(entry, 'config' if own.config else 'machine', own.config, resource)
+            if config is None:
+                return None
+        try:
+            return load_machine(urdf, config)
+        except MachineError as error:
+            self.report.problems.extend(error.problems)
+            return None
+
+    def _object(self, name: str, entry: Entry, own: ObjectEntry) -> TeamObject | None:
+        named = '/' not in own.object and not own.object.endswith(('.yaml', '.yml'))
+        path = self._file(entry, 'object', own.object, f'config/objects/{own.object}.yaml' if named else '')
+        if path is None:
+            return None
+        try:
+            item = load_object(path)
+        except MachineError as error:
+            self.report.problems.extend(error.problems)
+            return None
+        placed = own.pose
+        position = np.full(3, np.nan) if placed is None else np.array(placed.position)
+        return TeamObject(
+            name, item, own.model, position, np.eye(3) if placed is None else matrix_of_rpy(placed.orientation)
+        )
+
+    def _file(self, entry: Entry, key: str, given: str, resource: str) -> Path | None:
+        """Return a file beside this one, or of the package; None, with a problem in the report, where there is none."""
+        place = entry.mapping.get(key, entry)
+        if not resource:
+            path = self.path.parent / given
+            if not path.is_file():
+                self.report.add(place.line, place.path, 'a file', f'{given!r}, which is none from {self.path.parent}')
+                return None
+            return path
+        try:
+            return find_resource(resource)
+        except FileNotFoundError:
+            asked = Path(resource)
+            known = sorted(file.stem for file in (share_directory() / asked.parent).glob(f'*{asked.suffix}'))
+            expected = f'a file of this package in {asked.parent}, or a path'
+            self.report.add(place.line, place.path, expected, did_you_mean(asked.stem, known))
+            return None
+
+    def _distinct(self, root: Entry, robots: Mapping[str, TeamRobot], objects: Mapping[str, TeamObject]) -> None:
+        for name in robots:
+            if name in objects:
+                place = root.mapping['objects'].mapping[name]
+                expected = 'a name that no robot has, as both name frames and topics'
+                self.report.add(place.line, place.path, expected, repr(name))
+
+    def _known(
+        self, entry: Entry, own: GraspEntry, robots: Mapping[str, TeamRobot], objects: Mapping[str, TeamObject]
+    ) -> None:
+        if self._is_one('robot', own.robot, robots, 'a robot of this team', entry):
+            machine = robots[own.robot].machine
+            hands = [hand.name for hand in machine.grasps]
+            self._is_one('hand', own.hand, hands, f'one of the grasps of {machine.name}', entry)
+        if self._is_one('object', own.object, objects, 'an object of this team', entry):
+            patches = [grasp.name for grasp in objects[own.object].item.grasps]
+            self._is_one('patch', own.patch, patches, f'one of the grasps of {own.object}', entry)
+        if own.kind == 'fixed':
+            place = entry.mapping['kind']
+            expected = 'ball: the grasps of a deformable object have no rotation that could take a torque'
+            self.report.add(place.line, place.path, expected, 'fixed')
+
+    def _is_one(self, key: str, word: str, known: Sequence[str] | Mapping[str, Any], what: str, entry: Entry) -> bool:
+        if word in known:
+            return True
+        # what is missing because of a fault of its own has been reported
+        listed = self.reader.places.get(f'{key}s')
+        if listed is None or word not in listed.mapping:
+            place = entry.mapping[key]
+            self.report.add(place.line, place.path, what, did_you_mean(word, known))
+        return False
+
+    def _each_once(self, entries: Mapping[str, Entry], grasps: Mapping[str, GraspEntry]) -> None:
+        for what, ends in (
+            ('hand', lambda own: (own.robot, own.hand)),
+            ('patch', lambda own: (own.object, own.patch)),
+        ):
+            first: dict[tuple[str, str], str] = {}
+            for name, own in grasps.items():
+                other = first.setdefault(ends(own), name)
+                if other != name:
+                    place = entries[name].mapping[what]
+                    expected = f'a {what} that no other grasp has (line {entries[other].line} has it)'
+                    self.report.add(place.line, place.path, expected, ' of '.join(reversed(ends(own))))
+
+    def _enough(self, root: Entry, grasps: Mapping[str, GraspEntry], objects: Mapping[str, TeamObject]) -> None:
+        for name, held in objects.items():
+            place = root.mapping['objects'].mapping[name]
+            names = [own.patch for own in grasps.values() if own.object == name]
+            least, found = FEWEST[held.model], f'{len(names)} ({", ".join(names) or "none"})'
+            if len(names) < least:
+                lost = 'falls' if len(names) == 0 else 'turns freely'
+                expected = f'{least} or more grasps on it (model: {held.model}); with fewer it {lost}'
+                self.report.add(place.line, place.path, expected, found)
+            elif held.model == 'condensed' and on_a_line(_held(held.item, names).positions):
+                expected = 'grasps that are not on a line, about which it turns freely (model: lattice takes them)'
+                self.report.add(place.line, place.path, expected, found)
+
+    def _one_ground(self, root: Entry, robots: Mapping[str, TeamRobot]) -> None:
+        grounds = {name: (robot.machine.gravity, robot.machine.slope) for name, robot in robots.items()}
+        first = next(iter(grounds), '')
+        for name, ground in grounds.items():
+            if ground != grounds[first]:
+                place = root.mapping['robots'].mapping[name]
+                shown = [f'{gravity:.6g} m/s2 and {tuple(slope)}' for gravity, slope in (grounds[first], ground)]
+                expected = f'gravity and slope of {first}, {shown[0]}: the team stands on one ground'
+                self.report.add(place.line, place.path, expected, shown[1])
+
+    def _placed(
+        self,
+        name: str,
+        root: Entry,
+        robots: dict[str, TeamRobot],
+        objects: dict[str, TeamObject],
+        grasps: Mapping[str, GraspEntry],
+    ) -> Team | None:
+        hands = {key: hand_place(robots[own.robot].machine, own.hand) for key, own in grasps.items()}
+        for key, held in objects.items():
+            on_it = [grasp for grasp, own in grasps.items() if own.object == key]
+            item = _held(held.item, [grasps[grasp].patch for grasp in on_it])
+            position, rotation = held.position, held.rotation
+            if np.isnan(position).any():
+                position, rotation = fitted(item.positions, np.array([hands[grasp] for grasp in on_it]))
+            objects[key] = replace(held, item=item, position=position, rotation=rotation)
+        patches = {
+            grasp: patch
+            for key, held in objects.items()
+            for grasp, patch in zip((one for one, own in grasps.items() if own.object == key), held.patches)
+        }
+        self._reached(root, grasps, hands, patches)
+        if self.report.failed:
+            return None
+        for key, robot in robots.items():
+            gaps = [patches[grasp] - hands[grasp] for grasp, own in grasps.items() if own.robot == key]
+            if gaps and robot.machine.base.attachment == 'free':
+                robots[key] = _shifted(robot, np.mean(gaps, axis=0))
+        made = {}
+        for key, own in grasps.items():
+            hand = hand_place(robots[own.robot].machine, own.hand)
+            distance = float(np.linalg.norm(patches[key] - hand))
+            made[key] = TeamGrasp(name=key, position=hand, distance=distance, **vars(own))
+        return Team(name, str(self.path), robots, objects, made)
+
+    def _reached(
+        self, root: Entry, grasps: Mapping[str, GraspEntry], hands: Mapping[str, Array], patches: Mapping[str, Array]
+    ) -> None:
+        for key, own in grasps.items():
+            distance = float(np.linalg.norm(patches[key] - hands[key]))
+            if distance > REACH:
+                place = root.mapping['grasps'].mapping[key]
+                expected = f'a hand at its patch {_spelled(patches[key])} m at the start, within {REACH:g} m'
+                found = f'{own.hand} of {own.robot} at {_spelled(hands[key])} m, {distance:.4g} m away'
+                self.report.add(place.line, place.path, expected, found)
+
+
+def _held(item: DeformableObject, patches: Sequence[str]) -> DeformableObject:
+    """Return an object with some of its grasps, in their order."""
+    known = {grasp.name: grasp for grasp in item.grasps}
+    return replace(item, grasps=tuple(known[name] for name in patches))
+
+
+def _shifted(robot: TeamRobot, gap: Array) -> TeamRobot:
+    """Return a robot that stands where its hands meet their patches, as seen from above."""
+    x, y, heading = robot.pose
+    base = robot.machine.initial.base_position
+    place = (base[0] + float(gap[0]), base[1] + float(gap[1]), base[2])
+    machine = replace(robot.machine, initial=replace(robot.machine.initial, base_position=place))
+    return replace(robot, machine=machine, pose=(x + float(gap[0]), y + float(gap[1]), heading))
+
+
+def _spelled(point: Array) -> str:
+    return f'({", ".join(f"{value:.4f}" for value in point)})'
