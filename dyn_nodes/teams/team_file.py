@@ -111,7 +111,7 @@ class _Reader:
     def _entries(self, listed: Any) -> Mapping[str, Entry]:
         return self.reader.named(listed if isinstance(listed, Entry) else None)
 
-    def _record(self, record: type[Any], name: str, entry: Entry) -> Any:
+    def _record(self, record: type, name: str, entry: Entry) -> Any:
         if not re.match(NAME, name):
             expected = 'a name of letters, digits and underscores (it is part of topics and frames)'
             self.report.add(entry.line, entry.path, expected, repr(name))

@@ -1,0 +1,72 @@
+"""Names and places in the vectors of a team: positions, velocities, states of elements, time, work, heat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dyn_nodes.teams.object_model import SCALES, ObjectModel
+from dyn_nodes.teams.robot_model import RobotModel
+
+XYZ = ('x', 'y', 'z')
+GRAVITY = ('gravity_x', 'gravity_y', 'gravity_z')
+OWN_STATES = ('time', 'work', 'heat')
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """An object, and who holds its nodes.
+
+    Attributes:
+        name: of the object.
+        model: its equations.
+        node_names: one for each node.
+        hands: robot and hand, by number, of each node; None: it moves freely.
+        free_start: positions of the nodes that move freely, m.
+    """
+
+    name: str
+    model: ObjectModel
+    node_names: tuple[str, ...]
+    hands: tuple[tuple[int, int] | None, ...]
+    free_start: tuple[tuple[float, float, float], ...] = ()
+
+    @property
+    def free_nodes(self) -> tuple[int, ...]:
+        """Nodes that no hand holds."""
+        return tuple(k for k, hand in enumerate(self.hands) if hand is None)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of what moves of itself: free nodes, then vibrations."""
+        free = [f'{self.name}/{self.node_names[k]}_{axis}' for k in self.free_nodes for axis in XYZ]
+        return (*free, *(f'{self.name}/vibration_{k + 1}' for k in range(self.model.vibrations)))
+
+
+class Places:
+    """Names of states, inputs and parameters, and the slices of robots and objects in them."""
+
+    def __init__(self, robots: Sequence[RobotModel], holdings: Sequence[Holding]) -> None:
+        self._names: list[str] = []
+        self.q = [self._add(robot.name, robot.blocks.tree.position_names) for robot in robots]
+        self.object_q = [self._add('', own.coordinates) for own in holdings]
+        self.nq = len(self._names)
+        self.v = [self._add(one.name, [f'{own}_rate' for own in one.blocks.tree.velocity_names]) for one in robots]
+        self.object_v = [self._add('', [f'{name}_rate' for name in own.coordinates]) for own in holdings]
+        self.nv = len(self._names) - self.nq
+        self.elements = [self._add(robot.name, list(robot.blocks.parameters.states)) for robot in robots]
+        self.inner = [self._add(own.name, own.model.inner) for own in holdings]
+        self.time = self._add('', OWN_STATES).start
+        self.states = tuple(self._names)
+        self._names = []
+        self.u = [self._add(robot.name, robot.input_names) for robot in robots]
+        self.inputs = tuple(self._names)
+        self._names = list(GRAVITY)
+        self.p = [self._add(robot.name, robot.parameter_names) for robot in robots]
+        self.scales = [self._add(own.name, SCALES) for own in holdings]
+        self.parameters = tuple(self._names)
+
+    def _add(self, owner: str, names: Sequence[str]) -> slice:
+        start = len(self._names)
+        self._names.extend(f'{owner}/{name}' if owner else name for name in names)
+        return slice(start, len(self._names))

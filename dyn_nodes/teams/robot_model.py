@@ -1,0 +1,231 @@
+"""A robot of a team as traced minimal equations: I a = r along independent velocities, and the motion of its hands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.constraints import ConstraintBlocks
+from dyn_nodes.constraints.elimination import Elimination, choose, traced_complement
+from dyn_nodes.elements.command_delay import input_delays
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody import Frame
+from dyn_nodes.multibody.spatial import Expression, cross
+from dyn_nodes.simulation.constrained_machine import constrained_machine
+
+Array = NDArray[np.float64]
+ALWAYS = 1.0
+"""Soundness of an elimination whose pivots are constant."""
+
+
+class Hand(NamedTuple):
+    """A hand at a state, in the world.
+
+    Attributes:
+        position, velocity: (3,) m and m/s.
+        jacobian: (3, n) of its velocity by the independent velocities.
+        bias: (3,) its acceleration at zero ones of these, m/s2.
+    """
+
+    position: Expression
+    velocity: Expression
+    jacobian: Expression
+    bias: Expression
+
+
+class RobotEquations(NamedTuple):
+    """A robot at a state, traced.
+
+    Attributes:
+        inertia: (n, n) along the independent velocities. free: (n,) efforts less velocity terms and gravity.
+        complement: (nv, n) all velocities per independent one. start: (nv,) accelerations at zero ones of these.
+        position_rate: (nq,). element_rates: (nz,). switched: (nz,) states of elements after an instant.
+        power: of efforts and sources, W. heat: of elements, W.
+        energy: kinetic and potential, J.
+        momentum: (6,) about the world's origin, kg m2/s, and linear, kg m/s.
+        center: (3,) of mass, m. mass: kg.
+        sound: above zero where the choice of independent velocities holds, and the machine has not overturned.
+        hands: as many as the robot has grasps.
+    """
+
+    inertia: Expression
+    free: Expression
+    complement: Expression
+    start: Expression
+    position_rate: Expression
+    element_rates: Expression
+    switched: Expression
+    power: Expression
+    heat: Expression
+    energy: Expression
+    momentum: Expression
+    center: Expression
+    mass: Expression
+    sound: Expression
+    hands: tuple[Hand, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """A robot of a team before it is compiled.
+
+    Attributes:
+        name: of the robot.
+        blocks: its tree, constraints and elements. Robots with the same one are traced once.
+        hands: frames of its grasps.
+        actuated: velocities with an input each, N or N m.
+        efforts: names of these inputs.
+        elimination: which velocities remain.
+        q, v: (nq,) and (nv,) at the start.
+        upright: link that must not tilt beyond an angle, rad; None: none.
+        delays: dead time of each input, s; None: none has one.
+    """
+
+    name: str
+    blocks: ConstraintBlocks
+    hands: tuple[Frame, ...]
+    actuated: tuple[str, ...]
+    efforts: tuple[str, ...]
+    elimination: Elimination
+    q: Array
+    v: Array
+    upright: tuple[str, float] | None = None
+    delays: Array | None = None
+
+    @classmethod
+    def of_machine(cls, name: str, machine: Machine, hands: Sequence[str]) -> RobotModel:
+        """Return the model of a machine with efforts as inputs, at rest as its file says.
+
+        Args:
+            name: of the robot.
+            machine: at its place.
+            hands: some of its grasps.
+
+        Raises:
+            MachineError: constraints that cannot be met.
+            NoEquilibriumError: a machine on springs tips or slides.
+            MethodError: no velocities determine the others.
+            ValueError: a constraint that moves by itself, whose work a team does not count.
+        """
+        found = constrained_machine(machine)
+        dynamics, blocks = found.system.constraints, found.system.blocks
+        moving = [row for k, row in enumerate(blocks.row_names) if not blocks.rows.sigma[k].is_zero()]
+        if moving:
+            raise ValueError(f'{name}: expected constraints at rest in a team, found the row {moving[0]} that moves')
+        frames = []
+        for hand in hands:
+            own = machine.grasp(hand)
+            link = blocks.tree.frame(own.link)
+            frames.append(Frame(link.body, link.R, link.p + link.R @ own.point))
+        stands = bool(machine.supports or machine.rigid_wheels)
+        inputs = found.system.input_names
+        return cls(
+            name, blocks, tuple(frames), tuple(dynamics.actuated), inputs[: len(dynamics.actuated)],
+            choose(blocks, [found.q]), found.q, found.v,
+            (machine.base.link, machine.overturn_angle) if stands else None, input_delays(machine, inputs),
+        )  # fmt: skip
+
+    @classmethod
+    def of_blocks(
+        cls,
+        name: str,
+        blocks: ConstraintBlocks,
+        hands: Sequence[Frame],
+        start: tuple[Array, Array],
+        actuated: Sequence[str],
+        independent: Sequence[str] = (),
+    ) -> RobotModel:
+        """Return the model of a traced system.
+
+        Args:
+            name: of the robot.
+            blocks: without constraints that move by themselves.
+            hands: frames of its grasps.
+            start: positions (nq,) and velocities (nv,).
+            actuated: velocities with an input each, of the same name.
+            independent: velocities that determine all others; empty: chosen by pivoting.
+        """
+        wanted = [blocks.tree.velocity_index(own) for own in independent]
+        chosen = choose(blocks, [start[0]], independent=wanted)
+        names = tuple(actuated)
+        return cls(name, blocks, tuple(hands), names, names, chosen, np.array(start[0]), np.array(start[1]))
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Efforts, then inputs of the elements."""
+        return (*self.efforts, *self.blocks.inputs)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Parameters of the blocks without time, gravity, states and inputs of elements."""
+        own = self.blocks.parameters
+        taken = {'time', 'gravity_x', 'gravity_y', 'gravity_z', *own.states, *self.blocks.inputs}
+        return tuple(name for name in own.names if name not in taken)
+
+    def equations(
+        self, q: Expression, v: Expression, given: Mapping[str, Expression], inputs: Expression
+    ) -> RobotEquations:
+        """Return the equations in other symbols.
+
+        Args:
+            q, v: (nq,) and (nv,).
+            given: time, gravity, parameters and states of elements by name.
+            inputs: in the order of `input_names`.
+        """
+        count = len(self.actuated)
+        named = {**given, **{name: inputs[count + k] for k, name in enumerate(self.blocks.inputs)}}
+        numbers = ca.vertcat(*(named[name] for name in self.blocks.parameters.names))
+        found = list(self._traced(q, v, numbers, inputs[:count]))
+        own, each = len(RobotEquations._fields) - 1, len(Hand._fields)
+        hands = (Hand(*found[k : k + each]) for k in range(own, len(found), each))
+        return RobotEquations(*found[:own], tuple(hands))
+
+    @cached_property
+    def _traced(self) -> ca.Function:
+        blocks, state = self.blocks, self.blocks.state
+        tau = ca.SX.sym('tau', len(self.actuated))
+        effort = ca.SX(blocks.tree.nv, 1)
+        for k, name in enumerate(self.actuated):
+            effort[blocks.tree.velocity_index(name)] = tau[k]
+        N, start, checks = traced_complement(blocks, self.elimination)
+        M = ca.sparsify(blocks.mass_matrix)
+        load = effort - blocks.bias
+        power = ca.dot(effort, blocks.v) + ca.SX(blocks.supplied_power)
+        outputs = [
+            ca.mtimes(N.T, ca.mtimes(M, N)), ca.mtimes(N.T, load - ca.mtimes(M, start)), N, start,
+            state.position_rate, blocks.element_rates, self._switched, power, ca.SX(blocks.dissipated_power),
+            ca.vertcat(state.kinetic_energy, blocks.potential_energy), self._momentum, state.center_of_mass,
+            ca.SX(state.mass), self._sound(checks),
+        ]  # fmt: skip
+        for frame in self.hands:
+            J = ca.sparsify(state.jacobian(frame)[3:, :])
+            bias = state.jacobian_rate_times_velocity(frame)[3:] + ca.mtimes(J, start)
+            outputs += [state.frame_pose(frame).p, state.frame_velocity(frame).v, ca.mtimes(J, N), bias]
+        return ca.Function('robot', [blocks.q, blocks.v, blocks.parameters.vector, tau], outputs)
+
+    @property
+    def _switched(self) -> Expression:
+        own = self.blocks.parameters
+        after = self.blocks.switched
+        return ca.vertcat(*(after.get(name, own[name]) for name in own.states), ca.SX(0, 1))
+
+    @property
+    def _momentum(self) -> Expression:
+        found, center = self.blocks.state.momentum, self.blocks.state.center_of_mass
+        return ca.vertcat(found.n + cross(center, found.f), found.f)
+
+    def _sound(self, checks: Sequence[Expression]) -> Expression:
+        least = ca.SX(ALWAYS)
+        for check in checks:
+            least = ca.fmin(least, check)
+        if self.upright is not None:
+            link, angle = self.upright
+            tilt = self.blocks.state.frame_pose(self.blocks.tree.frame(link)).R[2, 2]
+            least = ca.fmin(least, tilt - float(np.cos(angle)))
+        return least

@@ -1,0 +1,114 @@
+"""A team as one exact model that runs.
+
+    team = load_team('team_bar')
+    system = TeamSystem(team)
+    run = system.run(system.start, np.linspace(0.0, 1.0, 101), Inputs.constant({'left/arm_joint_2/effort': 21.0}))
+    run.output('bar/left/force_z')
+
+Signals of a robot have its name before them: `left/arm_joint_2_rate`. The other way to run a team is one node a robot
+and one for the object, coupled by topics; this model has no such step between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.problems import MachineError, Problem
+from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.system import System
+from dyn_nodes.teams.dynamics import TeamDynamics
+from dyn_nodes.teams.layout import Holding
+from dyn_nodes.teams.object_model import LatticeModel, ObjectModel
+from dyn_nodes.teams.robot_model import RobotModel
+from dyn_nodes.teams.team import Team, TeamObject
+
+Array = NDArray[np.float64]
+
+
+class TeamSystem(System):
+    """Robots and the objects that they hold.
+
+    Args:
+        team: of a file.
+        released: names of grasps whose hand does not hold: their patches move freely.
+
+    Attributes:
+        dynamics: kernels, and the traced `equations`.
+
+    Raises:
+        MachineError: a robot whose constraints cannot be met.
+        NoEquilibriumError: a robot on springs tips or slides.
+        KeyError: a grasp that the team does not have.
+    """
+
+    def __init__(self, team: Team, released: Collection[str] = ()) -> None:
+        unknown = sorted(set(released) - set(team.grasps))
+        if unknown:
+            raise KeyError(f'unknown grasp {unknown[0]!r}; known: {", ".join(team.grasps)}')
+        held = [grasp for grasp in team.grasps.values() if grasp.name not in released]
+        hands = {name: [grasp for grasp in held if grasp.robot == name] for name in team.robots}
+        robots = [
+            RobotModel.of_machine(name, robot.machine, [grasp.hand for grasp in hands[name]])
+            for name, robot in team.robots.items()
+        ]
+        numbers = {
+            grasp.name: (k, place) for k, name in enumerate(team.robots) for place, grasp in enumerate(hands[name])
+        }
+        holdings = [_holding(team, item, numbers) for item in team.objects.values()]
+        self._take(TeamDynamics(team.name, robots, holdings))
+
+    @classmethod
+    def of_models(cls, name: str, robots: Sequence[RobotModel], holdings: Sequence[Holding]) -> TeamSystem:
+        """Return the system of robots and objects that come from no file.
+
+        Args:
+            name: for people and for the cache.
+            robots: with a name each.
+            holdings: objects, and which hands hold their nodes.
+        """
+        system = cls.__new__(cls)
+        system._take(TeamDynamics(name, robots, holdings))
+        return system
+
+    @property
+    def start(self) -> Array:
+        """(n,) state at the start."""
+        return np.array(self.dynamics.start)
+
+    def robot_positions(self, x: Array, robot: str) -> Array:
+        """Return the positions (nq,) of a robot at a state. Raises ValueError for a name that no robot has."""
+        return np.array(x[self.dynamics.equations.places.q[self._number(robot)]])
+
+    def robot_velocities(self, x: Array, robot: str) -> Array:
+        """Return the velocities (nv,) of a robot at a state. Raises ValueError for a name that no robot has."""
+        return np.array(x[self.dynamics.equations.places.v[self._number(robot)]])
+
+    def _number(self, robot: str) -> int:
+        return [own.name for own in self.dynamics.robots].index(robot)
+
+    def nodes(self, x: Array, item: str) -> Array:
+        """Return the positions (m, 3) of an object's nodes at a state, m."""
+        found: Array = self.dynamics.nodes(x, [own.name for own in self.dynamics.holdings].index(item))
+        return found
+
+
+def energy_balance(run: Run) -> Array:
+    """Return (t,) energy plus heat less work of a team, relative to the start, J: zero but for the integrator's error."""
+    total = run.output('kinetic_energy') + run.output('potential_energy') + run.state('heat') - run.state('work')
+    return np.asarray(total - total[0])
+
+
+def _holding(team: Team, item: TeamObject, numbers: dict[str, tuple[int, int]]) -> Holding:
+    grasps = team.grasps_on(item.name)
+    hands = tuple(numbers.get(grasp.name) for grasp in grasps)
+    patches = item.patches
+    free = tuple(tuple(float(part) for part in patches[k]) for k, hand in enumerate(hands) if hand is None)
+    return Holding(item.name, object_model(item), tuple(grasp.patch for grasp in grasps), hands, free)
+
+
+def object_model(item: TeamObject) -> ObjectModel:
+    """Return the traced model of an object of a team."""
+    return LatticeModel(item.item.lattice)
