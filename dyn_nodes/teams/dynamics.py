@@ -84,7 +84,7 @@ class TeamDynamics:
             x[places.q[k]], x[places.v[k]] = robot.q, robot.v
             x[places.elements[k]] = robot.blocks.parameters.values()[robot.blocks.parameters.state_places]
         for k, own in enumerate(self.holdings):
-            free = np.ravel(np.asarray(own.free_start, dtype=float))
+            free = np.ravel(own.free_start)
             x[places.object_q[k].start : places.object_q[k].start + len(free)] = free
         for k, own in enumerate(self.holdings):
             x[places.inner[k]] = own.model.inner_start(self.nodes(x, k))
@@ -147,7 +147,8 @@ class TeamDynamics:
 
     @cached_property
     def _outputs(self) -> dict[str, ca.SX]:
-        own, found = self.equations, {}
+        own = self.equations
+        found: dict[str, ca.SX] = {}
         for holding, pulls, motion in zip(self.holdings, own.pulls, own.motions):
             for node, hand in enumerate(holding.hands):
                 if hand is None:
@@ -158,9 +159,7 @@ class TeamDynamics:
                 found |= {f'{at}/velocity_{axis}': motion.velocity[3 * node + k] for k, axis in enumerate(XYZ)}
         for k, robot in enumerate(self.robots):
             found |= {f'{robot.name}/ground/{part}': value for part, value in zip(WRENCH, ca.vertsplit(own.ground(k)))}
-        parts = (*own.robot_equations, *own.object_equations)
-        energy = sum((part.energy for part in parts), ca.SX(2, 1))
-        momentum = sum((part.momentum for part in parts), ca.SX(6, 1))
+        energy, momentum = own.energy, own.momentum
         found |= {'kinetic_energy': energy[0], 'potential_energy': energy[1]}
         angular = {f'angular_momentum_{axis}': momentum[k] for k, axis in enumerate(XYZ)}
         return found | angular | {f'linear_momentum_{axis}': momentum[3 + k] for k, axis in enumerate(XYZ)}

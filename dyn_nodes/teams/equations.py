@@ -1,7 +1,8 @@
 """Robots and the objects that they hold as one system of equations, traced.
 
-The unknowns z are accelerations: of every robot those of its independent velocities, of an object those of nodes that no hand holds and of its vibrations. Where a
-hand holds a node it moves it: accelerations of an object's coordinates are A z + b, and with the object's mass M and load L
+The unknowns z are accelerations: of every robot those of its independent velocities, of an object those of nodes that
+no hand holds and of its vibrations. A hand moves the node that it holds: accelerations of an object's coordinates are
+A z + b, and with the object's mass M and load L
 
     (blkdiag(I_k) + A^T M A) z = blkdiag(r_k) - A^T (M b + L).
 
@@ -129,9 +130,9 @@ class TeamEquations:
         matrix, rest = ca.SX(width, width), ca.SX(width, 1)
         for own, place in zip(self.robot_equations, robots):
             matrix[place, place], rest[place] = own.inertia, own.free
-        for own, (A, b) in zip(self.object_equations, self._moved):
-            matrix += ca.mtimes(A.T, ca.mtimes(own.mass, A))
-            rest -= ca.mtimes(A.T, ca.mtimes(own.mass, b) + own.load)
+        for held, (A, b) in zip(self.object_equations, self._moved):
+            matrix += ca.mtimes(A.T, ca.mtimes(held.mass, A))
+            rest -= ca.mtimes(A.T, ca.mtimes(held.mass, b) + held.load)
         return solve_symmetric(matrix, ca.densify(rest))
 
     @cached_property
@@ -166,13 +167,25 @@ class TeamEquations:
             result[places.q[k]], result[places.v[k]] = own.position_rate, a
             result[places.elements[k]] = own.element_rates
             work, heat = work + own.power, heat + own.heat
-        for k, own in enumerate(self.object_equations):
+        for k, held in enumerate(self.object_equations):
             result[places.object_q[k]] = self.x[places.object_v[k]]
             result[places.object_v[k]] = self.solution[self._unknowns[1][k]]
-            result[places.inner[k]] = own.inner_rates
-            heat = heat + own.heat
+            result[places.inner[k]] = held.inner_rates
+            heat = heat + held.heat
         result[places.time], result[places.time + 1], result[places.time + 2] = 1, work, heat
         return ca.densify(result)
+
+    @property
+    def energy(self) -> Expression:
+        """(2,) kinetic and potential energy, J."""
+        robots = sum((own.energy for own in self.robot_equations), ca.SX(2, 1))
+        return sum((own.energy for own in self.object_equations), robots)
+
+    @property
+    def momentum(self) -> Expression:
+        """(6,) about the world's origin, kg m2/s, and linear, kg m/s."""
+        robots = sum((own.momentum for own in self.robot_equations), ca.SX(6, 1))
+        return sum((own.momentum for own in self.object_equations), robots)
 
     @cached_property
     def sound(self) -> Expression:

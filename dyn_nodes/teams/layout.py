@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dyn_nodes.teams.object_model import SCALES, ObjectModel
 from dyn_nodes.teams.robot_model import RobotModel
@@ -22,14 +25,14 @@ class Holding:
         model: its equations.
         node_names: one for each node.
         hands: robot and hand, by number, of each node; None: it moves freely.
-        free_start: positions of the nodes that move freely, m.
+        free_start: (f, 3) positions of the nodes that move freely, m.
     """
 
     name: str
     model: ObjectModel
     node_names: tuple[str, ...]
     hands: tuple[tuple[int, int] | None, ...]
-    free_start: tuple[tuple[float, float, float], ...] = ()
+    free_start: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
 
     @property
     def free_nodes(self) -> tuple[int, ...]:

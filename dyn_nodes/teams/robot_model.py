@@ -174,7 +174,8 @@ class RobotModel:
         """Return the equations in other symbols.
 
         Args:
-            q, v: (nq,) and (nv,).
+            q: (nq,) positions.
+            v: (nv,) velocities.
             given: time, gravity, parameters and states of elements by name.
             inputs: in the order of `input_names`.
         """
@@ -183,8 +184,8 @@ class RobotModel:
         numbers = ca.vertcat(*(named[name] for name in self.blocks.parameters.names))
         found = list(self._traced(q, v, numbers, inputs[:count]))
         own, each = len(RobotEquations._fields) - 1, len(Hand._fields)
-        hands = (Hand(*found[k : k + each]) for k in range(own, len(found), each))
-        return RobotEquations(*found[:own], tuple(hands))
+        hands = tuple(Hand(*found[k : k + each]) for k in range(own, len(found), each))
+        return RobotEquations._make([*found[:own], hands])
 
     @cached_property
     def _traced(self) -> ca.Function:

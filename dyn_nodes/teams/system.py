@@ -16,7 +16,6 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.system import System
 from dyn_nodes.teams.dynamics import TeamDynamics
@@ -96,7 +95,7 @@ class TeamSystem(System):
 
 
 def energy_balance(run: Run) -> Array:
-    """Return (t,) energy plus heat less work of a team, relative to the start, J: zero but for the integrator's error."""
+    """Return (t,) energy plus heat less work of a team since the start, J: zero but for the integrator's error."""
     total = run.output('kinetic_energy') + run.output('potential_energy') + run.state('heat') - run.state('work')
     return np.asarray(total - total[0])
 
@@ -105,8 +104,8 @@ def _holding(team: Team, item: TeamObject, numbers: dict[str, tuple[int, int]]) 
     grasps = team.grasps_on(item.name)
     hands = tuple(numbers.get(grasp.name) for grasp in grasps)
     patches = item.patches
-    free = tuple(tuple(float(part) for part in patches[k]) for k, hand in enumerate(hands) if hand is None)
-    return Holding(item.name, object_model(item), tuple(grasp.patch for grasp in grasps), hands, free)
+    free = [patches[k] for k, hand in enumerate(hands) if hand is None]
+    return Holding(item.name, object_model(item), tuple(grasp.patch for grasp in grasps), hands, np.array(free))
 
 
 def object_model(item: TeamObject) -> ObjectModel:

@@ -1,0 +1,171 @@
+"""The equations of a team, without machine code: Kane's equations, all equations at once, and momenta as witnesses."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from dyn_nodes.multibody import Frame
+from dyn_nodes.studies.tanner_1998.team import BAR, TRIANGLE, Team, facing
+from dyn_nodes.studies.tanner_1998.vehicle import ARM, SPEEDS, rm_1
+from dyn_nodes.teams import load_team
+from dyn_nodes.teams.dynamics import WRENCH
+from dyn_nodes.teams.layout import Holding
+from dyn_nodes.teams.object_model import LatticeModel
+from dyn_nodes.teams.robot_model import RobotModel
+from dyn_nodes.teams.system import TeamSystem
+
+TORQUES = (((0.5, 20, 4), (1, 1.5)), ((-0.3, 19, 5), (-1, -1.2)), ((0.2, 18, 4.5), (0.5, 0.2)))
+MOTIONS = [(0.3, 0.2, (0.1, 0.2, -0.1)), (-0.3, 0.1, (-0.2, 0.1, 0.15)), (0.15, -0.1, (0.05, -0.1, 0.1))]
+ACTUATED = (*ARM, 'left', 'right')
+
+
+def of_study(load, states):
+    """Return the team of the study with a lattice, its robots at states (m, 11)."""
+    robot = rm_1()
+    models, motions = [], []
+    for k, state in enumerate(states):
+        q, v = robot.position(state[:6]), robot.velocity(state[6:])
+        models.append(RobotModel.of_blocks(f'robot_{k}', robot.blocks, [robot.hand], (q, v), ACTUATED, SPEEDS))
+        motions.append(v)
+    names = tuple(f'node_{k}' for k in range(len(states)))
+    holding = Holding('load', LatticeModel(load), names, tuple((k, 0) for k in range(len(states))))
+    return TeamSystem.of_models('study', models, [holding])
+
+
+def rates_of(system):
+    """Return dx/dt of a state and inputs without machine code."""
+    own = system.dynamics.equations
+    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    return lambda x, u: np.array(traced(x, u, system.defaults)).ravel()
+
+
+@pytest.fixture(scope='module', params=[(BAR, 2), (TRIANGLE, 3)], ids=['bar', 'triangle'])
+def instant(request):
+    """A team of the study at its instant: by Kane's equations, and as one system."""
+    load, count = request.param
+    team, start = Team(load), facing(load, MOTIONS[:count])
+    tau = [rm_1().efforts(*pair) for pair in TORQUES[:count]]
+    members = team.members(start, tau)
+    system = of_study(load, start)
+    x = system.start
+    for k, member in enumerate(members):
+        x[system.dynamics.equations.places.v[k]] = member.here.v
+    u = np.concatenate([(*joints, *drives) for joints, drives in TORQUES[:count]])
+    return team, members, system, x, u
+
+
+def test_accelerations_are_those_of_kanes_equations_with_the_augmented_object(instant):
+    team, members, system, x, u = instant
+    for held in (team.solve(members), team.solve(members, at_once=True)):
+        rates = rates_of(system)(x, u)
+        for k, (member, change) in enumerate(zip(members, held.speed_rates)):
+            found = rates[system.dynamics.equations.places.v[k]]
+            wanted = member.here.W @ change + member.here.bias
+            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_grasp_forces_hands_and_energy_are_those_of_the_study(instant):
+    team, members, system, x, u = instant
+    held = team.solve(members)
+    y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
+    for k, (member, force) in enumerate(zip(members, held.force)):
+        for what, wanted in (('force', force), ('position', member.position), ('velocity', member.velocity)):
+            found = [y[f'load/node_{k}/{what}_{axis}'] for axis in 'xyz']
+            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+    assert y['kinetic_energy'] + y['potential_energy'] == pytest.approx(team.energy(members), rel=1e-12)
+
+
+def test_the_ground_gives_what_balances_the_bodies_of_a_robot(instant):
+    team, members, system, x, u = instant
+    held = team.solve(members)
+    y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
+    vehicle = rm_1().blocks.tree.body('roll')
+    for k, (member, change, force) in enumerate(zip(members, held.speed_rates, held.force)):
+        load = team.ground_load(member, change, force)
+        place = member.here.places[vehicle]
+        pull, moment = place.R @ load[:3], place.R @ load[3:]
+        wanted = -np.concatenate([moment + np.cross(place.p, pull), pull])
+        found = [y[f'robot_{k}/ground/{part}'] for part in WRENCH]
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-9)
+
+
+def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
+    team = load_team('team_bar')
+    system = TeamSystem(team, released=['right_end'])
+    own, x = system.dynamics.equations, system.start
+    rates = rates_of(system)(x, np.zeros(len(system.input_names)))
+    node = [f'bar/right_{axis}_rate' for axis in 'xyz']
+    places = [system.index('state', name) for name in node]
+    np.testing.assert_allclose(x[own.places.object_q[0]], team.grasps['right_end'].position, atol=1e-11)
+    # a rod of mass m whose other end is held falls with 3/2 g - a/2 where that end accelerates with a
+    y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.defaults)))
+    assert 'bar/right/force_x' not in y
+    total = 1.2 * (0.5 * rates[places] + 0.5 * hand_acceleration(system, x, rates))
+    pull = [y[f'bar/left/force_{axis}'] for axis in 'xyz']
+    np.testing.assert_allclose(total, pull + np.array([0.0, 0.0, -1.2 * 9.81]), atol=1e-9)
+    alone = TeamSystem(team, released=['left_end', 'right_end'])
+    y = rates_of(alone)(alone.start, np.zeros(len(alone.input_names)))
+    np.testing.assert_allclose(y[alone.dynamics.equations.places.object_v[0]], [0.0, 0.0, -9.81] * 2, atol=1e-12)
+
+
+def hand_acceleration(system, x, rates):
+    own = system.dynamics.equations
+    velocity = own.motions[0].velocity[:3]
+    change = ca.Function(
+        'change', [own.x, own.p, rate := ca.SX.sym('rate', len(x))], [ca.jtimes(velocity, own.x, rate)]
+    )
+    return np.array(change(x, system.defaults, rates)).ravel()
+
+
+def test_an_unknown_grasp_is_refused_by_name():
+    with pytest.raises(KeyError, match='left_end, right_end'):
+        TeamSystem(load_team('team_bar'), released=['middle'])
+
+
+def test_a_hand_that_cannot_move_in_some_direction_needs_no_other_solver():
+    """The arm straight up: its apparent mass along the arm has no bound, and the equations stay regular."""
+    state = facing(BAR, [(0.0, 0.0, (0, 0, 0))] * 2)
+    state[:, 3:6] = (0.0, np.pi / 2.0, 0.0)
+    system = of_study(BAR, state)
+    rates = rates_of(system)(system.start, np.zeros(len(system.input_names)))
+    assert np.isfinite(rates).all()
+    assert hand_acceleration(system, system.start, rates)[2] == pytest.approx(0.0, abs=1e-10)
+
+
+def test_a_team_without_ground_and_weight_keeps_its_momenta_and_its_energy():
+    """Two free bodies, each with an arm that is driven, and a bar between them."""
+    from scipy.integrate import solve_ivp
+
+    from dyn_nodes.constraints import ConstraintBlocks
+    from dyn_nodes.multibody import TreeBuilder
+
+    models = []
+    for k, side in enumerate((-1.0, 1.0)):
+        tree = TreeBuilder()
+        body = tree.add_free('base', -1)
+        tree.add_mass(body, 3.0, com=(0.0, 0.1, 0.0), inertia=np.diag((0.1, 0.2, 0.15)))
+        arm = tree.add_joint('elbow', body, 'revolute', np.array([0.0, 0.0, 1.0]), p=(0.2, 0.0, 0.0))
+        tree.add_mass(arm, 1.0, com=(0.1, 0.0, 0.0), inertia=np.diag((0.01, 0.02, 0.02)))
+        built = tree.build()
+        hand = Frame(arm, np.eye(3), np.array([0.2, 0.0, 0.0]))
+        blocks = ConstraintBlocks(built, ())
+        q, v = built.neutral, np.zeros(built.nv)
+        q[0], v[:6] = 0.5 * side - 0.4, (0.1 * k, 0.2, -0.3 * side, 0.05, 0.1 * side, 0.2)
+        models.append(RobotModel.of_blocks(f'body_{k}', blocks, [hand], (q, v), ('elbow',)))
+    lattice = LatticeModel(BAR._replace(nodes=np.array([(-0.45, 0.0, 0.0), (0.45, 0.0, 0.0)])))
+    holding = Holding('bar', lattice, ('a', 'b'), ((0, 0), (1, 0)))
+    system = TeamSystem.of_models('free', models, [holding])
+    rates, u = rates_of(system), np.array([0.05, -0.02])
+    run = solve_ivp(lambda t, x: rates(x, u), (0.0, 0.5), system.start, 'DOP853', rtol=1e-11, atol=1e-12)
+    before, after = (
+        dict(zip(system.output_names, system.outputs(x, u, system.defaults))) for x in (run.y[:, 0], run.y[:, -1])
+    )
+    for name in (name for name in before if 'momentum' in name):
+        assert after[name] == pytest.approx(before[name], abs=1e-8), name
+    gain = sum(after[f'{kind}_energy'] - before[f'{kind}_energy'] for kind in ('kinetic', 'potential'))
+    work, heat = run.y[[system.index('state', name) for name in ('work', 'heat')], -1]
+    assert abs(work) > 1e-4
+    assert heat > 1e-4
+    assert gain == pytest.approx(work - heat, abs=1e-8)
