@@ -112,10 +112,8 @@ def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
 
 def hand_acceleration(system, x, rates):
     own = system.dynamics.equations
-    velocity = own.motions[0].velocity[:3]
-    change = ca.Function(
-        'change', [own.x, own.p, rate := ca.SX.sym('rate', len(x))], [ca.jtimes(velocity, own.x, rate)]
-    )
+    velocity, rate = own.motions[0].velocity[:3], ca.SX.sym('rate', len(x))
+    change = ca.Function('change', [own.x, own.p, rate], [ca.jtimes(velocity, own.x, rate)])
     return np.array(change(x, system.defaults, rates)).ravel()
 
 
