@@ -102,6 +102,17 @@ def test_axial_stiffness_by_the_kind_of_grasp(divisions, clamped, point):
     assert force[body.mesh.nodes[:, 0] > 0.3 - 1e-9].sum() / AXIAL == pytest.approx(clamped, abs=1e-6)
 
 
+@pytest.mark.pins('tanner-1998/6.7/literal')
+def test_two_nodes_in_the_elasticity_of_a_body_are_too_stiff():
+    """Displacements that change along the bar only, taken from two nodes: why lattices have rods (F39)."""
+    body = bar((6, 2, 2))
+    share = 0.5 + body.mesh.nodes[:, 0] / 0.6
+    two = np.hstack([np.kron(weight[:, None], np.eye(3)) for weight in (1.0 - share, share)])
+    stiffness = two.T @ (body.stiffness @ two)
+    assert stiffness[3:, 3:] == pytest.approx(np.diag([4487.179, 1282.051, 1282.051]), abs=1e-3)
+    assert stiffness[3, 3] / AXIAL == pytest.approx(1.346154, abs=1e-6)
+
+
 @pytest.mark.pins('tanner-1998/6.7/sag')
 @pytest.mark.parametrize(
     ('poisson', 'divisions', 'sag', 'locked'),

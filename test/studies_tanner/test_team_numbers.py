@@ -25,10 +25,6 @@ def efforts(*pairs):
     return [rm_1().efforts(joints, drives) for joints, drives in pairs]
 
 
-def idle(t, k, here):
-    return np.zeros(rm_1().blocks.tree.nv)
-
-
 @pytest.fixture(scope='module')
 def pair():
     members = PAIR.members(PAIR_START, efforts(((0.5, 20, 4), (1, 1.5)), ((-0.3, 19, 5), (-1, -1.2))))
@@ -123,120 +119,6 @@ def test_ground_reactions_of_both_robots(pair):
         )
         assert found.split == pytest.approx(np.array(wheels), abs=1e-6)
         assert found.possible
-
-
-DAMPED = {
-    0.2: (
-        (-1.0091605915, 0.0066831671, 0.0376206499, 0.0219694190, 0.2605514250, -0.9007077308,
-         0.2668422855, 0.0366407185, 0.0968461049, -4.2493700497, 2.3506342283),
-        (1.1291480518, -0.0025249340, 3.1630184643, -0.0385869708, 0.2419808340, -0.8430514948,
-         0.3321508372, -0.0100899158, -0.1892504280, -4.3463752292, 2.7372362362),
-    ),
-    1.0: (
-        (-0.439898077, 0.062998856, 0.062412335, 0.233279577, -1.146325175, 0.462886738,
-         0.912536031, 0.023328108, 3.958335857, 4.130686467, -11.380925008),
-        (1.034622900, -0.008759319, 3.180463853, 0.320370879, -1.249207655, 1.219254689,
-         -0.361733254, -0.032818758, -2.639637377, -0.589051300, 4.114684790),
-    ),
-}  # fmt: skip
-
-
-def stretched(states):
-    members = PAIR.members(states, [idle(0, 0, None)] * 2)
-    return np.linalg.norm(members[1].position - members[0].position)
-
-
-@pytest.mark.pins('tanner-1998/6.8/damped')
-def test_two_robots_drop_their_arms_with_the_bar():
-    (end,) = PAIR.run(PAIR_START, idle, (0.2,), 1e-8)
-    assert end.robots == pytest.approx(np.array(DAMPED[0.2]), abs=1e-6)
-    assert stretched(end.robots) == pytest.approx(0.597064428, abs=1e-7)
-    assert end.lost == pytest.approx(0.019639275, abs=1e-7)
-    assert end.energy[1] - end.energy[0] + end.lost == pytest.approx(0.0, abs=1e-7)
-
-
-@pytest.mark.slow
-@pytest.mark.pins('tanner-1998/6.8/free')
-def test_two_robots_swing_with_the_bar_for_a_second():
-    (end,) = PAIR.run(PAIR_START, idle, (1.0,))
-    assert end.robots == pytest.approx(np.array(DAMPED[1.0]), abs=1e-6)
-    assert end.lost == pytest.approx(19.073375218, abs=1e-7)
-    assert end.energy[1] - end.energy[0] + end.lost == pytest.approx(0.0, abs=1e-8)
-    assert stretched(end.robots) == pytest.approx(0.591130641, abs=1e-7)
-    # the source's heights are those above the vehicles' mass centres
-    assert end.energy[0] - 9.81 * 0.3 * (2 * 75.5 + 1.2) == pytest.approx(132.724903609, abs=1e-8)
-
-
-@pytest.mark.slow
-@pytest.mark.pins('tanner-1998/6.8/free')
-def test_two_robots_with_a_bar_without_damping_keep_their_energy():
-    free = Team(BAR._replace(damping=np.zeros(1)))
-    (end,) = free.run(PAIR_START, idle, (1.0,))
-    assert end.energy[1] - end.energy[0] == pytest.approx(0.0, abs=1e-8)
-    assert stretched(end.robots) == pytest.approx(0.619501861, abs=1e-7)
-
-
-def carrying(t, k, here):
-    """Joints held about the start with the weights of arm and half of the bar; wheels along a ramp of the speed."""
-    robot, tree = rm_1(), rm_1().blocks.tree
-    names = ('q1', 'q2', 'q3')
-    angles = here.q[[tree.position_names.index(name) for name in names]]
-    rates = here.v[[tree.velocity_index(name) for name in names]]
-    hand = here.partial_velocities(robot.hand)[1]
-    joints = -np.array([60, 80, 40]) * (angles - (0, 0.6, -0.9)) - np.array([12, 16, 8]) * rates
-    joints = joints + here.gravity[2:] + (hand.T @ (0.0, 0.0, 0.6 * 9.81))[2:]
-    yaw = here.q[tree.position_names.index('yaw')]
-    speed = here.u[0] * np.cos(yaw) + here.u[1] * np.sin(yaw)
-    drive = -200.0 * (speed - (0.5, -0.5)[k] * min(t, 1.0))
-    turn = -40.0 * here.v[tree.velocity_index('yaw')]
-    return robot.efforts(joints, (0.1 * (drive / 2 - turn / 0.6), 0.1 * (drive / 2 + turn / 0.6)))
-
-
-CARRY = {
-    0.0: ((-1.064502, 1.064502), (223.027178, 300.486644), (223.027178, 300.486644), (0, 0), (5.886, 5.886)),
-    0.5: ((-1.044161, 1.084837), (233.751407, 279.013441), (212.292142, 321.982442), (13.907445, -13.912245),
-          (5.884570, 5.887576)),
-    1.0: ((-0.937547, 1.191415), (236.650988, 273.228584), (209.408418, 327.734070), (17.650627, -17.656982),
-          (5.885367, 5.886533)),
-    2.0: ((-0.499920, 1.629085), (224.007339, 298.536307), (222.044901, 302.442116), (1.273480, -1.271941),
-          (5.886627, 5.885490)),
-}  # fmt: skip
-
-
-def check_carrying(times):
-    start = facing(BAR, [(0.0, 0.0, (0, 0, 0))] * 2)
-    runs = [PAIR.run(start, carrying, [t for t in times if t > 0.0], 1e-8)] if max(times) > 0.0 else [[]]
-    states = {t: run.robots for t, run in zip([t for t in times if t > 0.0], runs[0])} | {0.0: start}
-    for run in runs[0]:
-        assert run.energy[1] - run.energy[0] - run.work + run.lost == pytest.approx(0.0, abs=1e-6)
-    for t in times:
-        places, first, second, pulls, carried = CARRY[t]
-        members = PAIR._with_efforts(PAIR.members(states[t], [idle(0, 0, None)] * 2), t, carrying)
-        held = PAIR.solve(members)
-        assert states[t][:, 0] == pytest.approx(places, abs=2e-6)
-        assert held.force[:, 2] == pytest.approx(carried, abs=2e-6)
-        for one, rates, pull, (drive, castor), traction in zip(
-            members, held.speed_rates, held.force, (first, second), pulls
-        ):
-            own = one.tau[[rm_1().blocks.tree.velocity_index(name) for name in rm_1().drives]] / 0.1
-            assert own == pytest.approx((traction, traction), abs=2e-6)
-            load = PAIR.ground_load(one, rates, pull)
-            split = admissible_reactions(
-                WHEELS, np.zeros(3), load[:3], load[3:], friction=(0.7, 0.7, 0.0), traction=(*own, 0.0), ranges=False
-            ).split
-            assert split[:, 2] == pytest.approx((drive, drive, castor), abs=1e-4)
-            assert (np.linalg.norm(split[:, :2], axis=1) / split[:, 2]).max() < 0.0844
-
-
-@pytest.mark.pins('tanner-1998/6.8/carry')
-def test_two_robots_begin_to_carry_the_bar():
-    check_carrying((0.0,))
-
-
-@pytest.mark.slow
-@pytest.mark.pins('tanner-1998/6.8/carry')
-def test_two_robots_carry_the_bar():
-    check_carrying((0.0, 0.5, 1.0, 2.0))
 
 
 @pytest.mark.pins('tanner-1998/6.9/instant')

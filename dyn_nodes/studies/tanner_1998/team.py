@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import solve_ivp
 
 from dyn_nodes.constraints.kane import AppliedWrench, KaneEquations, KanesEquations, kanes_equations
 from dyn_nodes.constraints.operational_space import operational_space
@@ -83,25 +82,6 @@ class Balance(NamedTuple):
 
     force: Array
     moment: Array
-
-
-class TeamRun(NamedTuple):
-    """A run of a team.
-
-    Attributes:
-        robots: (m, 11) at the end.
-        energy: at the start and at the end, J.
-        work: of the efforts, J.
-        lost: by the damping of the object, J.
-    """
-
-    robots: Array
-    energy: tuple[float, float]
-    work: float
-    lost: float
-
-
-Efforts = Callable[[float, int, KaneEquations], Array]
 
 
 @dataclass(frozen=True)
@@ -185,52 +165,3 @@ class Team:
                 moment + np.cross(part.centre - vehicle.p, own) + part.inertia_torque(part.turning @ a + part.alpha)
             )
         return np.concatenate([vehicle.R.T @ force, vehicle.R.T @ moment])
-
-    def run(self, states: Array, efforts: Efforts, times: Sequence[float], tolerance: float = 1e-10) -> list[TeamRun]:
-        """Return the team at times after zero, from states (m, 11).
-
-        Args:
-            states: (m, 11) at the start.
-            efforts: (nv,) of robot k at a time.
-            times: ascending, s.
-            tolerance: relative, of the integration.
-        """
-        count = len(states)
-        yaw = rm_1().blocks.tree.velocity_index('yaw')
-
-        def at(x: Array, t: float) -> list[Member]:
-            own = x[: HALF * count].reshape(count, HALF)
-            free = self.members(own, [np.zeros(rm_1().blocks.tree.nv)] * count)
-            return self._with_efforts(free, t, efforts)
-
-        def rates(t: float, x: Array) -> Array:
-            members = at(x, t)
-            held = self.solve(members)
-            parts = [
-                np.concatenate([one.here.u[:2], [one.here.v[yaw]], one.here.u[2:], change])
-                for one, change in zip(members, held.speed_rates)
-            ]
-            position, velocity = (
-                np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity')
-            )
-            power = sum(float(one.tau @ one.here.v) for one in members)
-            return np.concatenate([*parts, [power, self.load.lost_power(position, velocity)]])
-
-        start = np.append(np.ravel(states), [0.0, 0.0])
-        found = solve_ivp(
-            rates, (0.0, times[-1]), start, 'DOP853', rtol=tolerance, atol=1e-2 * tolerance, t_eval=list(times)
-        )
-        before = self.energy(at(start, 0.0))
-        return [
-            TeamRun(x[: HALF * count].reshape(count, HALF), (before, self.energy(at(x, t))), float(x[-2]), float(x[-1]))
-            for t, x in zip(times, found.y.T)
-        ]
-
-    @staticmethod
-    def _with_efforts(members: Sequence[Member], t: float, efforts: Efforts) -> list[Member]:
-        found = []
-        for k, one in enumerate(members):
-            tau = efforts(t, k, one.here)
-            hand = one.hand._replace(free=one.hand.free + one.here.efforts(tau))
-            found.append(one._replace(tau=tau, hand=hand))
-        return found

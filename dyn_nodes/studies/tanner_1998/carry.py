@@ -1,0 +1,84 @@
+"""E10: runs of two RM-1 with a bar, and the controller with which they carry it (tanner-1998, 6.8)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.tanner_1998.robot import WHEELS
+from dyn_nodes.studies.tanner_1998.team import BAR, POSTURE, Team, facing
+from dyn_nodes.studies.tanner_1998.team_runs import Moving, TeamState, moving, run
+from dyn_nodes.studies.tanner_1998.vehicle import ARM, RADIUS, rm_1
+
+Array = NDArray[np.float64]
+MOTIONS = ((0.3, 0.2, (0.1, 0.2, -0.1)), (-0.3, 0.1, (-0.2, 0.1, 0.15)))
+"""Speed of the axle, m/s, rate of turning and rates of the arm, rad/s, of each robot at the start of the free runs."""
+STIFFNESS, DAMPING = np.array([60.0, 80.0, 40.0]), np.array([12.0, 16.0, 8.0])
+"""Gains of the joints, N m/rad and N m s/rad."""
+SPEED_GAIN, TURN_GAIN = 200.0, 40.0
+"""Drive force per speed error, N s/m; yaw moment per rate of turning, N m s."""
+CRUISE = (0.5, -0.5)
+"""Speeds of the vehicles after a ramp of 1 s, m/s."""
+
+
+def carrying(t: float, k: int, state: Array, robot: Moving) -> Array:
+    """Return the efforts of robot k: joints held where they start, wheels along a ramp of the speed.
+
+    The joints take over the weights of the arm and of half of the bar.
+    """
+    tree = rm_1().blocks.tree
+    own = [tree.velocity_index(name) for name in ARM]
+    half = robot.jacobian.T @ (0.0, 0.0, 0.5 * 9.81 * BAR.rod_mass.sum())
+    joints = robot.weight[own] + half[2:] - STIFFNESS * (state[3:6] - POSTURE) - DAMPING * robot.u[2:]
+    speed = robot.u[0] * np.cos(state[2]) + robot.u[1] * np.sin(state[2])
+    drive = -SPEED_GAIN * (speed - CRUISE[k] * min(t, 1.0))
+    turn = -TURN_GAIN * float(robot.partial[tree.velocity_index('yaw')] @ robot.u)
+    track = WHEELS[0, 1] - WHEELS[1, 1]
+    return rm_1().efforts(joints.tolist(), [RADIUS * (0.5 * drive + sign * turn / track) for sign in (-1.0, 1.0)])
+
+
+def length(states: Array) -> float:
+    """Return the distance of the hands of two robots (2, 11), m."""
+    return float(np.linalg.norm(moving(states[1]).point - moving(states[0]).point))
+
+
+def idle(t: float, k: int, state: Array, robot: Moving) -> Array:
+    """Return no efforts."""
+    return np.zeros(rm_1().blocks.tree.nv)
+
+
+FREE = {0.2: (0.597064428, 0.019639275), 1.0: (0.591130641, 19.073375218)}
+"""Length of the bar, m, and loss of its damping, J."""
+CARRIED = {
+    0.0: (-1.064502, 1.064502),
+    0.5: (-1.044161, 1.084837),
+    1.0: (-0.937547, 1.191415),
+    2.0: (-0.499920, 1.629085),
+}
+"""Places of the robots, m."""
+SECONDS = tuple(FREE)
+
+
+@study('tanner-1998/e10-runs', 'Two RM-1 swing freely with a bar, and carry it: states, energy, momenta (E10)')
+def e10_runs(s: StudyRun) -> None:
+    """Check runs of the specification."""
+    team = Team(BAR)
+    for t, now in zip(SECONDS, run(team, facing(BAR, MOTIONS), idle, SECONDS)):
+        said = f'free, {t:g} s'
+        s.near(f'{said}: length of the bar, m', '6.8', FREE[t][0], length(now.robots), absolute=1e-6)
+        s.near(f'{said}: loss of its damping, J', '6.8', FREE[t][1], now.lost, absolute=1e-6)
+        _balances(s, said, team, now)
+    start = facing(BAR, [(0.0, 0.0, (0.0, 0.0, 0.0))] * 2)
+    for (t, places), now in zip(CARRIED.items(), run(team, start, carrying, tuple(CARRIED), 1e-8)):
+        for k, place in enumerate(places):
+            s.near(f'carried, {t:g} s: place of robot {k + 1}, m', '6.8', place, float(now.robots[k, 0]), absolute=1e-6)
+        _balances(s, f'carried, {t:g} s', team, now)
+
+
+def _balances(s: StudyRun, said: str, team: Team, now: TeamState) -> None:
+    gained = now.energy[1] - now.energy[0] - now.work + now.lost
+    s.near(f'{said}: energy gained less work and plus losses, J', 'C23', 0.0, gained, absolute=1e-8)
+    left = team.balance(team.members(now.robots, now.efforts), now.held)
+    worst = float(np.abs([left.force, left.moment]).max())
+    s.near(f'{said}: momenta that are left, N and N m', 'C23', 0.0, worst, absolute=1e-8)
