@@ -9,73 +9,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
+import shlex
 import sys
-import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
 from faults import bombs, clocks, computer, files, messages, processes
+from faults.report import Row, write
 from faults.setups import SETUPS, Setup
 
-HEAD = """# Fault campaign
-
-`make faults` gives damaged files, hostile bags and absurd messages to the package, lets its nodes die, stand still and
-come back, and takes disk, home directory, shared memory, ports, clocks and compiled code away. Criteria: no traceback,
-no hang, no unsafe state.
-
-Written by `{command}`: {cases} cases in {minutes:.0f} minutes, {faults} faults;
-{cores} cores, load {load:.1f}.
-
-| what | cases | faults | what was seen | seconds |
-|---|---:|---:|---|---:|
-"""
 PROGRESS = Path('build') / 'faults.jsonl'
 BATCH = 500
 """Files of a step."""
 BAG_BATCH = 50
-
-
-@dataclass
-class Row:
-    """A line of the report.
-
-    Attributes:
-        name: what failed.
-        cases: how often.
-        faults: what went wrong, as text.
-        seen: what was seen.
-        seconds: wall time.
-    """
-
-    name: str
-    cases: int = 0
-    faults: list[str] = field(default_factory=list)
-    seen: str = ''
-    seconds: float = 0.0
-
-    def add(self, other: Row) -> None:
-        """Add a later part of the same line."""
-        counts = Counter(_counts(self.seen)) + Counter(_counts(other.seen))
-        self.seen = ', '.join(f'{count} {kind}' for kind, count in sorted(counts.items())) or other.seen
-        self.cases += other.cases
-        self.faults += other.faults
-        self.seconds += other.seconds
-
-    def __str__(self) -> str:
-        said = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
-        said = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', said)
-        return f'| {self.name} | {self.cases} | {len(self.faults)} | {said} | {self.seconds:.0f} |'
-
-
-def _counts(seen: str) -> dict[str, int]:
-    """Return the counts of a text such as `3 urdf, 2 task`."""
-    parts = [part.partition(' ') for part in seen.split(', ') if part]
-    return {kind: int(count) for count, _, kind in parts} if all(part[0].isdigit() for part in parts) else {}
 
 
 Step = tuple[str, Callable[[], Iterator[Row]]]
@@ -120,6 +70,7 @@ def _part(part: Callable[[], Iterator[processes.Outcome]]) -> Iterator[Row]:
 def steps(args: argparse.Namespace) -> Iterator[Step]:
     """Yield the steps that are asked for."""
     yield from _batches('damaged files', args.files, BATCH, args.seed, 'faults.files')
+    yield from _batches('damaged inputs', args.inputs, BATCH, args.seed, 'faults.inputs')
     yield from _batches('hostile bags', args.bags, BAG_BATCH, args.seed, 'faults.bags')
     cases = [(name, mode) for name in messages.NODES for mode in messages.MODES]
     for name, mode in cases if args.messages else ():
@@ -137,6 +88,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog='python -m faults', description=__doc__)
     parser.add_argument('--files', type=int, default=10_000, metavar='N', help='damaged files (10000)')
+    parser.add_argument('--inputs', type=int, default=5000, metavar='N', help='damaged inputs of commands (5000)')
     parser.add_argument(
         '--bags', type=int, default=300, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (300)'
     )
@@ -150,6 +102,12 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         help=f'failures of each machine in each mode ({most})',
     )
     parser.add_argument('--no-computer', action='store_true', help='leave out disk, home, memory, port and clocks')
+    parser.add_argument(
+        '--only',
+        metavar='PATTERN',
+        default='*',
+        help="these steps alone, such as 'damaged inputs*'; of the report only their lines are renewed",
+    )
     parser.add_argument('--seed', type=int, default=1, help='of chance (1)')
     parser.add_argument('--resume', action='store_true', help='go on where the last campaign has stopped')
     parser.add_argument('--out', type=Path, metavar='FILE', help='write the report, such as docs/faults.md')
@@ -194,23 +152,18 @@ def main(words: list[str] | None = None) -> int:
         PROGRESS.parent.mkdir(exist_ok=True)
         PROGRESS.write_text(f'{text}\n', encoding='utf-8')
     lines: dict[str, Row] = {}
-    for row in run(list(steps(args)), known):
+    chosen = [step for step in steps(args) if fnmatch(step[0], args.only)]
+    if not chosen:
+        raise SystemExit(f'--only: expected the name of a step, found {args.only}')
+    for row in run(chosen, known):
         if row.name in lines:
             lines[row.name].add(row)
         else:
             lines[row.name] = row
-    faults = sum(len(row.faults) for row in lines.values())
     if args.out is not None:
         given = [word for word in (sys.argv[1:] if words is None else words) if word != '--resume']
-        head = HEAD.format(
-            command=' '.join(['python -m faults', *given]),
-            cases=sum(row.cases for row in lines.values()),
-            minutes=sum(row.seconds for row in lines.values()) / 60.0,
-            cores=os.cpu_count(),
-            load=os.getloadavg()[2],
-            faults=faults,
-        )
-        args.out.write_text(head + ''.join(f'{row}\n' for row in lines.values()), encoding='utf-8')
+        write(args.out, shlex.join(['python', '-m', 'faults', *given]), list(lines.values()), args.only != '*')
+    faults = sum(len(row.faults) for row in lines.values())
     print(f'{faults} faults')
     return 1 if faults else 0
 

@@ -188,8 +188,13 @@ def commands(bag: Path, good: Path, directory: Path, whole: bool) -> list[list[s
     return lines
 
 
-def run_command(words: list[str]) -> str:
-    """Run a command in this process; return what is wrong with its end, or nothing."""
+def run_command(words: list[str], most_lines: int = MOST_LINES) -> str:
+    """Run a command in this process; return what is wrong with its end, or nothing.
+
+    Args:
+        words: of the command line.
+        most_lines: of an error.
+    """
     from dyn_nodes.cli import main
 
     errors = io.StringIO()
@@ -202,9 +207,9 @@ def run_command(words: list[str]) -> str:
     lines = text.splitlines()
     if 'Traceback' in text:
         return f'a traceback: {text[-300:]!r}'
-    if status not in (0, 1, 2) or (status and not lines and 'compare' not in words):
+    if status not in (0, 1, 2) or (status and not lines and not output.getvalue()):
         return f'exit status {status} and {len(lines)} lines'
-    if len(lines) > MOST_LINES or not all(line.isprintable() for line in [*lines, *output.getvalue().split('\n')]):
+    if len(lines) > most_lines or not all(line.isprintable() for line in [*lines, *output.getvalue().split('\n')]):
         return f'an error of {len(lines)} lines, or of characters that are none: {text[:200]!r}'
     return ''
 

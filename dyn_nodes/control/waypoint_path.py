@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,12 @@ from dyn_nodes.model.yaml_source import Entry, read_yaml
 
 Array = NDArray[np.float64]
 LARGEST_CSV = 20_000_000  # bytes
+MOST_FAULTS = 20
+"""After which a CSV file is not read further."""
+SHORTEST = 1e-6
+"""Between two waypoints, s."""
+GREATEST = 1e9
+"""Time, position or heading, s, m or rad."""
 COLUMNS = ('time', 'x', 'y', 'yaw')
 WAYPOINT = (
     Key('time', 'number', 'when the platform is there, s'),
@@ -83,18 +90,29 @@ def load_waypoints(path: str | Path) -> WaypointPath:
     """Read a path from a CSV file with a head line (columns of other names are skipped) or from a YAML file.
 
     Raises:
-        MachineError: with file, line, key or column, what was expected and what was found, for every fault.
+        MachineError: with file, line, key or column, what was expected and what was found, for every fault; after
+            `MOST_FAULTS` of a CSV file the rest is not read.
     """
     report = Report(str(path))
     if Path(path).suffix in ('.yaml', '.yml'):
         rows = _rows_of_yaml(Path(path), report)
     else:
         rows = _rows_of_csv(Path(path), COLUMNS[:3], COLUMNS[3:], report)
-    _check_rising(rows, 'time', report)
+    _check_rising(rows, 'time', report, SHORTEST)
+    _check_size(rows, report)
     if report.failed:
         raise MachineError(report.sorted_problems())
     table = np.array([row for _, row in rows])
     return WaypointPath(table[:, 0], table[:, [3, 1, 2]])
+
+
+def _check_size(rows: Rows, report: Report) -> None:
+    for line, row in rows:
+        for name, value in zip(COLUMNS, row):
+            if abs(value) > GREATEST:
+                report.add(line, name, f'a number up to {GREATEST:g}', f'{value:g}')
+        if len(report.problems) >= MOST_FAULTS:
+            break
 
 
 def _rows_of_yaml(path: Path, report: Report) -> Rows:
@@ -130,12 +148,17 @@ def read_columns(path: str | Path, names: Sequence[str]) -> Array:
     return np.array([row for _, row in rows])
 
 
-def _check_rising(rows: Rows, name: str, report: Report) -> None:
+def _check_rising(rows: Rows, name: str, report: Report, least: float = 0.0) -> None:
+    """Check that the first column rises, by `least` at least."""
     if not report.failed and len(rows) < 2:
         report.add(0, 'rows', 'two or more', f'{len(rows)}')
     for (_, before), (line, row) in itertools.pairwise(rows):
         if row[0] <= before[0]:
             report.add(line, name, f'more than {before[0]:g}, the one before', f'{row[0]:g}')
+        elif row[0] - before[0] < least:
+            report.add(line, name, f'at least {least:g} more than {before[0]:g}, the one before', f'{row[0]:g}')
+        if len(report.problems) >= MOST_FAULTS:
+            break
 
 
 def _rows_of_csv(path: Path, needed: Sequence[str], optional: Sequence[str], report: Report) -> Rows:
@@ -143,7 +166,15 @@ def _rows_of_csv(path: Path, needed: Sequence[str], optional: Sequence[str], rep
     text = read_text(path, report, LARGEST_CSV)
     if text is None:
         return []
-    lines = csv.reader(io.StringIO(text))
+    lines = csv.reader(io.StringIO(text, newline=None))
+    try:
+        return _numbers(lines, needed, optional, report)
+    except csv.Error as error:
+        report.add(lines.line_num, 'row', 'cells with commas between them', str(error))
+        return []
+
+
+def _numbers(lines: Any, needed: Sequence[str], optional: Sequence[str], report: Report) -> Rows:
     head = [name.strip() for name in next(lines, [])]
     missing = [name for name in needed if name not in head]
     if missing:
@@ -158,6 +189,9 @@ def _rows_of_csv(path: Path, needed: Sequence[str], optional: Sequence[str], rep
         numbers = [_cell(cells, head, name, lines.line_num, report) for name in (*needed, *optional)]
         if all(math.isfinite(number) for number in numbers):
             rows.append((lines.line_num, tuple(numbers)))
+        if len(report.problems) >= MOST_FAULTS:
+            report.add(lines.line_num, 'rows', 'numbers', f'{len(report.problems)} faults: the rest is not read')
+            break
     return rows
 
 

@@ -18,6 +18,8 @@ TOLERANCE = 1e-6
 """Distance to the border of a patch, as a part of the body's size, within which a node belongs to it."""
 COLLINEAR = 1e-6
 """Least over greatest extent of grasps below which they lie on a line."""
+DEPENDENT = 1e-9
+"""Eigenvalue of the products of unit averages below which grasps are dependent, over their number."""
 UNIT = Material(young_modulus=1.0, poisson_ratio=0.0, density=1.0)
 
 
@@ -88,6 +90,24 @@ def averages(grasps: Sequence[Grasp], count: int) -> sparse.csr_matrix:
     weights = np.concatenate([grasp.weights for grasp in grasps])
     one = sparse.csr_matrix((weights, (rows, nodes)), shape=(len(grasps), count))
     return sparse.kron(one, sparse.eye(3), format='csr')
+
+
+def dependent(grasps: Sequence[Grasp], count: int) -> tuple[int, tuple[int, ...]] | None:
+    """Return the first of m grasps whose displacement follows from those before it, and which of these share its nodes.
+
+    None where hands can move all grasps independently. `count` is the number of nodes of the body.
+    """
+    rows = sparse.vstack([averages([grasp], count)[::3] for grasp in grasps]).tocsr()
+    rows = sparse.diags(1.0 / np.sqrt(np.asarray(rows.power(2).sum(axis=1)).ravel())) @ rows
+    products = (rows @ rows.T).toarray()
+    if not len(grasps) or _rank(products) == len(grasps):
+        return None
+    first = next(k for k in range(len(grasps)) if _rank(products[: k + 1, : k + 1]) <= k)
+    return first, tuple(int(k) for k in np.flatnonzero(products[first, :first]))
+
+
+def _rank(products: Array) -> int:
+    return int(np.linalg.matrix_rank(products, tol=DEPENDENT * len(products), hermitian=True))
 
 
 def on_a_line(positions: ArrayLike) -> bool:

@@ -16,6 +16,8 @@ from dyn_nodes.deformable.mesh import Indices, Mesh
 
 SOLID = {'tetra': 4, 'hexahedron': 8}
 FLAT = {'triangle': 3, 'quad': 4}
+FARTHEST = 1e4
+"""Coordinates of a body, m."""
 SAME_PLACE = 1e-9
 """Distance between two nodes, over the size of the body, up to which they lie at the same place."""
 
@@ -51,12 +53,26 @@ def read_mesh(path: Path, scale: float = 1.0) -> Mesh:
         raise MeshFileError('elements of one kind', ' and '.join(kinds))
     elements = np.concatenate([data for kind, data in blocks if kind == kinds[0]])
     used, local = np.unique(elements, return_inverse=True)
-    nodes = np.asarray(read.points, dtype=float)[used] * scale
+    nodes = _places(np.asarray(read.points, dtype=float), used, scale)
     mesh = _right_handed(Mesh(nodes, local.reshape(elements.shape)))
     fault = body_fault(mesh)
     if fault is not None:
         raise MeshFileError(*fault)
     return mesh
+
+
+def _places(points: NDArray[np.float64], used: Indices, scale: float) -> NDArray[np.float64]:
+    """Return the positions of the nodes that elements use, m."""
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise MeshFileError('three coordinates of every node', f'an array of the shape {points.shape}')
+    if len(used) and not 0 <= used[0] <= used[-1] < len(points):
+        raise MeshFileError(f'elements between the {len(points)} nodes', f'one with node {used[-1]}')
+    nodes = points[used]
+    outside = np.flatnonzero(~(np.abs(nodes) <= FARTHEST / scale).all(axis=1))  # NaN is outside, too
+    if len(outside):
+        found = ', '.join(f'{value:g}' for value in nodes[outside[0]])
+        raise MeshFileError(f'coordinates up to {FARTHEST / scale:g}', f'a node at {found}')
+    return nodes * scale
 
 
 def _read(path: Path) -> Any:

@@ -10,11 +10,12 @@ Positions are in axes of the mesh; the origin of a box is its centre.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from dyn_nodes.deformable.deformable_object import DeformableObject
 from dyn_nodes.deformable.elements import InvertedElementError, element_matrices
-from dyn_nodes.deformable.grasps import Grasp, on_a_line, patch
+from dyn_nodes.deformable.grasps import Grasp, dependent, on_a_line, patch
 from dyn_nodes.deformable.material import Material
 from dyn_nodes.deformable.mesh import Mesh, box_mesh, refined
 from dyn_nodes.deformable.mesh_file import MeshFileError, read_mesh
@@ -65,6 +66,7 @@ class _Reader:
         held = tuple(grasp for grasp in grasps if grasp is not None)
         vibrations = self._vibrations(values, root, len(mesh.nodes))
         self._enough(held, values, root)
+        self._independent(held, mesh, entries)
         if self.report.failed or vibrations is None:
             return None
         name = str(values['name'] or self.path.stem)
@@ -145,6 +147,15 @@ class _Reader:
                 place.line, place.path, f'a place in the body ({spans} m)', f'{list(own.position)}, outside'
             )
             return None
+
+    def _independent(self, grasps: tuple[Grasp, ...], mesh: Mesh, entries: Mapping[str, Entry]) -> None:
+        """Check that no grasp follows from the others, as that of a place that another one holds."""
+        found = None if self.report.failed else dependent(grasps, len(mesh.nodes))
+        if found is not None:
+            grasp, others = grasps[found[0]], ', '.join(grasps[k].name for k in found[1])
+            place = entries[grasp.name]
+            expected = 'a grasp that moves independently of the others'
+            self.report.add(place.line, place.path, expected, f'the nodes of {others}')
 
     def _vibrations(self, values: Values, root: Entry, nodes: int) -> int | None:
         wanted = values['vibrations']

@@ -30,6 +30,7 @@ TOLERANCE = 1e-6
 ROUGH = 1e3
 """Factor of the friction coefficients with which wheels lift before they slide."""
 HALVINGS = 40
+MOST_INSTANTS = 200_000
 PLACES = 60
 """Positions of a joint that are tried on each side."""
 
@@ -161,7 +162,15 @@ class ContactCheck:
         )
 
     def report(self, plan: MotionPlan, step: float = 0.01, wanted: float = 0.0) -> ContactReport:
-        """Check a motion at instants `step` s apart, its points among them, for a margin of `wanted`, N."""
+        """Check a motion at instants `step` s apart, its points among them, for a margin of `wanted`, N.
+
+        Raises:
+            ContactCheckError: more than `MOST_INSTANTS`, or a curve that leaves the limits of a joint.
+        """
+        count = plan.times[-1] / step
+        if count > MOST_INSTANTS:
+            expected = f'at most {MOST_INSTANTS} instants, {step:g} s apart'
+            raise ContactCheckError(f'points: expected {expected}, found {count:.0f} in {plan.times[-1]:g} s')
         times = np.unique(np.concatenate([np.arange(0.0, plan.times[-1], step), plan.times]))
         self._check_joints(plan, times)
         found = self.reactions(plan, times)

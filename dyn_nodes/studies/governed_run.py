@@ -23,7 +23,7 @@ from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.governor_cases import Case, lever_profile
+from dyn_nodes.studies.governor_cases import Case, finite, lever_profile
 
 Array = NDArray[np.float64]
 PERIOD, STEP = 0.01, 5e-4
@@ -64,6 +64,22 @@ class Outcome:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Outcome:
+        """Return the outcome of `as_dict`.
+
+        Raises:
+            ValueError, TypeError: data of another form, or a number that is not finite.
+        """
+        outcome = cls(**data)
+        if not all(isinstance(own, bool) for own in (outcome.overturned, outcome.lifted, outcome.diverged)):
+            raise ValueError('overturned, lifted or diverged that is not true or false')
+        for own in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
+            finite(own)
+        if outcome.lift_time is not None:
+            finite(outcome.lift_time)
+        return outcome
 
 
 class Rig:

@@ -23,8 +23,10 @@ import numpy as np
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.printing import printable
 from dyn_nodes.studies.governed_run import Outcome, Rig
 from dyn_nodes.studies.governor_cases import Box, Case, random_case
+from dyn_nodes.studies.json_lines import cut_last_line, json_objects
 
 Progress = Callable[[], None]
 """Called after every run."""
@@ -58,13 +60,15 @@ def read_cases(path: Path, box: Box) -> list[Case]:
         ValueError: a line is no case of this machine; the message has file and line.
     """
     cases: dict[Case, None] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, data in json_objects(path):
         try:
-            case = Case.from_dict(json.loads(line)['case'])
+            case = Case.from_dict((data or {})['case'])
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f'{path}:{number}: expected a JSON object with a case, found {error!r}') from None
+            found = printable(repr(error))
+            raise ValueError(f'{path}:{number}: expected a JSON object with a case, found {found}') from None
+        if max(case.payload, case.known_payload) > box.payload_limit:
+            found = f'{max(case.payload, case.known_payload):g}'
+            raise ValueError(f'{path}:{number}: expected a payload up to {box.payload_limit:g} kg, found {found}')
         for _, volts in case.segments:
             if len(volts) != len(box.levers):
                 found = f'{path}:{number}: expected {len(box.levers)} levers in a segment, found {len(volts)}'
@@ -156,18 +160,16 @@ class Campaign:
 
 
 def _read(path: Path) -> Iterator[tuple[str, Outcome]]:
-    """Return the runs of a file; a line that was cut off by an interruption is passed over."""
+    """Yield the runs of a file; a line that was cut off by an interruption, or is damaged, is passed over."""
     if not path.exists():
         return
-    text = path.read_text()
-    if text and not text.endswith('\n'):
-        path.write_text(text[: text.rfind('\n') + 1])
-    for line in text.splitlines():
+    cut_last_line(path)
+    for _, data in json_objects(path):
         try:
-            data = json.loads(line)
-            yield data['key'], Outcome(**data['outcome'])
+            run = str((data or {})['key']), Outcome.from_dict((data or {})['outcome'])
         except (ValueError, KeyError, TypeError):
             continue
+        yield run
 
 
 _rig: Rig | None = None

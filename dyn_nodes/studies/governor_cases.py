@@ -9,6 +9,7 @@ within -1 and 1 (`decoded`), one machine of the box and one lever sequence each.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -29,6 +30,8 @@ SEGMENTS = 8
 SHORTEST, LONGEST = 0.3, 5.0
 """Of a segment, s."""
 KINDS = ('steps', 'switching', 'reach')
+MOST = {'mass': 10.0, 'roll': 1.0, 'pitch': 1.0, 'state_delay': 1.0, 'command_delay': 1.0, 'duration': 120.0}
+"""Of the fields of a case that comes from a file."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +100,35 @@ class Case:
         """Return the case of `as_dict`.
 
         Raises:
-            ValueError: a number that is not finite, a segment that does not last, a negative delay.
+            ValueError: no finite number where one belongs, a segment that does not last, a negative delay, a number
+                beyond `MOST`.
             KeyError, TypeError: another form.
         """
-        segments = tuple((float(duration), tuple(map(float, volts))) for duration, volts in data['segments'])
+        segments = tuple((finite(duration), tuple(map(finite, volts))) for duration, volts in data['segments'])
         case = cls(**{**data, 'segments': segments})
-        numbers = [value for span, volts in segments for value in (span, *volts)]
-        numbers += [float(value) for name, value in data.items() if name != 'segments']
-        if not np.isfinite(numbers).all():
-            raise ValueError('a number that is not finite')
+        if not (isinstance(case.stops, bool) and isinstance(case.imu, bool)):
+            raise ValueError('stops or imu that is not true or false')
+        for name in data.keys() - {'segments', 'stops', 'imu'}:
+            if abs(finite(data[name])) > MOST.get(name, np.inf):
+                raise ValueError(f'{name} beyond {MOST[name]:g}')
         if min([case.mass, case.duration, *(span for span, _ in segments)]) <= 0.0:
             raise ValueError('a mass, a duration or a segment of 0 or less')
         if min(case.payload, case.known_payload, case.state_delay, case.command_delay) < 0.0:
             raise ValueError('a negative payload or delay')
         return case
+
+
+def finite(value: object) -> float:
+    """Return a number of a file.
+
+    Raises:
+        ValueError: it is none, or not finite.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            if np.isfinite(found := float(value)):
+                return found
+    raise ValueError('a number that is not finite' if isinstance(value, (int, float)) else f'no number: {value!r:.40}')
 
 
 def box_of(machine: Machine, **changes: Any) -> Box:

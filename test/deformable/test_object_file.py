@@ -69,6 +69,7 @@ def test_objects_of_the_package_are_those_of_the_source(name):
         assert found.lattice.damping == pytest.approx([20.0 / 3.0])
 
 
+TWICE = '  top: {position: [0.3, 0.1, 0.05]}\n  other: {position: [0.3, 0.1, 0.05]}\n'
 LINE = '9: grasps: expected three or more grasps that are not on a line, about which the body turns freely '
 MISTAKES = [
     (
@@ -115,6 +116,22 @@ MISTAKES = [
     ('name: plank', 'mesh: {file: a.msh}', '1: document: expected either box or mesh, found box and mesh'),
     ('name: plank', 'model: beam', "1: model: expected one of finite_elements, rods, found 'beam'"),
 ]
+
+
+def test_a_grasp_that_another_one_moves_already_is_named(tmp_path):
+    place = '[0.3, 0.1, 0.05]'
+    doubled = faults(written(tmp_path, (f'  top: {{position: {place}}}\n', TWICE)))
+    assert doubled == [
+        '13: grasps.other: expected a grasp that moves independently of the others, found the nodes of top'
+    ]
+    front = '  front: {position: [0.3, 0.0, 0.0], size: [0.0, 0.2, 0.1]}\n'
+    halves = ''.join(
+        f'  part_{k}: {{position: [0.3, {y}, 0.0], size: [0.0, 0.0, 0.1]}}\n' for k, y in enumerate((0.0, 0.1))
+    )
+    both = written(tmp_path, ('  top: {position: [0.3, 0.1, 0.05]}\n', front + halves))
+    assert faults(both) == [
+        '14: grasps.part_1: expected a grasp that moves independently of the others, found the nodes of front'
+    ]
 
 
 @pytest.mark.parametrize(('old', 'new', 'expected'), MISTAKES)
@@ -216,6 +233,21 @@ def test_files_that_have_no_mesh_are_named(tmp_path):
     mesh = box_mesh((0.6, 0.2, 0.1), (1, 1, 1), 'tetrahedron')
     of_file(tmp_path, Mesh(mesh.nodes * (1.0, 1.0, 0.0), mesh.elements))
     assert faults(plank)[0].startswith('3: mesh.file: expected')
+
+
+@pytest.mark.parametrize('value', [float('nan'), float('inf'), 1e200])
+def test_a_node_that_is_nowhere_is_named(tmp_path, value):
+    pytest.importorskip('meshio')
+    mesh = box_mesh((0.6, 0.2, 0.1), (1, 1, 1), 'tetrahedron')
+    nodes = mesh.nodes.copy()
+    nodes[3, 1] = value
+    plank = written(
+        tmp_path, ('  size: [0.6, 0.2, 0.1]\n  divisions: [6, 2, 1]\n', '  file: body.vtk\n'), ('box:', 'mesh:')
+    )
+    of_file(tmp_path, Mesh(nodes, mesh.elements))
+    (fault,) = faults(plank)
+    assert fault.startswith('3: mesh.file: expected coordinates up to 10000, found a node at ')
+    assert f'{value:g}' in fault
 
 
 def test_poisson_s_ratio_near_one_half_is_a_material():

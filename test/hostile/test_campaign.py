@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from faults import __main__ as campaign
-from faults import files, processes
+from faults import files, inputs, processes
 from faults.computer import no_home
 from faults.processes import ROOT
 from faults.setups import ACTIONS, SETUPS
@@ -33,6 +33,25 @@ def test_equal_cases_are_damaged_equally_and_others_otherwise():
     assert len({files.case(number, 1)[2] for number in range(40)}) > 35
     kinds = {files.case(number, 1)[0] for number in range(200)}
     assert kinds == set(files.READERS)
+
+
+def test_damaged_inputs_of_commands_are_read_without_a_fault():
+    outcome = files.run(24, seed=7, module='faults.inputs')
+    assert sum(outcome.cases.values()) == 24
+    assert outcome.faults == []
+
+
+def test_every_kind_of_input_is_damaged_and_what_is_wrong_with_its_end_is_seen(tmp_path, monkeypatch):
+    assert {inputs.case(number, 1)[0] for number in range(200)} == set(inputs.READERS) == set(inputs.texts())
+    assert inputs.case(7, 1) == inputs.case(7, 1)
+    motors = inputs.texts()['motors'][0].encode()
+    assert inputs.examine('motors', motors, tmp_path) == ''
+
+    def warns(path):
+        np.float64(1e308) * np.float64(1e308)
+
+    monkeypatch.setitem(inputs.READERS, 'motors', warns)
+    assert inputs.examine('motors', motors, tmp_path).startswith('RuntimeWarning: overflow')
 
 
 @pytest.mark.parametrize(
@@ -103,6 +122,25 @@ def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(steps, tmp_pat
     assert '| files | 5 | 1 | 1 task, 4 urdf; case 4: no end | 3 |' in lines
     assert '| nodes | 1 | 0 | a / b | 3 |' in lines
     assert any(line.startswith('Written by `python -m faults --out') and '6 cases' in line for line in lines)
+
+
+def test_chosen_steps_renew_their_lines_of_the_report_and_keep_the_others(steps, tmp_path):
+    report = tmp_path / 'faults.md'
+    with pytest.raises(KeyboardInterrupt):
+        campaign.main([])
+    campaign.main(['--resume', '--out', str(report)])
+    assert campaign.main(['--only', 'b', '--out', str(report)]) == 1
+    assert steps == ['first', 'second', 'second', 'second']
+    lines = report.read_text().splitlines()
+    assert [line for line in lines if line.startswith('| files')] == ['| files | 2 | 1 | 2 urdf; case 4: no end | 2 |']
+    assert '| nodes | 1 | 0 | a / b | 3 |' in lines
+    (written,) = (line for line in lines if line.startswith('Written by'))
+    assert f'`, then `python -m faults --only b --out {report}`: 3 cases in 0 minutes, 1 faults' in written
+    assert campaign.main(['--only', 'a', '--out', str(report)]) == 0
+    assert '| files | 3 | 0 | 2 urdf, 1 task | 1 |' in report.read_text().splitlines()
+    assert '| nodes | 1 | 0 | a / b | 3 |' in report.read_text().splitlines()
+    with pytest.raises(SystemExit, match='--only: expected the name of a step, found c'):
+        campaign.main(['--only', 'c'])
 
 
 def test_a_campaign_is_not_mixed_with_one_of_other_settings(steps):

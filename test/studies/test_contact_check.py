@@ -186,6 +186,14 @@ def test_options_that_make_no_sense_are_refused(tmp_path, capsys, options, said)
     assert said in capsys.readouterr().err
 
 
+def test_a_motion_of_too_many_instants_is_refused(tmp_path, capsys):
+    path = tmp_path / 'plan.yaml'
+    path.write_text(PLAN.replace('time: 1.0', 'time: 900.0'), encoding='utf-8')
+    assert main(['contact', 'plan', str(path), '--step', '0.0001']) == 1
+    expected = 'points: expected at most 200000 instants, 0.0001 s apart, found 9000000 in 900 s\n'
+    assert capsys.readouterr().err.endswith(expected)
+
+
 def test_a_plan_that_is_not_there_is_named(capsys):
     assert main(['contact', 'plan', '/no/plan.yaml']) == 1
     assert '/no/plan.yaml' in capsys.readouterr().err

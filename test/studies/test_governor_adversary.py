@@ -94,6 +94,13 @@ def test_a_case_is_the_same_from_its_json(box):
         ({'segments': [[0.0, [1.0, 1.0, 1.0]]]}, '0 or less'),
         ({'colour': 1.0}, 'colour'),
         ({'segments': [[1.0, [1.0]]]}, 'expected 3 levers in a segment, found 1'),
+        ({'payload': '5100'}, 'no number'),
+        ({'payload': 10**400}, 'not finite'),
+        ({'payload': 1e6}, 'expected a payload up to 6000 kg, found 1e\\+06'),
+        ({'mass': True}, 'not finite'),
+        ({'stops': 1}, 'not true or false'),
+        ({'duration': 1e9}, 'duration beyond 120'),
+        ({'state_delay': 3.0}, 'state_delay beyond 1'),
     ],
 )
 def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, problem):
@@ -102,6 +109,15 @@ def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, prob
     path.write_text('\n'.join(map(json.dumps, lines)))
     with pytest.raises(ValueError, match=rf'cases\.jsonl:2: .*{problem}'):
         read_cases(path, box)
+
+
+@pytest.mark.parametrize('line', [b'\xff\xfe', b'[' * 100_000, b'9' * 5000, b'[1]', b'null', b'{"case": []}'])
+def test_a_line_that_is_no_case_is_refused_in_one_line(box, tmp_path, line):
+    path = tmp_path / 'cases.jsonl'
+    path.write_bytes(json.dumps({'case': short().as_dict()}).encode() + b'\n\n' + line)
+    with pytest.raises(ValueError, match=r'cases\.jsonl:3: expected a JSON object with a case') as caught:
+        read_cases(path, box)
+    assert str(caught.value).isprintable()
 
 
 # -- runs ------------------------------------------------------------------------------------------------------------
@@ -223,6 +239,22 @@ def test_an_interrupted_campaign_goes_on_where_it_was(machine, box, tmp_path):
     assert [record.outcome.time for record in records] == [case.payload for case in cases]
     assert all(json.loads(line) for line in path.read_text().splitlines())
     assert read_cases(path, box) == cases
+
+
+@pytest.mark.parametrize(
+    'change',
+    [{'tilt': 'steep'}, {'share': float('nan')}, {'lifted': None}, {'lift_time': []}, {'time': 10**400}, {'more': 1}],
+)
+def test_a_damaged_run_is_made_again(machine, box, tmp_path, change):
+    path, cases = tmp_path / 'runs.jsonl', random_cases(box, 3, seed=1)
+    before = Counted(machine, path).run(cases)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[1]['outcome'].update(change)
+    path.write_bytes(b'\xff\xfe\n' + b'[' * 50_000 + b'\n' + '\n'.join(map(json.dumps, lines)).encode() + b'\n{"ke')
+    again = Counted(machine, path)
+    assert again.run(cases) == before
+    assert (again.ran, again.repeated) == (1, 2)
+    assert not path.read_bytes().endswith(b'{"ke')
 
 
 def test_a_run_without_governor_or_of_another_machine_is_another_run(machine, box, tmp_path):

@@ -177,6 +177,9 @@ def test_waypoints_come_from_csv_and_yaml(tmp_path):
         ('p.csv', 'time,x,y\n0,0,0\n1,one,1\n', ":3: column x: expected a finite number, found 'one'"),
         ('p.csv', 'time,x,y\n0,0,0\n0,1,1\n', ':3: time: expected more than 0, the one before, found 0'),
         ('p.csv', 'time,x,y\n0,0,0\n', 'rows: expected two or more, found 1'),
+        ('p.csv', 'time,x,y\n0,0,0\n5e-324,1,1\n', ':3: time: expected at least 1e-06 more than 0, the one before'),
+        ('p.csv', 'time,x,y\n0,0,0\n1,1e308,1\n', ':3: x: expected a number up to 1e+09, found 1e+308'),
+        ('p.csv', f'time,x,y\n0,0,0\n1,{"7" * 200_000},1\n', ':3: row: expected cells with commas between them'),
         ('p.csv', '', ':1: head line: expected the columns'),
         ('p.csv', None, 'file: expected a file that exists, found none'),
         ('p.yaml', 'waypoints: 3\n', ':1: waypoints: expected a list of mappings'),
@@ -190,6 +193,23 @@ def test_every_fault_of_a_path_is_named_with_its_line(tmp_path, name, text, said
     with pytest.raises(MachineError) as refused:
         load_waypoints(file)
     assert said in str(refused.value)
+
+
+def test_a_csv_file_with_line_ends_of_any_system_is_read(tmp_path):
+    file = tmp_path / 'path.csv'
+    for end in ('\r', '\r\n', '\n'):
+        file.write_bytes(end.join(['time,x,y', '0,0,0', '1,1,1', '']).encode())
+        assert load_waypoints(file).duration == 1.0
+
+
+@pytest.mark.parametrize(('row', 'last'), [('a,b,c\n', 'numbers, found 21 faults'), ('0,0,0\n', 'the one before')])
+def test_of_a_csv_file_full_of_faults_some_are_listed(tmp_path, row, last):
+    file = tmp_path / 'path.csv'
+    file.write_text('time,x,y\n' + 3000 * row)
+    with pytest.raises(MachineError) as refused:
+        load_waypoints(file)
+    assert 20 <= len(refused.value.problems) <= 22
+    assert last in str(refused.value.problems[-1])
 
 
 def test_levels_go_as_far_as_asked():

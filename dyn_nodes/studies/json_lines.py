@@ -1,0 +1,54 @@
+"""JSON Lines files that an interruption, or another program, may have damaged."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+LONGEST_LINE = 1_000_000
+"""Bytes; a longer line is read as several ones, none of them JSON."""
+_BLOCK = 4096
+
+
+def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Yield the number of each line that is not empty, and its JSON object; None where it is none.
+
+    Raises:
+        OSError: the file cannot be read, or is no regular file.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, 'no regular file', str(path))
+    with path.open('rb') as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b''), 1):
+            if line.strip():
+                yield number, _object(line)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def cut_last_line(path: Path) -> None:
+    """Cut off a last line that does not end, as an interruption leaves it.
+
+    Raises:
+        OSError: the file cannot be read or written.
+    """
+    with path.open('rb+') as file:
+        end = file.seek(0, 2)
+        while end:
+            start = max(end - _BLOCK, 0)
+            file.seek(start)
+            place = file.read(end - start).rfind(b'\n')
+            if place >= 0:
+                end = start + place + 1
+                break
+            end = start
+        file.truncate(end)

@@ -1,0 +1,211 @@
+"""Damaged inputs of commands: objects and their meshes, planned motions, poses, vehicles, motors, runs of a governor.
+
+Every case is given to the command that reads it, or to the reader of the node that does. Each ends in a result or in
+lines that say what is wrong, within a time limit; a warning of a library on the terminal is a fault, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import random
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+from unittest import mock
+
+from faults.bags import run_command
+from faults.files import ROOT, damage
+
+CIRCLE = """time,x,y,yaw
+0,0,0,0
+1,0.5,0.2,0.3
+2.5,1,0,0
+"""
+BODY = 'mesh: {file: body.msh}\nmaterial: {young_modulus: 1.0e6, poisson_ratio: 0.3, density: 500.0, damping: 3.0}\n'
+GRASPS = """grasps:
+  front: {position: [0.5, -0.1, 0.0], size: [0.0, 0.2, 0.2]}
+  left: {position: [-0.5, 0.1, 0.0], size: [0.0, 0.0, 0.2]}
+  right: {position: [-0.5, -0.1, 0.0], size: [0.0, 0.0, 0.2]}
+"""
+MOTORS = """motors:
+  small: {voltage_limit: 24.0, current_limit: 10.0, resistance: 0.5, torque_constant: 0.05, gear_ratio: 50.0,
+    rotor_inertia: 1.0e-5, continuous_current: 4.0}
+"""
+LEVERS = ((1.0, (4.0, -3.0, 2.0)), (0.5, (-8.0, 8.0, 0.0)))
+MACHINE = 'log_loader'
+MOST_LINES = 100
+"""Of an error: one for each problem of a file, of which the reader lists some 50."""
+
+
+@functools.cache
+def texts() -> dict[str, tuple[str, ...]]:
+    """Return the good inputs by kind."""
+    plans, poses, objects, vehicles = (
+        tuple(path.read_text(encoding='utf-8') for path in sorted((ROOT / 'config' / name).glob('*.yaml')))
+        for name in ('plans', 'poses', 'objects', 'omni')
+    )
+    return {
+        'object': (*objects, BODY + GRASPS),
+        'mesh': tuple(map(mesh_text, ('gmsh22', 'vtk42', 'abaqus'))),
+        'plan': plans,
+        'poses': poses,
+        'vehicle': vehicles,
+        'waypoints': (CIRCLE,),
+        'motors': (MOTORS,),
+        'cases': (_lines(1),),
+        'runs': (_lines(3),),
+    }
+
+
+def mesh_text(form: str) -> str:
+    """Return a beam of tetrahedra in a file format of meshio."""
+    import meshio
+
+    from dyn_nodes.deformable.mesh import box_mesh
+
+    beam = box_mesh((1.0, 0.2, 0.2), (4, 1, 1), 'tetrahedron')
+    options = {'gmsh22': {'binary': False}, 'vtk42': {'binary': False}}.get(form, {})
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / 'beam'
+        meshio.Mesh(beam.nodes, [('tetra', beam.elements)]).write(path, file_format=form, **options)
+        return path.read_text()
+
+
+def _lines(count: int) -> str:
+    """Return the runs.jsonl of a campaign against the governor whose simulations are not made."""
+    from dyn_nodes.studies.governor_campaign import Campaign, random_cases
+    from dyn_nodes.studies.governor_cases import Case, box_of
+
+    machine = _machine()
+    cases = [Case(LEVERS, 500.0, 400.0, duration=1.5), *random_cases(box_of(machine, duration=1.0), count, 1)]
+    with tempfile.TemporaryDirectory() as directory, _no_simulation():
+        path = Path(directory) / 'runs.jsonl'
+        with Campaign(machine, path) as campaign:
+            campaign.run(cases)
+        return path.read_text()
+
+
+@functools.cache
+def _machine() -> Any:
+    from dyn_nodes.nodes.machines import machine_of
+
+    return machine_of(MACHINE, '')
+
+
+@contextlib.contextmanager
+def _no_simulation() -> Iterator[None]:
+    """Let campaigns against the governor take the same outcome for each run."""
+    from dyn_nodes.studies.governed_run import Outcome
+
+    rig = mock.Mock()
+    rig.run.return_value = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
+    with mock.patch('dyn_nodes.studies.governor_campaign.Rig', return_value=rig):
+        yield
+
+
+def case(number: int, seed: int) -> tuple[str, bytes]:
+    """Return kind and damaged content of a case; equal numbers give equal cases."""
+    rng = random.Random(f'input {seed} {number}')
+    kind = rng.choice(sorted(texts()))
+    return kind, damage(rng.choice(texts()[kind]), rng)
+
+
+# -- readers, in a worker ---
+
+
+def _command(*words: str) -> Callable[[Path], str]:
+    """Return what gives a file to a command; FILE and DIRECTORY stand for it and for where it is."""
+
+    def read(path: Path) -> str:
+        given = {'FILE': str(path), 'DIRECTORY': str(path.parent)}
+        with _no_simulation():
+            return run_command([given.get(word, word) for word in words], MOST_LINES)
+
+    return read
+
+
+def _mesh(path: Path) -> str:
+    whole = path.with_name('whole.yaml')
+    whole.write_text(BODY.replace('body.msh', path.name) + GRASPS)
+    return _command('object', 'check', str(whole), '--frequencies', '2')(path)
+
+
+def _poses(path: Path) -> str:
+    from dyn_nodes.control.pose_task import load_pose_task
+    from dyn_nodes.model import MachineError
+
+    return _refused(lambda: load_pose_task(path), MachineError)
+
+
+def _motors(path: Path) -> str:
+    from dyn_nodes.model import MachineError
+    from dyn_nodes.studies.motor_catalogue import load_catalogue
+
+    return _refused(lambda: load_catalogue(path), MachineError)
+
+
+def _refused(read: Callable[[], object], error: type[Exception]) -> str:
+    """Read; return what is wrong with the error that came of it, or nothing."""
+    try:
+        read()
+    except error as found:
+        unprintable = [line for line in str(found).split('\n') if not line.isprintable()]
+        return f'an error that is no line: {unprintable[0]!r}' if unprintable else ''
+    return ''
+
+
+GOVERNOR = ('governor', 'test', MACHINE, '--jobs', '1', '--only-governed', '--seconds', '1')
+READERS: dict[str, Callable[[Path], str]] = {
+    'object': _command('object', 'check', 'FILE', '--frequencies', '2'),
+    'mesh': _mesh,
+    'plan': _command('contact', 'plan', 'FILE', '--step', '0.2', '--json'),
+    'poses': _poses,
+    'vehicle': _command('omni', 'torques', 'FILE', 'circle', '--step', '0.5'),
+    'waypoints': _command('omni', 'rates', str(ROOT / 'config/omni/three_wheels.yaml'), 'FILE', '--step', '0.5'),
+    'motors': _motors,
+    'cases': _command(*GOVERNOR, '--runs', '0', '--cases', 'FILE'),
+    'runs': _command(*GOVERNOR, '--runs', '3', '--out', 'DIRECTORY'),
+}
+NAMES = {'mesh': 'body.msh', 'waypoints': 'path.csv', 'cases': 'cases.jsonl', 'runs': 'runs.jsonl'}
+MESHES = {'$MeshFormat': 'body.msh', '# vtk DataFile': 'body.vtk', '*HEADING': 'body.inp'}
+
+
+def name_of(kind: str, content: bytes) -> str:
+    """Return the name under which a case is written; that of a mesh says its format."""
+    if kind == 'mesh':
+        return next((name for start, name in MESHES.items() if start.encode() in content[:200]), 'body.msh')
+    return NAMES.get(kind, 'damaged.yaml')
+
+
+def examine(kind: str, content: bytes, directory: Path) -> str:
+    """Write a case and read it; return what is wrong, or nothing."""
+    path = directory / name_of(kind, content)
+    path.write_bytes(content)
+    if kind == 'object':
+        (directory / 'body.msh').write_text(texts()['mesh'][0])
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        try:
+            return READERS[kind](path)
+        except Exception as error:
+            return ' '.join(f'{type(error).__name__}: {error}'.split())
+
+
+def work(seed: int, start: int, end: int, out: IO[str]) -> None:
+    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    for number in range(start, end):
+        kind, content = case(number, seed)
+        print(f'begin {number} {kind}', file=out, flush=True)
+        with tempfile.TemporaryDirectory() as name:
+            fault = examine(kind, content, Path(name))
+        if fault:
+            print(f'fault {number} {kind} {fault[:300]}', file=out, flush=True)
+    print('done', file=out, flush=True)
+
+
+if __name__ == '__main__':
+    work(*(int(word) for word in sys.argv[1:4]), sys.stdout)

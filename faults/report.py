@@ -1,0 +1,90 @@
+"""The report of the campaign, a table: all of it, or the lines of some steps in one that is there already."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HEAD = """# Fault campaign
+
+`make faults` gives damaged files, damaged inputs of commands, hostile bags and absurd messages to the package, lets its
+nodes die, stand still and come back, and takes disk, home directory, shared memory, ports, clocks and compiled code
+away. Criteria: no traceback, no hang, no unsafe state.
+
+Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
+{cores} cores, load {load:.1f}.
+
+| what | cases | faults | what was seen | seconds |
+|---|---:|---:|---|---:|
+"""
+LATER = ', then '
+WRITTEN = re.compile(r'^Written by (?P<commands>.*): \d+ cases', re.MULTILINE)
+LINE = re.compile(r'\| (?P<name>[^|]+) \| (?P<cases>\d+) \| (?P<faults>\d+) \| [^|]* \| (?P<seconds>\d+) \|')
+
+
+@dataclass
+class Row:
+    """A line of the report.
+
+    Attributes:
+        name: what failed.
+        cases: how often.
+        faults: what went wrong, as text.
+        seen: what was seen.
+        seconds: wall time.
+    """
+
+    name: str
+    cases: int = 0
+    faults: list[str] = field(default_factory=list)
+    seen: str = ''
+    seconds: float = 0.0
+
+    def add(self, other: Row) -> None:
+        """Add a later part of the same line."""
+        counts = Counter(_counts(self.seen)) + Counter(_counts(other.seen))
+        self.seen = ', '.join(f'{count} {kind}' for kind, count in sorted(counts.items())) or other.seen
+        self.cases += other.cases
+        self.faults += other.faults
+        self.seconds += other.seconds
+
+    def __str__(self) -> str:
+        said = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
+        said = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', said)
+        return f'| {self.name} | {self.cases} | {len(self.faults)} | {said} | {self.seconds:.0f} |'
+
+
+def _counts(seen: str) -> dict[str, int]:
+    """Return the counts of a text such as `3 urdf, 2 task`."""
+    parts = [part.partition(' ') for part in seen.split(', ') if part]
+    return {kind: int(count) for count, _, kind in parts} if all(part[0].isdigit() for part in parts) else {}
+
+
+def write(path: Path, command: str, rows: list[Row], renewed: bool) -> None:
+    """Write the report.
+
+    Args:
+        path: of the file.
+        command: that the rows come from.
+        rows: of it.
+        renewed: take the other lines, and what they were written by, from the file.
+    """
+    before = path.read_text(encoding='utf-8') if renewed and path.exists() else ''
+    lines = {found['name']: found[0] for found in map(LINE.fullmatch, before.splitlines()) if found}
+    lines |= {row.name: str(row) for row in rows}
+    found = [found for found in map(LINE.fullmatch, lines.values()) if found]
+    written = WRITTEN.search(before)
+    earlier = written['commands'].split(LATER) if written else []
+    head = HEAD.format(
+        commands=LATER.join([*(own for own in earlier if own != f'`{command}`'), f'`{command}`']),
+        cases=sum(int(own['cases']) for own in found),
+        minutes=sum(int(own['seconds']) for own in found) / 60.0,
+        cores=os.cpu_count(),
+        load=os.getloadavg()[2],
+        faults=sum(int(own['faults']) for own in found),
+    )
+    path.write_text(head + ''.join(f'{line}\n' for line in lines.values()), encoding='utf-8')
