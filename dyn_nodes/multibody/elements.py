@@ -79,17 +79,19 @@ class Surface(NamedTuple):
 
 
 class PointForce(NamedTuple):
-    """A force on a body.
+    """A force on a body, and with it a torque.
 
     Attributes:
         body: index of the body.
         point: (3,) where it acts, world frame, m.
         force: (3,) world frame, N.
+        torque: (3,) world frame, N m; None: there is none.
     """
 
     body: int
     point: Expression
     force: Expression
+    torque: Expression | None = None
 
 
 class GroundPoint(NamedTuple):
@@ -226,10 +228,11 @@ def external_forces(elements: Iterable[ForceElement], state: TreeState, symbols:
     """
     totals: dict[int, tuple[Expression, Expression]] = {}
     for element in elements:
-        for body, point, force in element.point_forces(state, symbols):
+        for body, point, force, torque in element.point_forces(state, symbols):
             arm = point - state.poses[body].p
             moment, total = totals.get(body, (ca.SX(3, 1), ca.SX(3, 1)))
-            totals[body] = (moment + cross(arm, force), total + force)
+            about_origin = cross(arm, force) if torque is None else cross(arm, force) + torque
+            totals[body] = (moment + about_origin, total + force)
     result = {}
     for body, (moment, force) in totals.items():
         R = state.poses[body].R
@@ -239,7 +242,7 @@ def external_forces(elements: Iterable[ForceElement], state: TreeState, symbols:
 
 def total_force(element: ForceElement, state: TreeState, symbols: Symbols) -> Expression:
     """Return (state.width,) the effort of an element along every generalized velocity, its point forces included."""
-    efforts = (state.effort_of(own.body, own.point, own.force) for own in element.point_forces(state, symbols))
+    efforts = (state.effort_of(*own) for own in element.point_forces(state, symbols))
     return sum(efforts, element.generalized_force(state, symbols))
 
 

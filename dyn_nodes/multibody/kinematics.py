@@ -24,6 +24,11 @@ def joint_motion(body: Body, v: Expression) -> Motion:
     return unit_motion(body).scaled(v[body.v])
 
 
+def _moment(arm: Expression, force: Expression, torque: Expression | None) -> Expression:
+    """Return the moment of a force at the end of an arm and of a torque."""
+    return cross(arm, force) if torque is None else cross(arm, force) + torque
+
+
 @dataclass(frozen=True, eq=False)
 class TreeState:
     """A tree at a position (and velocity): every quantity is traced once and shared.
@@ -149,8 +154,13 @@ class TreeState:
             columns[body.v] = ca.vertcat(axis, cross(axis, arm)) if revolute else ca.vertcat(ca.SX(3, 1), axis)
         return ca.densify(ca.horzcat(*columns))
 
-    def effort_of(self, body: int, point: Expression, force: Expression) -> Expression:
-        """Return (width,) J^T force: the effort of a force (3,) at a point (3,) of a body, world frame."""
+    def effort_of(
+        self, body: int, point: Expression, force: Expression, torque: Expression | None = None
+    ) -> Expression:
+        """Return (width,) J^T wrench: the effort of a force (3,) at a point (3,) of a body, and of a torque (3,).
+
+        World frame.
+        """
         result = ca.SX(self.tree.nv, 1)
         for index in self.supports(body):
             own, pose = self.tree.bodies[index], self.poses[index]
@@ -158,7 +168,7 @@ class TreeState:
             if own.kind == 'prismatic':
                 result[own.v] = dot(ca.SX(own.axis), local)
                 continue
-            moment = pose.unrotate(cross(point - pose.p, force))
+            moment = pose.unrotate(_moment(point - pose.p, force, torque))
             if own.kind == 'revolute':
                 result[own.v] = dot(ca.SX(own.axis), moment)
             else:
@@ -243,10 +253,15 @@ class ExplodedState(TreeState):
             result[3:6, start + 3 : start + 6] = ca.SX.eye(3)
         return ca.densify(result)
 
-    def effort_of(self, body: int, point: Expression, force: Expression) -> Expression:
-        """Return (nv + 6 nb,) the wrench of a force (3,) at a point (3,) of a body, world frame, on this body alone."""
+    def effort_of(
+        self, body: int, point: Expression, force: Expression, torque: Expression | None = None
+    ) -> Expression:
+        """Return (nv + 6 nb,) the wrench of a force (3,) at a point (3,) of a body and of a torque on this body alone.
+
+        World frame.
+        """
         result = ca.SX(self.width, 1)
         start = self.tree.nv + 6 * body
-        result[start : start + 3] = cross(point - self.poses[body].p, force)
+        result[start : start + 3] = _moment(point - self.poses[body].p, force, torque)
         result[start + 3 : start + 6] = force
         return result

@@ -15,6 +15,7 @@ import numpy as np
 
 from dyn_nodes.elements.actuators import KINDS, ActuatorForces, Kinds, actuator_elements
 from dyn_nodes.elements.contacts import contact_elements, other_contacts
+from dyn_nodes.elements.hand import held_wrenches
 from dyn_nodes.elements.overturning import Overturning
 from dyn_nodes.elements.wheel import DAMPING_SCALE, FRICTION_SCALE, STIFFNESS_SCALE, SprungWheel, sprung_wheels
 from dyn_nodes.forces import WheelContact
@@ -86,7 +87,7 @@ class Assembly:
         contacts_on_ground: wheels, and what else stands on the ground.
         joint_elements: springs, damping, friction and stops of the joints.
         actuators: those that are part of this plant.
-        elements: wheels, joint elements, actuators, and what watches the tilt of a machine on wheels.
+        elements: wheels, joint elements, actuators, what watches the tilt of a machine on wheels, hands.
         element_states: theirs, in order.
         actuator_kinds: element of every kind of actuator.
     """
@@ -109,6 +110,7 @@ class Assembly:
             *self.joint_elements,
             self.actuators,
             *standing,
+            *held_wrenches(machine),
         )
         self._name_everything()
         self.x = ca.SX.sym('x', len(self.states.names))

@@ -7,6 +7,7 @@ from dyn_nodes.constraints.of_machine import constraint_on
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_elements
 from dyn_nodes.elements.contacts import contact_elements
+from dyn_nodes.elements.hand import held_wrenches
 from dyn_nodes.elements.overturning import Overturning
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.forces.joint_spring import rest_position
@@ -28,7 +29,8 @@ def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynam
     payload = machine.payload.mass if machine.payload is not None else 0.0
     gravity = gravity_vector(machine.gravity, machine.slope)
     inside = ActuatorForces(machine, actuator_elements(machine) if actuation == 'hydraulic' else ())
-    elements = (*contact_elements(machine), *joint_elements(machine), inside, *_watched(machine))
+    pushed = (*_watched(machine), *held_wrenches(machine))
+    elements = (*contact_elements(machine), *joint_elements(machine), inside, *pushed)
     blocks = ConstraintBlocks(tree, constraints, elements, gravity, payload)
     moved = {own.joint for own in inside.actuators}
     actuated = tuple(joint.name for joint in machine.actuated_joints if joint.name not in moved)

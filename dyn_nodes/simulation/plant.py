@@ -28,6 +28,7 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import STABLE, substeps_for
+from dyn_nodes.simulation.hand_motion import HandMobility, HandMotion, HandState
 from dyn_nodes.simulation.period import Period, PlantDivergedError
 from dyn_nodes.simulation.system import System
 from dyn_nodes.stability.balance import Balance, balance_observer
@@ -149,6 +150,8 @@ class Plant:
         self._held_payload = None
         if held is not None:
             self.p[payload] = held
+        for hand in self._hands.values():
+            hand.set_wrench(self.p, np.zeros(6))
         self.x, efforts = self.ground.at_rest(self.p, self.start)
         self.ticks = 0
         self.overturned = self._dropped = False
@@ -257,6 +260,23 @@ class Plant:
     def set_parameter(self, name: str, value: float) -> None:
         """Set a parameter by name. Raises UnknownNameError."""
         self.p[self.system.index('parameter', name)] = value
+        self._outputs = None
+
+    @cached_property
+    def _hands(self) -> dict[str, HandMotion]:
+        return {hand.name: HandMotion(self.machine, hand, self.system) for hand in self.machine.grasps}
+
+    def hand_state(self, name: str) -> HandState:
+        """Return how a hand of the machine moves now."""
+        return self._hands[name].state(self.x)
+
+    def hand_mobility(self, name: str) -> HandMobility:
+        """Return how a hand answers a force now, under the present inputs."""
+        return self._hands[name].mobility(self.x, self.u, self.p, self.ground.rhs)
+
+    def set_hand_wrench(self, name: str, wrench: Array) -> None:
+        """Set the wrench (6,) on a hand in the axes of the world, N and N m; it holds until it is set again."""
+        self._hands[name].set_wrench(self.p, wrench)
         self._outputs = None
 
     def set_slope(self, roll: float, pitch: float) -> None:
@@ -395,6 +415,8 @@ def check_contact_model(machine: Machine, contact_model: str) -> None:
         contacts = 'initial velocities'
     elif machine.needs_constraints and machine.supports:
         contacts = 'wheels beside constraints'
+    elif machine.grasps and not machine.needs_constraints:
+        contacts = 'hands that hold something'
     elif machine.contacts and not machine.needs_constraints:
         contacts = ', '.join(own.name for own in machine.contacts)
     if contact_model != 'compliant' and contacts:

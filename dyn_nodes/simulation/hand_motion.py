@@ -1,0 +1,100 @@
+"""The motion of a hand of a running machine, and how it answers a force there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.elements.hand import hand_frame, wrench_names
+from dyn_nodes.model.hand import Hand
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody import TreeState, build_tree
+
+Array = NDArray[np.float64]
+Rates = Callable[[Array, Array, Array], Array]
+
+
+class HandState(NamedTuple):
+    """A hand in the world.
+
+    Attributes:
+        position: (3,) m. rotation: (3, 3) axes of its link.
+        velocity, angular_velocity: (3,) m/s and rad/s.
+    """
+
+    position: Array
+    rotation: Array
+    velocity: Array
+    angular_velocity: Array
+
+
+class HandMobility(NamedTuple):
+    """Acceleration of a hand under a force (3,) on it: acceleration + matrix @ force, in the world.
+
+    Efforts of the joints, and the wrenches on other hands, are those of the instant.
+
+    Attributes:
+        matrix: (3, 3) apparent mobility, the inverse of the apparent mass, 1/kg.
+        acceleration: (3,) without a wrench on this hand, m/s2.
+    """
+
+    matrix: Array
+    acceleration: Array
+
+
+class HandMotion:
+    """Position, velocity and mobility of a hand.
+
+    Args:
+        machine: the machine.
+        hand: of it.
+        system: that runs, whose states begin with the positions and velocities of the machine's tree.
+    """
+
+    def __init__(self, machine: Machine, hand: Hand, system: Any) -> None:
+        self.hand, self.nq, self.nv = hand, system.nq, system.nv
+        self._places = [system.index('parameter', name) for name in wrench_names(hand.name)]
+        tree = build_tree(machine)
+        q, v = ca.SX.sym('q', self.nq), ca.SX.sym('v', self.nv)
+        state, frame = TreeState(tree, q, v), hand_frame(tree, hand)
+        pose, motion = state.frame_pose(frame), state.frame_velocity(frame)
+        moving = [pose.p, pose.R, motion.v, motion.w]
+        self._state = ca.Function('hand', [q, v], [ca.densify(part) for part in moving])
+        slopes = [state.jacobian(frame)[3:, :], state.jacobian_rate_times_velocity(frame)[3:]]
+        self._slopes = ca.Function('slopes', [q, v], [ca.densify(part) for part in slopes])
+
+    def state(self, x: Array) -> HandState:
+        """Return how the hand moves at a state of the system."""
+        position, rotation, velocity, turning = (np.array(part) for part in self._state(*self._split(x)))
+        return HandState(position.ravel(), rotation, velocity.ravel(), turning.ravel())
+
+    def mobility(self, x: Array, u: Array, p: Array, rates: Rates) -> HandMobility:
+        """Return how the hand answers a force.
+
+        Args:
+            x: state of the system.
+            u: its inputs.
+            p: its parameters; the wrench on this hand does not matter.
+            rates: dx/dt of these.
+        """
+        jacobian, bias = (np.array(part) for part in self._slopes(*self._split(x)))
+        changed, own = p.copy(), slice(self.nq, self.nq + self.nv)
+        changed[self._places] = 0.0
+        free = rates(x, u, changed)[own]
+        matrix = np.empty((3, 3))
+        for k, place in enumerate(self._places[:3]):
+            changed[place] = 1.0
+            matrix[:, k] = jacobian @ (rates(x, u, changed)[own] - free)
+            changed[place] = 0.0
+        return HandMobility(matrix, jacobian @ free + bias.ravel())
+
+    def set_wrench(self, p: Array, wrench: Array) -> None:
+        """Write the wrench (6,) on the hand, N and N m in the world, into parameters of the system."""
+        p[self._places] = wrench
+
+    def _split(self, x: Array) -> tuple[Array, Array]:
+        return x[: self.nq], x[self.nq : self.nq + self.nv]
