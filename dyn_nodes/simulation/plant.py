@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dyn_nodes.control.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.control.wheel_run_out import WheelRunOut
 from dyn_nodes.elements.command_delay import CommandDelay, input_delays
+from dyn_nodes.elements.hand_motion import Hands
 from dyn_nodes.forces.joint_stop import JointStop, joint_stops
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.model.machine import Machine
@@ -28,7 +29,6 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import STABLE, substeps_for
-from dyn_nodes.simulation.hand_motion import HandMobility, HandMotion, HandState
 from dyn_nodes.simulation.period import Period, PlantDivergedError
 from dyn_nodes.simulation.system import System
 from dyn_nodes.stability.balance import Balance, balance_observer
@@ -60,6 +60,7 @@ class Plant:
         ground: that carries it. constraints: their health and reactions; None: the machine has none.
         system: what is integrated: names and places of states, inputs, parameters and outputs.
         joints: names of the movable joints, in the order of every joint vector here.
+        hands: with which it holds something.
         actuated: names of those that something drives.
         overturned: True once the base has tilted beyond the machine's limit.
         drop_time, drop_tilt: the payload is let go at this time, s, or when the base has tilted by this more than at
@@ -109,6 +110,7 @@ class Plant:
         self._knots = np.zeros(1)
         self._wheels = WheelRunOut(machine, exchange_period)
         delays = input_delays(machine, self.system.input_names)
+        self.hands = Hands(self)
         self._delay = None if delays is None else CommandDelay(delays)
         self._events: list[Event] = []
         self.u = np.zeros(len(self.system.input_names))
@@ -150,8 +152,7 @@ class Plant:
         self._held_payload = None
         if held is not None:
             self.p[payload] = held
-        for hand in self._hands.values():
-            hand.set_wrench(self.p, np.zeros(6))
+        self.hands.empty()
         self.x, efforts = self.ground.at_rest(self.p, self.start)
         self.ticks = 0
         self.overturned = self._dropped = False
@@ -260,23 +261,6 @@ class Plant:
     def set_parameter(self, name: str, value: float) -> None:
         """Set a parameter by name. Raises UnknownNameError."""
         self.p[self.system.index('parameter', name)] = value
-        self._outputs = None
-
-    @cached_property
-    def _hands(self) -> dict[str, HandMotion]:
-        return {hand.name: HandMotion(self.machine, hand, self.system) for hand in self.machine.grasps}
-
-    def hand_state(self, name: str) -> HandState:
-        """Return how a hand of the machine moves now."""
-        return self._hands[name].state(self.x)
-
-    def hand_mobility(self, name: str) -> HandMobility:
-        """Return how a hand answers a force now, under the present inputs."""
-        return self._hands[name].mobility(self.x, self.u, self.p, self.ground.rhs)
-
-    def set_hand_wrench(self, name: str, wrench: Array) -> None:
-        """Set the wrench (6,) on a hand in the axes of the world, N and N m; it holds until it is set again."""
-        self._hands[name].set_wrench(self.p, wrench)
         self._outputs = None
 
     def set_slope(self, roll: float, pitch: float) -> None:

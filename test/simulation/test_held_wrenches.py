@@ -16,13 +16,13 @@ from dyn_nodes.constraints.kane import AppliedWrench, kanes_equations
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.operational_space import operational_space
 from dyn_nodes.elements.hand import wrench_names
+from dyn_nodes.elements.hand_motion import HandMotion
 from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import ContactModelError
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.constrained_machine import initial_guess
-from dyn_nodes.simulation.hand_motion import HandMotion
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.plant import check_contact_model
 

@@ -16,6 +16,8 @@ from dyn_nodes.multibody import TreeState, build_tree
 
 Array = NDArray[np.float64]
 Rates = Callable[[Array, Array, Array], Array]
+EMPTY = np.zeros(6)
+"""Wrench on a hand that holds nothing."""
 
 
 class HandState(NamedTuple):
@@ -92,9 +94,42 @@ class HandMotion:
             changed[place] = 0.0
         return HandMobility(matrix, jacobian @ free + bias.ravel())
 
-    def set_wrench(self, p: Array, wrench: Array) -> None:
-        """Write the wrench (6,) on the hand, N and N m in the world, into parameters of the system."""
-        p[self._places] = wrench
-
     def _split(self, x: Array) -> tuple[Array, Array]:
         return x[: self.nq], x[self.nq : self.nq + self.nv]
+
+
+class Hands:
+    """The hands of a running machine.
+
+    Args:
+        plant: that runs.
+    """
+
+    def __init__(self, plant: Any) -> None:
+        self._plant = plant
+        self._motions: dict[str, HandMotion] = {}
+
+    def _motion(self, name: str) -> HandMotion:
+        if name not in self._motions:
+            machine = self._plant.machine
+            self._motions[name] = HandMotion(machine, machine.grasp(name), self._plant.system)
+        return self._motions[name]
+
+    def state(self, name: str) -> HandState:
+        """Return how a hand moves now. Raises KeyError."""
+        return self._motion(name).state(self._plant.x)
+
+    def mobility(self, name: str) -> HandMobility:
+        """Return how a hand answers a force now, under the present inputs. Raises KeyError."""
+        plant = self._plant
+        return self._motion(name).mobility(plant.x, plant.u, plant.p, plant.ground.rhs)
+
+    def set_wrench(self, name: str, wrench: Array) -> None:
+        """Set the wrench (6,) on a hand, N and N m in the world; it acts until it is set again. Raises KeyError."""
+        for own, value in zip(wrench_names(self._plant.machine.grasp(name).name), wrench):
+            self._plant.set_parameter(own, value)
+
+    def empty(self) -> None:
+        """Let all hands hold nothing."""
+        for hand in self._plant.machine.grasps:
+            self.set_wrench(hand.name, EMPTY)
