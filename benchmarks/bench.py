@@ -56,6 +56,7 @@ LEAST_RATIO = {
     'truck_with_trailers': 1.0,
     'rolling_platform_call': 3.0,
     'rolling_platform_step': 3.0,
+    'team_step': 3.0,
     'torque_distribution': 5.0,
     'omni_dynamics_3': 3.0,
     'omni_dynamics_4': 3.0,
@@ -378,6 +379,13 @@ def reactions(quick: bool) -> dict[str, Result]:
     }
 
 
+def team(quick: bool) -> dict[str, Result]:
+    """A step of two robots with a bar between their hands against MuJoCo (tanner-1998, E10)."""
+    found = figures_of('team_step.py', *(['--quick'] if quick else []))
+    step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel, a tendon as the bar'
+    return {'team_step': against(found, 'mujoco', 'us/step', step)}
+
+
 def deformable(quick: bool) -> dict[str, Result]:
     """A plate of 10,000 nodes between four hands, condensed, against real time (tanner-1998)."""
     found = figures_of('deformable.py', *(['--quick'] if quick else []))
@@ -515,6 +523,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.update(omni(options.quick))
         results.update(freeman(options.quick))
         results.update(reactions(options.quick))
+        results.update(team(options.quick))
         results.update(deformable(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)

@@ -1,0 +1,148 @@
+"""Two RM-1 with a bar between their hands: a Runge-Kutta step, ours against MuJoCo's (tanner-1998, E10).
+
+    python benchmarks/team_step.py [--quick]
+
+Prints JSON, in us. MuJoCo's machines have a ball for each wheel, so that each has one contact, elliptic cones, a caster
+without friction, and a tendon with the bar's stiffness and damping; half of its mass is in each hand. Ours is the same
+lattice, robots that roll exactly, and no contacts to be looked for. Before a time is taken, accelerations of the arms
+are compared where the robots stand still; MuJoCo's contacts are soft and give a little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.timing import best_of
+from dyn_nodes.integrators import run_rk4
+from dyn_nodes.studies.tanner_1998.team import BAR, POSTURE
+from dyn_nodes.teams import load_team
+from dyn_nodes.teams.layout import Holding
+from dyn_nodes.teams.object_model import LatticeModel
+from dyn_nodes.teams.robot_model import RobotModel
+from dyn_nodes.teams.system import TeamSystem
+
+STEP, STEPS = 1e-3, 20
+LUMPED = BAR._replace(rod_mass=np.zeros(1), node_mass=np.full(2, 0.6))
+"""MuJoCo's tendons have no mass."""
+HEIGHT = 0.3 - 1e-7
+"""Of the vehicles above the ground in MuJoCo, so that the wheels touch it, m."""
+EFFORTS = (0.5, 20.0, 4.0)
+"""Efforts of the arms, N m."""
+SOFT = 0.01
+"""Difference of accelerations of the arms to MuJoCo's, over the greatest of them."""
+
+
+def our_team() -> TeamSystem:
+    """Return the team of the files with the lumped bar."""
+    team = load_team('team_bar')
+    robots = [RobotModel.of_machine(name, robot.machine, ['hand']) for name, robot in team.robots.items()]
+    holding = Holding('bar', LatticeModel(LUMPED), ('left', 'right'), ((0, 0), (1, 0)))
+    return TeamSystem.of_models('team_bar_lumped', robots, [holding])
+
+
+def robot_xml(name: str, place: float, turn: str) -> str:
+    """Return a robot of MuJoCo's model: vehicle, two wheels, caster, arm, half of the bar in its hand.
+
+    Args:
+        name: of the robot.
+        place: along x, m.
+        turn: quaternion of the vehicle, w first.
+    """
+    wheels = ''.join(
+        f'<body pos="-0.15 {side} -0.2"><joint name="{name}_{wheel}" type="hinge" axis="0 1 0"/>'
+        '<inertial pos="0 0 0" mass="1e-4" diaginertia="5e-7 5e-7 5e-7"/>'
+        '<geom type="sphere" size="0.1" condim="3"/></body>'
+        for wheel, side in (('left', 0.3), ('right', -0.3))
+    )
+    hand = f'<site name="{name}_hand"/><inertial pos="0 0 0" mass="0.6" diaginertia="1e-9 1e-9 1e-9"/>'
+    return (
+        f'<body pos="{place} 0 {HEIGHT}" quat="{turn}"><freejoint/>'
+        f'<inertial pos="0 0 0" mass="60" diaginertia="2 3 4"/>'
+        '<geom type="sphere" size="0.1" pos="0.35 0 -0.2" condim="1"/>'
+        f'{wheels}<body pos="0.1 0 0.2"><inertial pos="0 0 0.05" mass="4" diaginertia="0.02 0.02 0.015"/></body>'
+        f'<body pos="0.1 0 0.2"><joint name="{name}_1" axis="0 0 1"/>'
+        '<inertial pos="0 0 0.12" mass="5" diaginertia="0.03 0.03 0.015"/>'
+        f'<body pos="0 0 0.2" quat="0.70710678118654752 0.70710678118654752 0 0"><joint name="{name}_2" axis="0 0 1"/>'
+        '<inertial pos="0.2 0 0" mass="4" diaginertia="0.01 0.06 0.06"/>'
+        f'<body pos="0.4 0 0"><joint name="{name}_3" axis="0 0 1"/>'
+        '<inertial pos="0.17 0 0" mass="2.5" diaginertia="0.005 0.03 0.03"/>'
+        f'<body pos="0.35 0 0">{hand}</body></body></body></body></body>'
+    )
+
+
+class Peer:
+    """MuJoCo's model of the same team."""
+
+    def __init__(self, place: float) -> None:
+        import mujoco
+
+        stiff = '<default><geom solref="0.002 1" solimp="0.9999 0.9999 0.001" friction="0.7 0 0"/></default>'
+        robots = robot_xml('left', -place, '1 0 0 0') + robot_xml('right', place, '0 0 0 1')
+        bar = '<spatial stiffness="3333.3333333333" damping="6.6666666667" springlength="0.6">'
+        tendon = f'<tendon>{bar}<site site="left_hand"/><site site="right_hand"/></spatial></tendon>'
+        option = f'<option timestep="{STEP}" integrator="RK4" cone="elliptic"/>'
+        world = f'<worldbody><geom type="plane" size="50 50 1" condim="1"/>{robots}</worldbody>'
+        text = f'<mujoco>{option}{stiff}{world}{tendon}</mujoco>'
+        self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_string(text)
+        self.data = mujoco.MjData(self.model)
+        self.start = np.array(self.data.qpos)
+        names = [f'{robot}_{joint}' for robot in ('left', 'right') for joint in (1, 2, 3)]
+        self.arms = [int(self.model.joint(name).dofadr[0]) for name in names]
+        for name, angle in zip(names, POSTURE * 2):
+            self.start[self.model.joint(name).qposadr[0]] = angle
+        self.data.qfrc_applied[self.arms] = EFFORTS * 2
+
+    def reset(self) -> None:
+        """Go back to the start, at rest."""
+        self.data.qpos[:], self.data.qvel[:] = self.start, 0.0
+
+    def accelerations(self) -> np.ndarray:
+        """Return those of the arms, rad/s2."""
+        self.reset()
+        self.mujoco.mj_forward(self.model, self.data)
+        return np.array(self.data.qacc[self.arms])
+
+    def steps(self) -> None:
+        """Take a few steps from the start."""
+        self.reset()
+        self.mujoco.mj_step(self.model, self.data, STEPS)
+
+
+def compare(rounds: int) -> dict[str, float]:
+    """Return the times of a step, us."""
+    ours = our_team()
+    arms = [f'{robot}/arm_joint_{joint}' for robot in ('left', 'right') for joint in (1, 2, 3)]
+    u = np.zeros(len(ours.input_names))
+    u[[ours.index('input', f'{name}/effort') for name in arms]] = EFFORTS * 2
+    rates = ours.rhs(ours.start, u, ours.defaults)[[ours.index('state', f'{name}_rate') for name in arms]]
+    peer = Peer(-float(ours.robot_positions(ours.start, 'left')[0]))
+    apart = np.abs(peer.accelerations() - rates).max() / np.abs(rates).max()
+    if apart > SOFT:
+        raise ValueError(f'accelerations of the arms differ from those of MuJoCo by {apart:.1%}: nothing to compare')
+    x, start, trace = ours.start, ours.start, np.empty((2, len(ours.start)))
+    knots, table, codes, p = np.zeros(1), u[None].copy(), ours.codes, ours.defaults
+
+    def steps() -> None:
+        x[:] = start
+        run_rk4(codes, x, 0.0, STEP, STEPS, knots, table, p, 0.0, STEPS, trace)
+
+    times = best_of([steps, peer.steps], rounds)
+    return {'ours': times[0] / STEPS, 'mujoco': times[1] / STEPS, 'apart': float(apart)}
+
+
+def main() -> None:
+    """Print the times."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
+    parser.add_argument('--quick', action='store_true', help='a few rounds only')
+    print(json.dumps(compare(100 if parser.parse_args().quick else 1000)))
+
+
+if __name__ == '__main__':
+    main()
