@@ -21,12 +21,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the `check` command to the command line."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         'check',
-        help='validate a machine and print what it is',
-        description='Validate a URDF and a machine YAML. Prints every fault with file and line, or a table of the '
-        'machine: joints, masses, actuators, and how it stands. Exit status 0 where the machine is sound and its plant '
-        'can be built, else 1.',
+        help='validate a machine or a team and print what it is',
+        description='Validate a URDF and a machine YAML, or the YAML of a team. Prints every fault with file and line, '
+        'or a table of the machine: joints, masses, actuators, and how it stands; of a team its robots, objects and '
+        'grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.',
     )
-    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file')
+    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file, or YAML of a team')
     parser.add_argument('yaml', metavar='YAML', nargs='?', help='machine YAML, the same as --config YAML')
     parser.add_argument('--config', metavar='YAML', help='machine YAML: wheels, actuators, payload, ...')
     parser.add_argument('--json', action='store_true', help='print JSON')
@@ -39,6 +39,10 @@ def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
     if args.yaml is not None and args.config is not None:
         raise CommandError(f'expected one machine YAML, found {args.yaml} and --config {args.config}', 2)
+    if args.yaml is None and args.config is None and _is_team(args.urdf):
+        from dyn_nodes.commands.team_check import check_team
+
+        return check_team(args.urdf, args.json)
     report = with_masses(with_plant(load_machine_report(args.urdf, args.config or args.yaml)))
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
@@ -47,6 +51,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_machine(report, list_assumed=args.assumed)
     return 0 if report.machine is not None else 1
+
+
+def _is_team(path: str) -> bool:
+    if not path.endswith(('.yaml', '.yml')):
+        return False
+    from dyn_nodes.teams.team_file import is_team_file
+
+    return is_team_file(path)
 
 
 def with_plant(report: LoadReport) -> LoadReport:

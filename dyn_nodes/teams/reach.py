@@ -37,14 +37,19 @@ def hand_place(machine: Machine, hand: str) -> Array:
     Raises KeyError for a hand that the machine does not have.
     """
     own = machine.grasp(hand)
+    link = link_poses(machine.links, machine.joints, initial_positions(machine), root_pose(machine))[own.link]
+    return np.asarray(link[:3, :3] @ own.point + link[:3, 3])
+
+
+def root_pose(machine: Machine) -> Array:
+    """Return the pose (4, 4) of the base link at the start, of a machine on springs at rest on them."""
     x, y, z, roll, pitch, yaw = machine.initial.pose
     stance = static_stance(machine) if machine.initial.settle and machine.supports else None
     if stance is not None:
         z, roll, pitch = stance.height, stance.roll, stance.pitch
     root = np.eye(4)
     root[:3, :3], root[:3, 3] = matrix_of_rpy((roll, pitch, yaw)), (x, y, z)
-    link = link_poses(machine.links, machine.joints, initial_positions(machine), root)[own.link]
-    return np.asarray(link[:3, :3] @ own.point + link[:3, 3])
+    return root
 
 
 def fitted(patches: Array, hands: Array) -> tuple[Array, Array]:

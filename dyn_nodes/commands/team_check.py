@@ -1,0 +1,169 @@
+"""`dyn-nodes check TEAM.yaml`: are these robots and objects a team, and how do they stand?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+from dyn_nodes.commands import tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.teams.team import Team
+    from dyn_nodes.teams.team_check import RobotFacts, TeamFacts
+
+
+def check_team(path: str, as_json: bool) -> int:
+    """Check a team and print it; return 0 where it is sound, else 1."""
+    from dyn_nodes.model import MachineError
+    from dyn_nodes.teams.team_check import team_facts
+    from dyn_nodes.teams.team_file import load_team
+
+    try:
+        team = load_team(Path(path))
+    except MachineError as error:
+        _refuse(error, as_json)
+        return 1
+    problems = _plants(team)
+    if problems:
+        _refuse(MachineError(problems), as_json)
+        return 1
+    facts = team_facts(team)
+    if as_json:
+        print(json.dumps(_as_json(team, facts), indent=2))
+    else:
+        _print(team, facts)
+    return 0
+
+
+def _plants(team: Team) -> list[Any]:
+    """Return what is wrong with the plants of the machines, each once."""
+    from dyn_nodes.commands.build_check import build_problems
+
+    found: dict[Any, None] = {}
+    for robot in team.robots.values():
+        found |= dict.fromkeys(build_problems(robot.machine))
+    return list(found)
+
+
+def _refuse(error: Any, as_json: bool) -> None:
+    if as_json:
+        problems = [vars(problem) for problem in error.problems]
+        print(json.dumps({'valid': False, 'problems': problems}, indent=2))
+        return
+    print(error, file=sys.stderr)
+    count = len(error.problems)
+    print(f'{count} {"problem" if count == 1 else "problems"}', file=sys.stderr)
+
+
+def _as_json(team: Team, facts: TeamFacts) -> dict[str, Any]:
+    robots = {
+        name: {
+            'machine': team.robots[name].machine.name,
+            'urdf': team.robots[name].urdf,
+            'config': team.robots[name].config,
+            'pose': list(team.robots[name].pose),
+            'mass': own.mass,
+            'ground': _ground(own),
+        }
+        for name, own in facts.robots.items()
+    }
+    objects = {
+        name: {
+            'object': item.item.name, 'model': item.model, 'mass': facts.masses[name],
+            'position': item.position.tolist(), 'rotation': item.rotation.tolist(),
+        }
+        for name, item in team.objects.items()
+    }  # fmt: skip
+    grasps = {
+        name: {
+            'robot': own.robot, 'hand': own.hand, 'object': own.object, 'patch': own.patch, 'kind': own.kind,
+            'distance': own.distance, 'position': own.position.tolist(), 'force': facts.grasps[name].force.tolist(),
+            'holding_force': own.holding_force, 'reserve': facts.grasps[name].reserve,
+        }
+        for name, own in team.grasps.items()
+    }  # fmt: skip
+    return {'valid': True, 'team': team.name, 'robots': robots, 'objects': objects, 'grasps': grasps}
+
+
+def _ground(own: RobotFacts) -> dict[str, Any] | None:
+    found = own.reactions
+    if found is None:
+        return None
+    margin = float(found.margin)
+    return {
+        'possible': bool(found.possible),
+        'robust': bool(found.robust),
+        'margin': margin if np.isfinite(margin) else None,
+        'normal_forces': dict(zip(own.wheels, (float(force) for force in found.split[:, 2]))),
+        'friction_use': dict(zip(own.wheels, (float(use) for use in found.friction_use))),
+        'friction_assumed': own.assumed,
+    }
+
+
+def _print(team: Team, facts: TeamFacts) -> None:
+    from dyn_nodes.teams.team_check import FRICTION
+
+    console = tables.console()
+    console.print(_robot_table(team, facts))
+    console.print(_object_table(team, facts))
+    console.print(_grasp_table(team, facts))
+    if any(own.assumed for own in facts.robots.values()):
+        console.print(f'friction {FRICTION:g} is assumed of wheels that roll by constraint', soft_wrap=True)
+    for name, own in facts.robots.items():
+        if own.reactions is not None and not own.reactions.possible:
+            console.print(f'warning: {name} cannot stand still: no ground reactions hold it', style='yellow')
+    for name, grasp in facts.grasps.items():
+        if grasp.reserve is not None and grasp.reserve < 0.0:
+            console.print(f'warning: {name} slips off at rest: it holds {-grasp.reserve:.4g} N less', style='yellow')
+    console.print('no problems', style='green')
+
+
+def _table(title: str, words: int, *headings: str) -> Table:
+    table = Table(title=title, title_justify='left', title_style='bold')
+    for k, heading in enumerate(headings):
+        table.add_column(heading, justify='left' if k < words else 'right')
+    return table
+
+
+def _robot_table(team: Team, facts: TeamFacts) -> Table:
+    headings = ('robot', 'machine', 'x, y, m', 'heading, rad', 'mass, kg', 'normal forces at rest, N', 'margin, N')
+    table = _table(f'team {team.name}', 2, *headings)
+    for name, own in facts.robots.items():
+        pose = team.robots[name].pose
+        ground = own.reactions
+        normal = margin = ''
+        if ground is not None:
+            normal = ', '.join(f'{wheel} {force:.1f}' for wheel, force in zip(own.wheels, ground.split[:, 2]))
+            margin = f'{float(ground.margin):.1f}'
+        machine = team.robots[name].machine.name
+        table.add_row(name, machine, _numbers(pose[:2], 4), _numbers(pose[2:], 4), f'{own.mass:.6g}', normal, margin)
+    return table
+
+
+def _object_table(team: Team, facts: TeamFacts) -> Table:
+    table = _table('objects', 3, 'object', 'file', 'model', 'mass, kg', 'position, m', 'grasps')
+    for name, item in team.objects.items():
+        mass, count = f'{facts.masses[name]:.6g}', f'{len(item.item.grasps)}'
+        table.add_row(name, item.item.name, item.model, mass, _numbers(item.position, 4), count)
+    return table
+
+
+def _grasp_table(team: Team, facts: TeamFacts) -> Table:
+    headings = ('grasp', 'hand', 'patch', 'kind', 'distance, mm', 'force at rest, N', 'holds, N')
+    table = _table('grasps', 4, *headings)
+    for name, own in team.grasps.items():
+        force = _numbers(facts.grasps[name].force, 3)
+        holds = '' if own.holding_force is None else f'{own.holding_force:.6g}'
+        hand, patch = f'{own.robot}/{own.hand}', f'{own.object}/{own.patch}'
+        table.add_row(name, hand, patch, own.kind, f'{1e3 * own.distance:.3f}', force, holds)
+    return table
+
+
+def _numbers(values: Any, digits: int) -> str:
+    """Return numbers with some digits; zero without a sign."""
+    return ', '.join(f'{value + 0.0:.{digits}f}' for value in np.round(values, digits))

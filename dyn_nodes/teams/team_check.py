@@ -1,0 +1,137 @@
+"""Facts of a team at rest: what the hands carry, how the robots stand under it, and what the ground can still give."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.deformable.corotation import CorotatedBody
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
+from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
+from dyn_nodes.stability.grip import grip_of
+from dyn_nodes.teams.reach import root_pose
+from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
+
+Array = NDArray[np.float64]
+FRICTION = 0.7
+"""Assumed of wheels that roll by constraint, whose file gives none; rubber on a dry floor."""
+
+
+class GraspFacts(NamedTuple):
+    """A grasp at the start, everything at rest.
+
+    Attributes:
+        distance: of the hand from its patch, m.
+        force: (3,) of the hand on the object, N.
+        reserve: holding force less that of the hand, N; None: it never slips.
+    """
+
+    distance: float
+    force: Array
+    reserve: float | None
+
+
+class RobotFacts(NamedTuple):
+    """A robot at the start, with what its hands carry.
+
+    Attributes:
+        mass: kg.
+        wheels: names of its ground points.
+        reactions: those of the ground that can exist; None: of a robot with other contacts than wheels, or with none.
+        assumed: the friction of some wheel is an assumption.
+    """
+
+    mass: float
+    wheels: tuple[str, ...]
+    reactions: AdmissibleReactions | None
+    assumed: bool
+
+
+class TeamFacts(NamedTuple):
+    """What `dyn-nodes check` prints of a team; by name."""
+
+    robots: dict[str, RobotFacts]
+    masses: dict[str, float]
+    grasps: dict[str, GraspFacts]
+
+
+def team_facts(team: Team, friction: float | None = None) -> TeamFacts:
+    """Return the facts of a team.
+
+    Args:
+        team: of a file.
+        friction: static coefficient of wheels that have friction; None: those of the files, `FRICTION` where there
+            is none.
+    """
+    first = next(iter(team.robots.values())).machine
+    gravity = np.array(gravity_vector(first.gravity, first.slope))
+    grasps = {}
+    for name, item in team.objects.items():
+        on_it = team.grasps_on(name)
+        forces = held_forces(item, np.array([grasp.position for grasp in on_it]), gravity)
+        for grasp, force in zip(on_it, forces):
+            reserve = None if grasp.holding_force is None else grasp.holding_force - float(np.linalg.norm(force))
+            grasps[grasp.name] = GraspFacts(grasp.distance, force, reserve)
+    robots = {}
+    for name, robot in team.robots.items():
+        loads = [(grasp.position, -grasps[grasp.name].force) for grasp in team.grasps_of(name)]
+        robots[name] = _robot_facts(robot, loads, gravity, friction)
+    masses = {name: item.item.body.total_mass for name, item in team.objects.items()}
+    return TeamFacts(robots, masses, grasps)
+
+
+def held_forces(item: TeamObject, hands: Array, gravity: Array) -> Array:
+    """Return the forces (m, 3) of hands at rest (m, 3) on the object that they hold, N."""
+    if item.model == 'lattice':
+        lattice = item.item.lattice
+        return np.asarray(lattice.forces(hands) - np.outer(lattice.lumped_mass, gravity))
+    body = CorotatedBody(item.item.reduced)
+    amplitudes: Array = np.zeros(item.item.vibrations)
+    load = body.forces(hands, np.zeros_like(hands), amplitudes, amplitudes, gravity)
+    if len(amplitudes):  # the vibrations are at rest where the body hangs
+        own = item.item.reduced.stiffness[3 * len(hands) :, 3 * len(hands) :]
+        amplitudes = -np.linalg.solve(own, load[3 * len(hands) :])
+        load = body.forces(hands, np.zeros_like(hands), amplitudes, 0.0 * amplitudes, gravity)
+    return np.asarray(load[: 3 * len(hands)].reshape(-1, 3))
+
+
+def _robot_facts(
+    robot: TeamRobot, loads: list[tuple[Array, Array]], gravity: Array, friction: float | None
+) -> RobotFacts:
+    machine = robot.machine
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine), root_pose(machine))
+    mass, center = center_of_mass(machine.links, poses, machine.payload)
+    names, points, grip, assumed = _contacts(machine, poses, friction)
+    if not names:
+        return RobotFacts(mass, (), None, False)
+    force, moment = mass * gravity, np.zeros(3)
+    for place, pull in loads:
+        force, moment = force + pull, moment + np.cross(place - center, pull)
+    found = admissible_reactions(points, center, force, moment, friction=grip, ranges=False)
+    return RobotFacts(mass, names, found, assumed)
+
+
+def _contacts(
+    machine: Machine, poses: dict[str, Array], friction: float | None
+) -> tuple[tuple[str, ...], Array, Array, bool]:
+    """Return names, ground points (w, 3) and static friction (w,) of wheels, and whether some of it is assumed."""
+    if machine.contacts:
+        return (), np.zeros((0, 3)), np.zeros(0), False
+    names, centers, grip = [], [], []
+    for wheel, own in zip(machine.wheels, grip_of(machine).friction):
+        names.append(wheel.name)
+        centers.append(poses[wheel.link][:3, :3] @ wheel.position + poses[wheel.link][:3, 3])
+        grip.append(own if friction is None or own == 0.0 else friction)
+    for entry in machine.rigid_wheels:
+        assert entry.first is not None
+        link = poses[entry.first.link]
+        names.append(entry.name)
+        centers.append(link[:3, :3] @ entry.first.position + link[:3, 3])
+        grip.append(0.0 if entry.frictionless else FRICTION if friction is None else friction)
+    assumed = friction is None and any(not entry.frictionless for entry in machine.rigid_wheels)
+    points = np.array(centers).reshape(-1, 3) * (1.0, 1.0, 0.0)
+    return tuple(names), points, np.array(grip), assumed
