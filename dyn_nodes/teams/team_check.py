@@ -94,7 +94,7 @@ def held_forces(item: TeamObject, hands: Array, gravity: Array) -> Array:
     load = body.forces(hands, np.zeros_like(hands), amplitudes, amplitudes, gravity)
     if len(amplitudes):  # the vibrations are at rest where the body hangs
         own = item.item.reduced.stiffness[3 * len(hands) :, 3 * len(hands) :]
-        amplitudes = -np.linalg.solve(own, load[3 * len(hands) :])
+        amplitudes = np.asarray(-np.linalg.solve(own, load[3 * len(hands) :]), dtype=np.float64)
         load = body.forces(hands, np.zeros_like(hands), amplitudes, 0.0 * amplitudes, gravity)
     return np.asarray(load[: 3 * len(hands)].reshape(-1, 3))
 
