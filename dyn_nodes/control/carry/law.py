@@ -1,0 +1,93 @@
+"""Forces of robots that carry an object: operational-space control of every hand, posture in its null space.
+
+Each hand gets the acceleration of its reference and of the feedback, with its own dynamics (tanner-1998, 2.51), and its
+share of what the object needs for the accelerations of all hands (4.2): mass, weight, and the forces that deform it,
+squeeze included. The motions that are left over do not move the hand; they bring the vehicle beside the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.carry.formation import Formation, RobotState
+from dyn_nodes.control.carry.plan import Reference
+from dyn_nodes.control.carry.robot import RobotNumbers
+from dyn_nodes.control.number_checks import require_positive
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Bandwidths of the feedback, rad/s; every error decays with critical damping.
+
+    Attributes:
+        hand: of the hands' positions.
+        posture: of the vehicles' places.
+    """
+
+    hand: float = 10.0
+    posture: float = 3.0
+
+    def __post_init__(self) -> None:
+        require_positive({'hand': self.hand, 'posture': self.posture})
+
+
+@dataclass(frozen=True, eq=False)
+class TeamLaw:
+    """The law for a whole team.
+
+    Attributes:
+        formation: as the controller knows it: masses and stiffness may be other than those of the real one.
+        gains: of the feedback.
+        most: (n,) greatest efforts of the actuated joints of each robot, N m.
+    """
+
+    formation: Formation
+    gains: Gains
+    most: ArrayLike
+
+    def efforts(self, reference: Reference, states: Sequence[RobotState], free: Sequence[bool] = ()) -> list[Array]:
+        """Return efforts (n,) of every robot, within the bounds.
+
+        Args:
+            reference: of the instant.
+            states: measured.
+            free: (m) hands that hold nothing any longer; they carry on without a share of the load.
+        """
+        robots = [robot.at(*state) for robot, state in zip(self.formation.robots, states)]
+        wanted = np.array([self._wanted(k, here, reference) for k, here in enumerate(robots)])
+        shares = self._shares(reference, wanted[:, :3])
+        bound = np.asarray(self.most, float)
+        loose = list(free) or [False] * len(robots)
+        return [
+            np.clip(efforts_for(here, own, np.zeros(3) if off else share), -bound, bound)
+            for here, own, share, off in zip(robots, wanted, shares, loose)
+        ]
+
+    def _wanted(self, k: int, here: RobotNumbers, reference: Reference) -> Array:
+        """Return accelerations (5,) of hand and carrier."""
+        wide = np.array([self.gains.hand] * 3 + [self.gains.posture] * 2)
+        place, rate, change = (
+            np.concatenate([hand[k], own[k]]) for hand, own in zip(reference.hands, reference.carriers)
+        )
+        return np.asarray(change + 2.0 * wide * (rate - here.rate) + wide**2 * (place - here.place))
+
+    def _shares(self, reference: Reference, accelerations: Array) -> Array:
+        """Return forces (m, 3) of the hands on the object for accelerations (m, 3) of theirs, N."""
+        return np.asarray(reference.forces + self.formation.load_mass @ (accelerations - reference.hands.change))
+
+
+def efforts_for(here: RobotNumbers, wanted: Array, share: Array) -> Array:
+    """Return efforts (n,) for accelerations (5,) of hand and carrier under a force (3,) of the hand on the object."""
+    J, h = here.jacobian[:3], here.drift[:3]
+    flow = np.linalg.solve(here.inertia, J.T)
+    inverse = flow @ np.linalg.inv(J @ flow)
+    by_hand = inverse @ (wanted[:3] - h)
+    posture = np.linalg.solve(here.jacobian, wanted - here.drift)
+    left_over = posture - inverse @ (J @ posture)
+    return np.asarray(here.inertia @ (by_hand + left_over) + here.bias + J.T @ share)

@@ -1,0 +1,78 @@
+"""Paths of an object in the plane: pose over a parameter, with exact first and second derivatives.
+
+Any path of a platform will do (`control.platform_path`, `control.waypoint_path`); its time is the parameter here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.control.number_checks import require_positive
+from dyn_nodes.control.platform_path import Path, PlanarMotion
+
+Array = NDArray[np.float64]
+
+
+def figure_of_eight(length: float, width: float, heading: float | None = None) -> Path:
+    """Return a figure of eight through the origin over the parameter 0 to 2 pi.
+
+    x = length sin(s), y = width / 2 sin(2 s); it begins towards (length, width).
+
+    Args:
+        length: from the middle to the end of a loop, m.
+        width: of a loop, m.
+        heading: of the object, rad; None: along the path.
+
+    Raises:
+        ValueError: a size that is not above 0.
+    """
+    require_positive({'length': length, 'width': width})
+    table = np.linspace(0.0, 2.0 * np.pi, 721)
+    steady = np.unwrap(np.arctan2(width * np.cos(2 * table), length * np.cos(table)))
+
+    def path(parameters: ArrayLike) -> PlanarMotion:
+        s = np.atleast_1d(np.asarray(parameters, dtype=float))
+        x = [length * np.sin(s), length * np.cos(s), -length * np.sin(s), -length * np.cos(s)]
+        y = [
+            0.5 * width * np.sin(2 * s),
+            width * np.cos(2 * s),
+            -2 * width * np.sin(2 * s),
+            -4 * width * np.cos(2 * s),
+        ]
+        turn = [np.full_like(s, heading or 0.0), 0.0 * s, 0.0 * s]
+        if heading is None:
+            angle, *changes = _along(x, y)
+            near = np.interp(np.mod(s, 2.0 * np.pi), table, steady)  # the direction without jumps
+            turn = [angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi)), *changes]
+        return PlanarMotion(s, *(np.column_stack(own) for own in zip(turn, x, y)))
+
+    return path
+
+
+def straight(length: float, direction: float = 0.0, heading: float | None = None) -> Path:
+    """Return a straight line from the origin; the parameter is the length behind, m.
+
+    Args:
+        length: m; the path goes on beyond it.
+        direction: rad.
+        heading: of the object, rad; None: along the path.
+    """
+    require_positive({'length': length})
+
+    def path(parameters: ArrayLike) -> PlanarMotion:
+        s = np.atleast_1d(np.asarray(parameters, dtype=float))
+        along = np.array([0.0, np.cos(direction), np.sin(direction)])
+        pose = np.outer(s, along)
+        pose[:, 0] = direction if heading is None else heading
+        return PlanarMotion(s, pose, np.tile(along, (len(s), 1)), np.zeros((len(s), 3)))
+
+    return path
+
+
+def _along(x: list[Array], y: list[Array]) -> list[Array]:
+    """Return the direction of a path and its two derivatives, from coordinates with three derivatives each."""
+    square = x[1] ** 2 + y[1] ** 2
+    bend = x[1] * y[2] - y[1] * x[2]
+    change = (x[1] * y[3] - y[1] * x[3]) / square - 2.0 * bend * (x[1] * x[2] + y[1] * y[2]) / square**2
+    return [np.arctan2(y[1], x[1]), bend / square, change]

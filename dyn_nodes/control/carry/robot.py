@@ -1,0 +1,257 @@
+"""A robot on rolling wheels that holds something: its equations in the speeds of its actuated joints, traced once.
+
+The constraints are solved for all other velocities (`constraints.elimination`): v = N u with the rates u of the wheels
+that are driven and of the arm's joints. Generalized forces along u are then the efforts of these joints, and the hand
+moves by the constrained Jacobian (tanner-1998, C11). No heading is singular for them, other than for the velocity of
+the vehicle in the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.elimination import choose, traced_complement
+from dyn_nodes.constraints.rolling import RollingWheel
+from dyn_nodes.deformable.augmented import HandDynamics
+from dyn_nodes.multibody import Frame
+from dyn_nodes.multibody.spatial import Expression, cross
+
+Array = NDArray[np.float64]
+
+
+class Evaluation:
+    """A traced function of vectors with one vector as result, called without copies into CasADi's matrices.
+
+    Args:
+        function: dense inputs, one dense output.
+    """
+
+    def __init__(self, function: ca.Function) -> None:
+        self._buffer, self._run = function.buffer()
+        self._given = [np.zeros(function.size1_in(k)) for k in range(function.n_in())]
+        self._found = np.zeros(function.size1_out(0))
+        for k, own in enumerate(self._given):
+            self._buffer.set_arg(k, memoryview(own))  # type: ignore[arg-type, call-arg]
+        self._buffer.set_res(0, memoryview(self._found))  # type: ignore[arg-type, call-arg]
+
+    def __call__(self, *values: ArrayLike) -> Array:
+        """Return the result for vectors of the inputs' lengths."""
+        for own, value in zip(self._given, values, strict=True):
+            own[:] = value
+        self._run()
+        return self._found.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class RobotNumbers:
+    """A robot at one state: M du/dt + c = tau - J_hand^T f, n actuated joints.
+
+    Attributes:
+        q: (nq,) positions.
+        u: (n,) rates of the actuated joints.
+        position_rate: (nq,) dq/dt.
+        inertia: (n, n) M.
+        bias: (n,) c, velocity terms and gravity.
+        place: (5,) of the hand in the world, and of the carrier in the plane, m.
+        jacobian: (5, n) of these.
+        drift: (5,) their accelerations without du/dt, m/s2.
+    """
+
+    q: Array
+    u: Array
+    position_rate: Array
+    inertia: Array
+    bias: Array
+    place: Array
+    jacobian: Array
+    drift: Array
+
+    @property
+    def rate(self) -> Array:
+        """(5,) velocities of hand and carrier, m/s."""
+        return np.asarray(self.jacobian @ self.u)
+
+    def hand(self, efforts: Array) -> HandDynamics:
+        """Return the dynamics of the hand under efforts (n,) of the actuated joints."""
+        return HandDynamics(self.inertia, efforts - self.bias, self.jacobian[:3], self.drift[:3])
+
+
+@dataclass(frozen=True, eq=False)
+class GroundNumbers:
+    """The load on the ground of a robot at one state and acceleration.
+
+    Attributes:
+        center: (3,) centre of mass, m.
+        force, moment: (3,) that the ground has to balance, the moment about `center`, N and N m.
+        points: (w, 3) where the wheels touch the ground, m.
+        rolling: (w, 3) directions in which they roll.
+    """
+
+    center: Array
+    force: Array
+    moment: Array
+    points: Array
+    rolling: Array
+
+
+class HoldingRobot:
+    """A vehicle with an arm whose hand holds a point of an object.
+
+    Args:
+        blocks: tree, wheels that roll, gravity.
+        actuated: names of the velocities that have efforts; they must determine all others.
+        hand: the grasp point.
+        carrier: point of the vehicle whose horizontal motion is the posture, such as the arm's mount; off the axle.
+        posture: (nq,) a position that meets the constraints, arm bent.
+
+    Attributes:
+        wheels: names of the wheels by constraint, in the order of `ground`.
+
+    Raises:
+        MethodError: the rank of the constraints differs between postures.
+        ValueError: the actuated velocities leave others open, or their number is not that of hand and carrier.
+    """
+
+    def __init__(
+        self, blocks: ConstraintBlocks, actuated: Sequence[str], hand: Frame, carrier: Frame, posture: ArrayLike
+    ) -> None:
+        tree = blocks.tree
+        self.blocks, self.actuated, self.frames = blocks, tuple(actuated), (hand, carrier)
+        self.places = tuple(tree.velocity_index(name) for name in actuated)
+        self.wheels = tuple(part.name for part in blocks.constraints if isinstance(part, RollingWheel))
+        self._elimination = choose(blocks, [np.asarray(posture, float)], independent=self.places)
+        if self._elimination.independent != tuple(sorted(self.places)):
+            left = [tree.velocity_names[k] for k in self._elimination.independent if k not in self.places]
+            raise ValueError(f'expected actuated joints that determine all motion, found free: {", ".join(left)}')
+        if len(self.actuated) != 5:
+            raise ValueError(
+                f'expected 5 actuated joints for a hand (3) and a carrier in the plane (2), found {len(self.actuated)}'
+            )
+
+    @cached_property
+    def _traced(self) -> tuple[Expression, Expression, Expression]:
+        """Rates u (n,), v = N u (nv,) and N (nv, n) in the order of `actuated`."""
+        N, _, _ = traced_complement(self.blocks, self._elimination)
+        order = [self._elimination.independent.index(place) for place in self.places]
+        u = ca.SX.sym('u', len(self.places))
+        return u, ca.mtimes(N[:, order], u), N[:, order]
+
+    @cached_property
+    def _parameters(self) -> Array:
+        return self.blocks.numbers(None)
+
+    @cached_property
+    def _evaluate(self) -> Evaluation:
+        blocks = self.blocks
+        u, v, N = self._traced
+        _, start, _ = traced_complement(blocks, self._elimination)
+        hand, carrier = self.frames
+        state = blocks.state
+        J = ca.vertcat(state.jacobian(hand)[3:6, :], state.jacobian(carrier)[3:5, :])
+        turning = ca.vertcat(
+            state.jacobian_rate_times_velocity(hand)[3:6], state.jacobian_rate_times_velocity(carrier)[3:5]
+        )
+        M = blocks.mass_matrix
+        bias = ca.mtimes(N.T, ca.mtimes(M, start) + blocks.bias)
+        place = ca.vertcat(state.frame_pose(hand).p, state.frame_pose(carrier).p[:2])
+        outputs = [state.position_rate, ca.mtimes([N.T, M, N]), bias, place, ca.mtimes(J, N)]
+        outputs += [turning + ca.mtimes(J, start)]
+        whole = ca.vertcat(*(ca.vec(ca.densify(part)) for part in outputs))
+        whole = ca.substitute(whole, blocks.v, v)
+        return Evaluation(ca.Function('robot', [blocks.q, u, blocks.parameters.vector], [whole], {'cse': True}))
+
+    def at(self, q: ArrayLike, u: ArrayLike, p: Array | None = None) -> RobotNumbers:
+        """Return the robot at positions (nq,) and rates (n,) of the actuated joints; p: parameters of the blocks."""
+        nq, n = self.blocks.tree.nq, len(self.places)
+        position, speeds = np.asarray(q, float), np.asarray(u, float)
+        whole = self._evaluate(position, speeds, self._parameters if p is None else p)
+        rate, M, bias, place, J, drift = np.split(whole, np.cumsum([nq, n * n, n, 5, 5 * n]))
+        return RobotNumbers(position, speeds, rate, M.reshape(n, n), bias, place, J.reshape((5, n), order='F'), drift)
+
+    @cached_property
+    def _kinematics(self) -> Evaluation:
+        _, _, N = self._traced
+        hand, carrier = self.frames
+        state = self.blocks.state
+        place = ca.vertcat(state.frame_pose(hand).p, state.frame_pose(carrier).p[:2])
+        J = ca.vertcat(state.jacobian(hand)[3:6, :], state.jacobian(carrier)[3:5, :])
+        rates = ca.mtimes(ca.jacobian(state.position_rate, self.blocks.v), N)
+        whole = ca.vertcat(place, ca.vec(ca.densify(ca.mtimes(J, N))), ca.vec(ca.densify(rates)))
+        return Evaluation(ca.Function('kinematics', [self.blocks.q, self.blocks.parameters.vector], [whole]))
+
+    def motions(self, q: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return place (5,) and Jacobian (5, n) of hand and carrier, and rates of the positions (nq, n) per rate."""
+        nq, n = self.blocks.tree.nq, len(self.places)
+        place, J, rates = np.split(self._kinematics(q, self._parameters), [5, 5 + 5 * n])
+        return place, J.reshape((5, n), order='F'), rates.reshape((nq, n), order='F')
+
+    @cached_property
+    def _ground(self) -> Evaluation:
+        blocks = self.blocks
+        u, v, N = self._traced
+        _, start, _ = traced_complement(blocks, self._elimination)
+        change, force = ca.SX.sym('change', len(self.places)), ca.SX.sym('force', 3)
+        state, gravity = blocks.state, blocks.parameters.gravity
+        a = ca.mtimes(N, change) + start
+        momentum = state.momentum.stacked()
+        rate = ca.jtimes(momentum, blocks.q, state.position_rate) + ca.jtimes(momentum, blocks.v, a)
+        center = state.center_of_mass
+        point = state.frame_pose(self.frames[0]).p
+        moment = cross(point - center, force) - rate[:3]
+        parts = [center, state.mass * gravity + force - rate[3:], moment]
+        for wheel in blocks.constraints:
+            if isinstance(wheel, RollingWheel):
+                radius = ca.SX(wheel.radius)
+                at, travel, _ = wheel.on_ground(state, radius)
+                parts += [at, travel]
+        whole = ca.substitute(ca.densify(ca.vertcat(*parts)), blocks.v, v)
+        given = [blocks.q, u, change, force, blocks.parameters.vector]
+        return Evaluation(ca.Function('ground', given, [whole], {'cse': True}))
+
+    def ground(self, q: Array, u: Array, change: Array, force: Array, p: Array | None = None) -> GroundNumbers:
+        """Return the load on the ground.
+
+        Args:
+            q: (nq,) positions.
+            u: (n,) rates of the actuated joints.
+            change: (n,) du/dt.
+            force: (3,) of the object on the hand, N.
+            p: parameters of the blocks.
+        """
+        own = self._parameters if p is None else p
+        whole = self._ground(q, u, change, force, own).reshape(-1, 3)
+        return GroundNumbers(whole[0], whole[1], whole[2], whole[3::2], whole[4::2])
+
+    def energies(self, q: ArrayLike, u: ArrayLike) -> tuple[float, float]:
+        """Return kinetic and potential energy, J."""
+        velocity = self._velocities(q, u, self._parameters)
+        return self.blocks.energies(q, velocity)
+
+    @cached_property
+    def _velocities(self) -> Evaluation:
+        u, v, _ = self._traced
+        given = [self.blocks.q, u, self.blocks.parameters.vector]
+        return Evaluation(ca.Function('velocities', given, [ca.densify(v)]))
+
+    def tractions(self, efforts: Array) -> Array:
+        """Return the rolling forces (w,) that efforts (n,) make on wheels that turn about an actuated joint, N.
+
+        Zero at a wheel without friction, NaN (any) at one that no effort drives. Wheels have no mass here: their spin
+        needs no effort.
+        """
+        found = []
+        for wheel in self.blocks.constraints:
+            if not isinstance(wheel, RollingWheel):
+                continue
+            body = self.blocks.tree.bodies[wheel.centre.body]
+            driven = body.v in self.places and body.kind == 'revolute'
+            own = efforts[self.places.index(body.v)] / wheel.radius if driven else np.nan
+            found.append(0.0 if wheel.frictionless else own)
+        return np.array(found)

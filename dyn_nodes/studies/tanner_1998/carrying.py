@@ -1,0 +1,270 @@
+"""RM-1 robots that carry a bar or a triangle along a path, slowly enough for their wheels to hold (C20 to C23)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.carry import (
+    Formation,
+    Gains,
+    Halfplanes,
+    Hold,
+    HoldingRobot,
+    Plan,
+    Profile,
+    Reference,
+    TeamLaw,
+    TeamRun,
+    TeamTrace,
+)
+from dyn_nodes.control.carry.formation import RobotState
+from dyn_nodes.control.carry.robot import GroundNumbers
+from dyn_nodes.control.carry.team_run import Instant, TeamState
+from dyn_nodes.control.platform_path import Path
+from dyn_nodes.deformable.lattice import Lattice
+from dyn_nodes.multibody import Frame
+from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
+from dyn_nodes.studies.tanner_1998.robot import FRICTION, HEIGHT, MOUNT
+from dyn_nodes.studies.tanner_1998.team import POSTURE, REACH
+from dyn_nodes.studies.tanner_1998.vehicle import ARM, rm_1
+
+Array = NDArray[np.float64]
+ACTUATED = ('left', 'right', *ARM)
+MOST = np.array([12.0, 12.0, 40.0, 60.0, 30.0])
+"""Greatest efforts of wheels and joints, N m."""
+GRIP = np.array([1.0, 1.0, 0.0])
+"""Of the wheels; the caster takes no horizontal force."""
+PERIOD = 0.01
+GAINS = Gains()
+HEADING = 2.0
+"""Direction in which a team starts beside its path, rad."""
+HAND_HEIGHT = 0.522424917 + HEIGHT
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """What is left for feedback, and for what the model does not know.
+
+    Attributes:
+        friction: part of the coefficient of friction that is used.
+        lift: least normal force of a wheel, N.
+        efforts: part of the greatest efforts that is used.
+    """
+
+    friction: float = 0.5
+    lift: float = 60.0
+    efforts: float = 0.8
+
+
+EFFORTS_ALONE = Reserve(friction=20.0, lift=-1e4, efforts=0.8)
+"""No limit by the wheels: only efforts bound the speed."""
+
+
+@cache
+def holding_rm_1(arm: float = 1.0) -> HoldingRobot:
+    """Return RM-1 with its hand, and the mount of its arm as carrier; `arm`: factor of the arm's masses."""
+    robot = rm_1(arm)
+    carrier = Frame(robot.blocks.tree.body('roll'), np.eye(3), MOUNT)
+    posture = robot.position((0.0, 0.0, 0.0, *POSTURE))
+    return HoldingRobot(robot.blocks, ACTUATED, robot.hand, carrier, posture)
+
+
+def team_around(load: Lattice, squeeze: float = 0.0) -> Formation:
+    """Return RM-1 robots around an object, each in the posture of the source with its arm towards the node."""
+    return Formation.around([holding_rm_1()] * len(load.nodes), load, REACH - MOUNT[0], HAND_HEIGHT, squeeze)
+
+
+def starts(formation: Formation, path: Path, parameter: float) -> list[Array]:
+    """Return positions (nq,) of the robots at the beginning of a path, each heading the way its carrier leaves."""
+    hands, carriers = formation.spread(path([parameter]))
+    found = []
+    for hand, place, rate in zip(hands.position[0], carriers.position[0], carriers.rate[0]):
+        yaw = float(np.arctan2(rate[1], rate[0]))
+        bearing = float(np.arctan2(hand[1] - place[1], hand[0] - place[0])) - yaw
+        x, y = place - MOUNT[0] * np.array([np.cos(yaw), np.sin(yaw)])
+        found.append(rm_1().position((x, y, yaw, bearing, *POSTURE[1:])))
+    return found
+
+
+class WheelForces(NamedTuple):
+    """Split of least norm (t, w, 3) along a path: at rest, per acceleration and per square of the speed."""
+
+    still: Array
+    per_acceleration: Array
+    per_square: Array
+
+
+def inverse(plan: Plan, reference: Reference) -> list[tuple[Array, GroundNumbers]]:
+    """Return efforts (n,) of every robot and its load on the ground for a reference."""
+    found = []
+    for robot, state, change, force in zip(
+        plan.formation.robots, reference.states, reference.changes, reference.forces
+    ):
+        here = robot.at(*state)
+        efforts = here.inertia @ change + here.bias + here.jacobian[:3].T @ force
+        found.append((efforts, robot.ground(*state, change, -force)))
+    return found
+
+
+def reactions(grounds: Sequence[GroundNumbers], tractions: Array, friction: float) -> AdmissibleReactions:
+    """Return the ground reactions for loads and tractions (t, w) of one robot at many instants."""
+    points, center, force, moment, rolling = (
+        np.array([getattr(own, what) for own in grounds]) for what in ('points', 'center', 'force', 'moment', 'rolling')
+    )
+    return admissible_reactions(
+        points, center, force, moment, friction=friction * GRIP, rolling=rolling, traction=tractions, ranges=False
+    )
+
+
+def limits(plan: Plan, reserve: Reserve, friction: float = FRICTION) -> Halfplanes:
+    """Return what wheels and efforts of all robots allow along a path.
+
+    Everything is linear in acceleration and square of the speed of the path's parameter; three inverse dynamics at
+    each point of the grid give all.
+    """
+    cases = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0))
+    solved = [[inverse(plan, plan.at(float(s), root, a)) for s in plan.parameters] for a, root in cases]
+    total = []
+    for k, robot in enumerate(plan.formation.robots):
+        efforts, splits = [], []
+        for case in solved:
+            efforts.append(np.array([own[k][0] for own in case]))
+            tractions = np.array([robot.tractions(own) for own in efforts[-1]])
+            splits.append(reactions([own[k][1] for own in case], tractions, friction).split)
+        wheels = (splits[0], splits[2] - splits[0], splits[1] - splits[0])
+        bounds = (efforts[0], efforts[2] - efforts[0], efforts[1] - efforts[0])
+        total.append(Halfplanes.of_wheels(*wheels, reserve.friction * friction * GRIP, [reserve.lift] * 3))
+        total.append(Halfplanes.of_bounds(*bounds, reserve.efforts * MOST))
+    return sum(total[1:], total[0])
+
+
+@dataclass(frozen=True)
+class Reality:
+    """How the team is other than its controller takes it to be.
+
+    Attributes:
+        load: factor of the object's mass, stiffness and damping.
+        arm: factor of the arms' masses.
+        friction: coefficient of the ground.
+        offset: of the whole team from the beginning of its path, m.
+        delay: of the measured states, in periods.
+        holding: forces at which the hands slip off, N; empty: never.
+    """
+
+    load: float = 1.0
+    arm: float = 1.0
+    friction: float = FRICTION
+    offset: float = 0.0
+    delay: int = 0
+    holding: tuple[float, ...] = ()
+
+
+class Carried(NamedTuple):
+    """Verdict on a run.
+
+    Attributes:
+        trace: the run.
+        deviation: (t, m) of the hands from their references, m.
+        reactions: of every robot at the samples.
+        lasted: until the first sample at which the ground cannot give the reactions, s; the end where there is none.
+        kept: the same for the split of least norm.
+        why: which wheel, and whether it slips or lifts, at the end of `lasted`; ''.
+    """
+
+    trace: TeamTrace
+    deviation: Array
+    reactions: list[AdmissibleReactions]
+    lasted: float
+    kept: float
+    why: str
+
+    @property
+    def robust(self) -> bool:
+        """The split of least norm is admissible at all samples."""
+        return all(bool(own.robust.all()) for own in self.reactions)
+
+    @property
+    def margin(self) -> float:
+        """Least margin of all robots, N."""
+        return float(min(own.margin.min() for own in self.reactions))
+
+    @property
+    def use(self) -> float:
+        """Greatest part of the friction that the split of least norm needs."""
+        return float(max(own.friction_use.max() for own in self.reactions))
+
+
+def heavier(load: Lattice, factor: float) -> Lattice:
+    """Return an object with masses, stiffness and damping times a factor."""
+    return load._replace(
+        stiffness=factor * load.stiffness, damping=factor * load.damping, rod_mass=factor * load.rod_mass,
+        node_mass=factor * load.node_mass,
+    )  # fmt: skip
+
+
+def run_team(
+    plan: Plan, profile: Profile, reality: Reality = Reality(), gains: Gains = GAINS, seconds: float = np.inf
+) -> TeamTrace:
+    """Return a run of a team along its plan."""
+    formation = plan.formation
+    law = TeamLaw(formation, gains, MOST)
+    robots = [holding_rm_1(reality.arm)] * len(formation.robots)
+    holding = reality.holding or (np.inf,) * len(robots)
+    holds = [Hold(f'robot_{k}', force) for k, force in enumerate(holding)]
+    team = TeamRun(robots, heavier(formation.load, reality.load), holds)
+    seen: list[TeamState] = []
+
+    def control(time: float, state: TeamState) -> list[Array]:
+        seen.append(state)
+        measured = seen[max(0, len(seen) - 1 - reality.delay)]
+        free = [not own for own in state.held]
+        return law.efforts(plan.at(*profile.at(time)), measured.robots, free)
+
+    back = reality.offset * np.array([np.cos(HEADING), np.sin(HEADING)])
+    first = [RobotState(_shifted(way.q[0], back), np.zeros(len(ACTUATED))) for way in plan.ways]
+    count = int(np.ceil((min(seconds, profile.duration)) / PERIOD))
+    return team.run(team.start(first), control, PERIOD, count)
+
+
+def _shifted(q: Array, by: Array) -> Array:
+    moved = np.array(q)
+    names = rm_1().blocks.tree.position_names
+    moved[[names.index('x'), names.index('y')]] += by
+    return moved
+
+
+def judged(plan: Plan, profile: Profile, trace: TeamTrace, reality: Reality = Reality()) -> Carried:
+    """Return the ground reactions along a run, and how far the hands are from their references."""
+    times = np.array([own.time for own in trace.instants])
+    wanted = np.array([plan.at(*profile.at(float(t))).hands.position for t in times])
+    hands = np.array([[robot.motions(state.q)[0][:3] for robot, state in zip(plan.formation.robots, own.state.robots)]
+                      for own in trace.instants])  # fmt: skip
+    found = [
+        _reactions_of(holding_rm_1(reality.arm), k, trace.instants, reality.friction) for k in range(hands.shape[1])
+    ]
+    possible = np.all([own.possible for own in found], axis=0)
+    robust = np.all([own.robust for own in found], axis=0)
+    lasted, kept = (float(times[-1] if own.all() else times[np.argmin(own)]) for own in (possible, robust))
+    why = '' if robust.all() else _blamed(found, int(np.argmin(robust)))
+    return Carried(trace, np.linalg.norm(hands - wanted, axis=2), found, lasted, kept, why)
+
+
+def _reactions_of(robot: HoldingRobot, k: int, instants: Sequence[Instant], friction: float) -> AdmissibleReactions:
+    grounds = [robot.ground(*own.state.robots[k], own.changes[k], -own.forces[k]) for own in instants]
+    return reactions(grounds, np.array([robot.tractions(own.efforts[k]) for own in instants]), friction)
+
+
+def _blamed(found: Sequence[AdmissibleReactions], instant: int) -> str:
+    for k, own in enumerate(found):
+        if not own.robust[instant]:
+            wheel = int(own.tightest[instant])
+            lifted = own.split[instant, :, 2].min() < 0.0
+            name = ('left', 'right', 'caster')[int(own.split[instant, :, 2].argmin()) if lifted else wheel]
+            return f'robot {k}: wheel {name} {"lifts" if lifted else "slips"}'
+    return ''

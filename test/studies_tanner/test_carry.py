@@ -1,0 +1,84 @@
+"""Teams of RM-1 along a figure of eight: their wheels hold within the limits of the speed, and slip without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.studies.framework import Study, run_study
+from dyn_nodes.studies.tanner_1998 import teams
+from dyn_nodes.studies.tanner_1998.carrying import (
+    ACTUATED,
+    MOST,
+    Reserve,
+    inverse,
+    judged,
+    limits,
+    reactions,
+    run_team,
+)
+from dyn_nodes.studies.tanner_1998.teams import planned_team, profile_of
+
+POINTS = 81
+
+
+@pytest.fixture(scope='module')
+def plan():
+    return planned_team('bar', POINTS)
+
+
+def test_efforts_and_reactions_stay_within_the_limits_along_the_whole_profile(plan):
+    profile, reserve = profile_of('bar', True, POINTS), Reserve()
+    middle = 0.5 * (profile.times[1:] + profile.times[:-1])
+    for k, robot in enumerate(plan.formation.robots):
+        found = [inverse(plan, plan.at(*profile.at(float(t))))[k] for t in middle[::4]]
+        efforts = np.array([own[0] for own in found])
+        assert np.all(np.abs(efforts) <= 1.05 * reserve.efforts * MOST)
+        own = reactions([ground for _, ground in found], np.array([robot.tractions(e) for e in efforts]), 0.7)
+        assert own.robust.all()
+        assert own.margin.min() > 50.0
+        assert own.friction_use[:, :2].max() < 1.1 * reserve.friction, 'between the points of the grid, too'
+    assert len(ACTUATED) == efforts.shape[1]
+
+
+def test_limits_are_those_of_the_inverse_dynamics_at_any_speed(plan):
+    """Forces of wheels are linear in acceleration and square of the speed: the limits hold where the forces do."""
+    bounds, reserve = limits(plan, Reserve()), Reserve()
+    random, place = np.random.default_rng(2), 11
+    for _ in range(12):
+        a, b = random.uniform(-1.5, 1.5), random.uniform(0.0, 1.0)
+        left = bounds.rest[place] - bounds.per_acceleration[place] * a - bounds.per_square[place] * b
+        solved = inverse(plan, plan.at(float(plan.parameters[place]), np.sqrt(b), a))
+        inside = []
+        for robot, (efforts, ground) in zip(plan.formation.robots, solved):
+            own = reactions([ground], np.array([robot.tractions(efforts)]), 0.7)
+            used = np.hypot(*own.split[0, :2, :2].T) / (0.7 * own.split[0, :2, 2])
+            inside.append(used.max() / reserve.friction)
+            inside.append(np.max(np.abs(efforts) / (reserve.efforts * MOST)))
+            inside.append(reserve.lift / own.split[0, :, 2].min())
+        if max(inside) > 1.0:
+            assert left.min() < 0.0
+        if max(inside) < 0.99:
+            assert left.min() > 0.0
+
+
+def test_a_bar_is_carried_without_slip_within_the_limits_and_slips_without(plan):
+    within, beyond = (
+        judged(plan, profile, run_team(plan, profile, seconds=1.0))
+        for profile in (profile_of('bar', limited, POINTS) for limited in (True, False))
+    )
+    assert within.robust
+    assert within.margin > 40.0
+    assert within.deviation.max() < 3e-3
+    assert not beyond.robust
+    assert beyond.lasted < 0.99
+    assert 'slips' in beyond.why or 'lifts' in beyond.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['carry_bar', 'carry_triangle', 'carry_others', 'slip'])
+def test_studies_of_teams_pass(name):
+    result = run_study(Study(f'tanner-1998/{name}', '', getattr(teams, name)))
+    assert result.error == ''
+    assert [claim.claim for claim in result.claims if not claim.passed] == []
+    assert len(result.claims) >= 4
