@@ -20,7 +20,7 @@ from dyn_nodes.control.carry import (
     planned,
 )
 from dyn_nodes.control.carry.formation import RobotState
-from dyn_nodes.control.carry.law import efforts_for
+from dyn_nodes.control.carry.law import efforts_for, taken_over
 from dyn_nodes.control.carry.plan import settled
 from dyn_nodes.studies.tanner_1998.carrying import ACTUATED, MOST, holding_rm_1, reactions, starts, team_around
 from dyn_nodes.studies.tanner_1998.team import BAR, facing
@@ -143,6 +143,15 @@ def test_efforts_stay_within_their_bounds(plan):
     for own in TeamLaw(plan.formation, Gains(hand=60.0), MOST).efforts(reference, far):
         assert np.all(np.abs(own) <= MOST)
         assert np.any(np.abs(own) == MOST)
+
+
+def test_hands_that_hold_take_over_the_load_of_those_that_slipped_off():
+    shares = np.array([(1.0, 0.0, 4.0), (0.0, 2.0, 4.0), (-1.0, 0.0, 4.0)])
+    assert taken_over(shares, [False] * 3) == pytest.approx(shares)
+    left = taken_over(shares, [False, True, False])
+    assert left == pytest.approx(np.array([(1.0, 1.0, 6.0), (0.0, 0.0, 0.0), (-1.0, 1.0, 6.0)]))
+    assert left.sum(axis=0) == pytest.approx(shares.sum(axis=0))
+    assert not taken_over(shares, [True] * 3).any()
 
 
 def dropped(holding=np.inf, load=BAR):

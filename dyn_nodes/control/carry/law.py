@@ -57,16 +57,14 @@ class TeamLaw:
         Args:
             reference: of the instant.
             states: measured.
-            free: (m) hands that hold nothing any longer; they carry on without a share of the load.
+            free: (m) hands that hold nothing any longer; the others take over their shares of the load.
         """
         robots = [robot.at(*state) for robot, state in zip(self.formation.robots, states)]
         wanted = np.array([self._wanted(k, here, reference) for k, here in enumerate(robots)])
-        shares = self._shares(reference, wanted[:, :3])
+        shares = taken_over(self._shares(reference, wanted[:, :3]), free)
         bound = np.asarray(self.most, float)
-        loose = list(free) or [False] * len(robots)
         return [
-            np.clip(efforts_for(here, own, np.zeros(3) if off else share), -bound, bound)
-            for here, own, share, off in zip(robots, wanted, shares, loose)
+            np.clip(efforts_for(here, own, share), -bound, bound) for here, own, share in zip(robots, wanted, shares)
         ]
 
     def _wanted(self, k: int, here: RobotNumbers, reference: Reference) -> Array:
@@ -80,6 +78,16 @@ class TeamLaw:
     def _shares(self, reference: Reference, accelerations: Array) -> Array:
         """Return forces (m, 3) of the hands on the object for accelerations (m, 3) of theirs, N."""
         return np.asarray(reference.forces + self.formation.load_mass @ (accelerations - reference.hands.change))
+
+
+def taken_over(shares: Array, free: Sequence[bool]) -> Array:
+    """Return shares (m, 3) with those of free hands spread over the hands that hold; none where nothing is held."""
+    loose = np.array(list(free) or [False] * len(shares))
+    held = shares[~loose]
+    kept = np.zeros_like(shares)
+    if len(held):
+        kept[~loose] = held + shares[loose].sum(axis=0) / len(held)
+    return kept
 
 
 def efforts_for(here: RobotNumbers, wanted: Array, share: Array) -> Array:
