@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,29 +74,44 @@ class BalanceReports:
         )
         self.markers = create(MarkerArray, 'markers')
         self._demands = {
+            'margins': Demand(lambda: self.margins.values()),
             'edges': Demand(lambda: self.edges.values()),
-            'uses': Demand(lambda: self.uses.values()),
             'reactions': Demand(lambda: self.reactions.values()),
             'shape': Demand(lambda: (self.polygon, self.com, self.zmp)),
             'markers': Demand(lambda: (self.markers,)),
         }
+        if self.uses:
+            self._demands['uses'] = Demand(lambda: self.uses.values())
 
-    def publish(self, balance: Balance, now: int, with_markers: bool) -> None:
-        """Publish one instant, ns: the margins first. Reports that no subscription gets are not made."""
-        stamp, demands = packed_stamp(now), self._demands
-        for name, margin in balance.margins.items():
-            self.margins[name].publish(stamp, (margin.value,))
-        if demands['edges'].exists():
+    def publish(self, observe: Callable[[], Balance | None], now: int, with_markers: bool) -> None:
+        """Publish one instant, ns: the margins first. Reports that no subscription gets are not made.
+
+        Args:
+            observe: gives the balance, None where a machine has none; not called where nothing is to be published.
+            now: ns.
+            with_markers: publish these, too.
+        """
+        wanted = {
+            name for name, demand in self._demands.items() if (name != 'markers' or with_markers) and demand.exists()
+        }
+        balance = observe() if wanted else None
+        if balance is None:
+            return
+        stamp = packed_stamp(now)
+        if 'margins' in wanted:
+            for name, margin in balance.margins.items():
+                self.margins[name].publish(stamp, (margin.value,))
+        if 'edges' in wanted:
             for name, margin in balance.margins.items():
                 self.edges[name].publish(balance.names(name), margin.edges.tolist())
-        if self.uses and demands['uses'].exists():
+        if 'uses' in wanted:
             for name, use in zip(balance.wheels, balance.friction_use.tolist()):
                 self.uses[name].publish(stamp, (use,))
-        if demands['reactions'].exists():
+        if 'reactions' in wanted:
             self._publish_reactions(balance, stamp)
-        if demands['shape'].exists():
+        if 'shape' in wanted:
             self._publish_shape(balance, stamp)
-        if with_markers and demands['markers'].exists():
+        if 'markers' in wanted:
             self.markers.publish(marker_array(balance, self.frame, stamp_at(now)))
 
     def withdraw(self) -> None:

@@ -33,14 +33,9 @@ class DynamicsHealth:
         self.pacer, self.refusals = pacer, refusals
         self.node = pacer.node
         self.fault = ''
-        self._balance: Balance | None = None
         self._was_silent = False
         self._constraints: Any = None
         self._constraints_at = -np.inf
-
-    def note(self, balance: Balance | None) -> None:
-        """Keep the newest balance."""
-        self._balance = balance
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
@@ -124,7 +119,7 @@ class DynamicsHealth:
 
     def stability(self) -> Health:
         """Every margin and its critical edge."""
-        balance = self._balance
+        balance: Balance | None = self.node.plant.balance()
         if balance is None:
             return Health(text='no wheels to stand on')
         health = Health(text='stable', more=lambda: margin_values(balance))

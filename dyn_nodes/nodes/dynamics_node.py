@@ -195,9 +195,7 @@ class DynamicsNode(OverridableNode):
                 self.clock_publisher.publish(packed_stamp(now), ())
         self.publish_events()
         if self.due('report_period'):
-            balance = plant.balance()
-            self.reporter.publish(balance, self.due('marker_period'))
-            self.health.note(balance)
+            self.reporter.publish(self.due('marker_period'))
             self.update_diagnostics()
         if self.due('imu_period'):
             self.imu.publish()

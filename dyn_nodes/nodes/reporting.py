@@ -14,7 +14,6 @@ from dyn_nodes.nodes.prepared import PreparedPublisher
 from dyn_nodes.nodes.stamps import nanoseconds_of, packed_stamp
 from dyn_nodes.nodes.transforms import Frame, TransformPublisher
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.stability.balance import Balance
 
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')
@@ -84,19 +83,19 @@ class Reporter:
 
             self.constraints = ConstraintReports(node, plant, plant.constraints, qos, world_frame)
 
-    def publish(self, balance: Balance | None, with_markers: bool) -> None:
+    def publish(self, with_markers: bool) -> None:
         """Publish the state of the plant now. Reports that no subscription gets are not made."""
         now = nanoseconds_of(self.plant.time)
         stamp = packed_stamp(now)
         if self._odom_demand.exists():
             self._publish_odometry(stamp)
         if self._tf_demand.exists():
-            self._publish_transforms(now, balance)
+            self._publish_transforms(now)
         self._publish_joint_reactions(stamp)
         if self.constraints is not None:
             self.constraints.publish(now, with_markers)
-        if balance is not None:
-            self.balance.publish(balance, now, with_markers)
+        if self.plant.observer is not None:
+            self.balance.publish(self.plant.balance, now, with_markers)
 
     def fixed_frames(self) -> list[Frame]:
         """Return the frames for /tf_static: links on fixed joints, and frames of constraints."""
@@ -114,11 +113,12 @@ class Reporter:
         numbers = [*position.tolist(), *quaternion.tolist(), *linear.tolist(), *angular.tolist()]
         self.odom.publish(stamp, numbers)
 
-    def _publish_transforms(self, now: int, balance: Balance | None) -> None:
+    def _publish_transforms(self, now: int) -> None:
         position, quaternion = self.plant.base_pose()
         frames: list[Frame] = [(self.world, self.base, position.tolist(), quaternion.tolist())]
         if self.publish_links:
             frames += self.frames.moving()
+        balance = self.plant.balance()
         if balance is not None:
             frames += contact_frames(self.world, balance)
         if self.constraints is not None:

@@ -127,7 +127,7 @@ class StabilityMonitorNode(OverridableNode):
             return
         self.fault = ''
         self.balance, self._withdrawn = balance, False
-        self.reports.publish(balance, stamp, self._due['marker_period'].passed(stamp))
+        self.reports.publish(lambda: balance, stamp, self._due['marker_period'].passed(stamp))
         self.latency = time.perf_counter() - began
         if self.tf is not None:
             self._publish_frames(balance, stamp)

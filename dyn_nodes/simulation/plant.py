@@ -160,6 +160,7 @@ class Plant:
             self._delay.clear()
         self.u[:] = 0.0
         self._outputs: Array | None = None
+        self._balance: Balance | None = None
         self._events.clear()
         if self.system.actuation == 'effort':
             self.set_efforts(efforts)
@@ -214,8 +215,14 @@ class Plant:
         return float(self.outputs()[self.system.index('output', name)])
 
     def balance(self) -> Balance | None:
-        """Return ground reactions and margins now; None for a machine with too few wheels to stand on."""
-        return self.observer.observe(self.outputs(), self.p[:3]) if self.observer else None
+        """Return ground reactions and margins now, computed once a state; None with too few wheels to stand on."""
+        if self._balance is None and self.observer is not None:
+            self._balance = self.observer.observe(self.outputs(), self.p[:3])
+        return self._balance
+
+    def _forget(self) -> None:
+        """Drop what was computed for a state, input or parameter that is no longer that of now."""
+        self._outputs = self._balance = None
 
     def joint_reactions(self) -> Array:
         """Return the wrenches (joints, 6) of parent on child at the joints of `machine.reactions` now.
@@ -251,22 +258,22 @@ class Plant:
         """Set inputs by name. Raises UnknownNameError."""
         for name, value in values.items():
             self.u[self.system.index('input', name)] = value
-        self._outputs = None
+        self._forget()
 
     def set_efforts(self, efforts: Array) -> None:
         """Set the efforts of a plant without actuators of its own from those of all joints (n,), N m or N."""
         self.u[:] = efforts[self._driven]
-        self._outputs = None
+        self._forget()
 
     def set_parameter(self, name: str, value: float) -> None:
         """Set a parameter by name. Raises UnknownNameError."""
         self.p[self.system.index('parameter', name)] = value
-        self._outputs = None
+        self._forget()
 
     def set_slope(self, roll: float, pitch: float) -> None:
         """Turn the ground under the machine, rad; positive pitch: front downhill."""
         self.p[:3] = gravity_vector(self.machine.gravity, (roll, pitch))
-        self._outputs = None
+        self._forget()
 
     def advance(self) -> None:
         """Advance by one exchange period with the present inputs.
@@ -291,7 +298,7 @@ class Plant:
         self._events += reached.events
         self.overturned = self.overturned or reached.overturned
         self.ticks += 1
-        self._outputs = None
+        self._forget()
 
     def _period(self, knots: Array, table: Array) -> Period:
         kept = self._dropped or self.payload == 0.0

@@ -31,7 +31,7 @@ def test_on_rigid_ground_the_log_loader_stands_and_tips_where_its_payload_goes(m
     assert plant.ground.mode == 'standing'
     boxes = {name: Outbox.behind(publisher) for name, publisher in node.reporter.balance.reactions.items()}
     events = node.events.publisher = Outbox()
-    node.reporter.publish(plant.balance(), False)
+    node.reporter.publish(False)
     forces = [box.last.wrench.force for box in boxes.values()]
     assert len(forces) == 4
     weight = plant.output('mass') * plant.machine.gravity

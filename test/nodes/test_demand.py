@@ -12,8 +12,8 @@ from dyn_nodes.nodes.demand import Demand
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
 from dyn_nodes.nodes.transforms import TFMessage
 
-MADE = ('imu', 'odom', 'tf', 'markers', 'ground_reactions/front_left', 'stability/force_angle/edges',
-        'stability/support_polygon', 'stability/zmp')  # fmt: skip
+MADE = ('imu', 'odom', 'tf', 'markers', 'ground_reactions/front_left', 'stability/force_angle',
+        'stability/force_angle/edges', 'stability/support_polygon', 'stability/zmp')  # fmt: skip
 
 
 def test_the_first_report_is_made_and_then_those_that_a_subscription_gets() -> None:
@@ -67,9 +67,19 @@ def test_a_subscription_gets_the_reports_from_then_on(node, tester) -> None:
     assert set(node.made) == {'odom', 'ground_reactions/front_left'}
 
 
-def test_margins_are_published_whoever_gets_them(node) -> None:
+def test_margins_are_published_together_once_a_subscription_gets_one(node) -> None:
     node.announce()
-    boxes = {name: Outbox.behind(publisher) for name, publisher in node.reporter.balance.margins.items()}
+    margins = node.reporter.balance.margins
+    boxes = [Outbox.behind(margins['force_angle'])]
     node.announce()
-    assert boxes
-    assert {len(box.messages) for box in boxes.values()} == {1}
+    assert len(boxes[0].messages) == 1
+    boxes += [Outbox.behind(publisher) for name, publisher in margins.items() if name != 'force_angle']
+    node.announce()
+    assert [len(box.messages) for box in boxes] == [2] + [1] * (len(margins) - 1)
+
+
+def test_a_state_that_nobody_asks_about_gets_no_margins(node, monkeypatch) -> None:
+    node.announce()
+    node.plant.advance()
+    monkeypatch.setattr(type(node.plant.observer), 'observe', lambda *_: pytest.fail('margins that nobody gets'))
+    node.reporter.publish(False)

@@ -22,11 +22,11 @@ class Balance:
 
 @pytest.fixture
 def health():
-    return DynamicsHealth(SimpleNamespace(node=None), None)
+    return DynamicsHealth(SimpleNamespace(node=SimpleNamespace(plant=SimpleNamespace())), None)
 
 
 def said(health, **values):
-    health.note(Balance(**values))
+    health.node.plant.balance = lambda: Balance(**values)
     found = health.stability()
     return found.level, found.text
 

@@ -25,7 +25,7 @@ def test_the_node_publishes_the_wrench_of_the_parent_on_the_child(make_node: Cal
     plant = node.plant
     for _ in range(10):
         plant.advance()
-    node.reporter.publish(plant.balance(), False)
+    node.reporter.publish(False)
     for name, child in (('swing_joint', 'cabin_link'), ('boom_joint', 'boom_link')):
         message = boxes[name].last
         assert message.header.frame_id == child
@@ -44,7 +44,7 @@ def test_the_node_publishes_what_an_arm_and_its_vehicle_exert_on_each_other(make
     """A fixed joint, beside wheels that roll by constraint; test_kane_on_machines.py has the numbers in motion."""
     node = make_node(DynamicsNode, machine='rm_1')
     box = Outbox.behind(node.reporter.joint_reactions['arm_mount'])
-    node.reporter.publish(node.plant.balance(), False)
+    node.reporter.publish(False)
     assert box.last.header.frame_id == 'arm_base'
     assert box.last.wrench.force.z == pytest.approx(152.055, rel=1e-6)
     assert box.last.wrench.torque.x == pytest.approx(7.226363336, rel=1e-5)
@@ -58,7 +58,7 @@ def test_a_machine_that_names_no_joint_has_no_such_topic(make_node: Callable[...
     quiet.write_text(''.join(line for line in lines if not line.startswith('reactions:')))
     node = make_node(DynamicsNode, actuation='monolithic', config=str(quiet))
     assert node.reporter.joint_reactions == {}
-    node.reporter.publish(node.plant.balance(), False)
+    node.reporter.publish(False)
 
 
 def test_the_topics_are_heard_by_others(start_node: Callable[..., NodeProcess], tester: Tester) -> None:

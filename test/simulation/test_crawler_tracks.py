@@ -182,7 +182,7 @@ def reported(balance):
             return SimpleNamespace(publish=publish)
 
     reports = BalanceReports(Node(), balance.wheels, tuple(balance.margins), None, 'odom')
-    reports.publish(balance, 0, with_markers=True)
+    reports.publish(lambda: balance, 0, with_markers=True)
     return sent
 
 
