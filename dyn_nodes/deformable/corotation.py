@@ -39,6 +39,10 @@ class CorotatedBody:
     Args:
         reduced: of a body with three or more grasps that are not on a line.
 
+    Attributes:
+        lever: (3, r) first moment of mass per coordinate, kg.
+        moment: (3,) first moment of mass about the mean of the grasps, without displacement, kg m.
+
     Raises:
         ValueError: the body could turn about a line through its grasps.
     """
@@ -51,10 +55,10 @@ class CorotatedBody:
         self.middle = points.mean(axis=0)
         self.arms = points - self.middle
         nodes = np.ascontiguousarray(reduced.shapes).reshape(len(reduced.weights), 3, -1)
-        self._lever = np.einsum('n,nij->ij', reduced.weights, nodes)
+        self.lever = np.einsum('n,nij->ij', reduced.weights, nodes)
         self.mass_total = float(reduced.weights.sum())
         self._inverse = np.linalg.inv(reduced.mass)
-        self._moment = reduced.first_moment - self.mass_total * self.middle
+        self.moment = reduced.first_moment - self.mass_total * self.middle
 
     def axes(self, position: ArrayLike) -> Axes:
         """Return the axes for positions (m, 3) of the grasps."""
@@ -83,7 +87,7 @@ class CorotatedBody:
         """Return elastic energy and energy of the weight, J."""
         here, q = self.axes(position), self.deformation(position, amplitudes)
         down = np.asarray(gravity, dtype=float)
-        weight = self.mass_total * here.center @ down + (here.R.T @ down) @ (self._moment + self._lever @ q)
+        weight = self.mass_total * here.center @ down + (here.R.T @ down) @ (self.moment + self.lever @ q)
         return float(0.5 * q @ self.reduced.stiffness @ q - weight)
 
     def forces(
@@ -137,10 +141,10 @@ class CorotatedBody:
         relative = speed - speed.mean(axis=0) - np.cross(omega, here.arms)
         rate = np.concatenate([relative.ravel(), np.asarray(rates, dtype=float)])
         down = here.R.T @ np.asarray(gravity, dtype=float)
-        inner = self.reduced.stiffness @ q + self.reduced.damping @ rate - self._lever.T @ down
+        inner = self.reduced.stiffness @ q + self.reduced.damping @ rate - self.lever.T @ down
         held = inner[:size].reshape(-1, 3)
         held = held - held.mean(axis=0)
-        torque = -np.cross(here.arms, held).sum(axis=0) + np.cross(down, self._moment + self._lever @ q)
+        torque = -np.cross(here.arms, held).sum(axis=0) + np.cross(down, self.moment + self.lever @ q)
         momentum = self.reduced.mass @ np.concatenate([speed.ravel(), np.asarray(rates, dtype=float)])
         own = momentum[:size].reshape(-1, 3)
         carried = np.concatenate([-np.cross(omega, speed).ravel(), np.zeros(len(q) - size)])

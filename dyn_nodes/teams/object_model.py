@@ -41,7 +41,6 @@ class ObjectEquations(NamedTuple):
         inner_rates: (s,) of the further states.
         energy: kinetic and potential, J. heat: of its damping, W.
         momentum: (6,) about the world's origin, kg m2/s, and linear, kg m/s.
-        first: (3,) of mass, kg m. weight: kg.
     """
 
     mass: Expression
@@ -50,8 +49,6 @@ class ObjectEquations(NamedTuple):
     energy: Expression
     heat: Expression
     momentum: Expression
-    first: Expression
-    weight: Expression
 
 
 class ObjectModel(Protocol):
@@ -122,6 +119,4 @@ class LatticeModel:
             energy=ca.vertcat(0.5 * ca.dot(W, momenta), elastic - ca.dot(first, gravity)),
             heat=heat,
             momentum=ca.vertcat(about, ca.sum2(momenta)),
-            first=first,
-            weight=ca.sum1(lumped),
         )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.system import System
+from dyn_nodes.teams.condensed_model import CondensedModel
 from dyn_nodes.teams.dynamics import TeamDynamics
 from dyn_nodes.teams.layout import Holding
 from dyn_nodes.teams.object_model import LatticeModel, ObjectModel
@@ -110,4 +111,4 @@ def _holding(team: Team, item: TeamObject, numbers: dict[str, tuple[int, int]]) 
 
 def object_model(item: TeamObject) -> ObjectModel:
     """Return the traced model of an object of a team."""
-    return LatticeModel(item.item.lattice)
+    return LatticeModel(item.item.lattice) if item.model == 'lattice' else CondensedModel(item.item.reduced)
