@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -113,7 +113,7 @@ class RobotModel:
             MethodError: no velocities determine the others.
             ValueError: a constraint that moves by itself, whose work a team does not count.
         """
-        found = constrained_machine(machine)
+        found = constrained_machine(replace(machine, grasps=()))  # what its hands hold acts on it from here
         dynamics, blocks = found.system.constraints, found.system.blocks
         moving = [row for k, row in enumerate(blocks.row_names) if not blocks.rows.sigma[k].is_zero()]
         if moving:

@@ -117,6 +117,50 @@ def hand_acceleration(system, x, rates):
     return np.array(change(x, system.defaults, rates)).ravel()
 
 
+def test_vehicles_on_tyres_with_a_plank_meet_all_equations_at_once():
+    system = TeamSystem(load_team('team_plank'))
+    random, x, p = np.random.default_rng(7), system.start, system.defaults
+    places, nv = system.dynamics.equations.places, system.dynamics.robots[0].blocks.tree.nv
+    for k in range(2):
+        x[places.v[k]] = 0.1 * random.normal(size=nv)
+    u = random.normal(size=len(system.input_names))
+    rates = rates_of(system)(x, u)
+    position, velocity = (np.array(part).reshape(2, 3) for part in hands_of(system, x))
+    lattice = system.dynamics.holdings[0].model.lattice
+    load = lattice.forces(position, velocity) + np.outer(lattice.lumped_mass, (0.0, 0.0, 9.81))
+    mass = np.kron(lattice.mass.toarray(), np.eye(3))
+    matrix, right = np.zeros((2 * nv + 6,) * 2), np.zeros(2 * nv + 6)
+    for k, robot in enumerate(system.dynamics.robots):
+        own, hand, force = (
+            slice(k * nv, k * nv + nv),
+            slice(3 * k, 3 * k + 3),
+            slice(2 * nv + 3 * k, 2 * nv + 3 * k + 3),
+        )
+        q, v = x[places.q[k]], x[places.v[k]]
+        states = dict(zip(robot.blocks.parameters.states, x[places.elements[k]]))
+        at, tau = robot.blocks.at(q, v, states), np.zeros(nv)
+        tau[[robot.blocks.tree.velocity_index(name) for name in robot.actuated]] = u[places.u[k]]
+        state, frame = robot.blocks.state, robot.hands[0]
+        traced = [state.jacobian(frame)[3:, :], state.jacobian_rate_times_velocity(frame)[3:]]
+        J, bias = (np.array(part) for part in ca.Function('hand', [state.q, state.v], traced)(q, v))
+        matrix[own, own], matrix[own, force], right[own] = at.M, J.T, tau - at.h
+        matrix[2 * nv :, own] += mass[:, hand] @ J
+        right[2 * nv :] -= mass[:, hand] @ bias.ravel()
+        matrix[force, force] = -np.eye(3)
+    right[2 * nv :] -= load.ravel()
+    wanted = np.linalg.solve(matrix, right)[: 2 * nv]
+    found = np.concatenate([rates[places.v[k]] for k in range(2)])
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
+    assert np.abs(rates[places.elements[0]]).max() > 1e-3, 'tyres have states of their own'
+    assert p[system.index('parameter', 'left/friction_scale')] == 1.0
+
+
+def hands_of(system, x):
+    own = system.dynamics.equations
+    motion = own.motions[0]
+    return ca.Function('hands', [own.x, own.p], [motion.position, motion.velocity])(x, system.defaults)
+
+
 def test_an_unknown_grasp_is_refused_by_name():
     with pytest.raises(KeyError, match='left_end, right_end'):
         TeamSystem(load_team('team_bar'), released=['middle'])
