@@ -145,6 +145,19 @@ def test_efforts_stay_within_their_bounds(plan):
         assert np.any(np.abs(own) == MOST)
 
 
+@pytest.mark.parametrize('stiffness', [0.8, 1.0, 1.2])
+def test_the_squeeze_is_kept_on_objects_of_other_stiffness(plan, stiffness):
+    """The hands are soft beside the rods, so their forces are those of the set point and not of a displacement."""
+    reference = plan.at(0.0, 0.0, 0.0)
+    law = TeamLaw(plan.formation, Gains(), MOST)
+    load = BAR._replace(stiffness=stiffness * BAR.stiffness, damping=10.0 * BAR.damping)
+    team = TeamRun(plan.formation.robots, load, [Hold('a'), Hold('b')])
+    trace = team.run(team.start(reference.states), lambda time, own: law.efforts(reference, own.robots), 0.01, 40)
+    end = trace.instants[-1]
+    along = (end.state.nodes[1] - end.state.nodes[0]) / np.linalg.norm(end.state.nodes[1] - end.state.nodes[0])
+    assert (end.forces[0] - end.forces[1]) @ along / 2.0 == pytest.approx(5.0, rel=0.1)
+
+
 def test_hands_that_hold_take_over_the_load_of_those_that_slipped_off():
     shares = np.array([(1.0, 0.0, 4.0), (0.0, 2.0, 4.0), (-1.0, 0.0, 4.0)])
     assert taken_over(shares, [False] * 3) == pytest.approx(shares)

@@ -41,6 +41,11 @@ class Gains:
 class TeamLaw:
     """The law for a whole team.
 
+    A robot needs its own state, the reference of its hand and carrier, and its share of the load. Shares follow from
+    the references of all hands, and from the feedback of all by the masses between them (`load_mass`). A node for the
+    whole team takes `joint_states` and odometry of all robots at one instant and gives efforts of wheels and arm in
+    each namespace. A node for each robot needs the accelerations wanted for the other hands, too.
+
     Attributes:
         formation: as the controller knows it: masses and stiffness may be other than those of the real one.
         gains: of the feedback.
