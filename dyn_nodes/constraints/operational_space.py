@@ -11,7 +11,7 @@ the point and are followed by `KaneEquations.speed_rates`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,26 @@ Task = Literal['position', 'pose']
 DIRECTIONS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
 WORST_CONDITION = 1e9
 """Condition number of J M^-1 J^T beyond which the point counts as singular."""
+
+
+class SpeedEquations(Protocol):
+    """Equations of motion in n independent speeds at a state: M du/dt + C + G = efforts + elements."""
+
+    @property
+    def inertia(self) -> Array:
+        """(n, n) M."""
+
+    @property
+    def convective(self) -> Array:
+        """(n,) C."""
+
+    @property
+    def gravity(self) -> Array:
+        """(n,) G."""
+
+    @property
+    def elements(self) -> Array:
+        """(n,) efforts of springs and actuators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +61,7 @@ class OperationalSpace:
         gravity_term: (k,) nu.
     """
 
-    equations: KaneEquations
+    equations: SpeedEquations
     jacobian: Array
     bias: Array
     inertia: Array
@@ -74,6 +94,18 @@ class OperationalSpace:
         own = np.asarray(efforts, float)
         return np.asarray(own - self.jacobian.T @ (self.inverse.T @ own))
 
+    def efforts_along(self, acceleration: ArrayLike, spare: ArrayLike) -> Array:
+        """Return generalized efforts (n,) for an acceleration (k,) of the point and spare ones in its null space.
+
+        Args:
+            acceleration: of the point.
+            spare: (n,) wanted rates of the speeds; what of them does not move the point takes place.
+        """
+        own = self.equations
+        wanted = np.asarray(spare, float)
+        rates = wanted + self.inverse @ (np.asarray(acceleration, float) - self.bias - self.jacobian @ wanted)
+        return np.asarray(own.inertia @ rates + own.convective + own.gravity - own.elements)
+
     @property
     def null_motions(self) -> Array:
         """(n, n - k) orthonormal speeds that do not move the point."""
@@ -99,12 +131,26 @@ def operational_space(equations: KaneEquations, frame: Frame, task: Task = 'posi
     if task == 'pose':
         J = np.vstack([moving, turning])
         h = np.concatenate([bias, place.turning @ equations.bias + place.alpha])
-    flow = np.linalg.solve(equations.inertia, J.T)
-    _refuse_singular(J @ flow)
-    inertia = np.asarray(np.linalg.inv(J @ flow))
+    return projected(equations, J, h)
+
+
+def projected(equations: SpeedEquations, jacobian: Array, bias: Array) -> OperationalSpace:
+    """Return the dynamics along the rows of a Jacobian.
+
+    Args:
+        equations: at a state.
+        jacobian: (k, n) J.
+        bias: (k,) h, p'' = J du/dt + h.
+
+    Raises:
+        MethodError: as `operational_space`.
+    """
+    flow = np.linalg.solve(equations.inertia, jacobian.T)
+    _refuse_singular(jacobian @ flow)
+    inertia = np.asarray(np.linalg.inv(jacobian @ flow))
     inverse = flow @ inertia
-    velocity_term = inverse.T @ equations.convective - inertia @ h
-    return OperationalSpace(equations, J, h, inertia, inverse, velocity_term, inverse.T @ equations.gravity)
+    velocity_term = inverse.T @ equations.convective - inertia @ bias
+    return OperationalSpace(equations, jacobian, bias, inertia, inverse, velocity_term, inverse.T @ equations.gravity)
 
 
 def _refuse_singular(mobility: Array) -> None:

@@ -1,4 +1,4 @@
-"""Control of the hand as a ROS node: poses, velocities and paths of the hand in; volts or joint positions out.
+"""Control of the hand as a ROS node: poses, velocities and paths of the hand in; volts, joint positions or efforts out.
 
     dyn-nodes run cartesian_controller_node --ros-args -p machine:=log_loader
 
@@ -24,6 +24,7 @@ from dyn_nodes.control.hand import (
     PumpSpeeds,
     ReferenceLimits,
     Settings,
+    WholeBodyFollower,
     hand_of,
     inverse_kinematics,
 )
@@ -43,7 +44,7 @@ from dyn_nodes.nodes.exchange import (
 )
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
 from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, path_of, pose_of, twist_of, within_limits
-from dyn_nodes.nodes.hand_outputs import Output, output_of
+from dyn_nodes.nodes.hand_outputs import Output, output_of, whole_body_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters
@@ -117,8 +118,10 @@ class CartesianControllerNode(CommandingNode):
             )
         return hand
 
-    def _make_follower(self) -> HandFollower:
+    def _make_follower(self) -> HandFollower | WholeBodyFollower:
         values, hand = self.values, self.hand
+        if values['output'] == 'effort':
+            return whole_body_of(hand, values)
         try:
             rows = tuple(row for row in values['rows'] if row) or hand.default_task.rows
             task = HandTask(rows, self.limits.per_radian)
@@ -297,8 +300,10 @@ class CartesianControllerNode(CommandingNode):
         self._foresee(topic, end)
 
     def _foresee(self, topic: str, end: HandPose) -> None:
-        """Say at once where the end is out of reach; the hand goes as far as it can."""
+        """Say at once where the end is out of reach; the hand goes as far as it can. A base that follows reaches it."""
         reference = self.follower.reference
+        if not isinstance(reference, HandReference):
+            return
         local = end.seen_from(self._base or STILL)
         found = inverse_kinematics(
             self.hand, local, reference.posture, reference.task, Settings(1e-4, iterations=40, more_starts=0)

@@ -1,4 +1,4 @@
-"""Commands that lead the joints of a hand along its references: volts of valves or motors, or joint positions."""
+"""Commands that lead a hand along its references: volts of valves or motors, joint positions, efforts of drives."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.constraints.errors import MethodError
+from dyn_nodes.constraints.traced_space import TracedSpace
 from dyn_nodes.control.hand import (
+    POSITION,
     ArmDynamics,
     HandFollower,
+    HandKinematics,
     HandMotors,
     HandValves,
+    LoopGains,
     MotorLoopGains,
     ValveLoopGains,
+    WholeBodyFollower,
+    WholeBodyServo,
 )
 from dyn_nodes.control.motor_servo import MotorServo
 from dyn_nodes.middleware import message
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.drive_motor_output import is_on_motors
 from dyn_nodes.nodes.drives import drive_dynamics
@@ -161,11 +169,102 @@ class MotorOutput(VoltageOutput):
         self._write(stamp, self.loops.voltages(time, *state).tolist())
 
 
-Output = PositionOutput | ValveOutput | MotorOutput
+class EffortOutput:
+    """`joint_command`: efforts of all drives of a vehicle with an arm, which lead a point together.
+
+    Raises:
+        ValueError: a base that is not free, no constraints, actuators, or drives that do not determine the motion.
+    """
+
+    kind, topic = JointState, 'joint_command'
+    every_exchange = True
+    takes_efforts = False
+
+    def __init__(self, machine: Machine, follower: WholeBodyFollower, values: dict[str, Any]) -> None:
+        from dyn_nodes.simulation.constrained_machine import constrained_machine  # much to import for few
+
+        if machine.base.attachment != 'free' or not machine.needs_constraints or machine.actuators:
+            raise ValueError('expected a vehicle whose wheels roll by constraint, with efforts as its drives')
+        self.follower, hand = follower, follower.hand
+        start = constrained_machine(machine)
+        blocks = start.system.blocks
+        tree, joints = blocks.tree, [joint.name for joint in machine.actuated_joints]
+        try:
+            space = TracedSpace(blocks, tree.frame(hand.link), joints, [start.q])
+        except MethodError as error:
+            raise ValueError(str(error)) from None
+        limits = [machine.joint(name).effort_limit for name in joints]
+        self.servo = WholeBodyServo(space, hand.joints, limits, _gains(values))
+        self._q = start.q.copy()
+        self._positions = [tree.position_names.index(name) for name in hand.names]
+        self._drives = [hand.names.index(name) for name in joints]
+        self.message = JointState(name=joints)
+        still = np.zeros(len(joints))
+        self.servo.efforts(self._q, still, still, follower.reference)  # traced before time begins
+
+    def restart(self, time: float, posture: Array) -> None:
+        """Take the present posture of the arm as the one to keep."""
+        self.servo.posture = np.asarray(posture, dtype=np.float64)[self._drives]
+
+    def carry(self, payload: float) -> None:
+        """Reckon with a payload, kg."""
+        self.servo.space.payload = payload
+
+    def tune(self, values: dict[str, Any]) -> None:
+        """Take changed gains. Raises ParameterError."""
+        self.servo.gains = _gains(values)
+
+    def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
+        """Write the efforts of an instant into the message; the joints where they are, where the point cannot move."""
+        base = self.follower.base
+        self._q[:3], self._q[3:7] = base.position, quaternion_of_matrix(base.rotation)
+        self._q[self._positions] = state[0]
+        own = state[0][self._drives], state[1][self._drives]
+        try:
+            found = self.servo.efforts(self._q, *own, self.follower.reference)
+        except MethodError:
+            self.fill_neutral(stamp, state)
+            return
+        set_stamp(self.message, stamp)
+        self.message.position, self.message.velocity, self.message.effort = [], [], found.tolist()
+
+    def fill_neutral(self, stamp: int, state: State | None) -> bool:
+        """Write the joints where they were last into the message; False where that is unknown."""
+        if state is None:
+            return False
+        set_stamp(self.message, stamp)
+        self.message.position, self.message.velocity = state[0][self._drives].tolist(), [0.0] * len(self._drives)
+        self.message.effort = []
+        return True
 
 
-def output_of(machine: Machine, follower: HandFollower, values: dict[str, Any]) -> Output:
+def _gains(values: dict[str, Any]) -> LoopGains:
+    own = group(values, 'motors', MotorLoopGains)
+    return LoopGains(own.bandwidth, own.damping_ratio, own.null_bandwidth)
+
+
+def whole_body_of(hand: HandKinematics, values: dict[str, Any]) -> WholeBodyFollower:
+    """Return the follower of base and arm together. Raises ParameterError."""
+    frame, rows = values['target_frame'], [row for row in values['rows'] if row]
+    if frame != 'world':
+        raise ParameterError(
+            f"parameter 'target_frame': expected world, as the base moves with output effort, found {frame}"
+        )
+    if rows and rows != list(POSITION):
+        raise ParameterError(f"parameter 'rows': expected x, y, z with output effort, found {', '.join(rows)}")
+    return WholeBodyFollower(hand, values['command_period'], values['tolerance'])
+
+
+Output = PositionOutput | ValveOutput | MotorOutput | EffortOutput
+
+
+def output_of(machine: Machine, follower: HandFollower | WholeBodyFollower, values: dict[str, Any]) -> Output:
     """Return the output that the parameter `output` names. Raises ParameterError where it does not fit the machine."""
+    if isinstance(follower, WholeBodyFollower):
+        try:
+            return EffortOutput(machine, follower, values)
+        except ValueError as error:
+            raise ParameterError(f"parameter 'output': machine {machine.name!r}: effort: {error}") from None
     if values['output'] == 'joint_command':
         return PositionOutput(follower)
     try:

@@ -19,6 +19,7 @@ from dyn_nodes.control.hand.resolved_motion import (
 )
 from dyn_nodes.control.hand.timing import JerkTrapezoid, Progress
 from dyn_nodes.control.hand.valves import HandValves, ValveLoopGains
+from dyn_nodes.control.hand.whole_body import PointReference, WholeBodyFollower, WholeBodyServo
 
 __all__ = [
     'POSE',
@@ -44,6 +45,7 @@ __all__ = [
     'Line',
     'LoopGains',
     'MotorLoopGains',
+    'PointReference',
     'Progress',
     'PumpSpeeds',
     'ReferenceLimits',
@@ -52,6 +54,8 @@ __all__ = [
     'Solution',
     'Spline',
     'ValveLoopGains',
+    'WholeBodyFollower',
+    'WholeBodyServo',
     'computed_torque',
     'hand_of',
     'inverse_kinematics',
