@@ -125,6 +125,34 @@ def test_large_turns_of_a_tetrahedron_are_those_of_its_rods():
         assert body.mass(moved) == pytest.approx(mass)
 
 
+def test_turned_finite_elements_pull_as_those_of_mujoco():
+    """MuJoCo's flexible bodies have another law (Saint Venant and Kirchhoff): equal up to squares of the strain."""
+    mujoco = pytest.importorskip('mujoco')
+    mesh = box_mesh((0.6, 0.2, 0.1), (3, 1, 1), 'tetrahedron')
+    points, elements = (
+        ' '.join(repr(number) for number in part.ravel().tolist()) for part in (mesh.nodes, mesh.elements)
+    )
+    model = mujoco.MjModel.from_xml_string(f"""
+        <mujoco><option gravity="0 0 0"/><worldbody>
+          <flexcomp name="bar" type="direct" dim="3" mass="1.2" radius="0.001" point="{points}" element="{elements}">
+            <elasticity young="1e5" poisson="0.3" damping="0"/><contact selfcollide="none"/>
+          </flexcomp>
+        </worldbody></mujoco>""")
+    data = mujoco.MjData(model)
+    finite = assemble(mesh, SOFT)
+    every = [patch(mesh, node, (0.0, 0.0, 0.0)) for node in mesh.nodes]
+    body = CorotatedBody(condensed(finite, every))
+    random = np.random.default_rng(2)
+    for strain in (1e-3, 1e-5):
+        turn = Rotation.from_rotvec((1.0, -2.0, 0.7)).as_matrix()
+        moved = (mesh.nodes + 0.1 * strain * random.normal(size=mesh.nodes.shape)) @ turn.T
+        data.qpos[:] = (moved - mesh.nodes).ravel()
+        mujoco.mj_forward(model, data)
+        theirs = -data.qfrc_passive.reshape(-1, 3)
+        ours = body.forces(moved, np.zeros(moved.shape)).reshape(-1, 3)
+        assert ours == pytest.approx(theirs, abs=10.0 * strain * np.abs(theirs).max())
+
+
 def test_grasps_on_a_line_have_no_axes():
     body = assemble(box_mesh((0.6, 0.2, 0.1), (6, 2, 1)), SOFT)
     grasps = [patch(body.mesh, (x, 0.0, 0.0), (0.0, 0.2, 0.1)) for x in (-0.3, 0.3)]
