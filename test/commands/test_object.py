@@ -53,7 +53,7 @@ def test_objects_of_the_package_have_names_and_mistakes_one_line(tmp_path, capsy
     assert main(['object', 'check', 'bar', '--frequencies', '0']) == 0
     assert 'left - right: 3333.33 N/m, 1.2 kg' in capsys.readouterr().out
     for arguments, status, part in (
-        (['bra'], 1, 'expected a file, or one of bar, plank, plate'),
+        (['bra'], 1, 'expected a file, or one of bar, plank, plate, triangle'),
         (['bar', '--frequencies', '99'], 2, 'expected 0 to 50'),
         ([str(tmp_path / 'none.yaml')], 1, 'none.yaml'),
     ):

@@ -61,6 +61,27 @@ def test_an_object_without_a_pose_lies_between_the_hands(bar):
     assert [grasp.name for grasp in held.item.grasps] == ['left', 'right']
 
 
+@pytest.mark.parametrize(
+    'file', sorted(find_resource('config/teams/team_bar.yaml').parent.glob('*.yaml')), ids=lambda file: file.stem
+)
+def test_hands_of_the_teams_of_this_package_meet_their_patches(file):
+    team = load_team(file)
+    assert max(grasp.distance for grasp in team.grasps.values()) < 1e-6
+    for name, held in team.objects.items():
+        hands = [grasp.position for grasp in team.grasps_on(name)]
+        np.testing.assert_allclose(held.patches, hands, atol=1e-6)
+        lattice = held.item.lattice
+        assert lattice.lumped_mass.sum() == pytest.approx(held.item.body.total_mass, rel=1e-6)
+
+
+def test_the_rods_of_the_triangle_are_near_those_of_the_source():
+    lattice = load_team('team_triangle').objects['triangle'].item.lattice
+    np.testing.assert_allclose(lattice.lengths, 0.6, rtol=1e-3)
+    np.testing.assert_allclose(lattice.stiffness, 2000.0, rtol=0.02)
+    np.testing.assert_allclose(lattice.damping, 4.0, rtol=0.02)
+    np.testing.assert_allclose(lattice.rod_mass, 0.4, rtol=0.08)
+
+
 def test_patches_follow_the_order_of_the_grasps():
     plate = load_team('team_plate')
     held = plate.objects['plate']
