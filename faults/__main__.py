@@ -88,7 +88,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog='python -m faults', description=__doc__)
     parser.add_argument('--files', type=int, default=10_000, metavar='N', help='damaged files (10000)')
-    parser.add_argument('--inputs', type=int, default=5000, metavar='N', help='damaged inputs of commands (5000)')
+    parser.add_argument('--inputs', type=int, default=3000, metavar='N', help='damaged inputs of commands (3000)')
     parser.add_argument(
         '--bags', type=int, default=300, metavar='N', help=f'bags, {len(bombs.BOMBS)} bombs first (300)'
     )

@@ -1,4 +1,4 @@
-"""Damaged inputs of commands: objects and their meshes, planned motions, poses, vehicles, motors, runs of a governor.
+"""Damaged inputs of commands: objects, meshes, planned motions, poses, teams, vehicles, motors, runs of a governor.
 
 Every case is given to the command that reads it, or to the reader of the node that does. Each ends in a result or in
 lines that say what is wrong, within a time limit; a warning of a library on the terminal is a fault, too.
@@ -44,15 +44,16 @@ MOST_LINES = 100
 @functools.cache
 def texts() -> dict[str, tuple[str, ...]]:
     """Return the good inputs by kind."""
-    plans, poses, objects, vehicles = (
+    plans, poses, objects, vehicles, teams = (
         tuple(path.read_text(encoding='utf-8') for path in sorted((ROOT / 'config' / name).glob('*.yaml')))
-        for name in ('plans', 'poses', 'objects', 'omni')
+        for name in ('plans', 'poses', 'objects', 'omni', 'teams')
     )
     return {
         'object': (*objects, BODY + GRASPS),
         'mesh': tuple(map(mesh_text, ('gmsh22', 'vtk42', 'abaqus'))),
         'plan': plans,
         'poses': poses,
+        'team': teams,
         'vehicle': vehicles,
         'waypoints': (CIRCLE,),
         'motors': (MOTORS,),
@@ -141,6 +142,13 @@ def _poses(path: Path) -> str:
     return _refused(lambda: load_pose_task(path), MachineError)
 
 
+def _team(path: Path) -> str:
+    from dyn_nodes.model import MachineError
+    from dyn_nodes.teams import load_team
+
+    return _refused(lambda: load_team(path), MachineError)
+
+
 def _motors(path: Path) -> str:
     from dyn_nodes.model import MachineError
     from dyn_nodes.studies.motor_catalogue import load_catalogue
@@ -164,6 +172,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     'mesh': _mesh,
     'plan': _command('contact', 'plan', 'FILE', '--step', '0.2', '--json'),
     'poses': _poses,
+    'team': _team,
     'vehicle': _command('omni', 'torques', 'FILE', 'circle', '--step', '0.5'),
     'waypoints': _command('omni', 'rates', str(ROOT / 'config/omni/three_wheels.yaml'), 'FILE', '--step', '0.5'),
     'motors': _motors,

@@ -119,6 +119,15 @@ def test_an_endpoint_has_ros_names_its_type_hash_and_version_1_of_cdr(node, witn
     assert isinstance(writer.qos[Policy.Reliability], Policy.Reliability.Reliable)
 
 
+def test_the_discovery_topic_has_the_type_hash_that_tools_of_ros_look_for(node, witness):
+    expected = f'typehash={type_hash("rmw_dds_common/msg/ParticipantEntitiesInfo")};'.encode()
+
+    def announced():
+        return [s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'ros_discovery_info']
+
+    assert {user_data(found) for found in eventually(announced)} == {expected}
+
+
 def test_a_latched_publisher_tells_its_depth_to_the_durability_service(node, witness):
     qos = QoSProfile(depth=4, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     node.create_publisher(message('geometry_msgs/msg/Vector3'), 'force', qos)
