@@ -169,7 +169,8 @@ class TrajectoryTracker:
                 return 0.0
         demand = gains.feedforward * feedforward + gains.position * error + self._integral[index]
         volts = self._spool(index, actuator, demand, position) / valve.gain
-        saturated = abs(volts) >= valve.voltage_limit and volts * error > 0.0
+        # the side of the demand, not of the volts: with a lever below 0 these have the other sign
+        saturated = abs(volts) >= valve.voltage_limit and demand * error > 0.0
         if not saturated:
             self._integral[index] += gains.integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))

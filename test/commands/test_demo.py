@@ -39,7 +39,7 @@ class Demo:
     def wait(self, timeout: float = 120.0) -> int:
         return self.process.wait(timeout)
 
-    def wait_for(self, pattern: str, timeout: float = 90.0) -> None:
+    def wait_for(self, pattern: str, timeout: float = 240.0) -> None:
         end = time.monotonic() + timeout
         while not re.search(pattern, self.text):
             assert self.process.poll() is None, self.text

@@ -262,6 +262,25 @@ def test_derivatives_of_the_joints_are_resolved_from_those_of_the_hand_up_to_an_
     assert (worst[order:] > 1e-4).all()
 
 
+def test_a_velocity_is_resolved_with_its_rate_and_no_jerk(hand):
+    reference = HandReference(hand, limits=ReferenceLimits(resolved_order=3))
+    reference.restart(POSTURE)
+    wanted = np.array([0.1, 0.0, -0.2, 0.0, 0.0, 0.0])
+    reference.drive(wanted, LIMITS)
+    rows = ['x', 'y', 'z']
+    before = np.zeros(3)
+    for _ in range(60):
+        target = reference.step(DT)
+        here = hand.coefficients(reference.posture, 3).rows(rows)
+        speed = here.velocity(target.velocity)
+        np.testing.assert_allclose(
+            here.acceleration(target.velocity, target.acceleration), (speed - before) / DT, atol=1e-6
+        )
+        np.testing.assert_allclose(here.jerk(target.velocity, target.acceleration, target.jerk), 0.0, atol=1e-6)
+        before = speed
+    np.testing.assert_allclose(before, wanted[:3], atol=1e-6)
+
+
 def test_between_resolved_targets_position_velocity_and_acceleration_belong_together(hand):
     reference = HandReference(hand, limits=ReferenceLimits(resolved_order=3))
     follower = HandFollower(reference, 0.05, lead=0.05)

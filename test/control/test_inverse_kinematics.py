@@ -192,6 +192,24 @@ def test_a_step_that_a_bound_cuts_is_taken_over_by_the_other_joints():
     assert side.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize('side', [-1.0, 1.0])
+def test_no_step_is_longer_than_the_longest_one_to_either_side(loader, monkeypatch, side):
+    seen = []
+    own = type(loader).pose_and_jacobian
+
+    def noted(hand, posture):
+        seen.append(np.array(posture)[hand.places])
+        return own(hand, posture)
+
+    target = loader.pose(loader.with_joints(loader.posture({}), [2.5 * side, 0.5, -1.2]))
+    start = loader.with_joints(loader.posture({}), [0.0, 0.9, -1.8])
+    monkeypatch.setattr(type(loader), 'pose_and_jacobian', noted)
+    found = inverse_kinematics(loader, target, start, HandTask(POSITION)).solutions[0]
+    np.testing.assert_allclose(found.positions, [2.5 * side, 0.5, -1.2], atol=1e-9)
+    steps = [min(float(np.abs(trial - earlier).max()) for earlier in seen[:k]) for k, trial in enumerate(seen) if k]
+    assert max(steps) == pytest.approx(0.7, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ('make', 'text'),
     [

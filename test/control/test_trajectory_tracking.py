@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint, TrajectoryTracker, spool_for_speed
+from dyn_nodes.control.trajectory_tracker import TrackerGains
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.hydraulics import cylinder, linkage, motor, spool_rate
 from dyn_nodes.model.machine import CylinderActuator, MotorActuator, PinTriangle, Supply, Valve
@@ -214,6 +215,26 @@ def test_tracker_moves_each_joint_towards_its_reference_whatever_its_lever():
     assert swing > 0.0
     tracker.cancel()
     assert not tracker.voltages(12.1, [0.4, -0.8, 0.0]).any()
+
+
+@pytest.mark.parametrize('actuator', [BOOM, STICK, SWING], ids=['boom', 'stick', 'swing'])
+@pytest.mark.parametrize('side', [-1.0, 1.0])
+def test_at_the_limit_of_the_voltage_the_integral_stands_still_on_either_side_of_any_lever(actuator, side):
+    start = 0.4 if actuator is BOOM else -1.0 if actuator is STICK else 0.0
+    points = [TrajectoryPoint(0.0, [start]), TrajectoryPoint(10.0, [start + 0.5 * side])]
+
+    def tracker():
+        made = TrajectoryTracker([actuator], gains=TrackerGains(position=1e3))
+        made.set_trajectory(JointTrajectory.from_points([actuator.joint], points), 0.0, [start])
+        return made
+
+    wound, fresh = tracker(), tracker()
+    for k in range(1, 100):
+        volts = wound.voltages(0.01 * k, [start - 0.05 * side])
+    lever = float(actuator_element(actuator).lever(start))
+    assert volts[0] == pytest.approx(8.0 * side * np.sign(lever))
+    here = fresh.reference(1.0).position
+    assert wound.voltages(1.0, here) == pytest.approx(fresh.voltages(1.0, here), rel=1e-3)
 
 
 def test_tracker_locks_a_joint_at_its_goal():

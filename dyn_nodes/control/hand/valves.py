@@ -145,7 +145,8 @@ class HandValves:
                 return 0.0
         demand = feedforward + gains.position * error + self._integral[k] - damped
         volts = self._spool(k, demand, load, position) / valve.gain
-        if not (abs(volts) >= valve.voltage_limit and volts * error > 0.0):
+        # the side of the demand, not of the volts: with a lever below 0 these have the other sign
+        if not (abs(volts) >= valve.voltage_limit and demand * error > 0.0):
             self._integral[k] += gains.integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
 

@@ -1,0 +1,114 @@
+"""Voltages of valves that lead a hand: feedforward, errors, damping of the oil, loads that the model does not know."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control.hand.valves import HandValves, ValveLoopGains
+from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.elements.actuators import actuator_element
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+
+JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
+POSTURE, AT_REST = np.array([0.1, 0.6, -1.2]), np.zeros(3)
+LOAD, INERTIA = np.array([0.0, 4e4, -8e3]), np.array([3e4, 2.5e4, 4e3])
+SIDES = np.array([1.0, -1.0, 0.0])
+DT = 0.01
+
+
+@pytest.fixture(scope='module')
+def actuators():
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    return {actuator.joint: actuator for actuator in machine.actuators}
+
+
+@pytest.fixture
+def made(actuators):
+    """A function that makes valves whose references are POSTURE and a velocity, (3,)."""
+
+    def make(velocity=AT_REST, **gains):
+        hand = SimpleNamespace(joints=JOINTS, places=np.arange(3))
+        target = SimpleNamespace(position=POSTURE.copy(), velocity=np.array(velocity), acceleration=np.zeros(3))
+        follower = SimpleNamespace(reference=SimpleNamespace(hand=hand), sample=lambda time: target)
+        arm = SimpleNamespace(
+            model=lambda q: SimpleNamespace(effort=lambda v, a: LOAD.copy(), inertia=np.diag(INERTIA))
+        )
+        return HandValves(follower, arm, list(actuators.values()), ValveLoopGains(**gains))
+
+    return make
+
+
+def volts_for(actuators, speed, load, position=POSTURE):
+    """Return what opens the valves for joint speeds against loads."""
+    found = []
+    for k, joint in enumerate(JOINTS):
+        arm = float(actuator_element(actuators[joint]).lever(position[k]))
+        found.append(spool_for_speed(actuators[joint], arm * speed[k], load[k] / arm) / actuators[joint].valve.gain)
+    return np.array(found)
+
+
+def test_a_reference_that_moves_is_led_by_the_spool_for_its_speed_against_the_load(made, actuators):
+    speed = np.array([0.1, -0.05, 0.08])
+    np.testing.assert_allclose(made(speed).voltages(DT, POSTURE, speed), volts_for(actuators, speed, LOAD), rtol=1e-12)
+
+
+def test_an_error_within_the_dead_band_leaves_a_joint_at_rest_locked(made):
+    assert made().voltages(DT, POSTURE + 1.9e-3 * SIDES, AT_REST).tolist() == [0.0, 0.0, 0.0]
+    assert np.sign(made().voltages(DT, POSTURE + 2.1e-3 * SIDES, AT_REST)).tolist() == [-1.0, 1.0, 0.0]
+
+
+def test_position_errors_and_their_integral_add_to_the_speed(made, actuators):
+    speed, error = np.array([0.1, 0.05, 0.08]), np.array([0.02, -0.01, 0.03])
+    valves, total = made(speed), np.zeros(3)
+    for k in range(1, 4):
+        found = valves.voltages(k * DT, POSTURE - error, speed)
+        expected = volts_for(actuators, speed + error + total, LOAD, POSTURE - error)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        total = total + 0.2 * error * DT
+
+
+def test_at_the_limit_of_the_voltage_the_integral_stands_still_and_goes_back_from_there(made, actuators):
+    sides = np.sign([float(actuator_element(actuators[joint]).lever(q)) for joint, q in zip(JOINTS, POSTURE)])
+    limits = sides * [actuators[joint].valve.voltage_limit for joint in JOINTS]
+    speed = np.array([0.1, 0.05, 0.08])
+    valves = made(speed, position=1e3)
+    for k in range(1, 50):
+        far = valves.voltages(k * DT, POSTURE - 0.05, AT_REST)
+    np.testing.assert_allclose(far, limits)
+    fresh = made(speed, position=1e3).voltages(DT, POSTURE, AT_REST)
+    np.testing.assert_allclose(valves.voltages(0.5, POSTURE, AT_REST), fresh, rtol=1e-12)
+
+
+def test_efforts_that_differ_from_the_model_are_a_load_when_they_last_and_damped_while_they_change(made, actuators):
+    """The first ones count at once; a change passes a low pass of half a second, its rest brakes the joint."""
+    speed, lasting, change = np.array([0.1, 0.05, 0.08]), np.array([500.0, -800.0, 300.0]), 2e3
+    valves = made(speed)
+    first = valves.voltages(DT, POSTURE, speed, LOAD + lasting)
+    np.testing.assert_allclose(first, volts_for(actuators, speed, LOAD + lasting), rtol=1e-12)
+    found = valves.voltages(2 * DT, POSTURE, speed, LOAD + lasting + change)
+    slow = change * DT / (DT + 0.5)
+    stiffness = np.array([actuator_element(actuators[joint]).locked_stiffness(q) for joint, q in zip(JOINTS, POSTURE)])
+    damped = 2.0 * 0.8 / np.sqrt(stiffness.astype(float) * INERTIA) * (change - slow)
+    np.testing.assert_allclose(found, volts_for(actuators, speed - damped, LOAD + lasting + slow), rtol=1e-9)
+    valves.restart(0.5)
+    np.testing.assert_allclose(valves.voltages(0.5 + DT, POSTURE, speed, LOAD + lasting), first, rtol=1e-12)
+
+
+def test_below_the_least_speed_the_spool_is_a_part_of_that_for_it(made, actuators):
+    least = np.full(3, 5e-3)
+    found = made(0.4 * least).voltages(DT, POSTURE, AT_REST)
+    np.testing.assert_allclose(found, 0.4 * volts_for(actuators, least, LOAD), rtol=1e-9)
+
+
+def test_a_joint_without_an_actuator_and_gains_that_are_none_are_refused(made, actuators):
+    follower = made().follower
+    with pytest.raises(ValueError, match='expected an actuator on every joint of the hand, found none on stick_joint'):
+        HandValves(follower, made().arm, [actuators['swing_joint'], actuators['boom_joint']])
+    with pytest.raises(ValueError, match='load_filter'):
+        ValveLoopGains(load_filter=0.0)
+    with pytest.raises(ValueError, match='position'):
+        ValveLoopGains(position=-1.0)
