@@ -19,6 +19,7 @@ NODES = (
     'teleop_node',
     'stability_monitor_node',
     'tip_over_governor_node',
+    'object_node',
 )
 
 setup(

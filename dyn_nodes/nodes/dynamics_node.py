@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,10 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, states_qos
+from dyn_nodes.nodes.grasp_exchange import GraspExchange
 from dyn_nodes.nodes.imu_report import ImuReport
 from dyn_nodes.nodes.linear_service import LinearizeService
-from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving
+from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -64,16 +66,21 @@ class DynamicsNode(OverridableNode):
     def __init__(self, **options: Any) -> None:
         super().__init__('dynamics_node', **options)
         self.values = declare(self, PARAMETERS)
-        machine = machine_of(self.values['machine'], self.values['config'])
+        held = self.values['held']
+        if self.values['team']:
+            machine, held = robot_of_team(self.values['team'], self.values['robot'])
+        else:
+            machine = machine_of(self.values['machine'], self.values['config'])
         self.machine: Machine = moving(machine, self.values['initial_velocities'], self.values['initial_twist'])
         self.monolithic = self.values['actuation'] == 'monolithic'
         self.paced = self.values['mode'] == 'realtime'
         if self.values['partner'] == 'auto':
             self.values['partner'] = 'external' if self.paced and self.monolithic else 'lockstep'
-        self.waits = self.values['partner'] == 'lockstep'
+        self.answers = self.values['partner'] == 'lockstep'
+        self.waits = self.answers or any(held)
         self.lockstep = is_lockstep(self.values)
         self.refusals = commands.Refusals()
-        exact = self.monolithic and self.waits and not self.paced
+        exact = self.monolithic and self.answers and not self.paced
         periods = self.values['command_period'], self.values['exchange_period']
         self._command_due = Every('command_period', *periods, exact)
         self.plant = self._make_plant()
@@ -81,11 +88,12 @@ class DynamicsNode(OverridableNode):
         self.commands = 0
         self._target: tuple[np.ndarray, np.ndarray] | None = None
         self._holding = False
+        self._efforts_of = -1
         self._first_repeated = 0
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
         self._bounds = Bounds.of(self.machine, self.plant.joints)
-        self._create_topics()
+        self._create_topics(held)
         self._create_services()
         self.pacer = Pacer(self)
         self.health = DynamicsHealth(self.pacer, self.refusals)
@@ -124,6 +132,8 @@ class DynamicsNode(OverridableNode):
         slope = values['slope_roll'], values['slope_pitch']
         timing = values['exchange_period'], values['integration_step']
         try:
+            if self.monolithic and self.waits and not self.answers:
+                raise ParameterError("parameter 'actuation': expected topics for a machine that holds an object")
             if self.monolithic and self.machine.needs_constraints and not self.machine.actuators:
                 text = "parameter 'actuation': expected topics for a machine with constraints and no actuators"
                 raise ParameterError(text)
@@ -142,7 +152,7 @@ class DynamicsNode(OverridableNode):
             plant.holding_efforts()  # its machine code must be there when a partner falls silent
         return plant
 
-    def _create_topics(self) -> None:
+    def _create_topics(self, held: Sequence[str]) -> None:
         qos = data_qos(not self.paced)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         states = self.create_publisher(JointState, 'joint_states', states_qos(self.values))
@@ -157,17 +167,19 @@ class DynamicsNode(OverridableNode):
         self.tf_static = TransformPublisher(self, '/tf_static', latched)
         self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
         self.imu = ImuReport(self, self.plant, qos)
+        world = self.values['world_frame']
+        self.grasps = GraspExchange(self, self.plant, held, world, lambda: self.pacer.commanded())
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
         self.commands_topic = self.resolve_topic_name('valve_commands' if self.monolithic else 'joint_command')
         if self.monolithic:
             self.create_subscription(
-                Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos(self.waits)
+                Float64MultiArray, 'valve_commands', self._on_valve_commands, command_qos(self.answers)
             )
             self._voltage_limits = np.array([a.command_limit for a in self.machine.actuators])
             self._voltage_names = [f'{a.name}/voltage' for a in self.machine.actuators]
         else:
             # in real time a lost answer is asked for again, so that publishers of any durability are taken
-            qos = command_qos(self.waits and not self.paced)
+            qos = command_qos(self.answers and not self.paced)
             self.create_subscription(JointState, 'joint_command', self._on_joint_command, qos)
 
     def _create_services(self) -> None:
@@ -199,6 +211,9 @@ class DynamicsNode(OverridableNode):
             self.update_diagnostics()
         if self.due('imu_period'):
             self.imu.publish()
+        self.grasps.begin_instant()
+        if self.grasps.held and not self.answers:
+            self._commanded()
         self.joint_states.publish()
 
     def update_diagnostics(self) -> None:
@@ -210,9 +225,22 @@ class DynamicsNode(OverridableNode):
         if self.health.silence_changed():
             self.update_diagnostics()
 
+    @property
+    def awaited_topics(self) -> tuple[str, ...]:
+        """Topics of the messages that every instant waits for, fully qualified."""
+        return (*((self.commands_topic,) if self.answers else ()), *self.object_topics)
+
+    @property
+    def object_topics(self) -> tuple[str, ...]:
+        """Those of them that come from what hands hold."""
+        return self.grasps.topics
+
     def repeat(self) -> None:
         """Publish the present joint states once more."""
         self._first_repeated += self.plant.ticks == 0
+        self.grasps.publish_states()
+        if self._efforts_of == self.plant.ticks:
+            self.grasps.publish_mobility()
         self.joint_states.publish()
 
     def due(self, period: str) -> bool:
@@ -222,10 +250,7 @@ class DynamicsNode(OverridableNode):
 
     def advance(self) -> bool:
         """Advance by one exchange period; False where the run has ended."""
-        if self._target is not None:
-            if self._holding:
-                self.plant.let_wheels_run_out(*self._target)
-            self.plant.set_efforts(self.plant.servo_efforts(*self._target))
+        self._lead_to_target()
         try:
             self.plant.advance()
         except PlantDivergedError as error:
@@ -244,6 +269,24 @@ class DynamicsNode(OverridableNode):
             self.finish()
             return False
         return True
+
+    def _lead_to_target(self) -> None:
+        """Set the efforts of this instant that lead the joints to their target, once."""
+        if self._efforts_of == self.plant.ticks:
+            return
+        self._efforts_of = self.plant.ticks
+        if self._target is not None:
+            if self._holding:
+                self.plant.let_wheels_run_out(*self._target)
+            self.plant.set_efforts(self.plant.servo_efforts(*self._target))
+
+    def _commanded(self) -> None:
+        """Go on with the efforts of this instant; an object in the hands gets how these answer forces under them."""
+        if not self.grasps.held:
+            self.pacer.commanded()
+            return
+        self._lead_to_target()
+        self.grasps.publish_mobility()
 
     def finish(self) -> None:
         """End the run; `main` ends the process."""
@@ -269,6 +312,7 @@ class DynamicsNode(OverridableNode):
             positions = self.plant.positions.copy() if self._target is None else self._target[0]
             self._target = (positions, np.zeros(len(self.plant.joints)))
             self._holding = True
+            self._efforts_of = -1
 
     def _hold_at_start(self) -> None:
         """Hold the joints of the initial posture until a command comes: many a machine stands on them.
@@ -276,6 +320,7 @@ class DynamicsNode(OverridableNode):
         Joints that start with a velocity get the efforts of rest instead, which do not brake them.
         """
         self._target, self._holding = None, False
+        self._efforts_of = -1
         if not self.machine.initial.moves:
             self.hold()
 
@@ -288,9 +333,9 @@ class DynamicsNode(OverridableNode):
     def _on_joint_command(self, msg: Any) -> None:
         is_answer = False
         try:
-            if self.waits and not self._answers_now(msg):
+            if self.answers and (not self._answers_now(msg) or self._is_answered):
                 return
-            is_answer = self.waits
+            is_answer = self.answers
             kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             if kind == 'effort':
                 self._bounds.check_efforts('joint_command', first)
@@ -301,7 +346,7 @@ class DynamicsNode(OverridableNode):
             self.refuse(refused)
             if is_answer:  # no other answer to this instant will come: the safe state takes its place
                 self.hold()
-                self.pacer.commanded()
+                self._commanded()
             return
         if kind == 'effort':
             self._target = None
@@ -313,7 +358,13 @@ class DynamicsNode(OverridableNode):
             self._target = (position, np.nan_to_num(second))
         self._holding = False
         self.commands += 1
-        self.pacer.commanded()
+        if self.answers or not self.grasps.held:
+            self._commanded()
+
+    @property
+    def _is_answered(self) -> bool:
+        """The efforts of this instant are fixed: the object that the hands hold knows them."""
+        return bool(self.grasps.held) and self._efforts_of == self.plant.ticks
 
     def _answers_now(self, msg: Any) -> bool:
         """Tell whether a command belongs to the present instant. Raises RefusedError: it belongs to none."""
@@ -335,7 +386,7 @@ class DynamicsNode(OverridableNode):
     def _on_valve_commands(self, msg: Any) -> None:
         try:
             volts = commands.voltages(msg, [a.name for a in self.machine.actuators], self._voltage_limits)
-            if self.waits and not self._volts_answer_now(stamp_of_volts(msg)):
+            if self.answers and not self._volts_answer_now(stamp_of_volts(msg)):
                 return
         except commands.RefusedError as refused:
             self.refuse(refused)

@@ -70,6 +70,22 @@ def _found(parameter: str, name: str) -> Path:
         raise ValueError(f'parameter {parameter!r}: {error}') from None
 
 
+def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...]]:
+    """Return the machine of a robot at its place in a team, and the hands that hold something.
+
+    Raises:
+        ParameterError: no such robot.
+        ValueError (MachineError among them): with what is wrong in the file of the team.
+    """
+    from dyn_nodes.teams import load_team  # much to import for the few that need it
+
+    found = load_team(team)
+    if robot not in found.robots:
+        known = ', '.join(found.robots)
+        raise ParameterError(f"parameter 'robot': expected a robot of team {found.name!r} ({known}), found {robot!r}")
+    return found.robots[robot].machine, tuple(grasp.hand for grasp in found.grasps_of(robot))
+
+
 def payload_mount(machine: Machine) -> Payload:
     """Return where a machine carries its payload.
 

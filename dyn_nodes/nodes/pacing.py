@@ -34,7 +34,8 @@ class PacedNode(Protocol):
         monolithic: hydraulics run inside the node.
         finished: the run is over.
         commands: accepted commands.
-        commands_topic: topic of the commands, fully qualified.
+        awaited_topics: of the messages that every instant waits for, fully qualified.
+        object_topics: those of them that come from what hands hold; time does not start without them.
     """
 
     values: dict[str, Any]
@@ -43,7 +44,16 @@ class PacedNode(Protocol):
     monolithic: bool
     finished: bool
     commands: int
-    commands_topic: str
+
+    @property
+    def awaited_topics(self) -> tuple[str, ...]:
+        """Topics of the messages that every instant waits for."""
+        raise NotImplementedError
+
+    @property
+    def object_topics(self) -> tuple[str, ...]:
+        """Those of them that come from what hands hold."""
+        raise NotImplementedError
 
     def announce(self) -> None:
         """Publish the present instant."""
@@ -103,7 +113,8 @@ class Pacer:
         self.patience = float(node.values['command_timeout'])
         self.schedule = WallSchedule(node.values['speed'], self._tolerance())
         self.factor = RealTimeFactor()
-        self.readiness = Readiness(node, node.values['wait_for'], node.values['wait_timeout'])
+        waits = node.values['wait_for'], node.values['wait_timeout']
+        self.readiness = Readiness(node, *waits, node.object_topics)
         self._since = time.monotonic()
         self._asked_again = -np.inf
         self._finished_at: float | None = None
@@ -122,7 +133,7 @@ class Pacer:
         if self.paced or not self.waits:
             period = self.node.values['exchange_period']
             self.node.create_timer(max(period, PACE) if self.waits else period, self._go_on, clock=self._steady)
-        if self.paced and not self.readiness.names:
+        if self.paced and not self.readiness.awaits:
             self._begin()
 
     def commanded(self) -> None:
@@ -257,7 +268,7 @@ class Pacer:
         timeout = float(self.node.values['command_timeout'])
         if not self.waits or waited <= timeout:
             return timeout
-        is_gone = self.paced and not self.node.count_publishers(self.node.commands_topic)
+        is_gone = self.paced and not all(map(self.node.count_publishers, self.node.awaited_topics))
         return timeout if is_gone else max(timeout, LOCKSTEP_PATIENCE)
 
     def _report_silence(self, waited: float) -> None:

@@ -19,15 +19,22 @@ class Readiness:
         node: who waits.
         names: of the nodes to wait for, in the waiting node's namespace (empty names are passed over).
         timeout: s of wall time; after it the wait ends with a warning, and time starts with those who are there.
+        topics: fully qualified, that must have a publisher.
     """
 
-    def __init__(self, node: Any, names: Sequence[str], timeout: float) -> None:
+    def __init__(self, node: Any, names: Sequence[str], timeout: float, topics: Sequence[str] = ()) -> None:
         self.node, self.timeout = node, timeout
         self.names = [name for name in names if name]
+        self.topics = tuple(topics)
         self.began = time.monotonic()
         self.missing = ''
         self._said = 0.0
         self._since: float | None = None
+
+    @property
+    def awaits(self) -> bool:
+        """There is something to wait for."""
+        return bool(self.names or self.topics)
 
     def check(self) -> bool:
         """Return True once time may start."""
@@ -55,6 +62,9 @@ class Readiness:
         absent = [name for name in self.names if name not in there]
         if absent:
             return f'no node {", ".join(absent)} yet'
+        silent = [topic for topic in self.topics if not self.node.count_publishers(topic)]
+        if silent:
+            return f'nothing publishes {", ".join(silent)} yet'
         listeners = self._listeners(self.node.resolve_topic_name('joint_states'))
         others = [name for name in self.names if name != RECORDER]
         deaf = [name for name in others if name not in listeners]  # a node is announced before its topics are

@@ -36,7 +36,7 @@ class Stub:
         self.waits, self.monolithic, self.paced = waits, monolithic, mode == 'realtime'
         self.plant = SimpleNamespace(time=0.0)
         self.finished, self.commands, self.held, self.repeated, self.publishers = False, 1, 0, 0, 1
-        self.commands_topic = '/joint_command'
+        self.awaited_topics, self.object_topics = ('/joint_command',), ()
         self.subscriptions = {b'hydraulics', b'viewer'}
         self.announced: list[float] = []
 

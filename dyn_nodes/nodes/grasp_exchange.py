@@ -1,0 +1,111 @@
+"""The hands of the dynamics node: their states and mobility go out, wrenches of what they hold come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.exchange import command_qos
+from dyn_nodes.nodes.grasp_messages import (
+    Float64MultiArray,
+    Odometry,
+    WrenchStamped,
+    mobility_message,
+    read_wrench,
+    state_message,
+    write_mobility,
+    write_state,
+)
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp
+from dyn_nodes.simulation.plant import Plant
+
+
+class GraspExchange:
+    """Topics of the hands of a machine.
+
+    An instant is answered when there is a wrench for every hand that holds an object in lockstep (`held`). Wrenches on
+    other hands act from the moment they come until the next one, as a force of a person or of a spring would.
+
+    Args:
+        node: the node.
+        plant: the machine.
+        held: names of the hands that wait for the wrench of every instant.
+        world: frame of the ground plane.
+        answered: called when every wrench of the present instant is here.
+
+    Raises:
+        ParameterError: the machine has no such hand.
+    """
+
+    def __init__(self, node: Any, plant: Plant, held: Sequence[str], world: str, answered: Callable[[], None]) -> None:
+        self.node, self.plant, self.world, self.answered = node, plant, world, answered
+        self.held = tuple(name for name in held if name)
+        known = [hand.name for hand in plant.machine.grasps]
+        for name in self.held:
+            if name not in known:
+                text = (
+                    f"parameter 'held': expected hands of {plant.machine.name!r} ({', '.join(known)}), found {name!r}"
+                )
+                raise ParameterError(text)
+        qos, last = command_qos(bool(self.held)), command_qos(True)
+        self._states = {name: node.create_publisher(Odometry, f'grasp_states/{name}', last) for name in known}
+        self._mobilities = {
+            name: node.create_publisher(Float64MultiArray, f'grasp_mobility/{name}', last) for name in self._states
+        }
+        self._messages = {hand.name: state_message(world, hand.link) for hand in plant.machine.grasps}
+        self._mobility = mobility_message()
+        for name in self._states:
+            node.create_subscription(WrenchStamped, f'grasp_wrenches/{name}', self._reader(name), qos)
+        self.topics = tuple(node.resolve_topic_name(f'grasp_wrenches/{name}') for name in self.held)
+        self._waiting: set[str] = set()
+
+    def begin_instant(self) -> None:
+        """Publish how the hands move now; wrenches of this instant are waited for from here on."""
+        self._waiting = set(self.held)
+        self.publish_states()
+
+    def publish_states(self) -> None:
+        """Publish how the hands move now."""
+        now = nanoseconds_of(self.plant.time)
+        for name, publisher in self._states.items():
+            write_state(self._messages[name], self.plant.hands.state(name), now)
+            publisher.publish(self._messages[name])
+
+    def publish_mobility(self) -> None:
+        """Publish how the hands answer forces under the efforts of this instant."""
+        now = nanoseconds_of(self.plant.time)
+        for name, publisher in self._mobilities.items():
+            if name in self.held or publisher.get_subscription_count():
+                write_mobility(self._mobility, self.plant.hands.mobility(name), now)
+                publisher.publish(self._mobility)
+
+    def _reader(self, name: str) -> Callable[[Any], None]:
+        topic = f'grasp_wrenches/{name}'
+
+        def read(msg: Any) -> None:
+            try:
+                wrench = read_wrench(topic, msg, self.world)
+                if name in self.held and not self._is_of_now(topic, msg):
+                    return
+            except RefusedError as refused:
+                self.node.refuse(refused)
+                return
+            if name not in self.held:
+                self.plant.hands.set_wrench(name, wrench)
+            elif name in self._waiting:
+                self.plant.hands.set_wrench(name, wrench)
+                self._waiting.discard(name)
+                if not self._waiting:
+                    self.answered()
+
+        return read
+
+    def _is_of_now(self, topic: str, msg: Any) -> bool:
+        """Tell whether a wrench answers the present instant. Raises RefusedError: it is of an instant to come."""
+        stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
+        if stamp > now:
+            text = f'{topic}: expected the stamp of grasp_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'
+            raise RefusedError('stamp', text)
+        return stamp == now

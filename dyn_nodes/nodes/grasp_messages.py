@@ -1,0 +1,110 @@
+"""Hands and what they hold as messages: state and mobility of a hand, the wrench on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.elements.hand_motion import HandMobility, HandState
+from dyn_nodes.middleware import message
+from dyn_nodes.model.rotations import quaternion_of_matrix
+from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.exchange import set_stamp
+from dyn_nodes.nodes.transforms import set_quaternion, set_vector
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Odometry = message('nav_msgs/msg/Odometry')
+WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
+
+Array = NDArray[np.float64]
+MOBILITY = (
+    *(f'mobility_{row}{column}' for row in 'xyz' for column in 'xyz'),
+    *(f'acceleration_{axis}' for axis in 'xyz'),
+)
+GREATEST = 1e9
+"""Of a number of a wrench, a position, a velocity or a mobility that is believed, in SI units."""
+
+
+def state_message(world: str, link: str) -> Any:
+    """Return an Odometry for a hand on a link."""
+    result = Odometry(child_frame_id=link)
+    result.header.frame_id = world
+    return result
+
+
+def write_state(msg: Any, state: HandState, nanoseconds: int) -> None:
+    """Write a hand's motion at a time into a `state_message`; the twist is in axes of the link, as its type wants."""
+    set_stamp(msg, nanoseconds)
+    set_vector(msg.pose.pose.position, state.position)
+    set_quaternion(msg.pose.pose.orientation, quaternion_of_matrix(state.rotation))
+    set_vector(msg.twist.twist.linear, state.rotation.T @ state.velocity)
+    set_vector(msg.twist.twist.angular, state.rotation.T @ state.angular_velocity)
+
+
+def mobility_message() -> Any:
+    """Return a Float64MultiArray for a mobility, with the names of its numbers and room for the time."""
+    return volts_message(MOBILITY)
+
+
+def write_mobility(msg: Any, mobility: HandMobility, nanoseconds: int) -> None:
+    """Write a hand's mobility at a time into a `mobility_message`."""
+    msg.data = [*mobility.matrix.ravel().tolist(), *mobility.acceleration.tolist()]
+    stamp_volts(msg, nanoseconds)
+
+
+def read_mobility(topic: str, msg: Any) -> tuple[int, HandMobility]:
+    """Return the time, ns, and the mobility. Raises RefusedError."""
+    values = _numbers(topic, msg.data, len(MOBILITY))
+    time = stamp_of_volts(msg)
+    if time is None:
+        raise RefusedError('stamp', f'{topic}: expected the time in the label of the second dimension, found none')
+    return time, HandMobility(values[:9].reshape(3, 3), values[9:])
+
+
+def read_state(topic: str, msg: Any) -> tuple[Array, Array]:
+    """Return position and velocity (3,) in the world. Raises RefusedError."""
+    p, q, v = msg.pose.pose.position, msg.pose.pose.orientation, msg.twist.twist.linear
+    turn = _numbers(topic, (q.x, q.y, q.z, q.w), 4)
+    size = float(np.linalg.norm(turn))
+    if not 0.9 < size < 1.1:
+        raise RefusedError('out of range', f'{topic}: expected a quaternion of length 1, found one of {size:.4g}')
+    velocity = _turned(turn / size, _numbers(topic, (v.x, v.y, v.z), 3))
+    return _numbers(topic, (p.x, p.y, p.z), 3), velocity
+
+
+def _turned(q: Array, vector: Array) -> Array:
+    """Return a vector of a frame with quaternion q (x, y, z, w) in the world."""
+    axis, w = q[:3], q[3]
+    across = 2.0 * np.cross(axis, vector)
+    return np.asarray(vector + w * across + np.cross(axis, across))
+
+
+def read_wrench(topic: str, msg: Any, world: str) -> Array:
+    """Return a wrench (6,), N and N m, in axes of the world. Raises RefusedError."""
+    if msg.header.frame_id not in ('', world):
+        found = f'{topic}: expected a wrench in {world!r}, found one in {msg.header.frame_id!r}'
+        raise RefusedError('frame', found)
+    f, t = msg.wrench.force, msg.wrench.torque
+    return _numbers(topic, (f.x, f.y, f.z, t.x, t.y, t.z), 6)
+
+
+def write_wrench(msg: Any, force: Array, nanoseconds: int) -> None:
+    """Write a force (3,) at a time into a WrenchStamped."""
+    set_stamp(msg, nanoseconds)
+    set_vector(msg.wrench.force, force)
+
+
+def _numbers(topic: str, values: Sequence[float], count: int) -> Array:
+    found = np.asarray(values, dtype=np.float64)
+    if found.shape != (count,):
+        raise RefusedError('wrong size', f'{topic}: expected {count} numbers, found {found.size}')
+    if not np.isfinite(found).all():
+        raise RefusedError('not finite', f'{topic}: expected finite numbers, found {found[~np.isfinite(found)][0]}')
+    if np.abs(found).max() > GREATEST:
+        text = f'{topic}: expected numbers up to {GREATEST:g}, found {np.abs(found).max():.4g}'
+        raise RefusedError('out of range', text)
+    return found

@@ -1,0 +1,279 @@
+"""An object that several machines hold, as a ROS node: motion and mobility of their hands in, wrenches on these out."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.cosimulation.held_object import HeldHand, HeldObject, HeldObjectError
+from dyn_nodes.elements.hand_motion import HandMobility
+from dyn_nodes.middleware import Clock, ClockType, drive_clock, message, spin
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.events import EventPublisher
+from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD, command_qos, data_qos
+from dyn_nodes.nodes.grasp_messages import (
+    Float64MultiArray,
+    Odometry,
+    WrenchStamped,
+    read_mobility,
+    read_state,
+    write_wrench,
+)
+from dyn_nodes.nodes.object_reports import ObjectReports
+from dyn_nodes.nodes.overridable import OverridableNode
+from dyn_nodes.nodes.pacing import FLUSH_TIME
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.prepared import PreparedPublisher
+from dyn_nodes.nodes.running import RunOver, run_node
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, packed_stamp
+from dyn_nodes.nodes.team_frames import TeamFrames
+from dyn_nodes.simulation.assembly import gravity_vector
+from dyn_nodes.simulation.events import Event
+from dyn_nodes.teams import Team, TeamGrasp, load_team
+
+ClockMessage = message('rosgraph_msgs/msg/Clock')
+PARAMETERS = node_parameters('object_node')
+
+
+class GraspInput:
+    """What is known of a hand.
+
+    Attributes:
+        grasp: of the team.
+        moved: time, ns, of the motion; position and velocity (3,) follow.
+        answering: time, ns, of the mobility.
+    """
+
+    def __init__(self, grasp: TeamGrasp) -> None:
+        self.grasp = grasp
+        self.moved = self.answering = -1
+        self.position = self.velocity = np.zeros(3)
+        self.mobility = HandMobility(np.zeros((3, 3)), np.zeros(3))
+
+    @property
+    def instant(self) -> int:
+        """Time, ns, at which all is known; -1: none."""
+        return self.moved if self.moved == self.answering else -1
+
+    @property
+    def hand(self) -> HeldHand:
+        """The hand at that time."""
+        return HeldHand(self.position, self.velocity, *self.mobility)
+
+
+class ObjectNode(OverridableNode):
+    """Moves the objects of a team with the hands that hold them; it is the clock of the team.
+
+    Every instant is answered when all hands have given their motion and their mobility. A robot that is gone stops the
+    team: the wrenches are no longer published, so that every other robot takes its safe state after its own timeout.
+    """
+
+    lockstep = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('object_node', **options)
+        self.values = declare(self, PARAMETERS)
+        self.paced = self.values['mode'] == 'realtime'
+        self.team = load_team(self.values['team'])
+        self.period = nanoseconds_of(self.values['exchange_period'])
+        self.refusals = commands.Refusals()
+        self.hands = {name: GraspInput(grasp) for name, grasp in self.team.grasps.items()}
+        self.objects = {name: _held_object(self.team, name) for name in self.team.objects}
+        self.instant = -1
+        self.stopped = ''
+        self._over_at: float | None = None
+        self._forces: dict[str, np.ndarray] = {}
+        self._since = time.monotonic()
+        self._create_topics()
+        self.diagnostics = DiagnosticsPublisher(self, {'object': self._health})
+        self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        held = ', '.join(f'{name} in {len(self.team.grasps_on(name))} hands' for name in self.objects)
+        self.get_logger().info(f'{self.team.name}: {held}; waiting for {", ".join(self.team.robots)}')
+
+    def _create_topics(self) -> None:
+        last, qos = command_qos(True), data_qos(not self.paced)
+        self._wrenches: dict[str, Any] = {}
+        for name, own in self.hands.items():
+            at = f'{own.grasp.robot}/grasp'
+            hand = own.grasp.hand
+            self.create_subscription(Odometry, f'{at}_states/{hand}', partial(self._on_state, own), last)
+            self.create_subscription(Float64MultiArray, f'{at}_mobility/{hand}', partial(self._on_mobility, own), last)
+            self._wrenches[name] = self.create_publisher(WrenchStamped, f'{at}_wrenches/{hand}', last)
+        self._wrench = WrenchStamped()
+        self._wrench.header.frame_id = self.values['world_frame']
+        clock = self.create_publisher(ClockMessage, '/clock', qos) if self.values['publish_clock'] else None
+        self.clock_publisher = None if clock is None else PreparedPublisher(clock, ClockMessage())
+        self.events = EventPublisher(self, qos)
+        self.reports = ObjectReports(self, self.objects, qos, self.values['world_frame'])
+        self.frames = TeamFrames(self, tuple(self.team.robots), self.values['world_frame'])
+
+    # -- hands -------------------------------------------------------------------------------------------------------
+
+    def _on_state(self, own: GraspInput, msg: Any) -> None:
+        try:
+            own.position, own.velocity = read_state(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+        except commands.RefusedError as refused:
+            self._refuse(refused)
+            return
+        own.moved = nanoseconds_of_stamp(msg.header.stamp)
+        self._answer_if_all_are_here()
+
+    def _on_mobility(self, own: GraspInput, msg: Any) -> None:
+        try:
+            own.answering, own.mobility = read_mobility(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+        except commands.RefusedError as refused:
+            self._refuse(refused)
+            return
+        self._answer_if_all_are_here()
+
+    def _refuse(self, refused: commands.RefusedError) -> None:
+        self.refusals.add(refused, self.instant / NANO)
+        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+
+    def _answer_if_all_are_here(self) -> None:
+        instants = {own.instant for own in self.hands.values()}
+        if self.stopped or self._over_at is not None or len(instants) != 1 or -1 in instants:
+            return
+        (now,) = instants
+        if now == self.instant:
+            self._publish_wrenches()  # of an instant that was repeated
+            return
+        if now != self.instant + self.period:
+            if self.instant >= 0 and now > self.instant:
+                found = (now - self.instant) / NANO
+                self._stop(f'expected robots with exchange_period {self.period / NANO:g} s, found {found:g} s')
+                return
+            self._begin()
+        self._advance(now)
+
+    def _begin(self) -> None:
+        for name, item in self.objects.items():
+            item.begin([self.hands[grasp.name].hand for grasp in self.team.grasps_on(name)])
+
+    def _advance(self, now: int) -> None:
+        self.instant = now
+        self._since = time.monotonic()
+        if self.clock_publisher is not None:
+            drive_clock(self, now)
+            if self._due('clock_period'):
+                self.clock_publisher.publish(packed_stamp(now), ())
+        for name, item in self.objects.items():
+            grasps = self.team.grasps_on(name)
+            released = set(item.released)
+            hands = [self.hands[grasp.name].hand for grasp in grasps]
+            if self._due('report_period'):
+                item.follow(hands)
+                self.reports.publish(name, now, self._due('marker_period'))
+            try:
+                forces = item.advance(hands, self.period / NANO)
+            except HeldObjectError as error:
+                self._stop(f'{name}: {error}')
+                return
+            self._forces |= {grasp.name: force for grasp, force in zip(grasps, forces)}
+            for k in sorted(item.released - released):
+                self._tell_of_slip(grasps[k])
+        self._publish_wrenches()
+        if 0.0 < self.values['duration'] <= now / NANO + 1e-9:
+            self._over_at = time.monotonic()
+        self._update_diagnostics()
+
+    def _tell_of_slip(self, grasp: TeamGrasp) -> None:
+        text = f'hand {grasp.hand} of {grasp.robot} slips off {grasp.patch} of {grasp.object}'
+        details = {'grasp': grasp.name, 'holding_force': grasp.holding_force or 0.0, 'text': text}
+        self.events.publish(Event(self.instant / NANO, 'slip_off', details=details))
+
+    def _publish_wrenches(self) -> None:
+        for name, publisher in self._wrenches.items():
+            write_wrench(self._wrench, self._forces[name], self.instant)
+            publisher.publish(self._wrench)
+
+    def _due(self, period: str) -> bool:
+        ticks = max(1, round(self.values[period] * NANO / self.period))
+        return round(self.instant / self.period) % ticks == 0
+
+    # -- robots that are gone ----------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        if self._over_at is not None and time.monotonic() - self._over_at > FLUSH_TIME:
+            raise RunOver
+        if self.instant >= 0 and not self.stopped:
+            self._look_for_gone_robots(time.monotonic() - self._since)
+        self._update_diagnostics()
+
+    def _look_for_gone_robots(self, waited: float) -> None:
+        if self._over_at is not None or not self.paced or waited <= self.values['command_timeout']:
+            return  # in lockstep simulated time stands still
+        late = self._late()
+        gone = [name for name in late if not self._is_there(name)]
+        if gone or (late and waited > LOCKSTEP_PATIENCE):
+            self._stop(f'no motion of {", ".join(gone or late)} since {waited:.2f} s')
+
+    def _late(self) -> list[str]:
+        newest = max(max(own.moved, own.answering) for own in self.hands.values())
+        late = (own.grasp.robot for own in self.hands.values() if own.instant < max(newest, self.instant + 1))
+        return list(dict.fromkeys(late))
+
+    def _is_there(self, robot: str) -> bool:
+        topics = (f'{robot}/grasp_states/{grasp.hand}' for grasp in self.team.grasps_of(robot))
+        return all(self.count_publishers(self.resolve_topic_name(topic)) for topic in topics)
+
+    def _stop(self, why: str) -> None:
+        """Stop the team: without wrenches every robot holds its joints after its timeout."""
+        self.stopped = why
+        self.get_logger().error(f'{why}: the team stops, every robot holds its joints')
+        for publisher in self._wrenches.values():
+            self.destroy_publisher(publisher)
+        self._wrenches.clear()
+        if self.instant >= 0:
+            self.events.publish(Event(self.instant / NANO, 'team_stopped', details={'text': why}))
+        self._update_diagnostics()
+
+    # -- diagnostics -------------------------------------------------------------------------------------------------
+
+    def _update_diagnostics(self) -> None:
+        self.diagnostics.update(time.monotonic(), max(self.instant, 0) / NANO)
+
+    def _health(self) -> Health:
+        values = {f'force on {name}, N': f'{np.linalg.norm(force):.6g}' for name, force in self._forces.items()}
+        health = Health(text='held', values={**values, **self.refusals.values()})
+        if self.instant < 0:
+            health.worse(WARN, f'waiting for {", ".join(self._late())}')
+        elif time.monotonic() - self._since > self.values['command_timeout']:
+            health.worse(WARN, f'no motion of {", ".join(self._late())}')
+        for name, item in self.objects.items():
+            if item.released:
+                hands = ', '.join(self.team.grasps_on(name)[k].name for k in sorted(item.released))
+                health.worse(ERROR, f'{hands} slipped off {name}')
+        if self.stopped:
+            health.worse(ERROR, f'stopped: {self.stopped}')
+        return health
+
+
+def _held_object(team: Team, name: str) -> HeldObject:
+    """Return an object of a team between its hands. Raises ParameterError: it is no lattice."""
+    item = team.objects[name]
+    if item.model != 'lattice':
+        raise ParameterError(f"parameter 'team': object {name!r}: expected model lattice, found {item.model!r}")
+    machine = next(iter(team.robots.values())).machine
+    limits = [np.inf if grasp.holding_force is None else grasp.holding_force for grasp in team.grasps_on(name)]
+    return HeldObject(item.item.lattice, np.array(gravity_vector(machine.gravity, machine.slope)), np.array(limits))
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until a signal comes or its run is over."""
+
+    def spin_to_the_end(node: ObjectNode) -> None:
+        with contextlib.suppress(RunOver):
+            spin(node)
+
+    return run_node('object_node', ObjectNode, args, spin_to_the_end)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

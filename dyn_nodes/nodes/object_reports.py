@@ -1,0 +1,110 @@
+"""Objects that hands hold, as messages: pose and twist, strain, and a body drawn in the colour of its strain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.cosimulation.held_object import HeldObject, strains
+from dyn_nodes.middleware import message
+from dyn_nodes.model.rotations import quaternion_of_matrix
+from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.exchange import set_stamp
+from dyn_nodes.nodes.stamps import stamp_at
+from dyn_nodes.nodes.transforms import set_quaternion, set_vector
+
+ColorRGBA = message('std_msgs/msg/ColorRGBA')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Marker = message('visualization_msgs/msg/Marker')
+MarkerArray = message('visualization_msgs/msg/MarkerArray')
+Odometry = message('nav_msgs/msg/Odometry')
+Point = message('geometry_msgs/msg/Point')
+
+Array = NDArray[np.float64]
+FULL_COLOUR = 1e-3
+"""Strain at which a rod is drawn in the full colour of tension (red) or compression (blue)."""
+THICK = 0.05
+"""Of a drawn rod, over the size of the object."""
+
+
+class ObjectReports:
+    """Publishers of objects.
+
+    `object_state/<object>` has the pose that fits the undeformed object best, and the twist of this pose;
+    `object_strain/<object>` the strain of its rods; `object_markers` the rods, as they are.
+
+    Args:
+        node: the node.
+        objects: by name.
+        qos: of the topics.
+        world: frame of the ground plane.
+    """
+
+    def __init__(self, node: Any, objects: Mapping[str, HeldObject], qos: Any, world: str) -> None:
+        self.objects, self.world = objects, world
+        self._states = {name: node.create_publisher(Odometry, f'object_state/{name}', qos) for name in objects}
+        self._strains = {
+            name: node.create_publisher(Float64MultiArray, f'object_strain/{name}', qos) for name in objects
+        }
+        self._markers = node.create_publisher(MarkerArray, 'object_markers', qos)
+
+    def publish(self, name: str, now: int, with_markers: bool) -> None:
+        """Publish an object at this instant, ns."""
+        item = self.objects[name]
+        self._states[name].publish(self._state(name, now))
+        strain = strains(item.lattice, item.position)
+        rods = [f'{i}-{j}' for i, j in item.lattice.rods]
+        self._strains[name].publish(labelled_array(rods, strain))
+        if with_markers:
+            number = list(self.objects).index(name)
+            self._markers.publish(MarkerArray(markers=[self._body(item, strain, name, number, now)]))
+
+    def _state(self, name: str, now: int) -> Any:
+        item, result = self.objects[name], Odometry(child_frame_id=name)
+        result.header.frame_id = self.world
+        set_stamp(result, now)
+        position, rotation = best_pose(item.lattice.nodes, item.position)
+        linear, angular = best_twist(item.position - position, item.velocity)
+        set_vector(result.pose.pose.position, position)
+        set_quaternion(result.pose.pose.orientation, quaternion_of_matrix(rotation))
+        set_vector(result.twist.twist.linear, rotation.T @ linear)
+        set_vector(result.twist.twist.angular, rotation.T @ angular)
+        return result
+
+    def _body(self, item: HeldObject, strain: Array, name: str, number: int, now: int) -> Any:
+        marker = Marker(ns='objects', id=number, type=Marker.LINE_LIST, action=Marker.ADD, text=name)
+        marker.header.frame_id, marker.header.stamp = self.world, stamp_at(now)
+        marker.pose.orientation.w = 1.0
+        marker.scale.x = THICK * float(np.ptp(item.lattice.nodes, axis=0).max())
+        for rod, value in zip(item.lattice.rods, strain):
+            for node in rod:
+                x, y, z = (float(part) for part in item.position[node])
+                marker.points.append(Point(x=x, y=y, z=z))
+                marker.colors.append(colour_of(float(value)))
+        marker.color.a = 1.0
+        return marker
+
+
+def colour_of(strain: float) -> Any:
+    """Return the colour of a strain: green without, red in tension, blue in compression."""
+    share = float(np.clip(strain / FULL_COLOUR, -1.0, 1.0))
+    return ColorRGBA(r=max(share, 0.0), g=1.0 - abs(share), b=max(-share, 0.0), a=1.0)
+
+
+def best_pose(undeformed: Array, position: Array) -> tuple[Array, Array]:
+    """Return where the middle of the nodes is (3,), and the rotation (3, 3) that fits them best (Kabsch)."""
+    middle = position.mean(axis=0)
+    left, _, right = np.linalg.svd((position - middle).T @ (undeformed - undeformed.mean(axis=0)))
+    turn = left @ np.diag([1.0, 1.0, float(np.sign(np.linalg.det(left @ right)))]) @ right
+    return middle, turn
+
+
+def best_twist(arms: Array, velocity: Array) -> tuple[Array, Array]:
+    """Return linear velocity of the middle and angular velocity (3,) that fit the nodes' velocities (n, 3) best."""
+    linear = velocity.mean(axis=0)
+    inertia = sum((arm @ arm) * np.eye(3) - np.outer(arm, arm) for arm in arms)
+    momentum = np.cross(arms, velocity - linear).sum(axis=0)
+    return linear, np.linalg.lstsq(np.asarray(inertia), momentum, rcond=1e-9)[0]

@@ -1,0 +1,220 @@
+"""Logic of object_node and of the hands of a robot beside it, without machines: the test plays the other side."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from node_testing import Outbox
+
+from dyn_nodes.elements.hand_motion import HandMobility, HandState
+from dyn_nodes.middleware import Parameter
+from dyn_nodes.nodes.diagnostics import ERROR
+from dyn_nodes.nodes.grasp_exchange import GraspExchange
+from dyn_nodes.nodes.grasp_messages import (
+    WrenchStamped,
+    mobility_message,
+    state_message,
+    write_mobility,
+    write_state,
+    write_wrench,
+)
+from dyn_nodes.nodes.object_node import ObjectNode
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+
+STEP = 5_000_000
+FIXED = HandMobility(np.zeros((3, 3)), np.zeros(3))
+WEIGHT = 1.2 * 9.81
+
+
+@pytest.fixture
+def make(context: Any) -> Any:
+    def object_node(**parameters: Any) -> ObjectNode:
+        values = {'team': 'team_bar', 'mode': 'lockstep', **parameters}
+        node = ObjectNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
+        node._wrenches = {name: Outbox() for name in node._wrenches}
+        node.events.publisher, node.diagnostics.publisher = Outbox(), Outbox()
+        return node
+
+    return object_node
+
+
+def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> None:
+    """Give motion and mobility of the hands at a time, ns: at rest, and as unmoved by what they hold as a wall."""
+    for own in node.hands.values():
+        if only in ('', own.grasp.robot):
+            msg = state_message('odom', 'hand')
+            place = own.grasp.position + np.array([offset, 0.0, 0.0])
+            write_state(msg, HandState(place, np.eye(3), np.zeros(3), np.zeros(3)), now)
+            node._on_state(own, msg)
+            msg = mobility_message()
+            write_mobility(msg, FIXED, now)
+            node._on_mobility(own, msg)
+
+
+def test_every_hand_gets_its_wrench_when_all_hands_are_known(make: Any) -> None:
+    node = make()
+    tell(node, 0, only='left')
+    assert all(not box.messages for box in node._wrenches.values())
+    tell(node, 0, only='right')
+    tell(node, STEP)
+    forces = []
+    for box in node._wrenches.values():
+        assert [nanoseconds_of_stamp(msg.header.stamp) for msg in box.messages] == [0, STEP]
+        assert box.last.header.frame_id == 'odom'
+        forces.append(box.last.wrench.force.z)
+    assert sum(forces) == pytest.approx(-WEIGHT, rel=1e-6)
+
+
+def test_an_instant_that_comes_again_gets_the_same_answer(make: Any) -> None:
+    node = make()
+    tell(node, 0)
+    tell(node, STEP)
+    box = node._wrenches['left_end']
+    before = box.last
+    tell(node, STEP, only='left')
+    assert len(box.messages) > 2
+    assert box.last.wrench.force.z == before.wrench.force.z
+
+
+def test_robots_that_start_again_take_the_object_with_them(make: Any) -> None:
+    node = make()
+    for k in range(3):
+        tell(node, k * STEP)
+    tell(node, 0)
+    assert node.instant == 0
+    assert not node.stopped
+
+
+def test_robots_with_another_period_stop_the_team(make: Any) -> None:
+    node = make()
+    tell(node, 0)
+    tell(node, 3 * STEP)
+    assert node.stopped == 'expected robots with exchange_period 0.005 s, found 0.015 s'
+    assert node._wrenches == {}
+
+
+def test_a_robot_that_is_gone_stops_the_team_within_its_timeout(make: Any) -> None:
+    """Nothing is published any more, so that the others hold after their timeouts."""
+    node = make(mode='realtime')
+    tell(node, 0)
+    tell(node, STEP, only='left')
+    node._look_for_gone_robots(0.1)
+    assert not node.stopped
+    node._look_for_gone_robots(0.21)
+    assert node.stopped == 'no motion of right since 0.21 s'
+    assert node._wrenches == {}
+    status = node.diagnostics.publisher.last.status[0]
+    level = status.level[0] if isinstance(status.level, bytes) else status.level
+    assert level == ERROR
+    assert 'right' in status.message
+    tell(node, STEP, only='right')
+    assert node.instant == 0
+
+
+def test_in_lockstep_time_stands_still_without_a_robot(make: Any) -> None:
+    node = make()
+    tell(node, 0)
+    tell(node, STEP, only='left')
+    node._look_for_gone_robots(100.0)
+    assert not node.stopped
+    tell(node, STEP, only='right')
+    assert node.instant == STEP
+
+
+def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
+    node = make()
+    own = next(iter(node.hands.values()))
+    msg = state_message('odom', 'hand')
+    msg.pose.pose.position.x = float('nan')
+    node._on_state(own, msg)
+    assert node.refusals.counts == {'not finite': 1}
+    assert own.moved == -1
+
+
+def test_a_condensed_object_is_refused_by_name(make: Any) -> None:
+    with pytest.raises(ParameterError, match="object 'plate': expected model lattice, found 'condensed'"):
+        make(team='team_plate')
+
+
+class Robot:
+    """A node and its plant, as far as hands ask for them."""
+
+    def __init__(self, *held: str) -> None:
+        self.readers: dict[str, Any] = {}
+        self.boxes: dict[str, Outbox] = {}
+        self.refused: list[Any] = []
+        self.wrenches: list[tuple[str, np.ndarray]] = []
+        self.answers = 0
+        state = HandState(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3))
+        hands = SimpleNamespace(
+            state=lambda name: state,
+            mobility=lambda name: FIXED,
+            set_wrench=lambda name, wrench: self.wrenches.append((name, wrench)),
+        )
+        grasps = tuple(SimpleNamespace(name=name, link='link') for name in ('left', 'right'))
+        self.plant = SimpleNamespace(machine=SimpleNamespace(name='robot', grasps=grasps), hands=hands, time=0.5)
+        self.exchange = GraspExchange(self, self.plant, held, 'odom', self.answered)
+
+    def create_publisher(self, kind: Any, topic: str, qos: Any) -> Outbox:
+        return self.boxes.setdefault(topic, Outbox())
+
+    def create_subscription(self, kind: Any, topic: str, callback: Any, qos: Any) -> None:
+        self.readers[topic] = callback
+
+    def resolve_topic_name(self, topic: str) -> str:
+        return f'/robot/{topic}'
+
+    def refuse(self, refused: Any) -> None:
+        self.refused.append(refused)
+
+    def answered(self) -> None:
+        self.answers += 1
+
+    def push(self, hand: str, stamp: float, force: float = 1.0) -> None:
+        msg = WrenchStamped()
+        write_wrench(msg, np.array([force, 0.0, 0.0]), round(stamp * NANO))
+        self.readers[f'grasp_wrenches/{hand}'](msg)
+
+
+def test_an_instant_waits_for_the_wrench_on_every_hand_that_holds() -> None:
+    robot = Robot('left', 'right')
+    robot.exchange.begin_instant()
+    assert set(robot.boxes) == {f'grasp_{what}/{hand}' for what in ('states', 'mobility') for hand in ('left', 'right')}
+    robot.push('left', 0.5)
+    robot.push('left', 0.5)
+    assert robot.answers == 0
+    robot.push('right', 0.5)
+    assert robot.answers == 1
+    assert [name for name, _ in robot.wrenches] == ['left', 'right']
+
+
+def test_a_wrench_of_another_instant_is_no_answer() -> None:
+    robot = Robot('left')
+    robot.exchange.begin_instant()
+    robot.push('left', 0.4)
+    assert not robot.refused
+    robot.push('left', 0.6)
+    assert [refused.kind for refused in robot.refused] == ['stamp']
+    robot.push('left', 0.5, force=float('nan'))
+    assert [refused.kind for refused in robot.refused] == ['stamp', 'not finite']
+    assert robot.answers == 0
+    assert not robot.wrenches
+
+
+def test_a_wrench_on_a_hand_that_waits_for_none_acts_at_once() -> None:
+    robot = Robot()
+    robot.exchange.begin_instant()
+    robot.push('right', 0.0, force=7.0)
+    ((name, wrench),) = robot.wrenches
+    assert name == 'right'
+    np.testing.assert_array_equal(wrench, [7.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert robot.answers == 0
+
+
+def test_a_hand_that_the_machine_does_not_have_is_refused_by_name() -> None:
+    with pytest.raises(ParameterError, match=r"expected hands of 'robot' \(left, right\), found 'claw'"):
+        Robot('claw')
