@@ -1,4 +1,4 @@
-"""`dyn-nodes contact plan`: do the wheels hold along a planned motion, and what would do?"""
+"""`dyn-nodes contact`: do the wheels hold along a planned motion (`plan`), or under random commands (`drive`)?"""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.contact_drive import add_drive_parser, run_drive
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.contact_check import Breach, ContactReport
@@ -23,7 +24,8 @@ def add_parser(subparsers: Subparsers) -> None:
         'contact',
         'Ground reactions along a planned motion: where wheels would slide or lift, and what would do',
         'dyn-nodes contact plan config/plans/agv_mecanum_arm.yaml\n'
-        'dyn-nodes contact plan fetch.yaml --friction 0.3 --plot contact.png',
+        'dyn-nodes contact plan fetch.yaml --friction 0.3 --plot contact.png\n'
+        'dyn-nodes contact drive agv_mecanum_arm --runs 50',
     )
     verbs = parser.add_subparsers(metavar='VERB', dest='verb', required=True)
     plan = add_command(
@@ -46,10 +48,13 @@ def add_parser(subparsers: Subparsers) -> None:
     plan.add_argument('--step', type=float, default=0.01, metavar='S', help='between instants (0.01)')
     plan.add_argument('--json', action='store_true', help='print JSON, SI units')
     plan.add_argument('--plot', type=Path, metavar='FILE', help='margin and friction uses: .png, .svg or .pdf')
+    add_drive_parser(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
     """Check the motion and print what was found; return 0 where all of it is admissible, else 1."""
+    if args.verb == 'drive':
+        return run_drive(args)
     _check(args)
     report = _report(args)
     if args.json:

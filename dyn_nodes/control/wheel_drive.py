@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,16 @@ class DriveReference:
     refused: tuple[str, ...]
 
 
+class TwistGovernor(Protocol):
+    """Limits twists beside the limits of wheels and vehicle, such as by the ground's grip."""
+
+    def reachable(self, wanted: Array) -> Array:
+        """Return the twist (3,) that is aimed at instead of a wanted one."""
+
+    def step(self, before: Array, ahead: Array, stop: Array, goal: Array, dt: float) -> Array:
+        """Return the twist of the next step from those now, ahead towards the goal, and ahead towards rest."""
+
+
 class WheelDrive:
     """Leads a vehicle from the twist that it has to the one that is wanted.
 
@@ -87,9 +98,11 @@ class WheelDrive:
     Attributes:
         twist: (3,) reference of the last step.
         limits: may be replaced at any time.
+        governor: limits the twists further; None: nothing does.
     """
 
     def __init__(self, base: WheelBase, limits: DriveLimits | None = None) -> None:
+        self.governor: TwistGovernor | None = None
         self.base, self.limits = base, limits or DriveLimits()
         self._steered = [k for k, wheel in enumerate(base.wheels) if wheel.steered]
         self._low = [wheel.steering_limits[0] for wheel in base.wheels]
@@ -116,11 +129,20 @@ class WheelDrive:
         """
         refused: list[str] = []
         goal = self._possible(np.asarray(wanted, dtype=np.float64), refused)
+        if self.governor is not None:
+            goal = self.governor.reachable(goal)
         self._aim(self._towards(goal, dt), goal)
         accelerations = self._turn_wheels(dt, angles)
         self._before = self.twist
-        self.twist = self._towards(goal * self._readiness(angles), dt)
+        self.twist = self._next(goal * self._readiness(angles), dt)
         return self._reference(dt, angles, accelerations, tuple(refused))
+
+    def _next(self, goal: Array, dt: float) -> Array:
+        """Return the twist of the next step."""
+        ahead = self._towards(goal, dt)
+        if self.governor is None:
+            return ahead
+        return self.governor.step(self.twist, ahead, self._towards(np.zeros(3), dt), goal, dt)
 
     def withdraw(self, reference: DriveReference, fraction: float, dt: float, angles: Array) -> DriveReference:
         """Take back a part of the last step's acceleration, which the drives cannot give: 0 <= fraction < 1."""

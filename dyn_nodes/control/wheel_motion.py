@@ -76,6 +76,10 @@ class WheelMotion:
         steering = np.where(self._has_steering, joints[self._steering], 0.0)
         return self.base.turn * joints[: len(self.base.wheels)], self.base.up * steering
 
+    def steering_angles(self, joints: Array) -> Array:
+        """Return the steering angles (n,) of positions (joints,) of `joints`."""
+        return self._wheels_of(joints)[1]
+
     def about_axles(self, joints: Array) -> Array:
         """Return what values (joints,) of `joints` are about the axles, (n,)."""
         return self._wheels_of(joints)[0]

@@ -30,6 +30,7 @@ from dyn_nodes.nodes.drive_motor_output import DriveMotorOutput, is_on_motors
 from dyn_nodes.nodes.drive_valve_output import DriveValveOutput
 from dyn_nodes.nodes.exchange import Every, announce_partner, command_qos, data_qos, is_lockstep, set_stamp, states_qos
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
+from dyn_nodes.nodes.grip_limiting import GripLimiting
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of, payload_mount
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -87,6 +88,8 @@ class VehicleControllerNode(CommandingNode):
         if by_voltage and not on_motors:
             self.valves = DriveValveOutput(self, self.motion, group(values, 'valves'))
         self._make_arm()
+        arm = self.arm.joint_names if self.arm else ()
+        self.grip = GripLimiting(self, arm) if values['grip.mode'] != 'off' else None
         if on_motors:
             self.motors = DriveMotorOutput(self, self._out.name, self.joints)
         self._warm_up()
@@ -218,6 +221,8 @@ class VehicleControllerNode(CommandingNode):
         if self.servo is not None:
             self.servo.restart(self._state[0], efforts)
         self.wheel_health.restart()
+        if self.grip is not None:
+            self.grip.restart()
 
     def _resume(self, efforts: Any, gap: float) -> None:
         """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
@@ -234,6 +239,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _command(self, dt: float, efforts: Any = None) -> None:
         self._check_timeout()
+        if self.grip is not None and self._state is not None:
+            self.grip.update(self.time, self._state[0], self.arm)
         wheels = self.motion.step(self.wanted, dt, self._wheel_state())
         if self.state != DRIVING and not self.motion.drive.twist.any():
             self.state = HOLDING
@@ -319,6 +326,8 @@ class VehicleControllerNode(CommandingNode):
                 raise commands.RefusedError('joint_trajectory', text)
             positions, velocities = (values[self._arm_places] for values in self._state)
             trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time, (positions, velocities))
+            if self.grip is not None:
+                trajectory = self.grip.admitted(trajectory, *self._state)
             self.arm.follow(trajectory, self.time, positions, velocities)
         except commands.RefusedError as refused:
             self._refuse(self.refusals, refused)
@@ -335,6 +344,8 @@ class VehicleControllerNode(CommandingNode):
             return
         if self.servo is not None:
             self.servo.payload = mass
+        if self.grip is not None:
+            self.grip.payload = mass
 
     def refuse(self, refused: commands.RefusedError) -> None:
         """Count and report a command that was refused."""
@@ -345,6 +356,7 @@ class VehicleControllerNode(CommandingNode):
             'joint_states': self.health.joint_states,
             'cmd_vel': self._cmd_vel_health,
             'wheels': lambda: self.wheel_health.wheels(self.time),
+            **({} if self.grip is None else {'grip': self.grip.status}),
         }
 
     def _cmd_vel_health(self) -> Health:
@@ -371,6 +383,8 @@ class VehicleControllerNode(CommandingNode):
         self.motion.drive.limits = group(self.values, 'limits')
         self.motion.servo.gains = group(self.values, 'gains')
         self.motion.servo.tune()
+        if self.grip is not None:
+            self.grip.tune()
         if self.valves is not None:
             self.valves.valves.gains = group(self.values, 'valves')
         return SetParametersResult(successful=True)

@@ -1,0 +1,116 @@
+"""`dyn-nodes contact drive`: an adversary against the grip governor of a vehicle."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.studies.grip_campaign import GripOutcome
+
+MOST_RUNS = 100_000
+KINDS = {'slid': 'a wheel slid', 'lifted': 'a wheel lifted', 'overturned': 'overturned'}
+
+
+def add_drive_parser(verbs: Subparsers) -> None:
+    """Add the verb `drive`."""
+    drive = add_command(
+        verbs,
+        'drive',
+        'Random cmd_vel and arm motions that try to make wheels slide or lift, with the grip governor and without it',
+        'dyn-nodes contact drive agv_mecanum_arm --runs 50\n'
+        'dyn-nodes contact drive car --speed 12 --turn 1 --acceleration 7 --turn-acceleration 4 --json',
+    )
+    drive.description = (
+        'Simulates a vehicle on wheels with springs under random commands, reversals and full speed among\n'
+        'them, with random payloads, slopes and motions of its arm, without the grip governor and\n'
+        'with it, and counts the runs in which a wheel slid or lifted for longer than 0.05 s. The\n'
+        'exit status is 1 where one did with the governor.'
+    )
+    drive.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    drive.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    drive.add_argument('--runs', metavar='N', type=int, default=20, help='random sequences (20)')
+    drive.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    drive.add_argument('--seconds', metavar='S', type=float, default=2.0, help='length of a run (2)')
+    drive.add_argument('--speed', metavar='M/S', type=float, default=1.5, help='greatest speed (1.5)')
+    drive.add_argument('--turn', metavar='RAD/S', type=float, default=2.0, help='greatest yaw rate (2)')
+    drive.add_argument('--acceleration', metavar='M/S2', type=float, default=5.0, help='greatest acceleration (5)')
+    drive.add_argument('--turn-acceleration', metavar='RAD/S2', type=float, default=10.0, help='of the yaw rate (10)')
+    drive.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground about each axis (5)')
+    drive.add_argument('--jobs', metavar='N', type=int, default=1, help='processes (1)')
+    drive.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run_drive(args: argparse.Namespace) -> int:
+    """Run the adversary; return 1 where a wheel slid or lifted with the governor, else 0."""
+    _check(args)
+    outcomes = _outcomes(args)
+    without, governed = [pair[0] for pair in outcomes], [pair[1] for pair in outcomes]
+    summary = {'without': _summary(without), 'governed': _summary(governed)}
+    if args.json:
+        print(json.dumps({'machine': args.machine, 'runs': args.runs, 'seed': args.seed, **summary}, indent=2))
+    else:
+        _print(summary)
+    return int(any(own.slid or own.lifted or own.overturned for own in governed))
+
+
+def _check(args: argparse.Namespace) -> None:
+    for name in ('runs', 'jobs'):
+        if not 1 <= getattr(args, name) <= MOST_RUNS:
+            raise CommandError(f'--{name}: expected 1 to {MOST_RUNS}, found {getattr(args, name)}', 2)
+    for name in ('seconds', 'speed', 'turn', 'acceleration', 'turn_acceleration'):
+        value = getattr(args, name)
+        if not (math.isfinite(value) and 0.01 <= value <= 1000.0):
+            raise CommandError(f'--{name.replace("_", "-")}: expected 0.01 to 1000, found {value:g}', 2)
+    if not 0.0 <= args.slope <= 45.0:
+        raise CommandError(f'--slope: expected 0 to 45 degrees, found {args.slope:g}', 2)
+
+
+def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]:
+    from dyn_nodes.control.wheel_base import NoVehicleError
+    from dyn_nodes.control.wheel_drive import DriveLimits
+    from dyn_nodes.model.problems import MachineError
+    from dyn_nodes.monitor.grip_model import GripModelError
+    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.studies.grip_campaign import GripBox, campaign, check_machine
+
+    limits = DriveLimits(args.speed, args.turn, args.acceleration, args.turn_acceleration)
+    box = GripBox(limits, args.seconds, math.radians(args.slope))
+    try:
+        machine = machine_of(args.machine, args.config)
+        check_machine(machine)
+        return campaign(machine, box, args.runs, args.seed, jobs=args.jobs)
+    except (MachineError, NoVehicleError, GripModelError, ValueError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _summary(outcomes: Sequence[GripOutcome]) -> dict[str, Any]:
+    counts = {name: sum(getattr(own, name) for own in outcomes) for name in KINDS}
+    return {
+        'runs': len(outcomes),
+        **counts,
+        'greatest_friction_use': max(own.friction_use for own in outcomes),
+        'least_load_share': min(own.load_share for own in outcomes),
+        'way': sum(own.way for own in outcomes),
+        'trajectories_slowed': sum(own.slowed for own in outcomes),
+    }
+
+
+def _print(summary: dict[str, dict[str, Any]]) -> None:
+    rows = [(text, *(f'{own[name]} of {own["runs"]}' for own in summary.values())) for name, text in KINDS.items()]
+    rows += [
+        ('greatest friction use', *(f'{own["greatest_friction_use"]:.2f}' for own in summary.values())),
+        ('least load over an equal share', *(f'{own["least_load_share"]:.2f}' for own in summary.values())),
+        ('way', *(f'{own["way"]:.1f} m' for own in summary.values())),
+        ('trajectories slowed or refused', *(str(own['trajectories_slowed']) for own in summary.values())),
+    ]
+    width = max(len(row[0]) for row in rows)
+    console = tables.console()
+    console.print(f'{"":{width}}  {"without":>12}  {"with":>12}')
+    for name, first, second in rows:
+        console.print(f'{name:{width}}  {first:>12}  {second:>12}')

@@ -1,0 +1,232 @@
+"""The grip governor of a vehicle controller: its parameters, the slope it stands on, what it reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.motion import PositionMotion
+from dyn_nodes.control.trajectory import JointTrajectory
+from dyn_nodes.control.wheel_motion import WheelMotion
+from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.model.equilibrium import gravity_in_ground
+from dyn_nodes.model.machine import Machine, Slope
+from dyn_nodes.monitor.arm_pace import pace_of, slowed
+from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings, Verdict
+from dyn_nodes.monitor.grip_model import GripModel, GripModelError, joint_states
+from dyn_nodes.monitor.sensors import world_up
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.diagnostics import WARN, Health
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import seconds_of_stamp
+
+Imu = message('sensor_msgs/msg/Imu')
+Array = NDArray[np.float64]
+
+SETTINGS = ('friction_use', 'load_share', 'least_braking', 'overshoot')
+COMING = 4
+"""Postures of a trajectory up to its end in which a motion of the base has to hold, too."""
+PERIOD = 0.02
+"""Simulated time after which posture and slope are taken over again, s."""
+REMEMBERED = 1.0
+"""Time for which a motion that was held back is reported, s."""
+IMU_TIMEOUT = 0.5
+UP_TIME = 2.0
+"""Time constant with which a specific force gives the direction of gravity where an IMU gives no orientation, s."""
+SLOWEST = 0.02
+"""Pace below which a trajectory is refused."""
+STILL = 0.05
+"""Joint speed up to which a trajectory may begin at another pace, rad/s."""
+
+
+def settings_of(values: Mapping[str, Any]) -> GripSettings:
+    """Return the settings of a node's parameters."""
+    return GripSettings(*(values[f'grip.{name}'] for name in SETTINGS))
+
+
+class GripLimiting:
+    """Limits the motion of a vehicle, and of an arm on it, to what its wheels can hold.
+
+    Args:
+        node: the node, with `machine`, `motion`, `values` and `joints`.
+        arm: names of the joints that follow trajectories.
+
+    Attributes:
+        payload: kg.
+        limited: how often a motion began to be held back.
+        slowed: trajectories that were slowed.
+
+    Raises:
+        ParameterError: a machine whose ground reactions are not known.
+    """
+
+    def __init__(self, node: Any, arm: tuple[str, ...]) -> None:
+        self.values: dict[str, Any] = node.values
+        machine: Machine = node.machine
+        motion: WheelMotion = node.motion
+        self.machine, self.motion, self.arm = machine, motion, arm
+        own = self.values['grip.friction_by_constraint']
+        try:
+            self.model = GripModel(machine, motion.base, own if own > 0.0 else np.inf)
+        except GripModelError as error:
+            raise ParameterError(f"parameter 'grip.mode': {error}") from None
+        self._arm_places = [self.model.joints.index(name) for name in arm]
+        limits = motion.drive.limits
+        turning = limits.angular_acceleration / limits.linear_acceleration
+        self.governor = GripGovernor(self.model, settings_of(self.values), motion.base.constraint, turning)
+        self.governor.acts = self.values['grip.mode'] == 'limit'
+        motion.drive.governor = self.governor
+        mount = machine.payload
+        given = self.values['payload']
+        self.payload = given if given >= 0.0 else 0.0 if mount is None else mount.mass
+        self._ground = self._gravity_on_ground()
+        self._imu = bool(self.values['grip.imu'])
+        if self._imu:
+            node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=10))
+        self.limited = self.slowed = 0
+        self.restart()
+        still = np.zeros(len(self.model.joints))
+        self.update(0.0, still, None)  # compiles now what the first command needs
+        self.restart()
+
+    def _gravity_on_ground(self) -> Array:
+        roll, pitch = self.values['grip.slope_roll'], self.values['grip.slope_pitch']
+        machine = self.machine
+        return gravity_in_ground(replace(machine, slope=Slope(roll, pitch)) if roll or pitch else machine)
+
+    def restart(self) -> None:
+        """Forget what was measured and reported: time starts again."""
+        self._placed = -np.inf
+        self._up: Array | None = None
+        self._imu_at = -np.inf
+        self._now = 0.0
+        self._last: tuple[float, Verdict] = (-np.inf, Verdict())
+        self._pace = ''
+
+    # -- running -------------------------------------------------------------------------------------------------------
+
+    def tune(self) -> None:
+        """Take over parameters."""
+        self.governor.settings = settings_of(self.values)
+        self.governor.refresh()
+
+    def update(self, now: float, positions: Array, arm: PositionMotion | None) -> None:
+        """Take over the posture of all joints, and the motion that the arm has before it, at an instant, s.
+
+        Before a step: what the governor did in the last one is noted.
+        """
+        self._note()
+        self._now = now
+        if 0.0 <= now - self._placed < PERIOD:
+            return
+        self._placed = now
+        postures = joint_states(positions, self._arm_places, [] if arm is None else arm.coming(now, COMING))
+        try:
+            self.model.place(*postures, self._angles(positions), self.payload, self.gravity())
+        except GripModelError:
+            self.model.lose()
+        self.governor.refresh()
+
+    def _angles(self, positions: Array) -> Array:
+        joints = np.array([positions[self.model.joints.index(name)] for name in self.motion.joints])
+        return self.motion.steering_angles(joints)
+
+    def gravity(self) -> Array:
+        """Return gravity (3,) in axes of the base, m/s2: as measured, or on the slope that is given."""
+        if self._up is not None:
+            return -self.machine.gravity * self._up
+        turned = float(self.motion.odometry.pose[2]) - self.machine.initial.base_yaw
+        c, s = math.cos(turned), math.sin(turned)
+        x, y, z = self._ground
+        return np.array([c * x + s * y, c * y - s * x, z])
+
+    def _note(self) -> None:
+        """Take what the governor did in the last step."""
+        verdict = self.governor.verdict
+        if verdict.held:
+            if self._now - self._last[0] > REMEMBERED:
+                self.limited += 1
+            self._last = self._now, verdict
+
+    def admitted(self, trajectory: JointTrajectory, positions: Array, velocities: Array) -> JointTrajectory:
+        """Return a trajectory of the arm that starts from the present state, slowed until the wheels hold.
+
+        Args:
+            trajectory: of the arm's joints.
+            positions: of all movable joints.
+            velocities: of all movable joints.
+
+        Raises:
+            RefusedError: they do not hold on its way, however slow; or it would have to be slowed and the arm moves.
+        """
+        here, rates = positions[self._arm_places], velocities[self._arm_places]
+        whole = trajectory.for_joints(self.arm).starting_from(here, rates)
+        angles = self._angles(positions)
+        state, load = (positions, angles, self.motion.drive.twist), (self.payload, self.gravity())
+        pace = pace_of(whole, self.arm, self.governor, self.model, *state, *load)
+        self._pace = ''
+        if pace.factor >= 1.0:
+            return whole
+        what = f'{pace.wheel} would {"lift" if pace.lifts else "slide"} at {pace.time:.2f} s'
+        acts = self.governor.acts
+        self._pace = f'{what}; it holds at {100 * pace.factor:.0f} % of the speed'
+        if not pace.factor >= SLOWEST:
+            self._pace = f'{what}, however slow'
+            if acts:
+                raise RefusedError('ground', f'joint_trajectory: {self._pace}')
+        elif acts and np.abs(rates).max() > STILL:
+            raise RefusedError('ground', f'joint_trajectory: {self._pace}, and the arm moves: it goes on as before')
+        if not acts:
+            return whole
+        self.slowed += 1
+        return slowed(whole, pace.factor)
+
+    def _on_imu(self, msg: Any) -> None:
+        o, felt = msg.orientation, msg.linear_acceleration
+        stamp = seconds_of_stamp(msg.header.stamp)
+        force = np.array([felt.x, felt.y, felt.z])
+        if msg.orientation_covariance[0] != -1.0:
+            quaternion = np.array([o.x, o.y, o.z, o.w])
+            if not (np.isfinite(quaternion).all() and np.linalg.norm(quaternion) > 0.5):
+                return
+            self._up = world_up(quaternion)
+        else:
+            rates = self.motion.reference.acceleration if self.motion.reference else np.zeros(3)
+            force = force - np.array([rates[0], rates[1], 0.0])
+            size = float(np.linalg.norm(force))
+            if not 0.0 < size < 1e4:
+                return
+            before = force / size if self._up is None else self._up
+            part = min(1.0, max(0.0, stamp - self._imu_at) / UP_TIME)
+            mixed = before + part * (force / size - before)
+            self._up = mixed / np.linalg.norm(mixed)
+        self._imu_at = stamp
+
+    # -- reporting -----------------------------------------------------------------------------------------------------
+
+    def status(self) -> Health:
+        """Return the status `grip`."""
+        now, (since, verdict) = self._now, self._last
+        gravity = self.gravity()
+        steep = math.degrees(math.acos(min(1.0, max(-1.0, -gravity[2] / float(np.linalg.norm(gravity))))))
+        values = {
+            'mode': self.values['grip.mode'],
+            'slope': f'{steep:.1f} deg, {"measured" if self._up is not None else "given"}',
+            'payload': f'{self.payload:g} kg',
+            'held back': str(self.limited),
+            'trajectories slowed': str(self.slowed),
+            'last held back by': verdict.wheel or 'nothing',
+            'its friction use as asked': f'{verdict.friction_use:.2f}' if verdict.held else '0.00',
+            'trajectory': self._pace or 'as asked',
+        }
+        health = Health(text='limits the motion' if self.governor.acts else 'reports, does not limit', values=values)
+        if now - since < REMEMBERED:
+            health.worse(WARN, verdict.text)
+        if self._imu and now - self._imu_at > IMU_TIMEOUT:
+            health.worse(WARN, 'imu is silent: the slope is the last one' if self._up is not None else 'no imu')
+        return health

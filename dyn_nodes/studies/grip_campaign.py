@@ -1,0 +1,307 @@
+"""An adversary against the grip governor: random `cmd_vel` and arm motions of a simulated vehicle, with it and without.
+
+A wheel slides where its friction force is what sliding friction gives, at a slip speed along its grip above `SLIP`, for
+longer than `LASTING`. It lifts where it carries nothing for as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.arm_servo import ArmServo
+from dyn_nodes.control.motion import PositionMotion
+from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
+from dyn_nodes.model.equilibrium import gravity_in_ground
+from dyn_nodes.model.machine import Machine, Slope
+from dyn_nodes.monitor.arm_pace import pace_of, slowed
+from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
+from dyn_nodes.monitor.grip_model import GripModel, joint_states
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.stability.grip import grip_of
+
+Array = NDArray[np.float64]
+
+PERIOD, STEP = 0.002, 5e-4
+REFRESH = 10
+"""Periods after which the governor takes over the posture."""
+COMING = 4
+"""Postures of a trajectory up to its end that it looks at."""
+LASTING = 0.05
+SLIDING = 0.95
+"""Part of the sliding friction from which on a force counts as sliding."""
+SLIP = 0.05
+"""Slip speed of a wheel that slides, m/s."""
+OVER = 0.6
+"""Tilt of the base at which a run ends, rad."""
+
+
+@dataclass(frozen=True)
+class GripCase:
+    """A run.
+
+    Attributes:
+        number: of it.
+        twists: (time s, vx, vy, wz) of the commands.
+        arm: (time s, duration s, goal of every joint of the arm) of its trajectories.
+        posture: of the arm at the start.
+        payload: kg.
+        slope: roll and pitch of the ground, rad.
+    """
+
+    number: int
+    twists: tuple[tuple[float, float, float, float], ...]
+    arm: tuple[tuple[float, float, tuple[float, ...]], ...]
+    posture: tuple[float, ...]
+    payload: float
+    slope: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class GripOutcome:
+    """What a run did.
+
+    Attributes:
+        slid, lifted, overturned: a wheel slid, lifted, the vehicle went over.
+        friction_use: greatest of all wheels.
+        load_share: least normal force of a wheel over an equal share.
+        way: that was driven, m.
+        wanted: that the commands asked for, m, rates of change aside.
+        slowed: trajectories of the arm that were slowed or refused.
+    """
+
+    slid: bool
+    lifted: bool
+    overturned: bool
+    friction_use: float
+    load_share: float
+    way: float
+    wanted: float
+    slowed: int
+
+
+@dataclass(frozen=True)
+class GripBox:
+    """From which the cases are drawn.
+
+    Attributes:
+        limits: of the vehicle.
+        seconds: length of a run.
+        slope: steepest ground, rad.
+    """
+
+    limits: DriveLimits
+    seconds: float = 4.0
+    slope: float = 0.087
+
+
+def arm_of(machine: Machine, base: WheelBase) -> tuple[str, ...]:
+    """Return the driven joints that are neither wheels nor steering."""
+    own = {wheel.drive for wheel in base.wheels} | {wheel.steering for wheel in base.wheels}
+    return tuple(joint.name for joint in machine.actuated_joints if joint.name not in own)
+
+
+def check_machine(machine: Machine) -> None:
+    """Raise ValueError, one of its kinds, for a machine that the adversary cannot drive."""
+    GripModel(machine, WheelBase.of(machine))
+    if machine.needs_constraints:
+        raise ValueError(f'{machine.name}: expected a vehicle on springs without constraints')
+
+
+def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripCase:
+    """Return a random case; that of a seed and a number is always the same."""
+    rng = np.random.default_rng((seed, number))
+    base = WheelBase.of(machine)
+    names = arm_of(machine, base)
+    twists, time = [], 0.2
+    sideways = 1.0 if base.constraint is None else 0.0
+    while time < box.seconds:
+        kind = rng.random()
+        size = np.array([box.limits.linear_speed, sideways * box.limits.linear_speed, box.limits.angular_speed])
+        wanted = np.zeros(3) if kind < 0.2 else size * np.sign(rng.uniform(-1, 1, 3)) * rng.uniform(0.0, 1.0, 3) ** 0.5
+        if kind > 0.6:  # full reversals and full speed ahead
+            wanted = size * np.array([rng.choice([-1.0, 1.0]), 0.0, rng.choice([-1.0, 0.0, 1.0])])
+        twists.append((time, float(wanted[0]), float(wanted[1]), float(wanted[2])))
+        time += float(rng.uniform(0.3, 1.2))
+
+    def posture() -> tuple[float, ...]:
+        joints = [machine.joint(name) for name in names]
+        return tuple(float(rng.uniform(max(j.lower, -1.5), min(j.upper, 1.5))) for j in joints)
+
+    moves = [(float(t), float(rng.uniform(0.4, 1.2)), posture()) for t in (0.5, 2.2)] if names else []
+    payload = 0.0 if machine.payload is None else float(rng.uniform(0.0, machine.payload.limit or 0.0))
+    slope = tuple(float(x) for x in rng.uniform(-box.slope, box.slope, 2))
+    return GripCase(number, tuple(twists), tuple(moves), posture() if names else (), payload, (slope[0], slope[1]))
+
+
+class GripRig:
+    """A simulated vehicle with its controller, and the grip governor or not."""
+
+    def __init__(self, machine: Machine, case: GripCase, limits: DriveLimits, settings: GripSettings | None) -> None:
+        machine = replace(machine, slope=Slope(*case.slope))
+        base = WheelBase.of(machine)
+        self.names, self.case = arm_of(machine, base), case
+        joints = dict(zip(self.names, case.posture))
+        values = {'payload_mass': case.payload} if machine.payload is not None else {}
+        self.plant = plant = Plant(machine, 'effort', PERIOD, STEP, (), joints=joints or None, values=values or None)
+        self.motion = WheelMotion(base, PERIOD, limits)
+        self._wheels, self._driven, self._arm = (
+            np.array([plant.joints.index(name) for name in names], dtype=np.intp)
+            for names in (self.motion.joints, self.motion.commanded, self.names)
+        )
+        self.servo = ArmServo(machine, self.names, 15.0) if self.names else None
+        self.arm = PositionMotion(self.names) if self.names else None
+        if self.servo is not None and self.arm is not None:
+            self.servo.payload = case.payload
+            self.servo.restart(plant.positions, plant.efforts)
+            self.arm.restart(plant.positions[self._arm])
+        self.motion.restart(self._state())
+        self.governor: GripGovernor | None = None
+        self._gravity = gravity_in_ground(machine)
+        if settings is not None:
+            self.model = GripModel(machine, base)
+            turning = limits.angular_acceleration / limits.linear_acceleration
+            self.governor = GripGovernor(self.model, settings, base.constraint, turning)
+            self.motion.drive.governor = self.governor
+        grip = [own.friction for own in machine.wheels]
+        self._static = grip_of(machine).friction
+        self._kinetic = np.array([0.0 if law is None else law.kinetic for law in grip])
+        place = plant.system.index
+        rows = [[place('output', f'{own.name}/{part}') for part in PARTS] for own in machine.wheels]
+        self._rows = np.array(rows, dtype=np.intp)
+        self._rollers = np.array([own.rolling.roller_angle or 0.0 if own.rolling else 0.0 for own in machine.wheels])
+        self._tyres = np.array([own.rolling is None or own.rolling.roller_angle is None for own in machine.wheels])
+        self.slowed = 0
+
+    def _state(self) -> JointValues:
+        plant = self.plant
+        return JointValues(*(values[self._wheels] for values in (plant.positions, plant.velocities, plant.efforts)))
+
+    def gravity(self) -> Array:
+        """Return gravity (3,) in axes of the base."""
+        c, s = np.cos(self.motion.odometry.pose[2]), np.sin(self.motion.odometry.pose[2])
+        x, y, z = self._gravity
+        return np.array([c * x + s * y, c * y - s * x, z])
+
+    def move(self, duration: float, goal: Sequence[float]) -> None:
+        """Let the arm go to a goal, as its controller takes a trajectory."""
+        assert self.arm is not None
+        here, rest = self.plant.positions[self._arm], np.zeros(len(self.names))
+        points = [TrajectoryPoint(0.0, here, rest, rest), TrajectoryPoint(duration, goal, rest, rest)]
+        trajectory = JointTrajectory.from_points(self.names, points)
+        if self.governor is not None:
+            angles = self.motion.steering_angles(self.plant.positions[self._wheels])
+            state = (self.plant.positions, angles, self.motion.drive.twist)
+            load = (self.case.payload, self.gravity())
+            pace = pace_of(trajectory, self.names, self.governor, self.model, *state, *load)
+            self.slowed += pace.factor != 1.0
+            if not pace.factor > 0.02:
+                return
+            trajectory = slowed(trajectory, pace.factor)
+        self.arm.follow(trajectory, self.plant.time, here, rest)
+
+    def advance(self, wanted: Array, refresh: bool) -> None:
+        """Go on by a period with a twist that is wanted."""
+        plant = self.plant
+        reference = None if self.arm is None else self.arm.sample(plant.time)
+        if self.governor is not None and refresh:
+            coming = [] if self.arm is None else self.arm.coming(plant.time, COMING)
+            postures = joint_states(plant.positions, self._arm, coming)
+            angles = self.motion.steering_angles(plant.positions[self._wheels])
+            self.model.place(*postures, angles, self.case.payload, self.gravity())
+            self.governor.refresh()
+        command = self.motion.step(wanted, PERIOD, self._state())
+        efforts = np.zeros(len(plant.joints))
+        efforts[self._driven] = command.effort
+        if self.servo is not None and reference is not None and self.motion.reference is not None:
+            driven = self.motion.odometry.twist, self.motion.reference.acceleration
+            efforts[self._arm] = self.servo.efforts(plant.positions, plant.velocities, *driven, reference)
+        plant.set_efforts(efforts)
+        plant.advance()
+
+    def wheels(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return friction uses (w,), shares of the load (w,), and which wheels slide (w,)."""
+        y = self.plant.outputs()[self._rows]
+        friction, normal = np.hypot(y[:, 0], y[:, 1]), y[:, 2]
+        with np.errstate(divide='ignore', invalid='ignore'):
+            use = np.where(normal > 0.0, friction / (self._static * normal), 0.0)
+        gripping = y[:, 3] * np.cos(self._rollers) + y[:, 4] * np.sin(self._rollers)
+        slip = np.where(self._tyres, np.hypot(y[:, 3], y[:, 4]), np.abs(gripping))
+        slides = (friction >= SLIDING * self._kinetic * normal) & (slip > SLIP) & (normal > 0.0)
+        return use, normal / max(float(normal.mean()), 1e-9), np.asarray(slides)
+
+
+PARTS = ('friction_longitudinal', 'friction_lateral', 'normal_force', 'slip_longitudinal', 'slip_lateral')
+
+
+def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSettings | None) -> GripOutcome:
+    """Run a case with the governor, or without it where there are no settings."""
+    rig = GripRig(machine, case, box.limits, settings)
+    moves, twists = list(case.arm), list(case.twists)
+    wanted, asked, use, share = np.zeros(3), 0.0, 0.0, np.inf
+    sliding, lifted = (np.zeros(len(machine.wheels)) for _ in range(2))
+    slid = off = over = False
+    for k in range(round(box.seconds / PERIOD)):
+        time = k * PERIOD
+        while twists and twists[0][0] <= time:
+            wanted = np.array(twists.pop(0)[1:])
+        while moves and moves[0][0] <= time:
+            rig.move(*moves.pop(0)[1:])
+        rig.advance(wanted, k % REFRESH == 0)
+        asked += float(np.hypot(*wanted[:2])) * PERIOD
+        uses, shares, slides = rig.wheels()
+        use, share = max(use, float(uses.max())), min(share, float(shares.min()))
+        sliding, lifted = np.where(slides, sliding + PERIOD, 0.0), np.where(shares <= 0.0, lifted + PERIOD, 0.0)
+        slid, off = slid or bool(sliding.max() > LASTING), off or bool(lifted.max() > LASTING)
+        x, y, _, _ = rig.plant.base_pose()[1]
+        over = bool(1.0 - 2.0 * (x * x + y * y) < np.cos(OVER))
+        if over:
+            break
+    way = rig.motion.odometry.distance
+    return GripOutcome(slid, off, over, use, share, float(way), asked, rig.slowed)
+
+
+@dataclass(frozen=True)
+class _Job:
+    machine: Machine
+    box: GripBox
+    settings: GripSettings
+    seed: int
+
+    def __call__(self, number: int) -> tuple[GripOutcome, GripOutcome]:
+        case = random_case(self.machine, self.box, self.seed, number)
+        return run_case(self.machine, case, self.box, None), run_case(self.machine, case, self.box, self.settings)
+
+
+def campaign(
+    machine: Machine,
+    box: GripBox,
+    runs: int,
+    seed: int = 1,
+    settings: GripSettings | None = None,
+    jobs: int = 1,
+    progress: Callable[[], None] = lambda: None,
+) -> list[tuple[GripOutcome, GripOutcome]]:
+    """Return the outcomes of random cases, without the governor and with it."""
+    job = _Job(machine, box, settings or GripSettings(), seed)
+    result = []
+    for outcome in _outcomes(job, runs, jobs):
+        result.append(outcome)
+        progress()
+    return result
+
+
+def _outcomes(job: _Job, runs: int, jobs: int) -> Iterator[tuple[GripOutcome, GripOutcome]]:
+    if jobs == 1:
+        yield from map(job, range(runs))
+        return
+    with ProcessPoolExecutor(jobs, get_context('spawn')) as pool:
+        yield from pool.map(job, range(runs))

@@ -1,0 +1,136 @@
+"""Ground reactions of vehicles in planar motion, against the split of `admissible_reactions` and their balance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.monitor.arm_pace import pace_of, slowed
+from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
+from dyn_nodes.monitor.grip_model import GripModel, GripModelError, features
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.stability import admissible_reactions
+from dyn_nodes.stability.grip import free_directions, grip_of
+
+ARM = ('arm_turn', 'arm_shoulder', 'arm_elbow', 'arm_wrist')
+DOWN = np.array([0.3, -0.2, -9.8])
+PAYLOAD = 3.0
+
+
+@pytest.fixture(scope='module')
+def vehicle():
+    machine = machine_of('agv_mecanum_arm', '')
+    model = GripModel(machine, WheelBase.of(machine))
+    rng = np.random.default_rng(5)
+    q, v, a = (np.zeros(len(model.joints)) for _ in range(3))
+    places = [model.joints.index(name) for name in ARM]
+    for part, size in ((q, 1.0), (v, 1.5), (a, 4.0)):
+        part[places] = rng.uniform(-size, size, len(places))
+    model.place(q[None], v[None], a[None], np.zeros(4), PAYLOAD, DOWN)
+    return model, (q, v, a), (rng.uniform(-1.5, 1.5, (100, 3)), rng.uniform(-6.0, 6.0, (100, 3)))
+
+
+def load_of(model, joints, twists, rates):
+    """Return the load of motions, straight from the compiled model."""
+    count = len(twists)
+    q, v, a = (np.tile(part, (count, 1)) for part in joints)
+    turns = (model.base.rolling_rows(np.zeros(4))[0] / model.base.reach[:, None]).T * model.base.turn
+    wheels = [model.joints.index(wheel.drive) for wheel in model.base.wheels]
+    v[:, wheels], a[:, wheels] = twists @ turns, rates @ turns
+    base = np.zeros((count, 9))
+    base[:, 2], base[:, 5] = twists[:, 2], rates[:, 2]
+    level = np.array([1.0, 1.0, 0.0])
+    base[:, 6:] = level * rates + np.cross(twists - level * twists, level * twists) - DOWN
+    return model.load.evaluate_batch(q, v, a, base, np.full(count, PAYLOAD))
+
+
+def test_the_reactions_are_the_split_of_least_norm_and_robust_where_no_reserve_is_used_up(vehicle):
+    model, joints, (twists, rates) = vehicle
+    forces = model.reactions(twists, rates)[0]
+    load = load_of(model, joints, twists, rates)
+    points = load.attachments.copy()
+    points[..., 2] = -model.base.height
+    grip = grip_of(model.machine)
+    found = admissible_reactions(
+        points,
+        np.zeros(3),
+        load.force,
+        load.moment,
+        friction=grip.friction,
+        rolling=free_directions(grip, load.axles, np.ones(4, bool)),
+        traction=grip.traction,
+        tolerance=1e-6,
+        ranges=False,
+    )
+    assert forces[..., 2] == pytest.approx(found.split[..., 2], abs=1e-6)
+    sliding, wanted = (np.linalg.norm(own[..., :2], axis=-1) for own in (forces, found.split))
+    assert sliding == pytest.approx(wanted, abs=1e-6)
+    law = GripGovernor(model, GripSettings(1.0, 0.0, 0.3, 1.0))
+    assert 10 < found.robust.sum() < 90, 'both kinds'
+    assert ((law.margins(forces).min(axis=(1, 2)) >= 0.0) == found.robust).all()
+
+
+def test_the_reactions_balance_the_load_of_any_motion(vehicle):
+    model, joints, (twists, rates) = vehicle
+    forces, load = model.reactions(twists, rates)[0], load_of(model, joints, twists, rates)
+    points = load.attachments.copy()
+    points[..., 2] = -model.base.height
+    assert forces.sum(axis=1) == pytest.approx(-load.force, abs=1e-8)
+    assert np.cross(points, forces).sum(axis=1) == pytest.approx(-load.moment, abs=1e-8)
+
+
+def test_thirteen_motions_tell_all_others(vehicle):
+    model, joints, (twists, rates) = vehicle
+    q, v, a = (np.tile(part, (len(twists), 1)) for part in joints)
+    straight = model.evaluate(q, v, a, twists, rates, np.zeros(4), PAYLOAD, DOWN)
+    assert model.reactions(twists, rates)[0] == pytest.approx(straight, abs=1e-9)
+    assert features(twists, rates).shape == (100, 13)
+
+
+def trajectory(duration, goal):
+    rest = np.zeros(4)
+    start = np.array([0.0, -0.6, 1.6, 0.5])
+    points = [TrajectoryPoint(0.0, start, rest, rest), TrajectoryPoint(duration, goal, rest, rest)]
+    return JointTrajectory.from_points(ARM, points)
+
+
+def pace(model, own, twist=(0.0, 0.0, 0.0), load_share=0.15):
+    law = GripGovernor(model, GripSettings(load_share=load_share))
+    still, level = np.zeros(len(model.joints)), np.array([0.0, 0.0, -9.81])
+    return pace_of(own, ARM, law, model, still, np.zeros(4), np.array(twist), PAYLOAD, level)
+
+
+def test_an_arm_that_swings_too_fast_is_slowed_until_the_wheels_hold(vehicle):
+    model = vehicle[0]
+    goal = np.array([1.5, 0.4, 1.2, 0.5])
+    assert pace(model, trajectory(3.0, goal)).factor == 1.0
+    fast = trajectory(0.3, goal)
+    found = pace(model, fast)
+    assert 0.05 < found.factor < 0.9
+    assert found.wheel in model.names
+    assert 0.0 <= found.time <= 0.3
+    slow = slowed(fast, found.factor)
+    assert slow.duration == pytest.approx(0.3 / found.factor)
+    assert slow.sample(slow.duration / 3).position == pytest.approx(fast.sample(0.1).position)
+    assert pace(model, slow).factor == 1.0
+    assert pace(model, slowed(fast, 1.05 * found.factor)).factor < 1.0
+
+
+def test_an_arm_on_a_vehicle_that_turns_is_slowed_more(vehicle):
+    own = trajectory(0.4, np.array([1.5, 0.4, 1.2, 0.5]))
+    assert pace(vehicle[0], own, (1.0, 0.0, 1.0)).factor < pace(vehicle[0], own).factor
+
+
+def test_a_posture_on_the_way_that_is_too_much_at_rest_has_no_pace(vehicle):
+    found = pace(vehicle[0], trajectory(5.0, np.array([0.0, 1.3, 0.0, 0.0])), load_share=0.7)
+    assert np.isnan(found.factor)
+    assert found.lifts
+    assert found.wheel.startswith('rear')
+
+
+def test_a_vehicle_on_tracks_is_refused_by_name():
+    machine = machine_of('excavator', '')
+    with pytest.raises(GripModelError, match=r'excavator: expected wheels, found .*, a track'):
+        GripModel(machine, WheelBase.of(machine))

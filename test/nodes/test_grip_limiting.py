@@ -1,0 +1,158 @@
+"""The vehicle controller with its grip governor: commands, diagnostics, slope, trajectories of the arm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from node_testing import imu_message, joint_state, statuses
+
+from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
+
+TwistStamped = message('geometry_msgs/msg/TwistStamped')
+JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
+Point = message('trajectory_msgs/msg/JointTrajectoryPoint')
+Duration = message('builtin_interfaces/msg/Duration')
+Float64 = message('std_msgs/msg/Float64')
+ARM = ('arm_turn', 'arm_shoulder', 'arm_elbow', 'arm_wrist')
+FOLDED, OUT = (0.0, -0.6, 1.6, 0.5), (0.0, 1.0, 0.0, 0.0)
+FAST = {'limits.linear_acceleration': 8.0, 'limits.linear_speed': 2.0, 'limits.angular_speed': 3.0}
+PERIOD = 0.005
+
+
+@pytest.fixture
+def make(make_node):
+    def build(**parameters):
+        values = {'machine': 'agv_mecanum_arm', 'exchange_period': PERIOD, 'output': 'velocity', **FAST, **parameters}
+        return make_node(VehicleControllerNode, **values)
+
+    return build
+
+
+def drive(node, start, end, twist=(0.0, 0.0, 0.0), arm=FOLDED):
+    """Feed joint states of wheels that do at once as they are told; return the greatest acceleration ahead."""
+    msg = TwistStamped()
+    msg.twist.linear.x, msg.twist.linear.y, msg.twist.angular.z = twist
+    greatest = 0.0
+    for k in range(round(start / PERIOD), round(end / PERIOD)):
+        reference, wheels = node.motion.reference, node.motion._turns if k else np.zeros(4)
+        rates = np.zeros(4) if reference is None else reference.wheel_speeds
+        names = [*node.motion.joints, *ARM]
+        state = joint_state(k * PERIOD, [*wheels, *arm], [*rates, 0, 0, 0, 0], [0.0] * 8, names)
+        node._on_joint_states(state)
+        if any(twist):
+            msg.header.stamp = stamp_of(k * PERIOD)
+            node._on_cmd_vel(msg)
+        greatest = max(greatest, float(np.abs(node.motion.reference.acceleration[0])))
+    return greatest
+
+
+def health(node):
+    node.diagnostics.update(node.now() + 100.0)
+    return statuses(node.diagnostics.publisher.last)['grip']
+
+
+def values_of(status):
+    return {pair.key: pair.value for pair in status.values}
+
+
+def swing(node, goal, duration):
+    """Send a trajectory with rest at its end."""
+    seconds = int(duration)
+    time = Duration(sec=seconds, nanosec=round(1e9 * (duration - seconds)))
+    point = Point(positions=list(goal), velocities=[0.0] * 4, accelerations=[0.0] * 4, time_from_start=time)
+    node._on_trajectory(JointTrajectory(joint_names=list(ARM), points=[point]))
+
+
+def test_without_the_mode_nothing_is_limited_and_no_status_appears(make):
+    node = make()
+    assert node.grip is None
+    drive(node, 0.0, 0.05)
+    node.diagnostics.update(node.now() + 100.0)
+    assert 'grip' not in statuses(node.diagnostics.publisher.last)
+
+
+def test_an_acceleration_that_would_lift_a_wheel_is_limited_and_named(make):
+    node, free = make(**{'grip.mode': 'limit', 'payload': 4.0}), make(payload=4.0)
+    greatest = drive(node, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT)
+    assert 0.3 < greatest < 0.9 * drive(free, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT)
+    status = health(node)
+    assert 'of the acceleration' in status.message
+    assert 'would' in status.message
+    assert values_of(status)['held back'] == '1'
+    assert values_of(status)['last held back by'] in node.grip.model.names
+
+
+def test_a_report_changes_nothing_and_warns_of_the_same(make):
+    node, free = make(**{'grip.mode': 'report', 'payload': 4.0}), make(payload=4.0)
+    found, wanted = (drive(own, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT) for own in (node, free))
+    assert found == pytest.approx(wanted)
+    status = health(node)
+    assert 'would' in status.message
+    assert values_of(status)['mode'] == 'report'
+
+
+def test_a_payload_that_is_told_later_counts(make):
+    light, heavy = make(**{'grip.mode': 'limit'}), make(**{'grip.mode': 'limit'})
+    for node, mass in ((light, 0.0), (heavy, 8.0)):
+        drive(node, 0.0, 0.05, arm=OUT)
+        node._on_payload(Float64(data=mass))
+    assert heavy.grip.payload == 8.0
+    fast = [drive(node, 0.05, 0.25, (-2.0, 0.0, 0.0), OUT) for node in (light, heavy)]
+    assert fast[0] > 1.05 * fast[1]
+
+
+def test_the_slope_is_that_of_the_parameters_turned_with_the_heading_or_that_of_the_imu(make):
+    node = make(**{'grip.mode': 'limit', 'grip.slope_pitch': 0.1})
+    drive(node, 0.0, 0.05)
+    assert node.grip.gravity() == pytest.approx([9.81 * np.sin(0.1), 0.0, -9.81 * np.cos(0.1)], abs=1e-6)
+    node.motion.odometry.pose[2] = np.pi
+    assert node.grip.gravity()[0] == pytest.approx(-9.81 * np.sin(0.1))
+    other = make(**{'grip.mode': 'limit', 'grip.imu': True})
+    drive(other, 0.0, 0.05)
+    assert 'no imu' in health(other).message
+    roll = 0.2
+    message_ = imu_message(0.05, (0.0, 0.0, 0.0), (0.0, 9.81 * np.sin(roll), 9.81 * np.cos(roll)))
+    message_.orientation_covariance[0] = -1.0
+    other.grip._on_imu(message_)
+    assert other.grip.gravity() == pytest.approx([0.0, -9.81 * np.sin(roll), -9.81 * np.cos(roll)], abs=1e-6)
+    assert 'measured' in values_of(health(other))['slope']
+
+
+def test_a_trajectory_that_would_slide_the_wheels_is_slowed(make):
+    node, free = make(**{'grip.mode': 'limit', 'payload': 3.0}), make(payload=3.0)
+    for own in (node, free):
+        drive(own, 0.0, 0.05)
+        swing(own, (1.5, 0.4, 1.2, 0.5), 0.25)
+    assert free.arm._trajectory.duration == pytest.approx(0.25)
+    assert node.arm._trajectory.duration > 0.3
+    assert node.trajectories == 1
+    status = values_of(health(node))
+    assert status['trajectories slowed'] == '1'
+    assert '% of the speed' in status['trajectory']
+
+
+def test_a_posture_in_which_a_wheel_lifts_at_rest_is_refused(make):
+    node = make(**{'grip.mode': 'limit', 'grip.load_share': 0.9, 'payload': 8.0})
+    drive(node, 0.0, 0.05)
+    before = node.arm._trajectory
+    swing(node, OUT, 3.0)
+    assert node.arm._trajectory is before
+    assert node.refusals.counts['ground'] == 1
+    assert 'however slow' in node.refusals.last
+
+
+def test_settings_may_change_while_it_runs(make):
+    node = make(**{'grip.mode': 'limit'})
+    results = node.set_parameters([Parameter('grip.friction_use', value=0.3), Parameter('grip.load_share', value=2.0)])
+    assert [result.successful for result in results] == [True, False]
+    assert node.grip.governor.settings.friction_use == 0.3
+    assert drive(node, 0.0, 0.3, (2.0, 0.0, 0.0)) < 0.3 * 0.9 * 9.81
+
+
+def test_a_machine_whose_reactions_are_not_known_is_refused_by_name(make):
+    text = "parameter 'grip.mode': excavator: expected wheels"
+    with pytest.raises(ParameterError, match=text):
+        make(**{'grip.mode': 'limit', 'machine': 'excavator', 'output': 'valve_commands'})

@@ -1,0 +1,55 @@
+"""The adversary of the grip governor: its cases, what it refuses, and that wheels hold with the governor."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dyn_nodes.cli import main
+from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.studies.grip_campaign import GripBox, random_case
+
+BOX = GripBox(DriveLimits(1.5, 2.0, 5.0, 10.0), 2.0)
+
+
+def test_a_case_is_the_same_for_a_number_and_within_the_limits():
+    machine = machine_of('agv_mecanum_arm', '')
+    cases = [random_case(machine, BOX, 1, number) for number in range(30)]
+    assert random_case(machine, BOX, 1, 7) == cases[7]
+    assert len(set(cases)) == 30
+    twists = np.array([twist[1:] for case in cases for twist in case.twists])
+    assert (np.abs(twists) <= [1.5, 1.5, 2.0]).all()
+    assert (np.abs(twists).max(axis=0) > [1.2, 1.2, 1.6]).all()
+    assert all(0.0 <= case.payload <= 8.0 and len(case.arm) == 2 for case in cases)
+    sideways = [twist[2] for number in range(5) for twist in random_case(machine_of('car', ''), BOX, 1, number).twists]
+    assert not any(sideways), 'a car does not go sideways'
+
+
+@pytest.mark.parametrize(
+    ('words', 'text'),
+    [
+        (['agv_mecanum', '--runs', '0'], '--runs: expected 1 to 100000, found 0'),
+        (['agv_mecanum', '--speed', 'nan'], '--speed: expected 0.01 to 1000, found nan'),
+        (['agv_mecanum', '--slope', '60'], '--slope: expected 0 to 45 degrees, found 60'),
+        (['excavator'], 'excavator: expected wheels, found'),
+        (['four_bar'], 'the machine has no wheels that roll'),
+    ],
+)
+def test_what_cannot_be_driven_is_one_line(words, text, capsys):
+    assert main(['contact', 'drive', *words]) in (1, 2)
+    errors = capsys.readouterr().err
+    assert text in errors
+    assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_with_the_governor_no_wheel_lifts_or_slides_where_it_does_without(capsys):
+    assert main(['contact', 'drive', 'agv_mecanum_arm', '--runs', '2', '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['without']['lifted'] == 2
+    assert found['governed']['lifted'] == found['governed']['slid'] == found['governed']['overturned'] == 0
+    assert found['governed']['least_load_share'] > 0.0
+    assert found['governed']['way'] > 0.4 * found['without']['way']
