@@ -492,7 +492,9 @@ FILES = {
     'log_loader_ros2_control': ('controllers:=false', 'dynamics_node'),
     'machine': ('', 'dynamics_node controller_node'),
     'vehicle': ('', 'dynamics_node vehicle_controller_node'),
+    'team_bar': ('', 'object_node dynamics_node'),
 }
+STATES_OF = {'log_loader_ros2_control': '/robot_joint_states', 'team_bar': '/left/joint_states'}
 ROOTS = {
     path.name.partition('.')[0]: ElementTree.parse(path).getroot() for path in (ROOT / 'launch').glob('*.launch.xml')
 }
@@ -534,7 +536,7 @@ def test_a_launch_file_under_launch_testing(case: str, domain: int, tmp_path: Pa
         'DYN_NODES_LAUNCH_FILE': str(ROOT / 'launch' / f'{case.partition(" ")[0]}.launch.xml'),
         'DYN_NODES_LAUNCH_ARGUMENTS': arguments,
         'DYN_NODES_EXPECTED_NODES': nodes,
-        'DYN_NODES_JOINT_STATES': '/robot_joint_states' if 'ros2_control' in case else '/joint_states',
+        'DYN_NODES_JOINT_STATES': STATES_OF.get(case, '/joint_states'),
         'ROS_LOG_DIR': str(tmp_path),
     }
     words = [
