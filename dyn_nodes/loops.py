@@ -114,6 +114,16 @@ def kernels_of(room_file: str, label: str = '', **options: Any) -> Callable[[Fun
     return kernel
 
 
+def parts_of(room_file: str, **options: Any) -> Callable[[Function], Function]:
+    """Return the decorator of what kernels of a room call and Python never does: it has no entry for Python.
+
+    Args:
+        room_file: any file of the room.
+        options: further ones of `numba.njit`.
+    """
+    return kernels_of(room_file, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+
+
 def code_of(room_file: str, function: Callable[..., Any], signature: Any, **options: Any) -> Any:
     """Return a function of a room as a C function, compiled now or taken from the cache; it has an `address`.
 

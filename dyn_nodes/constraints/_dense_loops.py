@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes import cholesky as dense
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.loops import parts_of
 
 # sums may be reordered, so that they run on vector registers; NaN and infinity keep their meaning
 FLAGS = {'contract', 'nsz', 'reassoc'}
-kernel = kernels_of(__file__, fastmath=FLAGS)
+part = parts_of(__file__, fastmath=FLAGS)
 OPERATOR, REDUCED = 0, 1
 SINGULAR, CONTRADICTORY = -1, -2
 """Results of `accelerate` in place of a rank: a motion without mass; CONTRADICTORY less the rank: dependent rows that
 ask for different motions."""
 PIVOT = 1e-13
 AGREEMENT = 1e-6
-cholesky, forward, backward = kernel(dense.factorize), kernel(dense.forward), kernel(dense.backward)
+cholesky, forward, backward = part(dense.factorize), part(dense.forward), part(dense.backward)
 
 
-@kernel
+@part
 def factorize_rows(B: Any, V: Any, order: Any, tolerance: float) -> int:
     """Factorize the rows of B (m, n): B[order] = L Q^T with row pivoting, by Householder reflections.
 
@@ -87,7 +87,7 @@ def factorize_rows(B: Any, V: Any, order: Any, tolerance: float) -> int:
     return min(m, n)
 
 
-@kernel
+@part
 def reflect(V: Any, rank: int, x: Any) -> None:
     """Overwrite x (n,) by Q x."""
     n = x.shape[0]
@@ -99,7 +99,7 @@ def reflect(V: Any, rank: int, x: Any) -> None:
             x[j] -= total * V[k, j]
 
 
-@kernel
+@part
 def reflect_back(V: Any, rank: int, x: Any) -> None:
     """Overwrite x (n,) by Q^T x."""
     n = x.shape[0]
@@ -111,7 +111,7 @@ def reflect_back(V: Any, rank: int, x: Any) -> None:
             x[j] -= total * V[k, j]
 
 
-@kernel
+@part
 def least_multipliers(L: Any, order: Any, rank: int, g: Any, multipliers: Any) -> None:
     """Write the multipliers of least norm with L^T lambda[order] = g, L (m, rank) lower trapezoidal."""
     m = L.shape[0]
@@ -135,7 +135,7 @@ def least_multipliers(L: Any, order: Any, rank: int, g: Any, multipliers: Any) -
         multipliers[order[i]] = w[i]
 
 
-@kernel
+@part
 def coordinates(L: Any, order: Any, rank: int, gamma: Any, y: Any) -> None:
     """Write y (n,) with L y = gamma[order] for the first `rank` rows, zero behind."""
     y[:] = 0.0
@@ -146,7 +146,7 @@ def coordinates(L: Any, order: Any, rank: int, gamma: Any, y: Any) -> None:
         y[i] = total / L[i, i]
 
 
-@kernel
+@part
 def motions(M: Any, V: Any, rank: int, N: Any, MN: Any, inertia: Any) -> bool:
     """Write the motions N (n - rank, n) that the rows allow, M N, and the factor of N M N^T; False: it has none."""
     n, free = M.shape[0], N.shape[0]
@@ -169,7 +169,7 @@ def motions(M: Any, V: Any, rank: int, N: Any, MN: Any, inertia: Any) -> bool:
     return cholesky(inertia, free, PIVOT)
 
 
-@kernel
+@part
 def respond(M: Any, N: Any, MN: Any, inertia: Any, load: Any, a: Any, rest: Any, c: Any) -> None:
     """Add to a (n,), which the rows ask for, the motion under a load (n,); `rest` is load - M a then."""
     n, free = M.shape[0], N.shape[0]
@@ -190,7 +190,7 @@ def respond(M: Any, N: Any, MN: Any, inertia: Any, load: Any, a: Any, rest: Any,
             rest[i] -= c[f] * MN[f, i]
 
 
-@kernel
+@part
 def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool, a: Any, multipliers: Any) -> int:
     """Write accelerations (and multipliers) by the orthogonal complement of J; return the rank or an error's number."""
     m, n = J.shape
@@ -224,7 +224,7 @@ def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool,
     return rank
 
 
-@kernel
+@part
 def accelerate(
     M: Any, load: Any, J: Any, gamma: Any, method: int, tolerance: float, want: bool, a: Any, multipliers: Any
 ) -> int:

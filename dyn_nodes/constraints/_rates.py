@@ -4,8 +4,12 @@ A state is [q, v, z, time, work, heat]: positions, velocities, states of element
 constraints and the heat of dampers and friction, J. The system's own kernel `blocks(x, u, p, out)` writes [dq/dt, M, h,
 J by rows, gamma, sigma, residual, heat rate, supplied power, dz/dt]; what follows is one text for all systems. A system
 is its `layout`, int64: [address of `blocks`, nq, nv, m, own states, length of `out`, method, rank, some sigma is not
-zero, address of `changes` or 0, then of each input the place of the velocity that it drives or -1, of each row whether
-it is holonomic and whether its multiplier must not be negative]; and `settings`: [tolerance of the rank, zeta, omega].
+zero, address of `changes` or 0, address of `solve`, whether dx/dt needs the multipliers, then of each input the place
+of the velocity that it drives or -1, of each row whether it is holonomic and whether its multiplier must not be
+negative]; and `settings`: [tolerance of the rank, zeta, omega].
+
+`solve`, most of the text, is a C function that the others call by its address: it is compiled once, and not again into
+each of them.
 
 Where there is no dx/dt, because the rank is another one, rows contradict each other, a motion has no mass or a contact
 would pull, the status is `STOPPED` less the reason.
@@ -33,11 +37,12 @@ from dyn_nodes.constraints._dense_loops import (
     reflect_back,
     respond,
 )
-from dyn_nodes.loops import code_of, guarded, kernels_of
+from dyn_nodes.loops import code_of, guarded, kernels_of, parts_of
 
 kernel = kernels_of(__file__, fastmath=FLAGS)
-HEADER = 10
-BLOCKS, NQ, NV, ROWS, OWN, SIZE, METHOD, RANK, MOVING, CHANGES = range(HEADER)
+part = parts_of(__file__, fastmath=FLAGS)
+HEADER = 12
+BLOCKS, NQ, NV, ROWS, OWN, SIZE, METHOD, RANK, MOVING, CHANGES, SOLVE, WANTED = range(HEADER)
 RANK_CHANGED, SINGULAR_MOTION, CONTRADICTORY, LIFTED, FAULT = range(5)
 REASONS = (
     'rank changed',
@@ -54,13 +59,13 @@ def reason_of(status: int) -> tuple[int, int]:
     return value % 8, value // 8
 
 
-@kernel
+@part
 def stopped(reason: int, what: int) -> int:
     """Return the status of a reason."""
     return STOPPED - reason - 8 * what
 
 
-@kernel
+@part
 def outcome(found: int, rank: int) -> int:
     """Return the status of a result of `accelerate`: 0 for the expected rank."""
     if found == rank:
@@ -74,7 +79,7 @@ def outcome(found: int, rank: int) -> int:
     return stopped(RANK_CHANGED, found)
 
 
-@kernel
+@part
 def prepared(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any) -> int:
     """Evaluate the blocks and complete them in place: h becomes the load, gamma takes Baumgarte's terms."""
     nq, nv, m = layout[NQ], layout[NV], layout[ROWS]
@@ -103,7 +108,7 @@ def prepared(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any) -> in
     return 0
 
 
-@kernel
+@part
 def equations(layout: Any, out: Any) -> Any:
     """Return M (nv, nv), load (nv,), J (m, nv) and gamma (m,) of the blocks, as `prepared` leaves them."""
     nq, nv, m = layout[NQ], layout[NV], layout[ROWS]
@@ -114,13 +119,14 @@ def equations(layout: Any, out: Any) -> Any:
     return M, out[load:rows], J, out[gamma : gamma + m]
 
 
-@kernel
-def solve(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any, want: bool, a: Any, multipliers: Any) -> int:
-    """Write accelerations and, where wanted, multipliers at a state; return the status."""
+@part
+def solve(layout: Any, settings: Any, x: Any, u: Any, p: Any, out: Any, a: Any, multipliers: Any) -> int:
+    """Write accelerations and, where the layout wants them, multipliers at a state; return the status."""
     status = prepared(layout, settings, x, u, p, out)
     if status != 0:
         return status
     M, load, J, gamma = equations(layout, out)
+    want = layout[WANTED] != 0
     return outcome(accelerate(M, load, J, gamma, layout[METHOD], settings[0], want, a, multipliers), layout[RANK])
 
 
@@ -132,9 +138,11 @@ def solutions(layout: Any, settings: Any, x: Any, u: Any, p: Any, a: Any, multip
     """
     out = np.empty(layout[SIZE])
     for k in range(x.shape[0]):
-        if solve(layout, settings, x[k], u[k], p, out, True, a[k], multipliers[k]) != 0:
-            a[k] = np.nan
-            multipliers[k] = np.nan
+        if call_code(layout[SOLVE], layout, settings, x[k], u[k], p, out, a[k], multipliers[k]) != 0:
+            for i in range(a.shape[1]):
+                a[k, i] = np.nan
+            for i in range(multipliers.shape[1]):
+                multipliers[k, i] = np.nan
 
 
 @kernel
@@ -150,10 +158,7 @@ def rates(layout: Any, settings: Any, x: Any, u: Any, p: Any, rate: Any) -> int:
         return (n << 8) + 4
     out, a, multipliers = np.empty(layout[SIZE]), np.empty(nv), np.zeros(m)
     unilateral = HEADER + u.shape[0] + m
-    moving, pushing = layout[MOVING] != 0, False
-    for i in range(m):
-        pushing = pushing or layout[unilateral + i] != 0
-    status = solve(layout, settings, x, u, p, out, moving or pushing, a, multipliers)
+    status: int = call_code(layout[SOLVE], layout, settings, x, u, p, out, a, multipliers)
     if status != 0:
         return status
     for i in range(m):
@@ -165,7 +170,7 @@ def rates(layout: Any, settings: Any, x: Any, u: Any, p: Any, rate: Any) -> int:
         if place >= 0:
             power += u[k] * x[nq + place]
     at = nq + nv * nv + nv + m * nv + m
-    if moving:
+    if layout[MOVING] != 0:
         for i in range(m):
             power += multipliers[i] * out[at + i]
     at += 2 * m
@@ -181,7 +186,7 @@ def rates(layout: Any, settings: Any, x: Any, u: Any, p: Any, rate: Any) -> int:
     return 0
 
 
-@kernel
+@part
 def basic_multipliers(L: Any, V: Any, order: Any, rank: int, rest: Any, multipliers: Any) -> None:
     """Write multipliers of the rows that were found independent, zero for the others; `rest` is load - M a."""
     for i in range(rest.shape[0]):
@@ -269,6 +274,12 @@ def jacobian(layout: Any, settings: Any, x: Any, u: Any, p: Any, by_inputs: bool
     return 0
 
 
+def _solve_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n, a, na, multipliers, m):  # type: ignore[no-untyped-def]
+    own = carray(layout, layouts), carray(settings, sizes)
+    given, result = (carray(x, nx), carray(u, nu), carray(p, np_)), (carray(a, na), carray(multipliers, m))
+    return solve(own[0], own[1], given[0], given[1], given[2], carray(out, n), result[0], result[1])
+
+
 def _rate_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n):  # type: ignore[no-untyped-def]
     own = carray(layout, layouts), carray(settings, sizes)
     return rates(own[0], own[1], carray(x, nx), carray(u, nu), carray(p, np_), carray(out, n))
@@ -280,6 +291,15 @@ def _jacobian_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, 
 
 
 # an exception does not leave a C function: that of an index check is handed on as a status
+def _checked_solve_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n, a, na, multipliers, m):  # type: ignore[no-untyped-def]
+    own = carray(layout, layouts), carray(settings, sizes)
+    given, result = (carray(x, nx), carray(u, nu), carray(p, np_)), (carray(a, na), carray(multipliers, m))
+    try:
+        return solve(own[0], own[1], given[0], given[1], given[2], carray(out, n), result[0], result[1])
+    except Exception:
+        return stopped(FAULT, 0)
+
+
 def _checked_rate_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np_, out, n):  # type: ignore[no-untyped-def]
     own = carray(layout, layouts), carray(settings, sizes)
     try:
@@ -296,10 +316,16 @@ def _checked_jacobian_code(layout, layouts, settings, sizes, x, nx, u, nu, p, np
         return stopped(FAULT, 0)
 
 
-def _code(plain: Any, checked: Any) -> Any:
-    """Return the C function of layout and settings, then x, u, p and out, each with its length."""
-    signature = types.intp(types.CPointer(types.int64), types.intp, POINTER, types.intp, *[POINTER, types.intp] * 4)
+def _code(plain: Any, checked: Any, count: int = 4) -> Any:
+    """Return the C function of layout and settings, then x, u, p and `out`, or more vectors, each with its length."""
+    signature = types.intp(types.CPointer(types.int64), types.intp, POINTER, types.intp, *[POINTER, types.intp] * count)
     return code_of(__file__, checked if guarded() else plain, signature, fastmath=FLAGS)
+
+
+@cache
+def solve_code() -> Any:
+    """Return the C function of `solve`."""
+    return _code(_solve_code, _checked_solve_code, 6)
 
 
 @cache

@@ -21,14 +21,15 @@ import numpy as np
 
 from dyn_nodes.compile.code import STOPPED, call_code
 from dyn_nodes.compile.guard import ELEMENTS, GuardError, LengthError
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.loops import kernels_of, parts_of
 
 kernel = kernels_of(__file__)
+part = parts_of(__file__)
 RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, STEP, PLACES = 0, 1, 2, 3, 4, 5, 6, 7
 KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian', 'stiff')
 
 
-@kernel
+@part
 def refuse(status: int, x: int, u: int, p: int, out: int) -> None:
     """Raise what the status of a kernel means; x, u, p and out are the lengths of its arguments."""
     if status < 0:
@@ -38,7 +39,7 @@ def refuse(status: int, x: int, u: int, p: int, out: int) -> None:
     raise LengthError('of a run', argument, ELEMENTS, status >> 8, found)
 
 
-@kernel
+@part
 def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> int:
     """Run the kernel at an address: fill `out` from state, inputs and parameters.
 
@@ -50,7 +51,7 @@ def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> int:
     return status
 
 
-@kernel
+@part
 def guarded_off(codes: Any, x: Any, out: Any, limit: float) -> bool:
     """Return whether the guard of a system, where it has one, is below its limit at a state."""
     if codes[GUARD] == 0:
@@ -79,7 +80,7 @@ def table_input(t, knots, table, cursor, u):
     return cursor
 
 
-@kernel
+@part
 def check_run(x, knots, table, rows, trace):
     """Demand a row of inputs a knot, and room for `rows` states: nothing else looks at these lengths."""
     if knots.shape[0] < 1 or table.shape[0] != knots.shape[0]:
@@ -88,7 +89,7 @@ def check_run(x, knots, table, rows, trace):
         raise ValueError('trace: expected a row a sample and a column a state')
 
 
-@kernel
+@part
 def sound(x):
     """Tell whether every state is a finite number of sensible size."""
     total = 0.0
@@ -99,14 +100,14 @@ def sound(x):
     return total == 0.0
 
 
-@kernel
+@part
 def copy(x, y):
     """Write x to y."""
     for i in range(x.shape[0]):
         y[i] = x[i]
 
 
-@kernel
+@part
 def keep(x, trace, row):
     """Write x to a row of the trace."""
     for i in range(x.shape[0]):

@@ -18,13 +18,14 @@ from dyn_nodes.integrators.codes import (
     guarded_off,
     keep,
     kernel,
+    part,
     sound,
     table_input,
 )
 from dyn_nodes.integrators.stiff import has_stiff, implicit_step, stiff_room
 
 
-@kernel
+@part
 def after_step(codes, x, u, p, y):
     """Replace the discrete states, which are constant within a step, where there are any."""
     if codes[SWITCH] != 0:
@@ -32,7 +33,7 @@ def after_step(codes, x, u, p, y):
         copy(y, x)
 
 
-@kernel
+@part
 def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out):
     """Write the state after one step from x at t to out; u holds the inputs at its end then. Returns a status.
 
@@ -65,7 +66,7 @@ def single_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, ro
     return np.int64(0)
 
 
-@kernel
+@part
 def approach(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, out):
     """Go on from x at t, in place, to the instant within h from which there is no rate, by halves of what is left.
 
@@ -111,7 +112,7 @@ def run_rk4(codes, x, t0, h, steps, knots, table, p, guard_limit, stride, trace)
     return 0, steps
 
 
-@kernel
+@part
 def watch_step(codes, x, t, h, knots, table, cursor, p, u, k, y, twice, room, trial, values, positive, found, count):
     """Find what a step from x at t has passed; `values` are those of the watch at its end. Returns the new count."""
     watches = positive.shape[0]

@@ -28,11 +28,9 @@ import numpy as np
 from numba import carray, types
 
 from dyn_nodes.compile.code import POINTER, STOPPED, call_code
-from dyn_nodes.integrators.codes import PLACES, RHS, STEP, STIFF, kernel, refuse, table_input
-from dyn_nodes.loops import code_of, guarded, kernels_of
+from dyn_nodes.integrators.codes import PLACES, RHS, STEP, STIFF, part, refuse, table_input
+from dyn_nodes.loops import code_of, guarded
 
-part = kernels_of(__file__, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Decorator of what compiled functions call alone."""
 IMPLICIT = np.array(
     [
         [0, 0, 0, 0],
@@ -57,13 +55,13 @@ INDEX_FAULT = -(1 << 30)
 """Status of a step that used an index beyond its array (`DYN_NODES_GUARD`)."""
 
 
-@kernel
+@part
 def has_stiff(codes):
     """Return whether a system has stiff states that are solved for."""
     return codes.shape[0] > PLACES and codes[STIFF] != 0
 
 
-@kernel
+@part
 def stiff_room(codes, inputs):
     """Return the numbers that the stiff states of a step need, with so many inputs; nothing is known yet."""
     count = codes.shape[0] - PLACES if has_stiff(codes) else 0
@@ -72,7 +70,7 @@ def stiff_room(codes, inputs):
     return room
 
 
-@kernel
+@part
 def implicit_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out):
     """Do what `fixed_step.single_step` does, for a system with stiff states: call the C function. Returns a status."""
     room[SINCE], room[UNTIL], room[LENGTH] = t, end, h

@@ -49,8 +49,11 @@ class Solver:
     ) -> None:
         self.rank, self._rows, self._sizes, self._modules = rank, rows, sizes, (module, implicit)
         changes = 0 if implicit is None else implicit.code('changes')
-        head = [module.code('blocks'), *sizes, method, rank, moving, changes]
-        self._layout = np.concatenate([head, *marks]).astype(np.int64)
+        head = [module.code('blocks'), *sizes, method, rank, moving, changes, _rates.solve_code().address]
+        # of the layouts, those of a run ask for multipliers only where dx/dt depends on them
+        self._layout, self._whole = (
+            np.concatenate([head, [wanted], *marks]).astype(np.int64) for wanted in (moving or marks[2].any(), True)
+        )
         self._settings = np.array(settings, dtype=np.float64)
         own = self._layout, self._settings
         self.codes = codes_of(module)
@@ -77,7 +80,7 @@ class Solver:
         """Return accelerations (t, nv) and multipliers (t, m) at states (t, n) under inputs (t, k)."""
         _, nv, m, *_ = self._sizes
         a, multipliers = np.empty((len(x), nv)), np.zeros((len(x), m))
-        _rates.solutions(self._layout, self._settings, x, u, p, a, multipliers)
+        _rates.solutions(self._whole, self._settings, x, u, p, a, multipliers)
         return a, multipliers
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
