@@ -21,7 +21,8 @@ DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
 	@echo '                   FAST=1 without dashboard and cockpit   RECOVERY=0 nobody recovers it: it overturns'
-	@echo 'make test        the tests, a few minutes        ARGS="-k demo" for pytest'
+	@echo 'make test        the tests, a quarter of an hour on two cores'
+	@echo '                   TESTS=test/model a part       ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'
 	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
