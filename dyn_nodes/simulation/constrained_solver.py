@@ -50,10 +50,8 @@ class Solver:
         self.rank, self._rows, self._sizes, self._modules = rank, rows, sizes, (module, implicit)
         changes = 0 if implicit is None else implicit.code('changes')
         head = [module.code('blocks'), *sizes, method, rank, moving, changes, _rates.solve_code().address]
-        # of the layouts, those of a run ask for multipliers only where dx/dt depends on them
-        self._layout, self._whole = (
-            np.concatenate([head, [wanted], *marks]).astype(np.int64) for wanted in (moving or marks[2].any(), True)
-        )
+        self._layout = np.concatenate([head, [moving or marks[2].any()], *marks]).astype(np.int64)
+        self._whole = np.concatenate([head, [True], *marks]).astype(np.int64)  # asks for multipliers in any case
         self._settings = np.array(settings, dtype=np.float64)
         own = self._layout, self._settings
         self.codes = codes_of(module)
@@ -78,8 +76,7 @@ class Solver:
 
     def solutions(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
         """Return accelerations (t, nv) and multipliers (t, m) at states (t, n) under inputs (t, k)."""
-        _, nv, m, *_ = self._sizes
-        a, multipliers = np.empty((len(x), nv)), np.zeros((len(x), m))
+        a, multipliers = (np.zeros((len(x), size)) for size in self._sizes[1:3])
         _rates.solutions(self._whole, self._settings, x, u, p, a, multipliers)
         return a, multipliers
 
