@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dyn_nodes.deformable.grasps import on_a_line
 from dyn_nodes.deformable.material import Material
 from dyn_nodes.deformable.mesh import Mesh, box_mesh
 from dyn_nodes.deformable.mesh_file import MeshFileError, body_fault, read_mesh
@@ -233,6 +234,14 @@ def test_files_that_have_no_mesh_are_named(tmp_path):
     mesh = box_mesh((0.6, 0.2, 0.1), (1, 1, 1), 'tetrahedron')
     of_file(tmp_path, Mesh(mesh.nodes * (1.0, 1.0, 0.0), mesh.elements))
     assert faults(plank)[0].startswith('3: mesh.file: expected')
+
+
+@pytest.mark.parametrize('size', [1e-3, 1.0, 1e3])
+def test_a_line_of_grasps_is_one_in_a_body_of_any_size(size):
+    corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.3, 0.4, 0.0]])
+    assert not on_a_line(size * corners)
+    assert on_a_line(size * corners * [1.0, 1e-7, 1.0])
+    assert on_a_line(size * corners[:2])
 
 
 @pytest.mark.parametrize('value', [float('nan'), float('inf'), 1e200])
