@@ -9,7 +9,7 @@ from rich.console import Console
 from dyn_nodes.measures import measure_of
 from dyn_nodes.printing import printable
 from dyn_nodes.studies.run_outcome import Outcome
-from dyn_nodes.studies.summary import verdict
+from dyn_nodes.studies.summary import tightest_wheel, verdict
 
 
 def print_summary(console: Console, outcome: Outcome) -> None:
@@ -57,6 +57,11 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             value = text.display(least['value'])
             edge = f' ({least["edge"].replace("_", " ")})' if least['edge'] else ''
             rows.append((f'least {text.label}', f'{value} at {least["time_s"]:.2f} s{edge}'))
+    tightest = tightest_wheel(summary['max_friction_use'])
+    if tightest is not None:
+        use = summary['max_friction_use'][tightest]
+        worst = f'{use["value"]:.2f} at {use["time_s"]:.2f} s ({tightest.replace("_", " ")})'
+        rows.append(('greatest friction use', worst))
     if summary['speed']:
         rows.append(('speed', f'{summary["speed"]:.1f} times real time ({summary["wall_time_s"]:.1f} s)'))
     rows.append(('recorded', f'{sum(summary["messages"].values()):,} messages on {len(summary["messages"])} topics'))

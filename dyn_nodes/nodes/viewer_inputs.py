@@ -100,14 +100,15 @@ class ViewerInputs:
     def discover(self) -> bool:
         """Subscribe to the wheels, margins and chambers that have appeared since; False where there are none."""
         known = len(self._known)
-        wheels, margins, oil = (
-            self.node.resolve_topic_name(f'{name}/x')[:-1] for name in ('ground_reactions', 'stability', 'hydraulics')
-        )
+        names = ('ground_reactions', 'friction_use', 'stability', 'hydraulics')
+        wheels, uses, margins, oil = (self.node.resolve_topic_name(f'{name}/x')[:-1] for name in names)
         for topic, kinds in self.node.get_topic_names_and_types():
             if topic in self._known:
                 continue
             if topic.startswith(wheels) and 'geometry_msgs/msg/WrenchStamped' in kinds:
                 self._subscribe(WrenchStamped, topic, self._wheel(topic.removeprefix(wheels)))
+            elif topic.startswith(uses) and 'std_msgs/msg/Float64' in kinds:
+                self._subscribe(Float64, topic, self._friction_use(topic.removeprefix(uses)))
             elif topic.startswith(margins):
                 self._discover_margin(topic, topic.removeprefix(margins), kinds)
             elif topic.startswith(oil) and 'sensor_msgs/msg/FluidPressure' in kinds:
@@ -178,6 +179,12 @@ class ViewerInputs:
         def take(msg: Any) -> None:
             force = msg.wrench.force
             self.snapshot.forces[name] = (float(force.x), float(force.y), float(force.z))
+
+        return take
+
+    def _friction_use(self, name: str) -> Callable[[Any], None]:
+        def take(msg: Any) -> None:
+            self.snapshot.friction_use[name] = float(msg.data)
 
         return take
 

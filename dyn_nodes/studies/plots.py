@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 
 from dyn_nodes.measures import measure_of
 from dyn_nodes.studies.run_record import RunRecord
+from dyn_nodes.studies.summary import greatest_use, tightest_wheel
 
 Array = NDArray[np.float64]
 WIDTH = 9.0  # inches
 RESOLUTION = 150  # dots per inch
 MOST_POINTS = 3000  # of a line; a plot has fewer pixels
+HIGHEST_USE = 2.0  # friction use that is still drawn
 
 # Okabe and Ito's palette, safe for the usual kinds of colour blindness
 BLUE, ORANGE, GREEN, PURPLE = '#0072B2', '#D55E00', '#009E73', '#CC79A7'
@@ -77,17 +79,7 @@ def plot_base_rotation(record: RunRecord) -> Figure:
     if len(attitude.time):
         peak = int(np.argmax(degrees['tilt']))
         time, value = attitude.time[peak], degrees['tilt'][peak]
-        axes.plot([time], [value], 'o', color=BLUE, markersize=5)
-        side = -1 if time > 0.7 * record.duration else 1
-        axes.annotate(
-            f'{value:.2f}° at {time:.2f} s',
-            (time, value),
-            xytext=(9 * side, -1),
-            textcoords='offset points',
-            ha='left' if side > 0 else 'right',
-            color=BLUE,
-            weight='bold',
-        )
+        _mark_peak(axes, record, time, value, f'{value:.2f}° at {time:.2f} s', BLUE)
     _mark_contact(axes, record)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.12 * (high - low))
@@ -133,6 +125,25 @@ def plot_margins(record: RunRecord) -> Figure:
     return _finish(figure, record, panels[: len(names)], columns=2)
 
 
+def plot_friction_use(record: RunRecord) -> Figure:
+    """Return the friction use of every wheel, the greatest value marked; at 1 static friction is used up."""
+    figure, (axes,) = _figure(record, 3.3)
+    for (wheel, (time, use)), colour in zip(record.friction_use.items(), _colours()):
+        shown = np.minimum(use, HIGHEST_USE)
+        _line(axes, time, shown, color=colour, label=wheel.replace('_', ' '), linestyle=_dash(wheel))
+    _mark_contact(axes, record)
+    axes.axhline(1.0, color=ORANGE, linewidth=0.9)
+    uses = {wheel: greatest_use(*history) for wheel, history in record.friction_use.items()}
+    tightest = tightest_wheel(uses)
+    if tightest is not None:
+        time, value = uses[tightest]['time_s'], uses[tightest]['value']
+        text = f'{tightest.replace("_", " ")}: {value:.2f} at {time:.2f} s'
+        _mark_peak(axes, record, time, min(value, HIGHEST_USE), text, BLACK)
+    axes.set_ylim(0.0, 1.15 * max(1.0, axes.get_ylim()[1]))
+    axes.set_ylabel('friction use, ratio')
+    return _finish(figure, record, [axes], legend=len(record.friction_use) + 1)
+
+
 def plot_pressures(record: RunRecord) -> Figure:
     """Return one panel an actuator: the pressures of its lines and of its pump."""
     actuators = list(record.pressures)
@@ -174,6 +185,7 @@ PLOTS: dict[str, Callable[[RunRecord], Figure]] = {
     'base_rotation': plot_base_rotation,
     'wheel_loads': plot_wheel_loads,
     'margins': plot_margins,
+    'friction_use': plot_friction_use,
     'pressures': plot_pressures,
     'joint_angles': plot_joints,
 }
@@ -185,6 +197,7 @@ def has_data(record: RunRecord, plot: str) -> bool:
         'base_rotation': len(record.attitude.time) > 0,
         'wheel_loads': bool(record.wheel_loads),
         'margins': bool(record.margins),
+        'friction_use': bool(record.friction_use),
         'pressures': bool(record.pressures),
         'joint_angles': bool(record.joints),
     }[plot]
@@ -259,6 +272,21 @@ def _line(axes: Any, time: Array, values: Array, **look: Any) -> None:
         keep = np.unique([k for s in stretches for k in (s[np.argmin(values[s])], s[np.argmax(values[s])])])
         time, values = time[keep], values[keep]
     axes.plot(time, values, **look)
+
+
+def _mark_peak(axes: Any, record: RunRecord, time: float, value: float, text: str, colour: str) -> None:
+    """Mark a point of a line and write beside it, on the side with space."""
+    axes.plot([time], [value], 'o', color=colour, markersize=5)
+    side = -1 if time > 0.7 * record.duration else 1
+    axes.annotate(
+        text,
+        (time, value),
+        xytext=(9 * side, -1),
+        textcoords='offset points',
+        ha='left' if side > 0 else 'right',
+        color=colour,
+        weight='bold',
+    )
 
 
 def _critical(axes: Any, time: Array, values: Array) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import hydraulic
-from dyn_nodes.studies.plots import Plot
+from dyn_nodes.studies.plots import HIGHEST_USE, Plot
 from dyn_nodes.studies.run_record import RunRecord
-from dyn_nodes.studies.summary import verdict
+from dyn_nodes.studies.summary import tightest_wheel, verdict
 
 TEMPLATE = Path(__file__).with_name('report_page.html')
 DISTRIBUTIONS = ('dyn_nodes', 'numpy', 'scipy', 'casadi', 'numba', 'cyclonedds', 'rosbags', 'matplotlib')
@@ -40,6 +40,13 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         'The bar at the foot marks where a margin is used up. Measures of the loads fall to zero when wheels lift and '
         'stay there while the machine rocks; the static one looks at the posture alone and is the last to notice.',
     ),
+    'friction_use': (
+        'Friction use',
+        'Friction force of each wheel over what friction can hold there: the static coefficient times the normal '
+        'force. At 1 all of it is used, and the wheel begins to slide; one that slides may show less, by its kinetic '
+        'coefficient. A line has a gap where the use is not known, or where a wheel without load slides. Lines end '
+        f'at {HIGHEST_USE:g}.',
+    ),
     'pressures': (
         'Oil pressures',
         'Both chambers of each actuator, and its pump. The pump idles at about a megapascal through the open centre '
@@ -51,6 +58,10 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         'Positions of the driven joints. A joint whose valve is neutral is held by trapped oil, which gives a little.',
     ),
 }
+
+
+WHERE_MEASURED = ('friction_use',)
+"""Plots of topics that exist only on request: left out where a bag lacks them."""
 
 
 def write_report(
@@ -79,6 +90,7 @@ def write_report(
         figures='\n'.join(_figures(plots)),
         loads=_loads_table(record, summary),
         margins=_margins_table(summary),
+        friction=_friction_section(record.machine, summary),
         events=_events_table(summary),
         machine=_machine_section(record.machine, summary),
         topics=_topics_table(record, summary),
@@ -154,6 +166,8 @@ def _tiles(summary: Mapping[str, Any]) -> str:
 
 def _figures(plots: Mapping[str, Plot]) -> Iterable[str]:
     for name, (title, caption) in CAPTIONS.items():
+        if name not in plots and name in WHERE_MEASURED:
+            continue
         if name not in plots:
             yield f'<figure><h2>{title}</h2><p class="missing">The bag holds nothing to draw here.</p></figure>'
             continue
@@ -188,6 +202,36 @@ def _margins_table(summary: Mapping[str, Any]) -> str:
         edge = (least['edge'] or '—').replace('_', ' ')
         rows.append((text.label, value, _number(least['time_s'], '.2f', ' s'), edge, text.meaning))
     return _table(('measure', 'least', 'first at', 'over', 'what it says'), rows, numbers=(1, 2))
+
+
+def _friction_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:
+    """Return the greatest friction use of every wheel, the tightest one first; empty where the bag has none."""
+    uses = summary['max_friction_use']
+    if not uses:
+        return ''
+    coefficients = {} if machine is None else {w.name: w.friction.static for w in machine.wheels if w.friction}
+    rows = [
+        (
+            wheel.replace('_', ' '),
+            _number(use['value'], '.2f', ''),
+            _number(use['time_s'], '.2f', ' s'),
+            _number(use['end'], '.2f', ''),
+            _number(use['unknown_share'], '.1%', ''),
+            _number(coefficients.get(wheel), 'g', ''),
+        )
+        for wheel, use in sorted(uses.items(), key=lambda item: -(item[1]['value'] or 0.0))
+    ]
+    table = _table(('wheel', 'greatest', 'first at', 'end', 'no value', 'static friction'), rows)
+    return f'<section><h2>Friction use of the wheels</h2>\n<p>{_text(_tightest(uses))}</p>\n{table}</section>'
+
+
+def _tightest(uses: dict[str, dict[str, Any]]) -> str:
+    wheel = tightest_wheel(uses)
+    if wheel is None:
+        return 'The bag holds no friction use that is a number.'
+    use = uses[wheel]
+    end = ', more than static friction can hold' if use['value'] > 1.0 else ''
+    return f'Tightest wheel: {wheel.replace("_", " ")}, {use["value"]:.2f} at {use["time_s"]:.2f} s{end}.'
 
 
 def _events_table(summary: Mapping[str, Any]) -> str:

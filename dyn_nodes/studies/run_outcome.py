@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.studies.plots import make_plots
+from dyn_nodes.studies.plots import PLOTS, make_plots
 from dyn_nodes.studies.report import write_report
 from dyn_nodes.studies.run_record import read_run
 from dyn_nodes.studies.summary import summarize, write_summary
@@ -69,7 +69,7 @@ def make_outcome(
 
     def drawn(name: str) -> None:
         nonlocal made
-        tell(f'drawing {name.replace("_", " ")}', 0.5 + 0.1 * made)
+        tell(f'drawing {name.replace("_", " ")}', 0.5 + 0.5 * made / len(PLOTS))
         made += 1
 
     plots = make_plots(record, directory, drawn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +75,8 @@ class RunRecord:
         phases: of the task, in order; empty without `task_phase`.
         events: in order.
         duration: last simulated time, s.
+        friction_use: (time, friction force over what friction can hold) by wheel; NaN where it is not known or nothing
+            holds; empty without `friction_use/<wheel>`.
     """
 
     data: BagData
@@ -87,6 +89,7 @@ class RunRecord:
     phases: tuple[Phase, ...]
     events: tuple[Event, ...]
     duration: float
+    friction_use: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
     def first_event(self, name: str) -> Event | None:
         """Return the first event of a name, or None."""
@@ -143,6 +146,11 @@ def read_run(
         phases=_phases(data.texts.get('task_phase', []), duration),
         events=_events(data),
         duration=duration,
+        friction_use={
+            name: (table.time, table['data'])
+            for name, table in data.below('friction_use').items()
+            if 'data' in table.columns
+        },
     )
 
 

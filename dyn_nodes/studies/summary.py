@@ -58,6 +58,7 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
         'weight_source': source,
         'final_wheel_load_sum_error': None if not weight or load_sum is None else load_sum / weight - 1.0,
         'min_margins': {name: least_margin(history) for name, history in record.margins.items()},
+        'max_friction_use': {wheel: greatest_use(*history) for wheel, history in record.friction_use.items()},
         'phases': [{'name': p.name, 'start_s': p.start, 'end_s': p.end} for p in record.phases],
         'events': [{'time_s': e.time, 'name': e.name, 'text': e.text} for e in record.events],
         'duration_s': record.duration,
@@ -119,6 +120,29 @@ def least_margin(history: MarginHistory) -> dict[str, Any]:
         'time_s': float(history.time[place]),
         'edge': min(row, key=lambda name: row[name]) if row else None,
     }
+
+
+def greatest_use(time: Array, use: Array) -> dict[str, Any]:
+    """Return the greatest friction use of a wheel, the first time of it, s, and the share of values that are no number.
+
+    A value is no number where the node did not know it, or where a wheel that nothing presses down has to slide.
+    """
+    known = np.isfinite(use)
+    if not known.any():
+        return {'value': None, 'time_s': None, 'end': None, 'unknown_share': 1.0 if len(use) else None}
+    place = int(np.argmax(np.where(known, use, -np.inf)))
+    return {
+        'value': float(use[place]),
+        'time_s': float(time[place]),
+        'end': float(use[-1]) if known[-1] else None,
+        'unknown_share': float(np.mean(~known)),
+    }
+
+
+def tightest_wheel(uses: dict[str, dict[str, Any]]) -> str | None:
+    """Return the wheel with the greatest friction use of `max_friction_use`, None where none is known."""
+    known = {wheel: use['value'] for wheel, use in uses.items() if use['value'] is not None}
+    return max(known, key=lambda wheel: known[wheel]) if known else None
 
 
 def verdict(summary: dict[str, Any]) -> str:

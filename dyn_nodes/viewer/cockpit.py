@@ -108,7 +108,7 @@ class Cockpit:
         now = time.monotonic()
         if now - self._gauged >= GAUGE_PERIOD:
             self._gauged = now
-            self.instruments.show_margins(snapshot.margins)
+            self.instruments.show(snapshot.margins, snapshot.friction_use)
             self.controls.show_slope(*np.degrees(snapshot.slope))
         if now - self._plotted >= PLOT_PERIOD:
             self._plotted = now

@@ -11,6 +11,7 @@ from dyn_nodes.viewer.colours import AMBER, DANGER, DARK, GREEN, GREY, OK, RED, 
 from dyn_nodes.viewer.snapshot import Margin
 
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+COLOURS = {OK: GREEN, WARNING: AMBER, DANGER: RED}
 BAR = 'position:absolute;left:0;top:0;bottom:0;border-radius:3px'
 
 
@@ -44,7 +45,13 @@ class Scale:
 
     def band(self, name: str, margin: Margin) -> str:
         """Return OK, WARNING or DANGER. What is not known is never OK."""
-        part = self.part(name, margin)
+        return self._band(self.part(name, margin))
+
+    def friction_band(self, use: float) -> str:
+        """Return the band of a friction use: what is left of the friction, 1 - use, is the part of the full scale."""
+        return self._band(1.0 - use)
+
+    def _band(self, part: float) -> str:
         if not part > self.danger:
             return DANGER
         return OK if part > self.warning else WARNING
@@ -78,7 +85,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     measure = measure_of(name)
     title = measure.label[:1].upper() + measure.label[1:]
     part, band = scale.part(name, margin), scale.band(name, margin)
-    colour = css({OK: GREEN, WARNING: AMBER, DANGER: RED}[band])
+    colour = css(COLOURS[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
     word = band if band != OK else ''
     if margin.value <= 0.0:
@@ -86,8 +93,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     where = margin.critical_name.replace('_', ' ')
     note = ' &middot; '.join(html.escape(text) for text in (where, word) if text)
     low, high = 100 * scale.danger, 100 * scale.warning
-    bands = f'{_tint(RED)} 0 {low:g}%,{_tint(AMBER)} {low:g}% {high:g}%,{_tint(GREEN)} {high:g}% 100%'
-    track = f'linear-gradient(to right,{bands})'
+    track = _track((RED, AMBER, GREEN), low, high)
     return (
         f'<div data-margin="{html.escape(name)}" data-band="{band}" '
         'style="margin-top:7px;font-size:12.5px;line-height:1.25">'
@@ -96,9 +102,66 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
         f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden">{note}</span>'
         f'<span style="font-variant-numeric:tabular-nums;color:{colour if band != OK else "inherit"}">'
         f'{number(margin.value, measure)}</span></div>'
-        f'<div style="position:relative;height:9px;border-radius:3px;margin-top:2px;background:{track}">'
-        f'<div style="{BAR};width:{shown:.1f}%;background:{colour}"></div></div></div>'
+        f'{_bar(track, shown, colour)}</div>'
     )
+
+
+def friction_gauges(uses: Mapping[str, float], scale: Scale) -> str:
+    """Return the friction use of every wheel as a horizontal gauge, the worst one named and in bold."""
+    if not uses:
+        return ''
+    worst = worst_wheel(uses)
+    band = scale.friction_band(uses[worst])
+    title = (
+        '<div style="display:flex;justify-content:space-between;gap:6px;font-size:12.5px;margin-top:3px">'
+        '<span style="font-weight:600">Friction use</span>'
+        f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden">'
+        f'{_note(worst, band, uses[worst])}</span></div>'
+    )
+    rows = ''.join(_friction_gauge(wheel, uses[wheel], scale, wheel == worst) for wheel in sorted(uses))
+    return f'<div data-friction="{band}" style="padding:0 12px 8px">{title}{rows}</div>'
+
+
+def worst_wheel(uses: Mapping[str, float]) -> str:
+    """Return the wheel with the greatest friction use, before all others one whose use is not known; first by name."""
+    return max(sorted(uses), key=lambda wheel: math.inf if math.isnan(uses[wheel]) else uses[wheel])
+
+
+def _note(worst: str, band: str, use: float) -> str:
+    word = 'beyond friction' if use > 1.0 else band if band != OK else ''
+    return ' &middot; '.join(html.escape(text) for text in (worst.replace('_', ' '), word) if text)
+
+
+def _friction_gauge(wheel: str, use: float, scale: Scale, worst: bool) -> str:
+    band = scale.friction_band(use)
+    colour = css(COLOURS[band])
+    shown = 100.0 if not use < 1.0 else 100.0 * max(use, 0.0)
+    value = 'not known' if math.isnan(use) else f'{use:.2f}' if math.isfinite(use) else 'no load'
+    track = _track((GREEN, AMBER, RED), 100 * (1.0 - scale.warning), 100 * (1.0 - scale.danger))
+    return (
+        f'<div data-wheel="{html.escape(wheel)}" data-band="{band}" data-worst="{str(worst).lower()}" '
+        f'style="margin-top:3px;font-size:12px;line-height:1.25;font-weight:{600 if worst else 400}">'
+        '<div style="display:flex;justify-content:space-between;gap:6px">'
+        f'<span style="white-space:nowrap;overflow:hidden">{html.escape(wheel.replace("_", " "))}</span>'
+        f'<span style="font-variant-numeric:tabular-nums;color:{colour if band != OK else "inherit"}">'
+        f'{value}</span></div>'
+        f'{_bar(track, shown, colour, 9 if worst else 5)}</div>'
+    )
+
+
+def _bar(track: str, shown: float, colour: str, height: int = 9) -> str:
+    """Return a bar that is filled to a percentage, on a track."""
+    return (
+        f'<div style="position:relative;height:{height}px;border-radius:3px;margin-top:2px;background:{track}">'
+        f'<div style="{BAR};width:{shown:.1f}%;background:{colour}"></div></div>'
+    )
+
+
+def _track(colours: tuple[Rgb, Rgb, Rgb], first: float, second: float) -> str:
+    """Return the background of a gauge: three bands that meet at two percentages."""
+    left, middle, right = (_tint(colour) for colour in colours)
+    bands = f'{left} 0 {first:g}%,{middle} {first:g}% {second:g}%,{right} {second:g}% 100%'
+    return f'linear-gradient(to right,{bands})'
 
 
 def _tint(colour: Rgb, strength: float = 0.28) -> str:

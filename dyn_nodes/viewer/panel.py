@@ -11,7 +11,7 @@ from typing import Any
 
 from dyn_nodes.measures import in_order
 from dyn_nodes.viewer.camera import PRESETS
-from dyn_nodes.viewer.gauges import Scale, banner, gauges
+from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
 from dyn_nodes.viewer.snapshot import Margin
@@ -57,9 +57,9 @@ class Instruments:
         self.angles = Plot(gui, tab, 'Base roll and pitch, degrees', 3.0)
         self.pressures = Plot(gui, tab, 'Pressures, MPa', 4.0)
 
-    def show_margins(self, margins: Mapping[str, Margin]) -> None:
-        """Show the gauges."""
-        _set_html(self._gauges, gauges(margins, self.scale))
+    def show(self, margins: Mapping[str, Margin], friction_use: Mapping[str, float]) -> None:
+        """Show the gauges: margins, then the friction use of the wheels where it is published."""
+        _set_html(self._gauges, gauges(margins, self.scale) + friction_gauges(friction_use, self.scale))
 
     def record(
         self,

@@ -47,6 +47,7 @@ class Snapshot:
         forces: (3,) force of the ground by wheel, in its contact frame, N.
         contacts: (3,) point of the ground below each wheel, m.
         margins: by measure.
+        friction_use: friction force over what friction can hold, by wheel.
         polygon: (n, 3) support polygon, m.
         center_of_mass: (3,) m.  zmp: (3,) m.
         pressures: by `<actuator>/<chamber>`, Pa.
@@ -61,6 +62,7 @@ class Snapshot:
     forces: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     contacts: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     margins: dict[str, Margin] = field(default_factory=dict)
+    friction_use: dict[str, float] = field(default_factory=dict)
     polygon: Array | None = None
     center_of_mass: tuple[float, float, float] | None = None
     zmp: tuple[float, float, float] | None = None

@@ -15,6 +15,7 @@ from dyn_nodes.nodes.balance_reports import margin_topic
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs, Run, System, initial_state
 from dyn_nodes.stability.balance import BalanceObserver
+from dyn_nodes.stability.grip import friction_use, grip_of
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TYPES = STORE.types
@@ -91,6 +92,7 @@ def write_run(bag: BagOfRun, run: Run, profile: VoltageProfile) -> None:
         bag.write('robot_description', 'std_msgs/msg/String', 0.0, data=machine.urdf)
     observer = BalanceObserver(run.system)
     gravity = run.parameters[:3]
+    friction = grip_of(machine).friction
     outputs = run._outputs
     phase = ''
     for k, time in enumerate(run.times.tolist()):
@@ -98,7 +100,7 @@ def write_run(bag: BagOfRun, run: Run, profile: VoltageProfile) -> None:
             phase = profile.phase(time)
             bag.write('task_phase', 'std_msgs/msg/String', time, data=phase)
         _write_pose(bag, run, k, time)
-        _write_balance(bag, observer.observe(outputs[k], gravity), time)
+        _write_balance(bag, observer.observe(outputs[k], gravity), friction, time)
         _write_joints(bag, run, k, time)
         _write_oil(bag, run, k, time)
     end = 'overturned' if run.overturned else 'finished'
@@ -138,13 +140,15 @@ def _write_pose(bag: BagOfRun, run: Run, k: int, time: float) -> None:
     )
 
 
-def _write_balance(bag: BagOfRun, balance, time: float) -> None:
+def _write_balance(bag: BagOfRun, balance, friction, time: float) -> None:
     point = TYPES['geometry_msgs/msg/Point'](*balance.zmp.tolist(), 0.0)
     bag.write('stability/zmp', 'geometry_msgs/msg/PointStamped', time, header=header(time), point=point)
     for wheel, force in zip(balance.wheels, balance.forces):
         wrench = TYPES['geometry_msgs/msg/Wrench'](vector(force), vector((0, 0, 0)))
         topic = f'ground_reactions/{wheel}'
         bag.write(topic, 'geometry_msgs/msg/WrenchStamped', time, header=header(time, wheel), wrench=wrench)
+    for wheel, use in zip(balance.wheels, friction_use(balance.forces, friction).tolist()):
+        bag.write(f'friction_use/{wheel}', 'std_msgs/msg/Float64', time, data=use)
     for name, margin in balance.margins.items():
         topic = margin_topic(name)
         bag.write(topic, 'std_msgs/msg/Float64', time, data=float(margin.value))

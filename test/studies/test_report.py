@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from matplotlib.image import imread
 
@@ -119,13 +120,57 @@ def test_text_from_a_bag_cannot_become_markup(recovered, tmp_path):
 
 
 def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
-    bare = replace(recovered, machine=None, margins={}, pressures={}, joints={}, phases=(), events=())
+    bare = replace(recovered, machine=None, margins={}, pressures={}, joints={}, phases=(), events=(), friction_use={})
     plots = make_plots(bare, tmp_path)
     assert set(plots) == {'base_rotation', 'wheel_loads'}
     write_report(bare, summarize(bare), tmp_path / 'report.html', plots)
     page = parsed(tmp_path / 'report.html')
     assert page.text.count('The bag holds nothing to draw here.') == 3
     assert 'The machine is not known' in page.text
+    assert 'Friction use' not in page.text, 'it is published on request only'
+
+
+def slipping(record):
+    """A record with friction uses: the rear left wheel is the tightest, at 6 s; the front right one is never known."""
+    time = np.linspace(0.0, 10.0, 11)
+    rear = np.where(time == 6.0, 1.25, 0.4)
+    rear[-1] = np.nan
+    uses = {'front_left': 0.03 * time, 'rear_left': rear, 'front_right': np.full(11, np.nan)}
+    return replace(record, friction_use={wheel: (time, use) for wheel, use in uses.items()})
+
+
+def test_the_tightest_wheel_and_its_instant_are_in_the_report(recovered, tmp_path):
+    record = slipping(recovered)
+    summary = summarize(record)
+    assert summary['max_friction_use']['rear_left'] == {
+        'value': 1.25,
+        'time_s': 6.0,
+        'end': None,
+        'unknown_share': pytest.approx(1 / 11),
+    }
+    assert summary['max_friction_use']['front_right']['value'] is None
+    write_report(record, summary, tmp_path / 'report.html', {})
+    text = parsed(tmp_path / 'report.html').text
+    assert 'Tightest wheel: rear left, 1.25 at 6.00 s, more than static friction can hold.' in text
+    rows = text[text.index('Friction use of the wheels') :]
+    assert rows.index('rear left1.256.00 s—9.1%0.9') < rows.index('front left0.3010.00 s0.300.0%0.9')
+    assert 'front right———100.0%0.9' in rows
+
+
+def test_friction_use_is_drawn_for_every_wheel_with_the_greatest_marked(recovered):
+    with style():
+        (axes,) = PLOTS['friction_use'](slipping(recovered)).axes
+    labels = {line.get_label() for line in axes.lines}
+    assert {'front left', 'rear left', 'front right'} <= labels
+    assert 'rear left: 1.25 at 6.00 s' in {text.get_text() for text in axes.texts}
+
+
+def test_friction_use_of_a_bag_is_that_of_the_forces_in_it(recovered):
+    wheel, (_, use) = next(iter(recovered.friction_use.items()))
+    forces = recovered.data.tables[f'ground_reactions/{wheel}']
+    pressed = forces['fz'] > 0.0
+    sliding = np.hypot(forces['fx'], forces['fy'])
+    assert use[pressed] == pytest.approx((sliding / (0.9 * forces['fz']))[pressed])
 
 
 @pytest.mark.parametrize('name', PLOTS)
@@ -154,8 +199,6 @@ def test_the_peak_is_written_on_the_plot(recovered):
 
 
 def test_long_lines_keep_their_extremes(recovered):
-    import numpy as np
-
     time = np.linspace(0.0, 24.0, 50_001)
     load = np.ones_like(time)
     load[31_337] = 9e5

@@ -26,6 +26,7 @@ KEYS = {
     'weight_n',
     'final_wheel_load_sum_error',
     'min_margins',
+    'max_friction_use',
     'duration_s',
     'wall_time_s',
     'speed',

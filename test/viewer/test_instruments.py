@@ -8,7 +8,7 @@ import pytest
 
 from dyn_nodes.measures import in_order, measure_of
 from dyn_nodes.viewer.connection import LOST, PAUSED, RUNNING, WAITING, Connection
-from dyn_nodes.viewer.gauges import Scale, banner, gauges, number, round_up
+from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, number, round_up
 from dyn_nodes.viewer.plots import History
 from dyn_nodes.viewer.snapshot import Margin
 
@@ -56,8 +56,48 @@ def test_the_bar_ends_where_the_margin_is():
     assert re.search(r'width:100\.0%', gauges({'zmp_degree': Margin(1.7)}, Scale()))
 
 
+def row_of(page: str, wheel: str) -> str:
+    return re.search(rf'data-wheel="{wheel}".*?(?=data-wheel|$)', page).group()
+
+
+def test_friction_use_is_shown_by_wheel_with_the_worst_one_named():
+    page = friction_gauges({'front_left': 0.3, 'rear_left': 0.7, 'rear_right': 0.15}, Scale())
+    assert [found == 'true' for found in re.findall(r'data-worst="(\w+)"', page)] == [False, True, False]
+    title = page[: page.index('data-wheel')]
+    assert 'rear left &middot; warning' in title
+    assert '0.70' in row_of(page, 'rear_left')
+    assert 'width:70.0%' in row_of(page, 'rear_left')
+    assert 'data-band="ok"' in row_of(page, 'front_left')
+
+
+@pytest.mark.parametrize(
+    ('use', 'band'), [(0.0, 'ok'), (0.59, 'ok'), (0.61, 'warning'), (0.81, 'danger'), (1.2, 'danger')]
+)
+def test_bands_of_friction_use_are_those_of_what_is_left(use, band):
+    assert f'data-band="{band}"' in row_of(friction_gauges({'a': use}, Scale()), 'a')
+
+
+@pytest.mark.parametrize(('use', 'text'), [(math.nan, 'not known'), (math.inf, 'no load')])
+def test_friction_use_without_a_number_is_the_worst_and_in_danger(use, text):
+    page = friction_gauges({'a': 0.95, 'b': use}, Scale())
+    assert 'data-band="danger" data-worst="true"' in row_of(page, 'b')
+    assert text in row_of(page, 'b')
+    assert 'data-worst="false"' in row_of(page, 'a')
+
+
+def test_friction_use_is_not_on_the_page_before_it_is_published():
+    assert friction_gauges({}, Scale()) == ''
+
+
+def test_admissible_reactions_are_a_gauge_with_the_wheel_and_the_words_of_the_measure():
+    page = gauges({'admissible': Margin(0.0, (0.0, 30.0), ('front_left', 'rear_left'))}, Scale())
+    assert 'Admissible reactions' in page
+    assert 'front left &middot; sliding or lifted' in page
+
+
 def test_names_are_made_safe_for_the_page():
     page = gauges({'<script>': Margin(1.0, (1.0, 2.0), ('<b>', 'x'))}, Scale())
+    page += friction_gauges({'<script>': 0.5}, Scale())
     assert '<script>' not in page
     assert '<b>' not in page
     assert '<b>x' not in banner('lost', 'x', '<b>y')[5:].replace('<b>x</b>', '')

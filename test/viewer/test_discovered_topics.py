@@ -1,0 +1,43 @@
+"""Topics that the viewer finds by their names, without a machine file."""
+
+from __future__ import annotations
+
+import pytest
+
+from dyn_nodes.middleware import message
+from dyn_nodes.nodes.viewer_inputs import ViewerInputs
+from dyn_nodes.viewer.connection import Connection
+
+FLOAT = 'std_msgs/msg/Float64'
+
+
+class Graph:
+    """A node that knows topics and takes no messages."""
+
+    def __init__(self, namespace: str, topics: dict[str, str]) -> None:
+        self.namespace, self.topics = namespace, topics
+        self.callbacks = {}
+
+    def resolve_topic_name(self, topic: str) -> str:
+        return topic if topic.startswith('/') else f'{self.namespace}/{topic}'
+
+    def get_topic_names_and_types(self):
+        return [(topic, [kind]) for topic, kind in self.topics.items()]
+
+    def create_subscription(self, kind, topic, callback, qos) -> None:
+        self.callbacks[self.resolve_topic_name(topic)] = callback
+
+
+@pytest.mark.parametrize('namespace', ['', '/left'])
+def test_friction_use_and_a_measure_appear_from_their_topics(namespace):
+    names = ('friction_use/rear_left', 'stability/admissible')
+    graph = Graph(namespace, {f'{namespace}/{name}': FLOAT for name in names} | {'/right/friction_use/other': FLOAT})
+    inputs = ViewerInputs(graph, None, lambda text: None, Connection('dynamics_node'))
+    assert inputs.snapshot.friction_use == {}
+    assert inputs.discover()
+    for name, value in zip(names, (0.83, 120.0)):
+        graph.callbacks[f'{namespace}/{name}'](message(FLOAT)(data=value))
+    assert inputs.snapshot.friction_use == {'rear_left': 0.83}
+    assert inputs.snapshot.margins['admissible'].value == 120.0
+    assert '/right/friction_use/other' not in graph.callbacks
+    assert not inputs.discover()
