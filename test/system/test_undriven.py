@@ -1,0 +1,31 @@
+"""Machines that nobody drives, in real time on the present runtime: no event, and every state that of lockstep."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from domains import next_domain
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize('loops', [0, 2], ids=['free', 'busy'])
+@pytest.mark.parametrize('machine', ['log_loader', 'agv_mecanum_arm', 'car', 'platform_4x4x4_arm'])
+def test_a_machine_without_a_command_stands_for_a_minute_as_in_lockstep(machine: str, loops: int) -> None:
+    """How fast a free computer is belongs to the benchmark's `--factor`, which other programs disturb."""
+    words = ['--machine', machine, '--minutes', '1', '--loops', str(loops), '--domain', str(next_domain())]
+    found = subprocess.run(
+        [sys.executable, '-m', 'benchmarks.standing', *words],
+        cwd=ROOT,
+        env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert 'events: none' in found.stdout
