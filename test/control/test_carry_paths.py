@@ -17,7 +17,9 @@ TRIANGLE = Lattice(
 
 
 @pytest.mark.parametrize(
-    'path', [figure_of_eight(2.0, 1.5), figure_of_eight(1.0, 3.0, heading=0.4), straight(2.0, 0.7)], ids=str
+    'path',
+    [figure_of_eight(2.0, 1.5), figure_of_eight(1.0, 3.0, heading=0.4), straight(2.0, 0.7)],
+    ids=['eight', 'turned eight', 'straight'],
 )
 def test_derivatives_of_paths_are_those_of_their_differences(path):
     s, h = np.linspace(0.05, 6.2, 40), 1e-5

@@ -34,6 +34,7 @@ SetBool, Trigger = service('std_srvs/srv/SetBool'), service('std_srvs/srv/Trigge
 MACHINE = {'machine': 'log_loader'}
 OTHER_MACHINES = {
     'electric_actuator_node': {'machine': 'arm_a6'},
+    'object_node': {'team': 'team_bar'},
     'platform_controller_node': {'machine': 'stewart_platform'},
 }
 """Of nodes for which that machine is none."""

@@ -176,7 +176,7 @@ DYNAMICS = [
     Output('imu', IMU, imu),
     Output('events', STATUS, reset_event, settles=True),
     Output('robot_description', 'std_msgs/msg/String', lambda msg: '<robot' in msg.data, latched=True),
-    Output('clock', 'rosgraph_msgs/msg/Clock', lambda msg: msg.clock.sec + msg.clock.nanosec > 0),
+    Output('clock', 'rosgraph_msgs/msg/Clock', lambda msg: msg.clock.sec + msg.clock.nanosec > 0, settles=True),
     *balance_outputs(DEFAULT_MEASURES, 'odom'),
 ]
 HYDRAULICS = [
