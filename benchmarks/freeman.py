@@ -30,6 +30,7 @@ from scipy.spatial.transform import Rotation
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.mujoco_peer import MujocoPeer
 from benchmarks.timing import best_of
 from dyn_nodes.constraints import ConstraintBlocks
 from dyn_nodes.constraints.minimal_system import MinimalSystem
@@ -130,37 +131,10 @@ def mujoco_xml(own: Mechanism) -> str:
     return f'<mujoco>{option}<worldbody>{world}</worldbody><equality>{balls}</equality></mujoco>'
 
 
-class SoftPlatform:
-    """The Stewart platform in MuJoCo at rest under forces of its legs."""
-
-    def __init__(self, own: Mechanism, forces: np.ndarray) -> None:
-        import mujoco
-
-        self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_string(mujoco_xml(own))
-        self.data = mujoco.MjData(self.model)
-        places = {self.model.joint(k).name: self.model.joint(k).qposadr[0] for k in range(self.model.njnt)}
-        self.start = np.empty(self.model.nq)
-        for value, body in zip(own.q, own.tree.bodies):
-            if body.name in places:
-                self.start[places[body.name]] = value
-        self.legs = [self.model.joint(name).dofadr[0] for name in own.actuated]
-        self.data.qfrc_applied[self.legs] = forces
-        self.reset()
-
-    def reset(self) -> None:
-        """Go back to the start, at rest."""
-        self.data.qpos[:], self.data.qvel[:] = self.start, 0.0
-
-    def accelerations(self) -> np.ndarray:
-        """Return those of the legs, m/s2."""
-        self.reset()
-        self.mujoco.mj_forward(self.model, self.data)
-        return np.array(self.data.qacc[self.legs])
-
-    def steps(self) -> None:
-        """Take a few steps from the start."""
-        self.reset()
-        self.mujoco.mj_step(self.model, self.data, STEPS)
+def soft_platform(own: Mechanism, forces: np.ndarray) -> MujocoPeer:
+    """Return the Stewart platform in MuJoCo at rest under forces of its legs."""
+    positions = {body.name: float(value) for value, body in zip(own.q, own.tree.bodies)}
+    return MujocoPeer(mujoco_xml(own), positions, own.actuated, forces, STEPS)
 
 
 def platform(rounds: int) -> dict[str, float]:
@@ -182,7 +156,7 @@ def platform(rounds: int) -> dict[str, float]:
             raise ValueError('accelerations of the legs differ from those of Pinocchio: nothing to compare')
     rest, still = np.empty(6), np.zeros(6)
     inverse(q, still, ACCELERATIONS, p, rest)
-    soft = SoftPlatform(own, rest)
+    soft = soft_platform(own, rest)
     if np.abs(soft.accelerations() - ACCELERATIONS).max() > SOFT:
         raise ValueError('accelerations of the legs differ from those of MuJoCo: nothing to compare')
     times = best_of([lambda: inverse(q, RATES, ACCELERATIONS, p, forces), soft.steps, *calls], rounds)

@@ -19,6 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.mujoco_peer import MujocoPeer
 from benchmarks.timing import best_of
 from dyn_nodes.integrators import run_rk4
 from dyn_nodes.studies.tanner_1998.team import BAR, POSTURE
@@ -77,42 +78,17 @@ def robot_xml(name: str, place: float, turn: str) -> str:
     )
 
 
-class Peer:
-    """MuJoCo's model of the same team."""
-
-    def __init__(self, place: float) -> None:
-        import mujoco
-
-        stiff = '<default><geom solref="0.002 1" solimp="0.9999 0.9999 0.001" friction="0.7 0 0"/></default>'
-        robots = robot_xml('left', -place, '1 0 0 0') + robot_xml('right', place, '0 0 0 1')
-        bar = '<spatial stiffness="3333.3333333333" damping="6.6666666667" springlength="0.6">'
-        tendon = f'<tendon>{bar}<site site="left_hand"/><site site="right_hand"/></spatial></tendon>'
-        option = f'<option timestep="{STEP}" integrator="RK4" cone="elliptic"/>'
-        world = f'<worldbody><geom type="plane" size="50 50 1" condim="1"/>{robots}</worldbody>'
-        text = f'<mujoco>{option}{stiff}{world}{tendon}</mujoco>'
-        self.mujoco, self.model = mujoco, mujoco.MjModel.from_xml_string(text)
-        self.data = mujoco.MjData(self.model)
-        self.start = np.array(self.data.qpos)
-        names = [f'{robot}_{joint}' for robot in ('left', 'right') for joint in (1, 2, 3)]
-        self.arms = [int(self.model.joint(name).dofadr[0]) for name in names]
-        for name, angle in zip(names, POSTURE * 2):
-            self.start[self.model.joint(name).qposadr[0]] = angle
-        self.data.qfrc_applied[self.arms] = EFFORTS * 2
-
-    def reset(self) -> None:
-        """Go back to the start, at rest."""
-        self.data.qpos[:], self.data.qvel[:] = self.start, 0.0
-
-    def accelerations(self) -> np.ndarray:
-        """Return those of the arms, rad/s2."""
-        self.reset()
-        self.mujoco.mj_forward(self.model, self.data)
-        return np.array(self.data.qacc[self.arms])
-
-    def steps(self) -> None:
-        """Take a few steps from the start."""
-        self.reset()
-        self.mujoco.mj_step(self.model, self.data, STEPS)
+def mujoco_team(place: float) -> MujocoPeer:
+    """Return MuJoCo's model of the same team, its vehicles at -place and place along x, m."""
+    stiff = '<default><geom solref="0.002 1" solimp="0.9999 0.9999 0.001" friction="0.7 0 0"/></default>'
+    robots = robot_xml('left', -place, '1 0 0 0') + robot_xml('right', place, '0 0 0 1')
+    bar = '<spatial stiffness="3333.3333333333" damping="6.6666666667" springlength="0.6">'
+    tendon = f'<tendon>{bar}<site site="left_hand"/><site site="right_hand"/></spatial></tendon>'
+    option = f'<option timestep="{STEP}" integrator="RK4" cone="elliptic"/>'
+    world = f'<worldbody><geom type="plane" size="50 50 1" condim="1"/>{robots}</worldbody>'
+    names = [f'{robot}_{joint}' for robot in ('left', 'right') for joint in (1, 2, 3)]
+    text = f'<mujoco>{option}{stiff}{world}{tendon}</mujoco>'
+    return MujocoPeer(text, dict(zip(names, POSTURE * 2)), names, EFFORTS * 2, STEPS)
 
 
 def compare(rounds: int) -> dict[str, float]:
@@ -122,7 +98,7 @@ def compare(rounds: int) -> dict[str, float]:
     u = np.zeros(len(ours.input_names))
     u[[ours.index('input', f'{name}/effort') for name in arms]] = EFFORTS * 2
     rates = ours.rhs(ours.start, u, ours.defaults)[[ours.index('state', f'{name}_rate') for name in arms]]
-    peer = Peer(-float(ours.robot_positions(ours.start, 'left')[0]))
+    peer = mujoco_team(-float(ours.robot_positions(ours.start, 'left')[0]))
     apart = np.abs(peer.accelerations() - rates).max() / np.abs(rates).max()
     if apart > SOFT:
         raise ValueError(f'accelerations of the arms differ from those of MuJoCo by {apart:.1%}: nothing to compare')

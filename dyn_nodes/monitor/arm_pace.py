@@ -2,7 +2,7 @@
 
 Slower by a factor k, the arm's velocities are k and its accelerations k^2 times as great. The vehicle is at rest or
 brakes as gently as it may, in any direction in which it moves, and goes on at its present twist or brakes gently from
-it. What it is told beside that while the arm moves is left to the `GripGovernor`, which knows the motion of the arm.
+it. The `GripGovernor` limits other commands of the vehicle while the arm moves; it knows the motion of the arm.
 """
 
 from __future__ import annotations

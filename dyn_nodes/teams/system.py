@@ -82,10 +82,6 @@ class TeamSystem(System):
         """Return the positions (nq,) of a robot at a state. Raises ValueError for a name that no robot has."""
         return np.array(x[self.dynamics.equations.places.q[self._number(robot)]])
 
-    def robot_velocities(self, x: Array, robot: str) -> Array:
-        """Return the velocities (nv,) of a robot at a state. Raises ValueError for a name that no robot has."""
-        return np.array(x[self.dynamics.equations.places.v[self._number(robot)]])
-
     def _number(self, robot: str) -> int:
         return [own.name for own in self.dynamics.robots].index(robot)
 

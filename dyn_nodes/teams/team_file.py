@@ -222,7 +222,7 @@ class _Reader:
     def _is_one(self, key: str, word: str, known: Sequence[str] | Mapping[str, Any], what: str, entry: Entry) -> bool:
         if word in known:
             return True
-        # what is missing because of a fault of its own has been reported
+        # an entry left out for a fault has been reported
         listed = self.reader.places.get(f'{key}s')
         if listed is None or word not in listed.mapping:
             place = entry.mapping[key]

@@ -48,8 +48,8 @@ def test_mujoco_has_the_same_platform():
     pytest.importorskip('mujoco')
     own = freeman.stewart()
     wanted = freeman.ACCELERATIONS
-    soft = freeman.SoftPlatform(own, own.parallel().actuated(own.actuated).inertia @ wanted)
+    soft = freeman.soft_platform(own, own.parallel().actuated(own.actuated).inertia @ wanted)
     assert soft.accelerations() == pytest.approx(wanted, abs=freeman.SOFT)
     assert np.abs(soft.data.efc_pos).max() < 1e-12
     soft.steps()
-    assert soft.data.qvel[soft.legs] == pytest.approx(wanted * freeman.STEPS * 1e-3, rel=0.02)
+    assert soft.data.qvel[soft.driven] == pytest.approx(wanted * freeman.STEPS * 1e-3, rel=0.02)

@@ -78,8 +78,8 @@ def test_margins_are_published_together_once_a_subscription_gets_one(node) -> No
     assert [len(box.messages) for box in boxes] == [2] + [1] * (len(margins) - 1)
 
 
-def test_a_state_that_nobody_asks_about_gets_no_margins(node, monkeypatch) -> None:
+def test_margins_without_a_subscription_are_not_computed(node, monkeypatch) -> None:
     node.announce()
     node.plant.advance()
-    monkeypatch.setattr(type(node.plant.observer), 'observe', lambda *_: pytest.fail('margins that nobody gets'))
+    monkeypatch.setattr(type(node.plant.observer), 'observe', lambda *_: pytest.fail('margins without a subscription'))
     node.reporter.publish(False)

@@ -32,7 +32,7 @@ def make(make_node):
 
 
 def drive(node, start, end, twist=(0.0, 0.0, 0.0), arm=FOLDED):
-    """Feed joint states of wheels that do at once as they are told; return the greatest acceleration ahead."""
+    """Feed joint states of wheels that reach each commanded speed at once; return the greatest acceleration ahead."""
     msg = TwistStamped()
     msg.twist.linear.x, msg.twist.linear.y, msg.twist.angular.z = twist
     greatest = 0.0

@@ -1,4 +1,4 @@
-"""Machines that nobody drives, in real time on the present runtime: no event, and every state that of lockstep."""
+"""Machines without a command, in real time on the present runtime: no event, and every state that of lockstep."""
 
 from __future__ import annotations
 

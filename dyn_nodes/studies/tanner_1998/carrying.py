@@ -92,14 +92,6 @@ def starts(formation: Formation, path: Path, parameter: float) -> list[Array]:
     return found
 
 
-class WheelForces(NamedTuple):
-    """Split of least norm (t, w, 3) along a path: at rest, per acceleration and per square of the speed."""
-
-    still: Array
-    per_acceleration: Array
-    per_square: Array
-
-
 def inverse(plan: Plan, reference: Reference) -> list[tuple[Array, GroundNumbers]]:
     """Return efforts (n,) of every robot and its load on the ground for a reference."""
     found = []
