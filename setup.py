@@ -20,6 +20,8 @@ NODES = (
     'stability_monitor_node',
     'tip_over_governor_node',
     'object_node',
+    'team_controller_node',
+    'can_bridge_node',
 )
 
 setup(
@@ -32,9 +34,11 @@ setup(
         (f'share/{PACKAGE}/launch', glob('launch/*launch.[pxy][yma]*')),
         (f'share/{PACKAGE}/urdf', glob('urdf/*.urdf') + glob('urdf/*.xacro')),
         (f'share/{PACKAGE}/config', glob('config/*.*')),
+        (f'share/{PACKAGE}/config/can', glob('config/can/*.*')),
         (f'share/{PACKAGE}/config/plans', glob('config/plans/*.yaml')),
         (f'share/{PACKAGE}/config/poses', glob('config/poses/*.yaml')),
         (f'share/{PACKAGE}/config/tasks', glob('config/tasks/*.yaml')),
+        (f'share/{PACKAGE}/config/sweeps', glob('config/sweeps/*.yaml')),
         (f'share/{PACKAGE}/config/omni', glob('config/omni/*.yaml')),
         (f'share/{PACKAGE}/config/objects', glob('config/objects/*.yaml')),
         (f'share/{PACKAGE}/config/teams', glob('config/teams/*.yaml')),
@@ -77,12 +81,16 @@ setup(
             'clarabel>=0.9',
             'scikit-fem>=9',
             'meshio>=5',
+            'pyarrow>=14',
+            'distributed>=2023.12',
             'example-robot-data',
             'rtb-data',
             'airo-models',
             'hello-robot-stretch-urdf',
             'dexmate-urdf',
             'mcap',
+            'cantools>=39',
+            'python-can[serial]>=4.3',
             'mkdocs>=1.6,<2',
             'mkdocs-material>=9.5,<10',
             'pymdown-extensions',
@@ -94,9 +102,23 @@ setup(
             'catkin-pkg',
         ],
         'bench': ['pin', 'mujoco', 'osqp', 'quadprog', 'clarabel>=0.9'],
+        # machines on a CAN bus
+        'can': ['cantools>=39', 'python-can[serial]>=4.3'],
+        # sweeps on this computer, and on a Dask cluster
+        'sweep': ['pyarrow>=14'],
+        'cluster': ['pyarrow>=14', 'distributed>=2023.12'],
         # meshes of deformable objects from files
         'mesh': ['meshio>=5'],
-        'test': ['pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'pytest-xdist>=3.7', 'mcap'],
+        'test': [
+            'pytest>=7',
+            'pytest-timeout',
+            'hypothesis>=6',
+            'pytest-xdist>=3.7',
+            'mcap',
+            'pyarrow>=14',
+            'cantools>=39',
+            'python-can[serial]>=4.3',
+        ],
         # binaries of Jazzy for CPython 3.11 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
         'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
         # mutation tests: `make mutants`

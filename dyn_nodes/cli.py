@@ -39,6 +39,7 @@ COMMANDS = (
     'fit',
     'monitor',
     'governor',
+    'sweep',
     'topic',
     'node',
     'param',
@@ -60,6 +61,7 @@ COMPUTING = (
     'design',
     'fit',
     'governor',
+    'sweep',
 )
 """Commands that show on standard error when they compile."""
 

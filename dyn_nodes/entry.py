@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 #: Name of the module -> name for pip, of what a ROS 2 workspace may lack.
 PIP_NAMES = {
+    'can': 'python-can',
+    'cantools': 'cantools',
     'casadi': 'casadi',
     'cyclonedds': 'cyclonedds',
     'lxml': 'lxml',

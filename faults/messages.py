@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.elements.hand_motion import HandMobility, HandState
 from dyn_nodes.middleware import Context, Parameter, init, message, serialize_message
-from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.grasp_messages import mobility_message, write_mobility, write_state
+from dyn_nodes.nodes.stamps import NANO, stamp_of
 from faults.values import absurd_message, damaged
 
 NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -34,6 +36,9 @@ NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
     'governor': ('tip_over_governor_node', 'TipOverGovernorNode', {'machine': 'log_loader'}),
     'teleop': ('teleop_node', 'TeleopNode', {'machine': 'log_loader'}),
     'recorder': ('recorder_node', 'RecorderNode', {}),
+    'robot of a team': ('dynamics_node', 'DynamicsNode', {'team': 'team_bar', 'robot': 'left', 'partner': 'external'}),
+    'object': ('object_node', 'ObjectNode', {'team': 'team_bar'}),
+    'team': ('team_controller_node', 'TeamControllerNode', {'team': 'team_bar', 'path.delay': 0.0}),
 }
 """Module, class and parameters of the nodes by a short name."""
 MODES = ('lockstep', 'realtime')
@@ -179,6 +184,7 @@ class Goods:
     """Good messages for a node, as the others would send them."""
 
     def __init__(self, node: Any) -> None:
+        self.node = node
         machine = getattr(node, 'machine', None)
         self.joints = [joint.name for joint in machine.movable_joints] if machine else ['joint']
         initial = machine.initial.joint_positions if machine else {}
@@ -188,6 +194,8 @@ class Goods:
 
     def message(self, kind: Any, topic: str, time: float, rng: random.Random) -> Any:
         """Return a good message of a type for a topic at a time, s."""
+        if hasattr(self.node, 'team'):
+            return self._of_team(kind, topic, rng)
         made = kind()
         fields = kind.get_fields_and_field_types()
         if 'header' in fields:
@@ -214,6 +222,31 @@ class Goods:
         elif topic.endswith('joy'):
             made.axes, made.buttons = [0.0] * 8, [1] * 12
         return copy.deepcopy(made)
+
+    def _of_team(self, kind: Any, topic: str, rng: random.Random) -> Any:
+        """Return a good message of a robot of a team at the instant that the node waits for."""
+        instant = getattr(self.node, 'instant', getattr(self.node, 'stamp', None))
+        now = instant + round(STEP * NANO) if instant is not None and instant >= 0 else 0
+        if 'grasp_mobility' in topic:
+            mobility = mobility_message()
+            write_mobility(mobility, HandMobility(0.1 * np.eye(3), np.zeros(3)), now)
+            return mobility
+        made = kind()
+        if hasattr(made, 'header'):
+            made.header.stamp = stamp_of(now / NANO)
+        holder = next((link.holder for link in getattr(self.node, 'links', ()) if link.name in topic), None)
+        if 'grasp_states' in topic and holder is not None:
+            point, turn = holder.robot.hand_pose(holder.start)
+            write_state(made, HandState(point, turn, np.zeros(3), np.zeros(3)), now)
+        elif 'grasp_states' in topic:
+            place = made.pose.pose
+            place.position.x, place.position.z, place.orientation.w = -0.5 if 'left' in topic else 0.5, 1.0, 1.0
+        elif 'grasp_wrenches' in topic:
+            made.wrench.force.z = rng.gauss(-50.0, 5.0)
+        elif holder is not None:
+            made.name, made.position = list(holder.joints), holder.start[holder.places].tolist()
+            made.velocity, made.effort = [0.0] * len(holder.joints), [0.0] * len(holder.joints)
+        return made
 
 
 def run(count: int, seed: int = 1) -> dict[str, Outcome]:

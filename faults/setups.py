@@ -133,6 +133,6 @@ VEHICLE = Setup(
     twist='cmd_vel',
 )
 """A vehicle on electric motors. Its wheels of 0.1 m turn with 10 rad/s at its greatest speed."""
-ELSEWHERE = ('composition_node', 'object_node')
+ELSEWHERE = ('composition_node', 'object_node', 'team_controller_node', 'can_bridge_node')
 """Nodes that fail in tests of their own: of a composition all nodes fail at once, of a team see its launch."""
 SETUPS = {'log_loader': LOG_LOADER, 'hand': HAND, 'platform': PLATFORM, 'vehicle': VEHICLE}

@@ -16,8 +16,8 @@ LAYERS = (
     {'elements'},
     {'stability', 'control'},
     {'simulation'},
-    {'monitor', 'cosimulation', 'linear', 'teams'},
-    {'studies', 'nodes'},
+    {'monitor', 'cosimulation', 'linear', 'teams', 'can'},
+    {'studies', 'nodes', 'sweeps'},
     {'commands', 'cli', 'entry'},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -21,12 +21,13 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """Add the `check` command to the command line."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         'check',
-        help='validate a machine or a team and print what it is',
-        description='Validate a URDF and a machine YAML, or the YAML of a team. Prints every fault with file and line, '
+        help='validate a machine, a team or the mapping of a CAN bus and print what it is',
+        description='Validate a URDF and a machine YAML, the YAML of a team, or that of a CAN bus. '
+        'Prints every fault with file and line, '
         'or a table of the machine: joints, masses, actuators, and how it stands; of a team its robots, objects and '
         'grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.',
     )
-    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file, or YAML of a team')
+    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file, or YAML of a team or of a CAN bus')
     parser.add_argument('yaml', metavar='YAML', nargs='?', help='machine YAML, the same as --config YAML')
     parser.add_argument('--config', metavar='YAML', help='machine YAML: wheels, actuators, payload, ...')
     parser.add_argument('--json', action='store_true', help='print JSON')
@@ -43,6 +44,10 @@ def run(args: argparse.Namespace) -> int:
         from dyn_nodes.commands.team_check import check_team
 
         return check_team(args.urdf, args.json)
+    if args.yaml is None and args.config is None and _is_mapping(args.urdf):
+        from dyn_nodes.commands.can_check import check_mapping
+
+        return check_mapping(args.urdf, args.json)
     report = with_masses(with_plant(load_machine_report(args.urdf, args.config or args.yaml)))
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
@@ -59,6 +64,14 @@ def _is_team(path: str) -> bool:
     from dyn_nodes.teams.team_file import is_team_file
 
     return is_team_file(path)
+
+
+def _is_mapping(path: str) -> bool:
+    if not path.endswith(('.yaml', '.yml')):
+        return False
+    from dyn_nodes.can.mapping_file import is_mapping_file
+
+    return is_mapping_file(path)
 
 
 def with_plant(report: LoadReport) -> LoadReport:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, monitor_payload, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.measured_run import MeasuredRun
@@ -24,7 +24,11 @@ RUNS = {'work': Task(3000.0), 'tipping': Task(5100.0), 'slope': Task(2000.0, (0.
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the `monitor` command to the command line."""
-    example = 'dyn-nodes monitor check --seeds 1 2 3\ndyn-nodes monitor bag noisy_bag --run tipping'
+    example = (
+        'dyn-nodes monitor check --seeds 1 2 3\n'
+        'dyn-nodes monitor bag noisy_bag --run tipping\n'
+        'dyn-nodes monitor payload --cases 1000'
+    )
     parser = add_command(subparsers, 'monitor', 'Try the stability monitor on a machine with noisy sensors', example)
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
     check = verbs.add_parser(
@@ -62,6 +66,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     bag.add_argument('directory', metavar='BAG', help='directory to make')
     bag.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    monitor_payload.add_verb(verbs)
     for verb in (check, errors, bag):
         verb.add_argument(
             '--run',
@@ -78,7 +83,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do what was asked; the exit status of `check` is 0 where every bound is kept."""
-    return {'bag': _bag, 'errors': _errors, 'check': _check}[args.verb](args)
+    return {'bag': _bag, 'errors': _errors, 'check': _check, 'payload': monitor_payload.run}[args.verb](args)
 
 
 def _measured(name: str, payload: float | None, seed: int, rate: float) -> MeasuredRun:

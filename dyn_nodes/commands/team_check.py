@@ -84,6 +84,8 @@ def _as_json(team: Team, facts: TeamFacts) -> dict[str, Any]:
             'robot': own.robot, 'hand': own.hand, 'object': own.object, 'patch': own.patch, 'kind': own.kind,
             'distance': own.distance, 'position': own.position.tolist(), 'force': facts.grasps[name].force.tolist(),
             'holding_force': own.holding_force, 'reserve': facts.grasps[name].reserve,
+            'torque': facts.grasps[name].torque.tolist(),
+            'holding_torque': own.holding_torque, 'torque_reserve': facts.grasps[name].torque_reserve,
         }
         for name, own in team.grasps.items()
     }  # fmt: skip
@@ -120,6 +122,9 @@ def _print(team: Team, facts: TeamFacts) -> None:
     for name, grasp in facts.grasps.items():
         if grasp.reserve is not None and grasp.reserve < 0.0:
             console.print(f'warning: {name} slips off at rest: it holds {-grasp.reserve:.4g} N less', style='yellow')
+        if grasp.torque_reserve is not None and grasp.torque_reserve < 0.0:
+            text = f'warning: {name} slips off at rest: it holds {-grasp.torque_reserve:.4g} N m less'
+            console.print(text, style='yellow')
     console.print('no problems', style='green')
 
 
@@ -148,19 +153,21 @@ def _robot_table(team: Team, facts: TeamFacts) -> Table:
 def _object_table(team: Team, facts: TeamFacts) -> Table:
     table = _table('objects', 3, 'object', 'file', 'model', 'mass, kg', 'position, m', 'grasps')
     for name, item in team.objects.items():
-        mass, count = f'{facts.masses[name]:.6g}', f'{len(item.item.grasps)}'
+        mass, count = f'{facts.masses[name]:.6g}', f'{len(team.grasps_on(name))}'
         table.add_row(name, item.item.name, item.model, mass, _numbers(item.position, 4), count)
     return table
 
 
 def _grasp_table(team: Team, facts: TeamFacts) -> Table:
-    headings = ('grasp', 'hand', 'patch', 'kind', 'distance, mm', 'force at rest, N', 'holds, N')
+    headings = ('grasp', 'hand', 'patch', 'kind', 'distance, mm', 'force at rest, N', 'torque, N m', 'holds')
     table = _table('grasps', 4, *headings)
     for name, own in team.grasps.items():
         force = _numbers(facts.grasps[name].force, 3)
-        holds = '' if own.holding_force is None else f'{own.holding_force:.6g}'
+        torque = _numbers(facts.grasps[name].torque, 3) if own.kind == 'fixed' else ''
+        limits = ((own.holding_force, 'N'), (own.holding_torque, 'N m'))
+        holds = ', '.join(f'{limit:.6g} {unit}' for limit, unit in limits if limit is not None)
         hand, patch = f'{own.robot}/{own.hand}', f'{own.object}/{own.patch}'
-        table.add_row(name, hand, patch, own.kind, f'{1e3 * own.distance:.3f}', force, holds)
+        table.add_row(name, hand, patch, own.kind, f'{1e3 * own.distance:.3f}', force, torque, holds)
     return table
 
 

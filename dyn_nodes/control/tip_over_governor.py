@@ -1,56 +1,62 @@
-"""Keeps valve commands within what the machine can do without tipping: a reference governor on the stability degree.
+"""Keeps valve commands within what the machine can do without tipping: a reference governor on its braking.
 
-For a command the governor asks: the joints take up that speed, keep it for the horizon, and are then braked to a stop:
-how near to tipping does the machine come on the way, while it is braked, and where it stands in the end? It lets the
-largest part of the command through for which that stays above a reserve. As the machine comes near to its limit the
-part goes to zero continuously, like the speed from which one can still stop.
+A command passes where the stop behind it is certified: after one more period of the command all valves are led to
+neutral, and every wheel keeps a reserve of its load on the whole way to rest. The stop that was certified with the last
+command is what is left where nothing else is certified, so the way out is never one that was not looked at before.
+Each function is slowed only as far as its own share asks for.
 
-Levers that by themselves make the machine stand better are let through whatever the margin is, as far as where they
-lead to stands no worse than now. Nothing here knows how a stability degree is made: it is given as two functions.
+Where not even the stop is certified, or a function would stand still at the border, a command passes that leads to a
+better stand and costs nothing on the way. Nothing here knows how a stop is predicted: `Stops` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.elements import actuator_element
-from dyn_nodes.model.actuators import hydraulic
-from dyn_nodes.model.machine import Actuator, Machine
+from dyn_nodes.control.stops import Stop, Stops
 
 Array = NDArray[np.float64]
-Moving = Callable[[Array, Array, Array], Array]
-"""Stability degrees (t,) of t states: positions, velocities, accelerations of all joints, (t, n) each."""
-LEAST_LEVER = 0.05
+GAIN = 2e-3
+"""By which a command has to lead to a better stand to pass without a certificate."""
+SHOWN = 0.2
+"""A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
+PARTS = (1.0, 0.75, 0.6)
+"""Of a command to a better stand that are tried."""
 
 
 @dataclass(frozen=True)
 class GovernorSettings:
-    """How careful the governor is.
+    """How careful the governor is, and what it does not know.
 
     Attributes:
-        reserve: least stability degree of what is predicted.
-        horizon: s for which the speed commanded is kept in the prediction.
-        lag: s for which the present speed goes on before a new command acts.
-        stop_time: s in which a joint comes to rest when its valve is led to neutral: its deceleration is speed over
-            this.
-        overshoot: times that deceleration, for the springs of oil and suspension that ring behind it.
+        reserve: least share of its mean load that every wheel keeps on the way to rest.
+        least: share that every wheel keeps under a command to a better stand.
+        slack: where that is not kept: by which such a command may come below the share at rest, or to that of the stop.
+        hold: s for which such a command goes on in the prediction.
         rate: greatest change of an output, V/s.
-        scales: number of parts of a command that are tried.
-        probe: rad, by which a lever is tried on its own.
+        delay: longest time from a measurement to the valve that answers it, s.
+        mass_error: part by which all links may be heavier or lighter than known.
+        payload_error: the same of the payload.
+        horizon: s that are predicted at least.
+        longest: s that are predicted at most while a joint still moves.
+        halvings: of the part of a function's step that is let through.
     """
 
-    reserve: float = 0.15
-    horizon: float = 0.25
-    lag: float = 0.15
-    stop_time: float = 0.5
-    overshoot: float = 1.5
+    reserve: float = 0.12
+    least: float = 0.03
+    slack: float = 0.08
+    hold: float = 0.8
     rate: float = 15.0
-    scales: int = 9
-    probe: float = 0.02
+    delay: float = 0.1
+    mass_error: float = 0.1
+    payload_error: float = 0.2
+    horizon: float = 1.2
+    longest: float = 4.0
+    halvings: int = 2
 
 
 @dataclass
@@ -59,170 +65,160 @@ class Verdict:
 
     Attributes:
         volts: (m,) output.
-        scale: part of the harmful levers' command that is let through, 1 where nothing is held back.
+        scale: least part of a held lever's command that is let through, 1 where nothing is held back.
         held: names of the levers that are held back.
+        certified: the stop behind the output keeps the reserve.
         degree: stability degree at rest in the present posture.
-        predicted: least degree of the prediction for what is let through.
+        margin: least share of a wheel's load on the stop behind the output.
+        contact: that wheel.
+        ahead: when, s from now.
     """
 
     volts: Array
     scale: float = 1.0
     held: tuple[str, ...] = ()
+    certified: bool = True
     degree: float = np.nan
-    predicted: float = np.nan
+    margin: float = np.nan
+    contact: str = ''
+    ahead: float = np.nan
 
 
-class SpeedMap:
-    """Steady speed of a joint by voltage: the pump's flow, as far as the spool has closed the bypass (spec G4).
-
-    An upper bound for loads that are driven; a load that runs ahead of the pump is seen in the measured speed.
-    """
-
-    def __init__(self, machine: Machine, actuator: Actuator) -> None:
-        own = hydraulic(actuator)
-        self.valve, self._areas, self._lever = own.valve, own.areas, actuator_element(own).lever
-        pump = machine.pump_of(actuator.name)
-        self._flow = own.supply.flow if pump is None else pump.flow
-
-    def speed(self, volts: Array, q: float) -> Array:
-        """Return the joint's speed, rad/s, for voltages of any shape at a position."""
-        valve = self.valve
-        spool = np.clip(volts, -valve.voltage_limit, valve.voltage_limit) * valve.gain
-        spool = np.clip(spool, -valve.spool_limit, valve.spool_limit)
-        opening = np.maximum(np.abs(spool) - valve.dead_zone, 0.0) / max(valve.bypass_stroke - valve.dead_zone, 1e-9)
-        flow = self._flow * np.minimum(opening, 1.0) * np.sign(spool)
-        area, lever = np.where(spool >= 0.0, *self._areas), float(self._lever(q))
-        return np.asarray(flow / area / np.copysign(max(abs(lever), LEAST_LEVER), lever))
-
-
-@dataclass
 class TipOverGovernor:
     """The law.
 
     Args:
-        machine: the machine.
-        order: actuators in the order of the commands, as places in `machine.actuators`.
-        moving: stability degrees of states in motion.
+        names: of the levers, in the order of the commands.
+        stops: predicts.
         settings: how careful.
+
+    Attributes:
+        output: (m,) what goes to the valves, V.
     """
 
-    machine: Machine
-    order: Sequence[int]
-    moving: Moving
-    settings: GovernorSettings = field(default_factory=GovernorSettings)
-
-    def __post_init__(self) -> None:
-        names = [joint.name for joint in self.machine.movable_joints]
-        actuators = [self.machine.actuators[k] for k in self.order]
-        self.names = tuple(actuator.name for actuator in actuators)
-        self.places = np.array([names.index(actuator.joint) for actuator in actuators], dtype=np.intp)
-        self.maps = [SpeedMap(self.machine, actuator) for actuator in actuators]
-        joints = self.machine.movable_joints
-        self._lower = np.array([joint.lower for joint in joints])
-        self._upper = np.array([joint.upper for joint in joints])
+    def __init__(self, names: tuple[str, ...], stops: Stops, settings: GovernorSettings | None = None) -> None:
+        self.names, self.stops, self.settings = names, stops, settings or GovernorSettings()
         self.reset()
 
     def reset(self) -> None:
         """All outputs at neutral."""
         self.output = np.zeros(len(self.names))
+        self._since = np.full(len(self.names), np.inf)
+        self.stops.reset()
 
     def neutral(self, step: float) -> Array:
         """Lead the outputs to neutral at their rate; return them."""
-        self._approach(np.zeros(len(self.names)), step)
+        self._issue(self._approach(np.zeros(len(self.names)), step), step)
         return self.output
 
-    def govern(self, command: Array, q: Array, v: Array, step: float) -> Verdict:
-        """Return what is let through; nothing where the present posture has no degree: no lever is known to help.
+    def govern(self, command: Array, step: float) -> Verdict:
+        """Return what is let through of a command (m,), V; nothing where the machine stands on nothing.
 
         Args:
-            command: (m,) V.
-            q: (n,) positions of all joints.
-            v: (n,) their velocities.
+            command: of all levers.
             step: time since the last command, s.
         """
-        here = self._at_rest(q[None])[0]
-        if not np.isfinite(here):
-            held = tuple(name for name, wanted in zip(self.names, command) if wanted)
-            return Verdict(self.neutral(step).copy(), 0.0, held, float(here))
-        harmful = self._harmful(command, q, here)
-        helpful = np.where(harmful, 0.0, command)
-        helpful = self._allowed_to_safety(helpful, q, v, here)
-        scale, predicted = self._scale(np.where(harmful, command, 0.0), helpful, q, v)
-        target = helpful + scale * np.where(harmful, command, 0.0)
-        held = tuple(
-            name for name, wanted, given in zip(self.names, command, target) if abs(wanted - given) > 1e-3 * abs(wanted)
-        )
-        self._approach(target, step)
-        return Verdict(self.output.copy(), float(scale), held, float(here), float(predicted))
+        degree = self.stops.degree
+        if not np.isfinite(degree):
+            names = tuple(name for name, wanted in zip(self.names, command) if wanted)
+            return Verdict(self.neutral(step).copy(), 0.0, names, False, degree)
+        follow, brake = self._approach(command, step), self._approach(np.zeros(len(command)), step)
+        output, stop = self._chosen(command, follow, brake)
+        held = self._held(command, np.abs(follow - output), output, step)
+        parts = [_part(output[k], command[k]) for k in held]
+        self._issue(output, step)
+        certified = stop.least >= self.settings.reserve
+        contact = self.stops.contacts[stop.contact]
+        scale = min(parts, default=1.0)
+        names = tuple(self.names[k] for k in held)
+        return Verdict(output.copy(), scale, names, certified, degree, stop.least, contact, stop.ahead)
 
-    def _approach(self, target: Array, step: float) -> None:
+    def _held(self, command: Array, less: Array, output: Array, step: float) -> list[int]:
+        """Return the levers that are held back now, or were just now and are not yet where they want to be."""
+        slight = 1e-3 * np.maximum(np.abs(command), 1e-3)
+        self._since = np.where(less > slight, 0.0, self._since + step)
+        return [int(k) for k in np.flatnonzero((self._since < SHOWN) & (np.abs(command - output) > slight))]
+
+    def _approach(self, target: Array, step: float) -> Array:
         most = self.settings.rate * max(step, 0.0)
-        self.output = self.output + np.clip(target - self.output, -most, most)
+        return np.asarray(self.output + np.clip(target - self.output, -most, most))
 
-    # -- predictions -------------------------------------------------------------------------------------------------
+    def _issue(self, output: Array, step: float) -> None:
+        self.output = output
+        self.stops.issued(output, max(step, 0.0))
 
-    def _at_rest(self, q: Array) -> Array:
-        zeros = np.zeros_like(q)
-        return np.asarray(self.moving(np.ascontiguousarray(q), zeros, zeros))
+    # -- the law -----------------------------------------------------------------------------------------------------
 
-    def _speeds(self, volts: Array, q: Array) -> Array:
-        """Speeds (t, n) of all joints for voltages (t, m)."""
-        result = np.zeros((len(volts), len(q)))
-        for k, (place, law) in enumerate(zip(self.places, self.maps)):
-            result[:, place] = law.speed(volts[:, k], float(q[place]))
-        return result
+    def _chosen(self, command: Array, follow: Array, brake: Array) -> tuple[Array, Stop]:
+        """Return the output and the stop behind it."""
+        stop = self.stops.stop(follow)
+        if self._certified(stop):
+            return follow, stop
+        wanted = [int(k) for k in np.flatnonzero(np.abs(follow - brake) > 1e-9)]
+        rest = self.stops.stop(brake) if wanted else stop
+        output, left = brake.copy(), wanted
+        if self._certified(rest):
+            output, left = self._shares(follow, brake, wanted)
+        changed = self._to_safety(command, follow, output, left)
+        return output, self.stops.stop(output) if changed or (output != brake).any() else rest
 
-    def _harmful(self, command: Array, q: Array, here: float) -> NDArray[np.bool_]:
-        """Levers that, each on its own, make the machine stand worse."""
-        speeds = self._speeds(np.diag(command), q)
-        tried = q + self.settings.probe * np.sign(speeds)
-        return (command != 0.0) & (self._at_rest(tried) < here)
+    def _certified(self, stop: Stop) -> bool:
+        return bool(stop.least >= self.settings.reserve)
 
-    def _ends(self, volts: Array, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """Speeds taken up, postures at the end of the horizon, and where the joints then come to rest, (t, n) each."""
-        settings = self.settings
-        speeds = self._speeds(volts, q)
-        after = q + v * settings.lag + speeds * settings.horizon
-        stop = after + 0.5 * settings.stop_time * speeds
-        return speeds, np.clip(after, self._lower, self._upper), np.clip(stop, self._lower, self._upper)
+    def _passes(self, volts: Array) -> bool:
+        return self._certified(self.stops.stop(volts, self.settings.reserve))
 
-    def _least(self, volts: Array, q: Array, v: Array) -> Array:
-        """Least predicted degree (t,) of commands (t, m)."""
-        settings = self.settings
-        speeds, after, stop = self._ends(volts, q, v)
-        zeros = np.zeros_like(speeds)
-        brake = -settings.overshoot / settings.stop_time * speeds
-        count = len(volts)
-        degrees = self.moving(
-            np.ascontiguousarray(np.concatenate((after, after, stop))),
-            np.concatenate((speeds, speeds, zeros)),
-            np.concatenate((zeros, brake, zeros)),
-        )
-        return np.asarray(degrees).reshape(3, count).min(axis=0)
+    def _shares(self, follow: Array, brake: Array, wanted: list[int]) -> tuple[Array, list[int]]:
+        """Return the stop with as much of every function as is certified, and the functions that are held back.
 
-    def _scale(self, harmful: Array, helpful: Array, q: Array, v: Array) -> tuple[float, float]:
-        """Largest part of the harmful levers such that it, and every smaller part, keeps the reserve."""
-        if not harmful.any():
-            return 1.0, float(self._least(helpful[None], q, v)[0])
-        parts = np.linspace(0.0, 1.0, self.settings.scales)
-        degrees = self._least(helpful + parts[:, None] * harmful, q, v)
-        bad = np.flatnonzero(~(degrees >= self.settings.reserve))
-        if len(bad) == 0:
-            return 1.0, float(degrees[-1])
-        first = int(bad[0])
-        if first == 0:
-            return 0.0, float(degrees[0])
-        good, worse = degrees[first - 1], degrees[first]
-        share = (good - self.settings.reserve) / (good - worse) if np.isfinite(worse) else 0.0
-        return float(parts[first - 1] + share * (parts[first] - parts[first - 1])), self.settings.reserve
+        The function that costs least comes first.
+        """
+        output, left = brake.copy(), []
+        for k in sorted(wanted, key=lambda k: -self.stops.stop(_with(brake, k, follow[k])).least):
+            low, high = 0.0, 1.0
+            part = 1.0
+            for _ in range(1 + self.settings.halvings):
+                fine = self._passes(_with(output, k, brake[k] + part * (follow[k] - brake[k])))
+                low, high = (part, high) if fine else (low, part)
+                if low == high:
+                    break
+                part = 0.5 * (low + high)
+            output[k] = brake[k] + low * (follow[k] - brake[k])
+            if low < 1.0:
+                left.append(k)
+        return output, left
 
-    def _allowed_to_safety(self, helpful: Array, q: Array, v: Array, here: float) -> Array:
-        """Let levers through that lead to a better stand; hold them back where they would lead beyond it."""
-        if not helpful.any():
-            return helpful
-        parts = np.linspace(0.0, 1.0, self.settings.scales)
-        _, _, stop = self._ends(parts[:, None] * helpful, q, 0.0 * v)
-        fine = self._at_rest(stop) >= min(here, self.settings.reserve) - 1e-9
-        fine[0] = True
-        bad = np.flatnonzero(~fine)
-        return helpful if len(bad) == 0 else helpful * parts[int(bad[0]) - 1]
+    def _to_safety(self, command: Array, follow: Array, output: Array, left: list[int]) -> bool:
+        """Let functions through, in place, that lead to a better stand; return whether there are any.
+
+        Such a command is looked at as a whole, against the same time without it, and taken in the greatest of some
+        `PARTS` that does no harm on the way. A function that still works the other way is only braked.
+        """
+        left = [k for k in left if follow[k] * command[k] > 0.0]
+        if not left:
+            return False
+        settings, changed = self.settings, False
+        rest = self.stops.stop(output)
+        floor = settings.least
+        if rest.least < floor:
+            floor = min(rest.least, rest.standing - settings.slack)
+        for k in left:
+            without = self.stops.stop(output, toward=_with(output, k, 0.0))
+            for part in PARTS:
+                wanted = part * command[k]
+                volts = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
+                found = self.stops.stop(_with(output, k, volts), floor, _with(output, k, wanted))
+                if found.least >= floor and found.standing > without.standing + GAIN:
+                    output[k], changed = volts, True
+                    break
+        return changed
+
+
+def _with(volts: Array, place: int, value: Any) -> Array:
+    result = volts.copy()
+    result[place] = value
+    return result
+
+
+def _part(given: float, wanted: float) -> float:
+    return min(max(given / wanted, 0.0), 1.0) if wanted else 0.0

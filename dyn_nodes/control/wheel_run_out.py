@@ -1,4 +1,4 @@
-"""Wheels whose commands end: brakes hold them where they stop, instead of pulling them back to an angle."""
+"""Joints whose commands end: wheels run out, and on wheels by constraint the arm comes to rest with them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ STOPPED = 0.02
 """Speed of a wheel below which brakes hold it, rad/s."""
 BRAKING = 1.0
 """Deceleration of a vehicle on wheels by constraint whose joints are held, m/s2."""
+JOINT_BRAKING = 10.0
+"""Of its fastest other joint, where that takes longer, rad/s2 or m/s2."""
+TOGETHER = 0.4
+"""Time in which machines that hold one object come to rest, s: one for all, whatever their speeds, so that they tear at
+it little; not longer, as each goes on along its own way."""
+HARDEST = 3.0
+"""Greatest ratio of their decelerations to BRAKING and JOINT_BRAKING; faster machines take longer."""
 
 
 class WheelRunOut:
@@ -20,43 +27,59 @@ class WheelRunOut:
     Args:
         machine: the machine.
         period: between calls, s.
+        together: the machine holds an object with others.
 
     Attributes:
         joints: places of the joints of rolling wheels on springs among the movable joints.
     """
 
-    def __init__(self, machine: Machine, period: float) -> None:
+    def __init__(self, machine: Machine, period: float, together: bool = False) -> None:
         movable = machine.movable_joints
         rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
         self.joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
         places = {joint.child: k for k, joint in enumerate(movable)}
         wheels = [(own.first.link, own.radius) for own in machine.rigid_wheels if own.first is not None]
         self._rigid = [(places[link], radius) for link, radius in wheels if link in places]
-        self._period = period
+        wheeled = {place for place, _ in self._rigid}
+        self._driven = [k for k, own in enumerate(movable) if k not in wheeled and own.name not in machine.idle_joints]
+        self._period, self.together = period, together
         self._last: tuple[int, Array | None] = (-2, None)
+        self._speeds, self._span, self._gone = np.zeros(len(movable)), 0.0, 0.0
 
     def lead(self, tick: int, positions: Array, velocities: Array, target: Array, rates: Array | None) -> None:
         """Take the present angle of every rolling wheel that still turns as its target, in place.
 
-        Wheels by constraint, which no friction lets slide, are led to rest at BRAKING: a servo would stop them within
-        milliseconds, and the vehicle would turn over them. Calls at successive instants go on; after a gap the wheels
-        are led from their present speed.
+        On wheels by constraint, which no friction lets slide, all joints are led to rest together, the wheels at
+        BRAKING: a servo would stop them within milliseconds, and the vehicle would turn over. One factor slows all, so
+        that the machine goes on along its way. Calls at successive instants go on; after a gap the joints are led from
+        their present speeds.
 
         Args:
             tick: number of the instant.
             positions: (n,) of the joints, rad or m.
             velocities: (n,) of the joints, rad/s or m/s.
             target: (n,) positions, rad or m; is changed.
-            rates: (n,) velocities of the target; those of wheels by constraint are changed. None: there are none.
+            rates: (n,) velocities of the target; changed on wheels by constraint. None: there are none.
         """
         turning = self.joints[np.abs(velocities[self.joints]) > STOPPED]
         target[turning] = positions[turning]
-        if rates is None:
+        if rates is None or not self._rigid:
             return
         last, self._last = self._last, (tick, rates)
-        goes_on = last[0] == tick - 1 and last[1] is rates
-        for joint, radius in self._rigid:
-            speed = rates[joint] if goes_on else float(velocities[joint])
-            if speed != 0.0:  # it is held where it comes to rest
-                target[joint] = positions[joint]
-            rates[joint] = np.sign(speed) * max(0.0, abs(speed) - BRAKING * self._period / radius)
+        if not (last[0] == tick - 1 and last[1] is rates):
+            self._speeds, self._span, self._gone = velocities.copy(), self._time_to_rest(velocities), 0.0
+        running = self._left() * self._speeds != 0.0  # the others are held where they have come to rest
+        target[running] = positions[running]
+        self._gone += self._period
+        rates[:] = self._left() * self._speeds
+
+    def _left(self) -> float:
+        """Part of the speeds that is left."""
+        return max(0.0, 1.0 - self._gone / self._span) if self._span > 0.0 else 0.0
+
+    def _time_to_rest(self, velocities: Array) -> float:
+        """Return the time in which joints with velocities (n,) come to rest together, s."""
+        times = [abs(float(velocities[joint])) * radius / BRAKING for joint, radius in self._rigid]
+        times += [abs(float(velocities[joint])) / JOINT_BRAKING for joint in self._driven]
+        longest = max(times, default=0.0)
+        return max(TOGETHER, longest / HARDEST) if self.together and longest > 0.0 else longest

@@ -119,10 +119,39 @@ def _bricks(corners: Array, material: Material, incompatible: bool) -> ElementMa
     stiffness = _integrated(rows, material.elasticity, weight)
     damping = _integrated(rows, material.viscosity, weight)
     if incompatible:
-        inner = np.linalg.solve(stiffness[:, 24:, 24:], stiffness[:, 24:, :24])
-        whole = np.concatenate([np.broadcast_to(np.eye(24), (len(inner), 24, 24)), -inner], axis=1)
+        whole = _with_modes(stiffness)
         stiffness, damping = (np.swapaxes(whole, 1, 2) @ matrix @ whole for matrix in (stiffness, damping))
     return ElementMatrices(stiffness, damping, mass, weight.sum(axis=1))
+
+
+def _with_modes(stiffness: Array) -> Array:
+    """Return (e, 33, 24) displacements and amplitudes of the incompatible modes, which no force moves."""
+    inner = np.linalg.solve(stiffness[:, 24:, 24:], stiffness[:, 24:, :24])
+    return np.concatenate([np.broadcast_to(np.eye(24), (len(inner), 24, 24)), -inner], axis=1)
+
+
+def corner_strains(mesh: Mesh, material: Material) -> Array:
+    """Return (e, k, 6, 3k) strains at the k corners of elements for displacements of their nodes.
+
+    Those of bricks have their incompatible modes: in a plate of one brick its bending strains are there, and no shear.
+    """
+    corners = mesh.nodes[mesh.elements]
+    if mesh.kind == 'tetrahedron':
+        three = np.swapaxes(np.linalg.inv(corners[:, 1:] - corners[:, :1]), 1, 2)
+        rows = strain_rows(np.concatenate([-three.sum(axis=1, keepdims=True), three], axis=1))
+        return np.repeat(rows[:, None], 4, axis=1)
+    rows, weight = _brick_rows(corners, GAUSS)
+    whole = _with_modes(_integrated(rows, material.elasticity, weight))
+    return np.asarray(_brick_rows(corners, CORNERS)[0] @ whole[:, None])
+
+
+def _brick_rows(corners: Array, points: Array) -> tuple[Array, Array]:
+    """Return (e, p, 6, 33) strains at natural points (p, 3), incompatible modes last, and (e, p) volume there."""
+    _, natural = brick_shapes(points)
+    jacobian = np.einsum('eni,pnj->epij', corners, natural)
+    weight = np.linalg.det(jacobian)
+    rows = strain_rows(np.einsum('pnj,epji->epni', natural, np.linalg.inv(jacobian)))
+    return np.concatenate([rows, _incompatible_rows(corners, weight, points)], axis=-1), weight
 
 
 def _integrated(rows: Array, law: Array, weight: Array) -> Array:
@@ -130,11 +159,11 @@ def _integrated(rows: Array, law: Array, weight: Array) -> Array:
     return np.swapaxes(rows.reshape(len(rows), -1, rows.shape[-1]), 1, 2) @ weighted
 
 
-def _incompatible_rows(corners: Array, weight: Array) -> Array:
+def _incompatible_rows(corners: Array, weight: Array, points: Array = GAUSS) -> Array:
     """Return (e, p, 6, 9) strains of the modes 1 - xi^2; the Jacobian of the centre lets them pass the patch test."""
     _, natural = brick_shapes(np.zeros((1, 3)))
     centre = np.einsum('eni,nj->eij', corners, natural[0])
     scale = np.linalg.det(centre)[:, None] / weight
-    slopes = -2.0 * GAUSS[:, :, None] * np.eye(3)  # (p, mode, natural axis)
+    slopes = -2.0 * points[:, :, None] * np.eye(3)  # (p, mode, natural axis)
     gradients = np.einsum('pmj,eji->epmi', slopes, np.linalg.inv(centre)) * scale[..., None, None]
     return strain_rows(gradients)

@@ -65,6 +65,40 @@ def patch(mesh: Mesh, position: ArrayLike, size: ArrayLike = (0.0, 0.0, 0.0), na
     return Grasp(name, nodes, weights, weights @ mesh.nodes[nodes])
 
 
+def fixed_points(grasp: Grasp, nodes: Array) -> tuple[Grasp, Grasp, Grasp]:
+    """Return three ball grasps that together hold position and orientation of a patch.
+
+    The patch moves as the linear field in its plane that fits its weighted nodes best, s = mean + gradient times the
+    distance along its two principal axes; a grasp is the value of this field at a point of an ellipse about the middle:
+
+        weight_ak = weight_k (1 + sqrt(2) cos(a) x_k / X + sqrt(2) sin(a) y_k / Y),  a = 0, 2 pi / 3, 4 pi / 3
+
+    with x, y the coordinates of the nodes along these axes and X, Y their root mean squares. Rigid motions of the body
+    are those of the three points exactly, and the middle of the points is the middle of the patch.
+
+    Args:
+        grasp: of the patch.
+        nodes: (n, 3) of the body, m.
+
+    Raises:
+        ValueError: the nodes of the patch are on a line, about which it has no orientation.
+    """
+    from_middle = nodes[grasp.nodes] - grasp.position
+    size, axes = np.linalg.eigh((grasp.weights * from_middle.T) @ from_middle)
+    extent = np.sqrt(np.maximum(size, 0.0))
+    if extent[1] <= COLLINEAR * np.ptp(nodes, axis=0).max():
+        raise ValueError(f'expected a patch with an area, found {len(grasp.nodes)} nodes on a line')
+    points = []
+    for k in range(3):
+        angle = 2.0 * np.pi * k / 3.0
+        share = np.ones(len(grasp.nodes))
+        for part, axis in ((np.cos(angle), 2), (np.sin(angle), 1)):
+            share = share + np.sqrt(2.0) * part * (from_middle @ axes[:, axis]) / extent[axis]
+        weights = grasp.weights * share
+        points.append(Grasp(f'{grasp.name}.{k + 1}', grasp.nodes, weights, weights @ nodes[grasp.nodes]))
+    return points[0], points[1], points[2]
+
+
 def _shares(mesh: Mesh, inside: NDArray[np.bool_]) -> Array:
     """Return (n,) shares of the nodes in the part of the body between nodes that are inside."""
     elements = mesh.elements[inside[mesh.elements].all(axis=1)]

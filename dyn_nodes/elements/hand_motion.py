@@ -35,13 +35,14 @@ class HandState(NamedTuple):
 
 
 class HandMobility(NamedTuple):
-    """Acceleration of a hand under a force (3,) on it: acceleration + matrix @ force, in the world.
+    """Acceleration of a hand under a wrench on it: acceleration + matrix @ wrench, in the world.
 
-    Efforts of the joints, and the wrenches on other hands, are those of the instant.
+    Efforts of the joints, and the wrenches on other hands, are those of the instant. With d = 3 the wrench is a force,
+    with d = 6 force above torque, and the acceleration linear above angular.
 
     Attributes:
-        matrix: (3, 3) apparent mobility, the inverse of the apparent mass, 1/kg.
-        acceleration: (3,) without a wrench on this hand, m/s2.
+        matrix: (d, d) apparent mobility, the inverse of the apparent mass, 1/kg.
+        acceleration: (d,) without a wrench on this hand, m/s2 and rad/s2.
     """
 
     matrix: Array
@@ -66,7 +67,8 @@ class HandMotion:
         pose, motion = state.frame_pose(frame), state.frame_velocity(frame)
         moving = [pose.p, pose.R, motion.v, motion.w]
         self._state = ca.Function('hand', [q, v], [ca.densify(part) for part in moving])
-        slopes = [state.jacobian(frame)[3:, :], state.jacobian_rate_times_velocity(frame)[3:]]
+        order = [3, 4, 5, 0, 1, 2]  # linear above angular
+        slopes = [state.jacobian(frame)[order, :], state.jacobian_rate_times_velocity(frame)[order]]
         self._slopes = ca.Function('slopes', [q, v], [ca.densify(part) for part in slopes])
 
     def state(self, x: Array) -> HandState:
@@ -74,21 +76,22 @@ class HandMotion:
         position, rotation, velocity, turning = (np.array(part) for part in self._state(*self._split(x)))
         return HandState(position.ravel(), rotation, velocity.ravel(), turning.ravel())
 
-    def mobility(self, x: Array, u: Array, p: Array, rates: Rates) -> HandMobility:
-        """Return how the hand answers a force.
+    def mobility(self, x: Array, u: Array, p: Array, rates: Rates, size: int = 3) -> HandMobility:
+        """Return how the hand answers a wrench.
 
         Args:
             x: state of the system.
             u: its inputs.
             p: its parameters; the wrench on this hand does not matter.
             rates: dx/dt of these.
+            size: 3 for forces alone; 6.
         """
-        jacobian, bias = (np.array(part) for part in self._slopes(*self._split(x)))
+        jacobian, bias = (np.array(part)[:size] for part in self._slopes(*self._split(x)))
         changed, own = p.copy(), slice(self.nq, self.nq + self.nv)
         changed[self._places] = 0.0
         free = rates(x, u, changed)[own]
-        matrix = np.empty((3, 3))
-        for k, place in enumerate(self._places[:3]):
+        matrix = np.empty((size, size))
+        for k, place in enumerate(self._places[:size]):
             changed[place] = 1.0
             matrix[:, k] = jacobian @ (rates(x, u, changed)[own] - free)
             changed[place] = 0.0
@@ -119,10 +122,10 @@ class Hands:
         """Return how a hand moves now. Raises KeyError."""
         return self._motion(name).state(self._plant.x)
 
-    def mobility(self, name: str) -> HandMobility:
-        """Return how a hand answers a force now, under the present inputs. Raises KeyError."""
+    def mobility(self, name: str, size: int = 3) -> HandMobility:
+        """Return how a hand answers a force (`size` 3), or a wrench (6), under the present inputs. Raises KeyError."""
         plant = self._plant
-        return self._motion(name).mobility(plant.x, plant.u, plant.p, plant.ground.rhs)
+        return self._motion(name).mobility(plant.x, plant.u, plant.p, plant.ground.rhs, size)
 
     def set_wrench(self, name: str, wrench: Array) -> None:
         """Set the wrench (6,) on a hand, N and N m in the world; it acts until it is set again. Raises KeyError."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from dyn_nodes.model.changes import changed
 from dyn_nodes.model.config import Config, on_root, read_config
 from dyn_nodes.model.config_checks import check_config
 from dyn_nodes.model.equilibrium import static_stance
@@ -36,33 +38,44 @@ class LoadReport(NamedTuple):
     warnings: tuple[Problem, ...]
 
 
-def load_machine(urdf: str | Path, config: str | Path | None = None) -> Machine:
+def load_machine(
+    urdf: str | Path, config: str | Path | None = None, changes: Mapping[str, float] | None = None
+) -> Machine:
     """Return the machine of a URDF (or xacro) file and, for what a URDF can't say, a machine YAML.
 
     Without a YAML the base is fixed and there are no wheels, actuators or payload.
 
+    Args:
+        urdf: path.
+        config: path of the YAML; None: there is none.
+        changes: numbers over those of the YAML, by dotted key.
+
     Raises:
         MachineError: the files have faults; all of them are in its `problems`, with file and line.
     """
-    machine, problems, warnings = load_machine_report(urdf, config)
+    machine, problems, warnings = load_machine_report(urdf, config, changes=changes)
     if machine is None:
         raise MachineError(problems, warnings)
     return machine
 
 
 def load_machine_report(
-    urdf: str | Path, config: str | Path | None = None, massless_joints: bool = False
+    urdf: str | Path,
+    config: str | Path | None = None,
+    massless_joints: bool = False,
+    changes: Mapping[str, float] | None = None,
 ) -> LoadReport:
     """Return the machine or None, every problem, and every warning. Raises nothing for a faulty file.
 
-    Joints that move no inertia are a problem unless `massless_joints`: nothing can be simulated with them.
+    Joints that move no inertia are a problem unless `massless_joints`: nothing can be simulated with them. `changes`
+    are those of `load_machine`.
     """
     report = Report(str(urdf))
     text = read_urdf_text(Path(urdf), report)
     parsed = read_urdf(text, report) if text is not None else None
     settings = Config()
     if config is not None:
-        settings = _read_settings(config, parsed, report)
+        settings = _read_settings(config, parsed, report, changes or {})
     elif parsed is not None:
         check_config(settings, parsed, report)
     machine = None
@@ -78,12 +91,12 @@ def load_machine_report(
     return LoadReport(machine, report.sorted_problems(), report.sorted_warnings())
 
 
-def _read_settings(config: str | Path, parsed: Urdf | None, report: Report) -> Config:
+def _read_settings(config: str | Path, parsed: Urdf | None, report: Report, changes: Mapping[str, float]) -> Config:
     yaml_report = report.for_file(str(config))
     root = read_yaml(Path(config), yaml_report)
     if root is None:
         return Config()
-    settings = read_config(root, parsed.links[0].name if parsed is not None else '', yaml_report)
+    settings = read_config(changed(root, changes), parsed.links[0].name if parsed is not None else '', yaml_report)
     if parsed is not None:
         check_config(settings, parsed, yaml_report)
         check_locked(settings, parsed, yaml_report)

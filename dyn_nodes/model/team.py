@@ -63,6 +63,9 @@ class GraspEntry:
     holding_force: Annotated[
         float | None, number('beyond which the hand slips off; absent: it never does', 'N', 'positive')
     ] = None
+    holding_torque: Annotated[
+        float | None, number('the same of a fixed grasp, about the middle of its patch', 'N m', 'positive')
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,6 +47,11 @@ class RockingModel:
         self._omega, self._climb = np.zeros(3), 0.0
 
     @property
+    def rate(self) -> Array:
+        """(3,) angular velocity of the base in its axes, rad/s; 0 where nothing is predicted."""
+        return self._omega if self.plane is not None else np.zeros(3)
+
+    @property
     def upright(self) -> bool:
         """Tell whether the base is near to where it stood; the prediction is not made for one that lies on its side."""
         return self.plane is not None and bool(self.plane[2] > np.cos(GREATEST_TILT))

@@ -71,6 +71,8 @@ class StabilityMonitor:
         imu_time: of the last IMU message, s; None before the first.
         load, footing: of the last joint states.
         q, v, a: (n,) estimates of the joints.
+        omega, felt: (3,) angular velocity of the base link, rad/s, and specific force at its origin, m/s2, in its axes,
+            of the last joint states.
 
     Raises:
         ValueError: fewer than three corners of the support polygon, or a base that is not free.
@@ -139,6 +141,7 @@ class StabilityMonitor:
         self.imu_time: float | None = None
         self._imu_began = 0.0
         self._angle, self._spun, self._omega = np.zeros(3), 0.0, np.zeros(3)
+        self.omega, self.felt = np.zeros(3), np.array([0.0, 0.0, self.machine.gravity])
         self._up: Array | None = None
         self.load: Load | None = None
         self.footing: Footing | None = None
@@ -227,6 +230,14 @@ class StabilityMonitor:
         return recent and self.time - self.imu_time <= self.imu_timeout  # type: ignore[operator]
 
     @property
+    def turning(self) -> Array:
+        """(3,) angular velocity of the base in its axes, rad/s; that of the predicted rocking without an IMU."""
+        if not self.has_imu:
+            return self.rocking.rate
+        assert self._turning.x is not None
+        return np.asarray(self._turning.x[0] - self.ground.bias)
+
+    @property
     def settled(self) -> bool:
         """Tell whether the filters have seen enough."""
         return self.time is not None and self.time - max(self._began, self._imu_began) >= self.settling - 1e-9
@@ -237,6 +248,7 @@ class StabilityMonitor:
         omega, alpha = self._turning.x[0] - self.ground.bias, self._turning.x[1]
         arm = self.mount.position
         felt = self._feeling.x[0] - cross(alpha, arm) - cross(omega, cross(omega, arm))
+        self.omega, self.felt = omega, felt
         self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
         mean = self._angle / self._spun if self._spun > 0.0 else self._turning.x[0]
         self._angle, self._spun = np.zeros(3), 0.0
@@ -252,6 +264,7 @@ class StabilityMonitor:
             self._up = -ground_axes(plane) @ self._gravity / self.machine.gravity
             still = np.zeros(3)
             felt = self._up * self.machine.gravity
+            self.omega, self.felt = still, felt
             self.load = self.model.evaluate(self.q, self.v, self.a, still, still, felt, self.payload)
             self.footing = self.ground.without_gyroscope(self.load)
             plane = self._resting = self.footing.plane

@@ -66,9 +66,10 @@ class DynamicsNode(OverridableNode):
     def __init__(self, **options: Any) -> None:
         super().__init__('dynamics_node', **options)
         self.values = declare(self, PARAMETERS)
-        held = self.values['held']
+        held: Sequence[str] = self.values['held']
+        fixed: Sequence[str] = ()
         if self.values['team']:
-            machine, held = robot_of_team(self.values['team'], self.values['robot'])
+            machine, held, fixed = robot_of_team(self.values['team'], self.values['robot'])
         else:
             machine = machine_of(self.values['machine'], self.values['config'])
         self.machine: Machine = moving(machine, self.values['initial_velocities'], self.values['initial_twist'])
@@ -93,7 +94,7 @@ class DynamicsNode(OverridableNode):
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
         self._bounds = Bounds.of(self.machine, self.plant.joints)
-        self._create_topics(held)
+        self._create_topics(held, fixed)
         self._create_services()
         self.pacer = Pacer(self)
         self.health = DynamicsHealth(self.pacer, self.refusals)
@@ -152,7 +153,7 @@ class DynamicsNode(OverridableNode):
             plant.holding_efforts()  # its machine code must be there when a partner falls silent
         return plant
 
-    def _create_topics(self, held: Sequence[str]) -> None:
+    def _create_topics(self, held: Sequence[str], fixed: Sequence[str]) -> None:
         qos = data_qos(not self.paced)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         states = self.create_publisher(JointState, 'joint_states', states_qos(self.values))
@@ -168,7 +169,7 @@ class DynamicsNode(OverridableNode):
         self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
         self.imu = ImuReport(self, self.plant, qos)
         world = self.values['world_frame']
-        self.grasps = GraspExchange(self, self.plant, held, world, lambda: self.pacer.commanded())
+        self.grasps = GraspExchange(self, self.plant, held, world, lambda: self.pacer.commanded(), fixed)
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
         self.commands_topic = self.resolve_topic_name('valve_commands' if self.monolithic else 'joint_command')
         if self.monolithic:

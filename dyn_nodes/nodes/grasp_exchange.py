@@ -34,12 +34,21 @@ class GraspExchange:
         held: names of the hands that wait for the wrench of every instant.
         world: frame of the ground plane.
         answered: called when every wrench of the present instant is here.
+        fixed: names of those that hold the orientation of what they hold, and answer torques, too.
 
     Raises:
         ParameterError: the machine has no such hand.
     """
 
-    def __init__(self, node: Any, plant: Plant, held: Sequence[str], world: str, answered: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        node: Any,
+        plant: Plant,
+        held: Sequence[str],
+        world: str,
+        answered: Callable[[], None],
+        fixed: Sequence[str] = (),
+    ) -> None:
         self.node, self.plant, self.world, self.answered = node, plant, world, answered
         self.held = tuple(name for name in held if name)
         known = [hand.name for hand in plant.machine.grasps]
@@ -55,7 +64,8 @@ class GraspExchange:
             name: node.create_publisher(Float64MultiArray, f'grasp_mobility/{name}', last) for name in self._states
         }
         self._messages = {hand.name: state_message(world, hand.link) for hand in plant.machine.grasps}
-        self._mobility = mobility_message()
+        self._sizes = {name: 6 if name in fixed else 3 for name in self._states}
+        self._mobility = {name: mobility_message(size) for name, size in self._sizes.items()}
         for name in self._states:
             node.create_subscription(WrenchStamped, f'grasp_wrenches/{name}', self._reader(name), qos)
         self.topics = tuple(node.resolve_topic_name(f'grasp_wrenches/{name}') for name in self.held)
@@ -78,8 +88,8 @@ class GraspExchange:
         now = nanoseconds_of(self.plant.time)
         for name, publisher in self._mobilities.items():
             if name in self.held or publisher.get_subscription_count():
-                write_mobility(self._mobility, self.plant.hands.mobility(name), now)
-                publisher.publish(self._mobility)
+                write_mobility(self._mobility[name], self.plant.hands.mobility(name, self._sizes[name]), now)
+                publisher.publish(self._mobility[name])
 
     def _reader(self, name: str) -> Callable[[Any], None]:
         topic = f'grasp_wrenches/{name}'

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
 from dyn_nodes.middleware import message
-from dyn_nodes.model.rotations import quaternion_of_matrix
+from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.exchange import set_stamp
@@ -21,10 +21,10 @@ Odometry = message('nav_msgs/msg/Odometry')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 
 Array = NDArray[np.float64]
-MOBILITY = (
-    *(f'mobility_{row}{column}' for row in 'xyz' for column in 'xyz'),
-    *(f'acceleration_{axis}' for axis in 'xyz'),
-)
+SYMMETRIC = 1e-6
+"""A mobility may be less symmetric or less than positive semidefinite by this part of its greatest number."""
+PARTS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
+"""Of accelerations, linear above angular, and of wrenches, force above torque."""
 GREATEST = 1e9
 """Of a number of a wrench, a position, a velocity or a mobility that is believed, in SI units."""
 
@@ -45,42 +45,54 @@ def write_state(msg: Any, state: HandState, nanoseconds: int) -> None:
     set_vector(msg.twist.twist.angular, state.rotation.T @ state.angular_velocity)
 
 
-def mobility_message() -> Any:
+def mobility_names(size: int) -> tuple[str, ...]:
+    """Return the names of the numbers of a mobility: for `size` 3 of a force alone, for 6 of a wrench."""
+    parts = PARTS[:size]
+    matrix = (f'mobility_{row}{column}' for row in parts for column in parts)
+    return (*matrix, *(f'acceleration_{part}' for part in parts))
+
+
+def mobility_message(size: int = 3) -> Any:
     """Return a Float64MultiArray for a mobility, with the names of its numbers and room for the time."""
-    return volts_message(MOBILITY)
+    return volts_message(mobility_names(size))
 
 
 def write_mobility(msg: Any, mobility: HandMobility, nanoseconds: int) -> None:
-    """Write a hand's mobility at a time into a `mobility_message`."""
+    """Write a hand's mobility at a time into a `mobility_message` of its size."""
     msg.data = [*mobility.matrix.ravel().tolist(), *mobility.acceleration.tolist()]
     stamp_volts(msg, nanoseconds)
 
 
-def read_mobility(topic: str, msg: Any) -> tuple[int, HandMobility]:
-    """Return the time, ns, and the mobility. Raises RefusedError."""
-    values = _numbers(topic, msg.data, len(MOBILITY))
+def read_mobility(topic: str, msg: Any, size: int = 3) -> tuple[int, HandMobility]:
+    """Return the time, ns, and the mobility for wrenches of a size. Raises RefusedError."""
+    values = _numbers(topic, msg.data, size * size + size)
     time = stamp_of_volts(msg)
     if time is None:
         raise RefusedError('stamp', f'{topic}: expected the time in the label of the second dimension, found none')
-    return time, HandMobility(values[:9].reshape(3, 3), values[9:])
+    matrix = values[: size * size].reshape(size, size)
+    _check_mobility(topic, matrix)
+    return time, HandMobility(matrix, values[size * size :])
 
 
-def read_state(topic: str, msg: Any) -> tuple[Array, Array]:
-    """Return position and velocity (3,) in the world. Raises RefusedError."""
+def _check_mobility(topic: str, matrix: Array) -> None:
+    """Refuse a hand that would give way against a force, or across it more on one side than on the other."""
+    allowed = SYMMETRIC * float(np.abs(matrix).max(initial=0.0))
+    if np.abs(matrix - matrix.T).max(initial=0.0) > allowed or np.linalg.eigvalsh(matrix)[0] < -allowed:
+        rows = ', '.join(str([float(f'{value:.4g}') for value in row]) for row in matrix)
+        raise RefusedError('mobility', f'{topic}: expected a symmetric, positive semidefinite mobility, found {rows}')
+
+
+def read_state(topic: str, msg: Any) -> HandState:
+    """Return how a hand moves in the world. Raises RefusedError."""
     p, q, v = msg.pose.pose.position, msg.pose.pose.orientation, msg.twist.twist.linear
+    w = msg.twist.twist.angular
     turn = _numbers(topic, (q.x, q.y, q.z, q.w), 4)
     size = float(np.linalg.norm(turn))
     if not 0.9 < size < 1.1:
         raise RefusedError('out of range', f'{topic}: expected a quaternion of length 1, found one of {size:.4g}')
-    velocity = _turned(turn / size, _numbers(topic, (v.x, v.y, v.z), 3))
-    return _numbers(topic, (p.x, p.y, p.z), 3), velocity
-
-
-def _turned(q: Array, vector: Array) -> Array:
-    """Return a vector of a frame with quaternion q (x, y, z, w) in the world."""
-    axis, w = q[:3], q[3]
-    across = 2.0 * np.cross(axis, vector)
-    return np.asarray(vector + w * across + np.cross(axis, across))
+    R = matrix_of_quaternion(turn / size)
+    velocity, spin = (R @ _numbers(topic, (part.x, part.y, part.z), 3) for part in (v, w))
+    return HandState(_numbers(topic, (p.x, p.y, p.z), 3), R, velocity, spin)
 
 
 def read_wrench(topic: str, msg: Any, world: str) -> Array:
@@ -92,10 +104,11 @@ def read_wrench(topic: str, msg: Any, world: str) -> Array:
     return _numbers(topic, (f.x, f.y, f.z, t.x, t.y, t.z), 6)
 
 
-def write_wrench(msg: Any, force: Array, nanoseconds: int) -> None:
-    """Write a force (3,) at a time into a WrenchStamped."""
+def write_wrench(msg: Any, wrench: Array, nanoseconds: int) -> None:
+    """Write a wrench (6,), force above torque, at a time into a WrenchStamped."""
     set_stamp(msg, nanoseconds)
-    set_vector(msg.wrench.force, force)
+    set_vector(msg.wrench.force, wrench[:3])
+    set_vector(msg.wrench.torque, wrench[3:])
 
 
 def _numbers(topic: str, values: Sequence[float], count: int) -> Array:

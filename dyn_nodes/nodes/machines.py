@@ -70,8 +70,8 @@ def _found(parameter: str, name: str) -> Path:
         raise ValueError(f'parameter {parameter!r}: {error}') from None
 
 
-def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...]]:
-    """Return the machine of a robot at its place in a team, and the hands that hold something.
+def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...], tuple[str, ...]]:
+    """Return the machine of a robot at its place in a team, the hands that hold something, and the fixed among these.
 
     Raises:
         ParameterError: no such robot.
@@ -83,7 +83,9 @@ def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...]]:
     if robot not in found.robots:
         known = ', '.join(found.robots)
         raise ParameterError(f"parameter 'robot': expected a robot of team {found.name!r} ({known}), found {robot!r}")
-    return found.robots[robot].machine, tuple(grasp.hand for grasp in found.grasps_of(robot))
+    grasps = found.grasps_of(robot)
+    fixed = tuple(grasp.hand for grasp in grasps if grasp.kind == 'fixed')
+    return found.robots[robot].machine, tuple(grasp.hand for grasp in grasps), fixed
 
 
 def payload_mount(machine: Machine) -> Payload:

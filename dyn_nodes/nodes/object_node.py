@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.cosimulation.held_object import HeldHand, HeldObject, HeldObjectError
-from dyn_nodes.elements.hand_motion import HandMobility
+from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject, HeldObjectError
+from dyn_nodes.elements.hand_motion import HandMobility, HandState
 from dyn_nodes.middleware import Clock, ClockType, drive_clock, message, spin
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
@@ -26,9 +26,10 @@ from dyn_nodes.nodes.grasp_messages import (
     write_wrench,
 )
 from dyn_nodes.nodes.object_reports import ObjectReports
+from dyn_nodes.nodes.object_shapes import shape_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import FLUSH_TIME
-from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.parameters import declare, node_parameters
 from dyn_nodes.nodes.prepared import PreparedPublisher
 from dyn_nodes.nodes.running import RunOver, run_node
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, packed_stamp
@@ -46,15 +47,16 @@ class GraspInput:
 
     Attributes:
         grasp: of the team.
-        moved: time, ns, of the motion; position and velocity (3,) follow.
+        size: of its wrenches: 3 of a ball, 6 of a fixed grasp.
+        moved: time, ns, of the motion `state`.
         answering: time, ns, of the mobility.
     """
 
     def __init__(self, grasp: TeamGrasp) -> None:
-        self.grasp = grasp
+        self.grasp, self.size = grasp, 6 if grasp.kind == 'fixed' else 3
         self.moved = self.answering = -1
-        self.position = self.velocity = np.zeros(3)
-        self.mobility = HandMobility(np.zeros((3, 3)), np.zeros(3))
+        self.state = HandState(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3))
+        self.mobility = HandMobility(np.zeros((self.size, self.size)), np.zeros(self.size))
 
     @property
     def instant(self) -> int:
@@ -64,7 +66,8 @@ class GraspInput:
     @property
     def hand(self) -> HeldHand:
         """The hand at that time."""
-        return HeldHand(self.position, self.velocity, *self.mobility)
+        now = self.state
+        return HeldHand(now.position, now.velocity, *self.mobility, now.rotation, now.angular_velocity)
 
 
 class ObjectNode(OverridableNode):
@@ -88,7 +91,7 @@ class ObjectNode(OverridableNode):
         self.instant = -1
         self.stopped = ''
         self._over_at: float | None = None
-        self._forces: dict[str, np.ndarray] = {}
+        self._pulls: dict[str, np.ndarray] = {}
         self._since = time.monotonic()
         self._create_topics()
         self.diagnostics = DiagnosticsPublisher(self, {'object': self._health})
@@ -110,14 +113,15 @@ class ObjectNode(OverridableNode):
         clock = self.create_publisher(ClockMessage, '/clock', qos) if self.values['publish_clock'] else None
         self.clock_publisher = None if clock is None else PreparedPublisher(clock, ClockMessage())
         self.events = EventPublisher(self, qos)
-        self.reports = ObjectReports(self, self.objects, qos, self.values['world_frame'])
+        shapes = {name: shape_of(self.team.objects[name], item) for name, item in self.objects.items()}
+        self.reports = ObjectReports(self, shapes, qos, self.values['world_frame'])
         self.frames = TeamFrames(self, tuple(self.team.robots), self.values['world_frame'])
 
     # -- hands -------------------------------------------------------------------------------------------------------
 
     def _on_state(self, own: GraspInput, msg: Any) -> None:
         try:
-            own.position, own.velocity = read_state(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+            own.state = read_state(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
         except commands.RefusedError as refused:
             self._refuse(refused)
             return
@@ -126,7 +130,8 @@ class ObjectNode(OverridableNode):
 
     def _on_mobility(self, own: GraspInput, msg: Any) -> None:
         try:
-            own.answering, own.mobility = read_mobility(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+            topic = f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}'
+            own.answering, own.mobility = read_mobility(topic, msg, own.size)
         except commands.RefusedError as refused:
             self._refuse(refused)
             return
@@ -149,12 +154,19 @@ class ObjectNode(OverridableNode):
                 found = (now - self.instant) / NANO
                 self._stop(f'expected robots with exchange_period {self.period / NANO:g} s, found {found:g} s')
                 return
-            self._begin()
+            if not self._begin():
+                return
         self._advance(now)
 
-    def _begin(self) -> None:
+    def _begin(self) -> bool:
+        """Put the objects into their hands; False where hands are where no object can be."""
         for name, item in self.objects.items():
-            item.begin([self.hands[grasp.name].hand for grasp in self.team.grasps_on(name)])
+            try:
+                item.begin([self.hands[grasp.name].hand for grasp in self.team.grasps_on(name)])
+            except np.linalg.LinAlgError:
+                self._stop(f'{name}: no object fits between its hands where they are')
+                return False
+        return True
 
     def _advance(self, now: int) -> None:
         self.instant = now
@@ -167,15 +179,18 @@ class ObjectNode(OverridableNode):
             grasps = self.team.grasps_on(name)
             released = set(item.released)
             hands = [self.hands[grasp.name].hand for grasp in grasps]
-            if self._due('report_period'):
-                item.follow(hands)
-                self.reports.publish(name, now, self._due('marker_period'))
             try:
-                forces = item.advance(hands, self.period / NANO)
+                if self._due('report_period'):
+                    item.follow(hands)
+                    self.reports.publish(name, now, self._due('marker_period'))
+                wrenches = item.advance(hands, self.period / NANO)
             except HeldObjectError as error:
                 self._stop(f'{name}: {error}')
                 return
-            self._forces |= {grasp.name: force for grasp, force in zip(grasps, forces)}
+            except np.linalg.LinAlgError:
+                self._stop(f'{name}: no object fits between its hands where they are')
+                return
+            self._pulls |= {grasp.name: wrench for grasp, wrench in zip(grasps, wrenches)}
             for k in sorted(item.released - released):
                 self._tell_of_slip(grasps[k])
         self._publish_wrenches()
@@ -185,12 +200,13 @@ class ObjectNode(OverridableNode):
 
     def _tell_of_slip(self, grasp: TeamGrasp) -> None:
         text = f'hand {grasp.hand} of {grasp.robot} slips off {grasp.patch} of {grasp.object}'
-        details = {'grasp': grasp.name, 'holding_force': grasp.holding_force or 0.0, 'text': text}
+        limits = {'holding_force': grasp.holding_force or 0.0, 'holding_torque': grasp.holding_torque or 0.0}
+        details = {'grasp': grasp.name, **limits, 'text': text}
         self.events.publish(Event(self.instant / NANO, 'slip_off', details=details))
 
     def _publish_wrenches(self) -> None:
         for name, publisher in self._wrenches.items():
-            write_wrench(self._wrench, self._forces[name], self.instant)
+            write_wrench(self._wrench, self._pulls[name], self.instant)
             publisher.publish(self._wrench)
 
     def _due(self, period: str) -> bool:
@@ -240,7 +256,9 @@ class ObjectNode(OverridableNode):
         self.diagnostics.update(time.monotonic(), max(self.instant, 0) / NANO)
 
     def _health(self) -> Health:
-        values = {f'force on {name}, N': f'{np.linalg.norm(force):.6g}' for name, force in self._forces.items()}
+        values = {f'force on {name}, N': f'{np.linalg.norm(pull[:3]):.6g}' for name, pull in self._pulls.items()}
+        fixed = {name: self._pulls[name] for name in self._pulls if self.hands[name].size > 3}
+        values |= {f'torque on {name}, N m': f'{np.linalg.norm(pull[3:]):.6g}' for name, pull in fixed.items()}
         health = Health(text='held', values={**values, **self.refusals.values()})
         if self.instant < 0:
             health.worse(WARN, f'waiting for {", ".join(self._late())}')
@@ -256,13 +274,18 @@ class ObjectNode(OverridableNode):
 
 
 def _held_object(team: Team, name: str) -> HeldObject:
-    """Return an object of a team between its hands. Raises ParameterError: it is no lattice."""
-    item = team.objects[name]
-    if item.model != 'lattice':
-        raise ParameterError(f"parameter 'team': object {name!r}: expected model lattice, found {item.model!r}")
-    machine = next(iter(team.robots.values())).machine
-    limits = [np.inf if grasp.holding_force is None else grasp.holding_force for grasp in team.grasps_on(name)]
-    return HeldObject(item.item.lattice, np.array(gravity_vector(machine.gravity, machine.slope)), np.array(limits))
+    """Return an object of a team between its hands."""
+    item, machine = team.objects[name], next(iter(team.robots.values())).machine
+    grips = [
+        Grip(
+            grasp.nodes, grasp.arms,
+            np.inf if grasp.holding_force is None else grasp.holding_force,
+            np.inf if grasp.holding_torque is None else grasp.holding_torque,
+        )
+        for grasp in team.grasps_on(name)
+    ]  # fmt: skip
+    body = item.item.lattice if item.model == 'lattice' else item.item.reduced
+    return HeldObject(body, np.array(gravity_vector(machine.gravity, machine.slope)), grips=grips)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.cosimulation.held_object import HeldObject, strains
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.exchange import set_stamp
+from dyn_nodes.nodes.object_shapes import ObjectShape
 from dyn_nodes.nodes.stamps import stamp_at
 from dyn_nodes.nodes.transforms import set_quaternion, set_vector
 
@@ -24,8 +24,6 @@ Odometry = message('nav_msgs/msg/Odometry')
 Point = message('geometry_msgs/msg/Point')
 
 Array = NDArray[np.float64]
-FULL_COLOUR = 1e-3
-"""Strain at which a rod is drawn in the full colour of tension (red) or compression (blue)."""
 THICK = 0.05
 """Of a drawn rod, over the size of the object."""
 
@@ -34,39 +32,38 @@ class ObjectReports:
     """Publishers of objects.
 
     `object_state/<object>` has the pose that fits the undeformed object best, and the twist of this pose;
-    `object_strain/<object>` the strain of its rods; `object_markers` the rods, as they are.
+    `object_strain/<object>` the strain of its rods, or the greatest one of finite elements; `object_markers` the rods,
+    or the surface, as they are, with the greatest strain or stress as the text of the marker.
 
     Args:
         node: the node.
-        objects: by name.
+        shapes: of the objects, by name.
         qos: of the topics.
         world: frame of the ground plane.
     """
 
-    def __init__(self, node: Any, objects: Mapping[str, HeldObject], qos: Any, world: str) -> None:
-        self.objects, self.world = objects, world
-        self._states = {name: node.create_publisher(Odometry, f'object_state/{name}', qos) for name in objects}
+    def __init__(self, node: Any, shapes: Mapping[str, ObjectShape], qos: Any, world: str) -> None:
+        self.shapes, self.world = shapes, world
+        self._states = {name: node.create_publisher(Odometry, f'object_state/{name}', qos) for name in shapes}
         self._strains = {
-            name: node.create_publisher(Float64MultiArray, f'object_strain/{name}', qos) for name in objects
+            name: node.create_publisher(Float64MultiArray, f'object_strain/{name}', qos) for name in shapes
         }
         self._markers = node.create_publisher(MarkerArray, 'object_markers', qos)
 
     def publish(self, name: str, now: int, with_markers: bool) -> None:
         """Publish an object at this instant, ns."""
-        item = self.objects[name]
+        shape = self.shapes[name]
         self._states[name].publish(self._state(name, now))
-        strain = strains(item.lattice, item.position)
-        rods = [f'{i}-{j}' for i, j in item.lattice.rods]
-        self._strains[name].publish(labelled_array(rods, strain))
+        self._strains[name].publish(labelled_array(*shape.strain()))
         if with_markers:
-            number = list(self.objects).index(name)
-            self._markers.publish(MarkerArray(markers=[self._body(item, strain, name, number, now)]))
+            number = list(self.shapes).index(name)
+            self._markers.publish(MarkerArray(markers=[self._body(shape, name, number, now)]))
 
     def _state(self, name: str, now: int) -> Any:
-        item, result = self.objects[name], Odometry(child_frame_id=name)
+        item, result = self.shapes[name].item, Odometry(child_frame_id=name)
         result.header.frame_id = self.world
         set_stamp(result, now)
-        position, rotation = best_pose(item.lattice.nodes, item.position)
+        position, rotation = best_pose(item.body.nodes, item.position)
         linear, angular = best_twist(item.position - position, item.velocity)
         set_vector(result.pose.pose.position, position)
         set_quaternion(result.pose.pose.orientation, quaternion_of_matrix(rotation))
@@ -74,24 +71,20 @@ class ObjectReports:
         set_vector(result.twist.twist.angular, rotation.T @ angular)
         return result
 
-    def _body(self, item: HeldObject, strain: Array, name: str, number: int, now: int) -> Any:
-        marker = Marker(ns='objects', id=number, type=Marker.LINE_LIST, action=Marker.ADD, text=name)
+    def _body(self, shape: ObjectShape, name: str, number: int, now: int) -> Any:
+        kind = Marker.TRIANGLE_LIST if shape.triangles else Marker.LINE_LIST
+        drawn = shape.drawn()
+        marker = Marker(ns='objects', id=number, type=kind, action=Marker.ADD, text=f'{name}: {drawn.text}')
         marker.header.frame_id, marker.header.stamp = self.world, stamp_at(now)
         marker.pose.orientation.w = 1.0
-        marker.scale.x = THICK * float(np.ptp(item.lattice.nodes, axis=0).max())
-        for rod, value in zip(item.lattice.rods, strain):
-            for node in rod:
-                x, y, z = (float(part) for part in item.position[node])
-                marker.points.append(Point(x=x, y=y, z=z))
-                marker.colors.append(colour_of(float(value)))
+        if shape.triangles:
+            marker.scale.x = marker.scale.y = marker.scale.z = 1.0
+        else:
+            marker.scale.x = THICK * float(np.ptp(shape.item.body.nodes, axis=0).max())
+        marker.points = [Point(x=x, y=y, z=z) for x, y, z in drawn.points.tolist()]
+        marker.colors = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in drawn.colours.tolist()]
         marker.color.a = 1.0
         return marker
-
-
-def colour_of(strain: float) -> Any:
-    """Return the colour of a strain: green without, red in tension, blue in compression."""
-    share = float(np.clip(strain / FULL_COLOUR, -1.0, 1.0))
-    return ColorRGBA(r=max(share, 0.0), g=1.0 - abs(share), b=max(-share, 0.0), a=1.0)
 
 
 def best_pose(undeformed: Array, position: Array) -> tuple[Array, Array]:

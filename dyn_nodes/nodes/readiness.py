@@ -70,7 +70,7 @@ class Readiness:
         deaf = [name for name in others if name not in listeners]  # a node is announced before its topics are
         if deaf:
             return f'{", ".join(deaf)} does not listen to joint_states yet'
-        if self.node.joint_states.get_subscription_count() < len(others):
+        if self.node.joint_states.get_subscription_count() < len(self.names):  # a recorder is one of them
             return 'joint_states is not yet connected to all of its listeners'
         if RECORDER in self.names:
             return self._unrecorded()
@@ -83,6 +83,9 @@ class Readiness:
                 continue
             if RECORDER not in self._listeners(topic):
                 return f'the recorder does not listen to {topic} yet'
+        for publisher in self.node.publishers:  # it is in the graph a moment before it is connected
+            if publisher.topic_name not in IGNORED and not publisher.get_subscription_count():
+                return f'the recorder is not yet connected to {publisher.topic_name}'
         return ''
 
     def _listeners(self, topic: str) -> set[str]:

@@ -56,6 +56,7 @@ class Sensing:
         on_state: called with the stamp, ns, after joint states that were used.
         qos: of joint states.
         lockstep: the node's time is that of the joint states.
+        told: the payload is that of the topic `payload`.
 
     Attributes:
         monitor: fed with everything.
@@ -76,6 +77,7 @@ class Sensing:
         on_state: Callable[[int], None],
         qos: QoSProfile,
         lockstep: bool = False,
+        told: bool = True,
     ) -> None:
         self.node, self.machine, self.values, self.on_state, self.lockstep = node, machine, values, on_state, lockstep
         self.monitor = self._make_monitor(measures)
@@ -94,7 +96,8 @@ class Sensing:
         if values['imu'] != 'off':
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=max(100, qos.depth)))
         node.create_subscription(JointState, 'joint_states', self._on_joint_states, qos)
-        node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
+        if told:
+            node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
 
     def _make_monitor(self, measures: tuple[str, ...]) -> StabilityMonitor:
         values = self.values

@@ -21,6 +21,7 @@ from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
+from dyn_nodes.nodes.payload_sensing import PayloadSensing
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
@@ -47,6 +48,7 @@ class StabilityMonitorNode(OverridableNode):
 
     Attributes:
         sensing: what is measured.
+        payload: the payload from pressures; None where it is told.
         balance: the last one; None before the first.
         allowance: the last one; None before the first.
         latency: s of computing between a message and its margins, the last one.
@@ -66,12 +68,15 @@ class StabilityMonitorNode(OverridableNode):
         self._withdrawn = True
         self.fault = ''
         qos = QoSProfile(depth=values['queue_depth'])
-        self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos)
+        told = values['payload_source'] == 'told'
+        self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos, told=told)
         self.ground = StandingGround(self.machine, self.sensing.monitor.model)
         self.allowances = self._make_allowances()
         self._due = {name: Every(name, values[name], 1e-3, False) for name in ('period', 'marker_period')}
         self._allowance_due = Every('allowance_period', values['allowance_period'], 1e-3, False)
         self._create_topics(measures, qos)
+        start = f'{values["prefix"]}/' if values['prefix'] else ''
+        self.payload = None if told else PayloadSensing(self, self.sensing.monitor, values, qos, start)
         self.sensing.warm_up(self._warm_up)
         sources = {
             'joint_states': self.sensing.joint_health,
@@ -79,6 +84,8 @@ class StabilityMonitorNode(OverridableNode):
             'stability': self._stability_health,
             'allowance': self._allowance_health,
         }
+        if self.payload is not None:
+            sources['payload'] = self.payload.health
         self.diagnostics = DiagnosticsPublisher(self, sources)
         self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')
@@ -113,6 +120,8 @@ class StabilityMonitorNode(OverridableNode):
     # -- states ------------------------------------------------------------------------------------------------------
 
     def _on_state(self, stamp: int) -> None:
+        if self.payload is not None:
+            self.payload.take_state(stamp / NANO)
         if not self._due['period'].passed(stamp):
             return
         began = time.perf_counter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, message
 from dyn_nodes.model import Machine
-from dyn_nodes.monitor.standing import StandingGround
+from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
@@ -88,11 +89,10 @@ class TipOverGovernorNode(OverridableNode):
         refuse_motors(self.machine, order)
         self._command_due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
         self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep)
-        self.ground = StandingGround(self.machine, self.sensing.monitor.model)
-        names = ('reserve', 'horizon', 'lag', 'stop_time', 'overshoot', 'rate')
-        self.governor = TipOverGovernor(
-            self.machine, order, self._degrees, GovernorSettings(**{name: values[name] for name in names})
-        )
+        names = {field.name for field in fields(GovernorSettings)} & values.keys()
+        settings = GovernorSettings(**{name: values[name] for name in names})
+        self.stops = BrakingPredictor(self.machine, order, self.sensing.monitor, settings)
+        self.governor = TipOverGovernor(tuple(self.machine.actuators[k].name for k in order), self.stops, settings)
         self._limits = np.array([self.machine.actuators[k].command_limit for k in order])
         self.refusals = commands.Refusals()
         self.verdict = Verdict(np.zeros(len(order)))
@@ -124,19 +124,11 @@ class TipOverGovernorNode(OverridableNode):
         incoming.depth = data_qos(False).depth
         self.create_subscription(Float64MultiArray, 'valve_commands_in', self._on_command, incoming)
 
-    def _warm_up(self, q: np.ndarray) -> None:
+    def _warm_up(self, _: np.ndarray) -> None:
         """Do once all that is done with a command."""
-        self._place()
-        self.governor.govern(np.ones(len(self._limits)), q, 0.0 * q, 0.01)
+        self.stops.see()
+        self.governor.govern(np.ones(len(self._limits)), 0.01)
         self.governor.reset()
-
-    def _degrees(self, q: Any, v: Any, a: Any) -> Any:
-        return self.ground.moving_degrees(q, v, a, self.sensing.monitor.payload)
-
-    def _place(self) -> None:
-        footing = self.sensing.monitor.footing
-        if footing is not None:
-            self.ground.place(footing.plane, self.sensing.monitor.up)
 
     # -- time --------------------------------------------------------------------------------------------------------
 
@@ -182,12 +174,11 @@ class TipOverGovernorNode(OverridableNode):
         step = self.values['command_period'] if self._last is None else now - self._last
         self._last = now
         step = min(max(step, 0.0), LONGEST_STEP)
-        monitor = self.sensing.monitor
         if not self._may_move():
             self._publish(self.governor.neutral(step), stamp)
             return
-        self._place()
-        self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), monitor.q, monitor.v, step)
+        self.stops.see()
+        self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), step)
         self._publish(self.verdict.volts, stamp)
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
@@ -236,7 +227,11 @@ class TipOverGovernorNode(OverridableNode):
             'sent': str(self.sent),
             'scale': f'{verdict.scale:.3f}',
             'stability degree at rest': f'{verdict.degree:.3f}',
-            'predicted least': f'{verdict.predicted:.3f}',
+            'certified': str(verdict.certified).lower(),
+            'margin kept': f'{verdict.margin:.3f}',
+            'least loaded wheel': verdict.contact,
+            'seconds ahead': f'{verdict.ahead:.2f}',
+            'held back': ', '.join(verdict.held),
             **self.refusals.values(),
         }
         health = Health(text='letting through', values=values)
@@ -257,13 +252,12 @@ class TipOverGovernorNode(OverridableNode):
 
     def _tell_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
-            fault = self.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
+            fault = self.stops.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
             health.worse(ERROR, f'no stability degree, valves at neutral: {fault}')
         elif self.verdict.held:
             share = f'{100.0 * self.verdict.scale:.0f} %'
-            health.worse(
-                WARN, f'holding back {", ".join(self.verdict.held)} ({share}): the machine would come near to tipping'
-            )
+            why = f'{self.verdict.contact} would come near to lifting'
+            health.worse(WARN, f'holding back {", ".join(self.verdict.held)} ({share}): {why}')
 
 
 def main(args: list[str] | None = None) -> int:

@@ -37,6 +37,9 @@ SKIPPED_CHAMBERS = ('supply_pressure',)
 ODOM_SILENCE = 1.0
 WARN = 1
 
+WEIGHED = ('payload/interval', 'monitor/payload/interval')
+"""Topics of a payload that is estimated: on a machine, and beside a simulation."""
+
 
 class ViewerInputs:
     """Subscriptions of the viewer.
@@ -71,25 +74,27 @@ class ViewerInputs:
         if machine is not None:
             self.snapshot.slope = machine.slope
             self.snapshot.payload = machine.payload.mass if machine.payload else None
-        self._subscribe(String, 'robot_description', self._description, LATCHED)
-        self._subscribe(JointState, 'joint_states', self._joints)
-        self._subscribe(Odometry, 'odom', self._odom)
+        self.subscribe(String, 'robot_description', self._description, LATCHED)
+        self.subscribe(JointState, 'joint_states', self._joints)
+        self.subscribe(Odometry, 'odom', self._odom)
         if TFMessage is not None:
-            self._subscribe(TFMessage, '/tf', self._transforms, QoSProfile(depth=20))
-        self._subscribe(PolygonStamped, 'stability/support_polygon', self._polygon)
-        self._subscribe(PointStamped, 'stability/center_of_mass', self._center_of_mass)
-        self._subscribe(PointStamped, 'stability/zmp', self._zmp)
-        self._subscribe(Float64, 'payload', self._payload, QoSProfile(depth=1))
-        self._subscribe(Float64MultiArray, 'valve_commands', self._command)
-        self._subscribe(DiagnosticStatus, 'events', self._event, EVERY)
-        self._subscribe(DiagnosticArray, '/diagnostics', self._diagnostics, EVERY)
+            self.subscribe(TFMessage, '/tf', self._transforms, QoSProfile(depth=20))
+        self.subscribe(PolygonStamped, 'stability/support_polygon', self._polygon)
+        self.subscribe(PointStamped, 'stability/center_of_mass', self._center_of_mass)
+        self.subscribe(PointStamped, 'stability/zmp', self._zmp)
+        self.subscribe(Float64, 'payload', self._payload, QoSProfile(depth=1))
+        self.subscribe(Float64MultiArray, 'valve_commands', self._command)
+        self.subscribe(DiagnosticStatus, 'events', self._event, EVERY)
+        self.subscribe(DiagnosticArray, '/diagnostics', self._diagnostics, EVERY)
 
     @property
     def count(self) -> int:
         """Number of topics that messages come from."""
         return len(self._known)
 
-    def _subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any = NEWEST) -> None:
+    def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any = NEWEST) -> None:
+        """Subscribe to a topic; its messages are counted."""
+
         def taken(msg: Any) -> None:
             self.handled += 1
             callback(msg)
@@ -102,27 +107,30 @@ class ViewerInputs:
         known = len(self._known)
         names = ('ground_reactions', 'friction_use', 'stability', 'hydraulics')
         wheels, uses, margins, oil = (self.node.resolve_topic_name(f'{name}/x')[:-1] for name in names)
+        weighed = [self.node.resolve_topic_name(name) for name in WEIGHED]
         for topic, kinds in self.node.get_topic_names_and_types():
             if topic in self._known:
                 continue
             if topic.startswith(wheels) and 'geometry_msgs/msg/WrenchStamped' in kinds:
-                self._subscribe(WrenchStamped, topic, self._wheel(topic.removeprefix(wheels)))
+                self.subscribe(WrenchStamped, topic, self._wheel(topic.removeprefix(wheels)))
             elif topic.startswith(uses) and 'std_msgs/msg/Float64' in kinds:
-                self._subscribe(Float64, topic, self._friction_use(topic.removeprefix(uses)))
+                self.subscribe(Float64, topic, self._friction_use(topic.removeprefix(uses)))
+            elif topic in weighed and 'std_msgs/msg/Float64MultiArray' in kinds:
+                self.subscribe(Float64MultiArray, topic, self._payload_interval)
             elif topic.startswith(margins):
                 self._discover_margin(topic, topic.removeprefix(margins), kinds)
             elif topic.startswith(oil) and 'sensor_msgs/msg/FluidPressure' in kinds:
                 name = topic.removeprefix(oil)
                 if not name.endswith(SKIPPED_CHAMBERS):
-                    self._subscribe(FluidPressure, topic, self._pressure(name.removesuffix('_pressure')))
+                    self.subscribe(FluidPressure, topic, self._pressure(name.removesuffix('_pressure')))
         return len(self._known) > known
 
     def _discover_margin(self, topic: str, name: str, kinds: list[str]) -> None:
         measure, _, rest = name.partition('/')
         if not rest and 'std_msgs/msg/Float64' in kinds:
-            self._subscribe(Float64, topic, self._margin(measure))
+            self.subscribe(Float64, topic, self._margin(measure))
         elif rest == 'edges' and 'std_msgs/msg/Float64MultiArray' in kinds:
-            self._subscribe(Float64MultiArray, topic, self._edges(measure))
+            self.subscribe(Float64MultiArray, topic, self._edges(measure))
 
     # -- the machine -------------------------------------------------------------------------------------------------
 
@@ -224,6 +232,10 @@ class ViewerInputs:
     def _payload(self, msg: Any) -> None:
         if np.isfinite(msg.data):
             self.snapshot.payload = float(msg.data)
+
+    def _payload_interval(self, msg: Any) -> None:
+        if len(msg.data) == 2 and np.isfinite(msg.data).all():
+            self.snapshot.weighed = float(msg.data[0]), float(msg.data[1])
 
     def _command(self, msg: Any) -> None:
         self.commanded = time.monotonic()

@@ -28,13 +28,14 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.pose_driving import PoseDriving
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
+from dyn_nodes.nodes.viewer_team import ViewerTeam
 from dyn_nodes.share import folders_above
 from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.connection import Connection
 from dyn_nodes.viewer.gauges import Scale
 from dyn_nodes.viewer.levers import Levers
 from dyn_nodes.viewer.panel import Action
-from dyn_nodes.viewer.robot import RobotError, load_robot
+from dyn_nodes.viewer.robot import Robot, RobotError, load_robot
 
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -69,6 +70,7 @@ class ViewerNode(GuardedNode):
         self._description_shown = ''
         self.connection = Connection(self.values['dynamics_node'], self.values['silence'])
         self.inputs = ViewerInputs(self, self.machine, self._on_description, self.connection)
+        self.team = ViewerTeam(self, self.inputs, self.cockpit, self._shape_of)
         self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._say)
         self._payload_out = self.create_publisher(Float64, 'payload', 10)
         self._valves_out: Any = None  # made when somebody drives: a node that only looks on offers no commands
@@ -111,19 +113,25 @@ class ViewerNode(GuardedNode):
         if text == self._description_shown:
             return
         self._description_shown = text
-        try:
-            robot = load_robot(text, self._mesh_directories())
-        except RobotError as error:
-            self.get_logger().error(str(error))
+        robot = self._shape_of(text)
+        if robot is None:
             return
-        for warning in robot.warnings:
-            self.get_logger().warn(warning)
         implement = None
         if self.machine is not None and self.machine.payload is not None:
             implement = (self.machine.payload.link, np.array(self.machine.payload.position))
         self.inputs.robot = robot
         posture = dict(self.machine.initial.joint_positions) if self.machine is not None else {}
         self.cockpit.set_robot(robot, implement if implement and implement[0] in robot.links else None, posture)
+
+    def _shape_of(self, text: str) -> Robot | None:
+        try:
+            robot = load_robot(text, self._mesh_directories())
+        except RobotError as error:
+            self.get_logger().error(str(error))
+            return None
+        for warning in robot.warnings:
+            self.get_logger().warn(warning)
+        return robot
 
     def _mesh_directories(self) -> list[str | Path]:
         given: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]
@@ -149,6 +157,7 @@ class ViewerNode(GuardedNode):
         if self.inputs.robot is not None and (self.connection.heard or self.machine is None):
             snapshot.slope = self._slope()
             self.cockpit.update(snapshot)
+            self.team.frame()
         state = self.connection.state(now, self._state_publishers)
         self.cockpit.show_state(state.kind, state.text, state.details)
 
@@ -160,7 +169,7 @@ class ViewerNode(GuardedNode):
         quiet = now - self._graph_changed > QUIET_AFTER and self.connection.age(now) < self.connection.silence
         if now - self._discovered_at >= (QUIET_DISCOVERY_PERIOD if quiet else DISCOVERY_PERIOD):
             self._discovered_at = now
-            if self.inputs.discover():
+            if self.inputs.discover() | self.team.discover():
                 self._graph_changed = now
             self._state_publishers = self.count_publishers('joint_states')
         if now - self._questioned_at >= QUESTION_PERIOD:

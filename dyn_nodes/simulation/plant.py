@@ -108,7 +108,7 @@ class Plant:
         self._joint_v = [self.system.index('state', f'{name}_rate') for name in self.joints]
         self._joint_a = [self.system.index('output', f'{name}_acceleration') for name in self.joints]
         self._knots = np.zeros(1)
-        self._wheels = WheelRunOut(machine, exchange_period)
+        self.run_out = WheelRunOut(machine, exchange_period)
         delays = input_delays(machine, self.system.input_names)
         self.hands = Hands(self)
         self._delay = None if delays is None else CommandDelay(delays)
@@ -339,7 +339,7 @@ class Plant:
     @cached_property
     def _stiff(self) -> NDArray[np.bool_]:
         """(d,) of the driven joints: True but for those of rolling wheels."""
-        return ~np.isin(self._driven, self._wheels.joints)
+        return ~np.isin(self._driven, self.run_out.joints)
 
     def _stop_efforts(self) -> Array:
         """Return the efforts (n,) of the stops at the limits of the joints: a servo does not work against them."""
@@ -363,7 +363,7 @@ class Plant:
             target: (n,) positions of the joints, rad or m.
             rates: (n,) velocities of the target; those of wheels that cannot slip are changed in place.
         """
-        self._wheels.lead(self.ticks, self.positions, self.velocities, target, rates)
+        self.run_out.lead(self.ticks, self.positions, self.velocities, target, rates)
 
     def _tree_state(self) -> tuple[Array, Array]:
         """Return positions and velocities of the machine's tree."""

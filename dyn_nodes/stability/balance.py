@@ -8,6 +8,7 @@ centre of pressure; its corners of the polygon are its first and its last ground
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from dyn_nodes.elements.wheel import axis_names
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES, Measure, measure
 from dyn_nodes.model.rotations import length
-from dyn_nodes.stability import Margin, Support, margins, support_order
+from dyn_nodes.stability import Margin, PolygonError, Support, margins, support_order
+from dyn_nodes.stability.batch import BatchMargin, all_measures
 from dyn_nodes.stability.grip import check_points, friction_use, grip_of
 
 Array = NDArray[np.float64]
@@ -188,6 +190,38 @@ class BalanceObserver:
             feet,
             self._moments_of(y),
             support.friction,
+        )
+
+    def course(self, outputs: Array, gravity: Array) -> dict[str, Array]:
+        """Return the margins (t,) by measure of outputs (t, n): the values that `observe` gives instant by instant.
+
+        Where every foot is a corner all the time, all instants are evaluated in one call.
+        """
+        up = -np.asarray(gravity) / length(gravity)
+        feet = outputs[:, self._feet_places]
+        order = self._order(feet[0], up)
+        if self._grip is None and len(order) == feet.shape[1] and type(self) is BalanceObserver:
+            with suppress(PolygonError):
+                found = self._at_once(outputs, feet[:, order], up, length(gravity))
+                return {name: margin.value for name, margin in found.items()}
+        margins = [self.observe(y, gravity).margins for y in outputs]
+        return {name: np.array([own[name].value for own in margins]) for name in self.measures}
+
+    def _at_once(self, outputs: Array, feet: Array, up: Array, size: float) -> dict[str, BatchMargin]:
+        yaw = outputs[:, self._yaw]
+        return all_measures(
+            feet,
+            outputs[:, self._com],
+            outputs[:, self._force],
+            outputs[:, self._moment],
+            mass=outputs[:, self._mass],
+            up=up,
+            travel=np.column_stack([np.cos(yaw), np.sin(yaw), np.zeros(len(yaw))]),
+            wheels=outputs[:, self._points],
+            normal_loads=outputs[:, self._forces][:, :, 2],
+            gravity=size,
+            names=self.measures,
+            threads=1,
         )
 
     def _moments_of(self, y: Array) -> Array | None:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
@@ -130,11 +130,9 @@ class _Partner:
 
     def __init__(self, machine: Machine, settings: GovernorSettings) -> None:
         self.monitor = StabilityMonitor(machine, ('zmp',))
-        self.ground = StandingGround(machine, self.monitor.model)
-        self.governor = TipOverGovernor(machine, range(len(machine.actuators)), self._degrees, settings)
-
-    def _degrees(self, q: Array, v: Array, a: Array) -> Array:
-        return self.ground.moving_degrees(q, v, a, self.monitor.payload)
+        self.stops = BrakingPredictor(machine, range(len(machine.actuators)), self.monitor, settings)
+        names = tuple(actuator.name for actuator in machine.actuators)
+        self.governor = TipOverGovernor(names, self.stops, settings)
 
     def begin(self, payload: float) -> None:
         """Start again with a payload, kg."""
@@ -151,11 +149,8 @@ class _Partner:
 
     def command(self, levers: Array) -> Array:
         """Return the voltages that are let through."""
-        footing = self.monitor.footing
-        if footing is None:
-            return np.array(self.governor.neutral(PERIOD))
-        self.ground.place(footing.plane, self.monitor.up)
-        return self.governor.govern(levers, self.monitor.q, self.monitor.v, PERIOD).volts
+        self.stops.see()
+        return self.governor.govern(levers, PERIOD).volts
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,22 @@ def plot_friction_use(record: RunRecord) -> Figure:
     return _finish(figure, record, [axes], legend=len(record.friction_use) + 1)
 
 
+def plot_payload(record: RunRecord) -> Figure:
+    """Return the interval of 95 % of the estimated payload, and its middle."""
+    figure, (axes,) = _figure(record, 3.3)
+    if record.weighed is not None:
+        time, lower, upper = record.weighed
+        middle = 0.5 * (lower + upper)
+        axes.fill_between(time, lower, upper, color=SKY, alpha=0.4, linewidth=0.0, label='interval of 95 %')
+        _line(axes, time, middle, color=BLUE, label='middle')
+        known = middle[upper - lower <= np.quantile(upper - lower, 0.9)]
+        limit = record.machine.payload.limit if record.machine and record.machine.payload else 0.0
+        most = max(float(known.max(initial=0.0)), limit)
+        axes.set_ylim(-0.08 * most, 1.12 * most)  # just after a step of the load the interval is wider than that
+    axes.set_ylabel('payload, kg')
+    return _finish(figure, record, [axes], legend=2)
+
+
 def plot_pressures(record: RunRecord) -> Figure:
     """Return one panel an actuator: the pressures of its lines and of its pump."""
     actuators = list(record.pressures)
@@ -186,6 +202,7 @@ PLOTS: dict[str, Callable[[RunRecord], Figure]] = {
     'wheel_loads': plot_wheel_loads,
     'margins': plot_margins,
     'friction_use': plot_friction_use,
+    'payload': plot_payload,
     'pressures': plot_pressures,
     'joint_angles': plot_joints,
 }
@@ -198,6 +215,7 @@ def has_data(record: RunRecord, plot: str) -> bool:
         'wheel_loads': bool(record.wheel_loads),
         'margins': bool(record.margins),
         'friction_use': bool(record.friction_use),
+        'payload': record.weighed is not None,
         'pressures': bool(record.pressures),
         'joint_angles': bool(record.joints),
     }[plot]

@@ -47,6 +47,11 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         'coefficient. A line has a gap where the use is not known, or where a wheel without load slides. Lines end '
         f'at {HIGHEST_USE:g}.',
     ),
+    'payload': (
+        'Payload, weighed',
+        'From the pressures of the actuators that carry it. Where the load has just changed, or too little is known, '
+        'the interval is wide and the rated payload was used.',
+    ),
     'pressures': (
         'Oil pressures',
         'Both chambers of each actuator, and its pump. The pump idles at about a megapascal through the open centre '
@@ -60,7 +65,7 @@ CAPTIONS: dict[str, tuple[str, str]] = {
 }
 
 
-WHERE_MEASURED = ('friction_use',)
+WHERE_MEASURED = ('friction_use', 'payload')
 """Plots of topics that exist only on request: left out where a bag lacks them."""
 
 
@@ -234,6 +239,14 @@ def _tightest(uses: dict[str, dict[str, Any]]) -> str:
     return f'Tightest wheel: {wheel.replace("_", " ")}, {use["value"]:.2f} at {use["time_s"]:.2f} s{end}.'
 
 
+def _weighed(interval: Sequence[float] | None) -> list[tuple[str, str]]:
+    """Row of a payload that was estimated."""
+    if interval is None:
+        return []
+    lower, upper = interval
+    return [('payload weighed at the end', f'{max(lower, 0.0):,.0f} to {max(upper, 0.0):,.0f} kg (95 %)')]
+
+
 def _events_table(summary: Mapping[str, Any]) -> str:
     if not summary['events']:
         return '<p class="missing">None recorded.</p>'
@@ -253,6 +266,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
         ('base', f'{machine.base.link}, {machine.base.attachment}'),
         ('mass without payload', f'{machine.total_mass:,.0f} kg'),
         ('payload', _number(summary['payload_kg'], ',.0f', ' kg')),
+        *_weighed(summary['payload_interval_kg']),
         ('joints', ', '.join(joint.name for joint in machine.movable_joints)),
         ('counts as overturned', f'from {math.degrees(machine.overturn_angle):.0f}°'),
         ('values marked as assumed', str(len(machine.assumed))),

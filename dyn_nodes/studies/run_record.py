@@ -77,6 +77,8 @@ class RunRecord:
         duration: last simulated time, s.
         friction_use: (time, friction force over what friction can hold) by wheel; NaN where it is not known or nothing
             holds; empty without `friction_use/<wheel>`.
+        weighed: time, and lower and upper end of the interval of 95 % of a payload that was estimated, kg; None without
+            `payload/interval` (or that below `monitor`).
     """
 
     data: BagData
@@ -90,6 +92,7 @@ class RunRecord:
     events: tuple[Event, ...]
     duration: float
     friction_use: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    weighed: tuple[Array, Array, Array] | None = None
 
     def first_event(self, name: str) -> Event | None:
         """Return the first event of a name, or None."""
@@ -151,6 +154,7 @@ def read_run(
             for name, table in data.below('friction_use').items()
             if 'data' in table.columns
         },
+        weighed=_weighed(data),
     )
 
 
@@ -198,6 +202,15 @@ def _attitude(odom: Table | None) -> Attitude:
     if odom is None:
         return Attitude(*(np.zeros(0) for _ in range(4)))
     return Attitude(odom.time, *attitude_of(np.column_stack([odom[name] for name in ('qx', 'qy', 'qz', 'qw')])))
+
+
+def _weighed(data: BagData) -> tuple[Array, Array, Array] | None:
+    """Interval of an estimated payload: of a machine, or of a monitor beside a simulation."""
+    for name in ('payload/interval', 'monitor/payload/interval'):
+        table = data.tables.get(name)
+        if table is not None and {'lower', 'upper'} <= set(table.columns):
+            return table.time, table['lower'], table['upper']
+    return None
 
 
 def _margins(data: BagData) -> dict[str, MarginHistory]:

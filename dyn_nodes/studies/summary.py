@@ -70,7 +70,16 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
         'machine': record.machine.name if record.machine else None,
         'machine_mass_kg': record.machine.total_mass if record.machine else None,
         'payload_kg': record.payload,
+        'payload_interval_kg': weighed_at_end(record),
     }
+
+
+def weighed_at_end(record: RunRecord) -> list[float] | None:
+    """Return the last interval of 95 % of a payload that was estimated, kg; None where there is none."""
+    if record.weighed is None or not len(record.weighed[0]):
+        return None
+    _, lower, upper = record.weighed
+    return [float(lower[-1]), float(upper[-1])]
 
 
 def contact_times(record: RunRecord) -> tuple[float | None, float | None]:

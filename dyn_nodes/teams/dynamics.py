@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.integrators import codes_of
+from dyn_nodes.multibody.spatial import cross
 from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.tree_dynamics import StraightRates
 from dyn_nodes.teams.equations import TeamEquations
 from dyn_nodes.teams.layout import XYZ, Holding
+from dyn_nodes.teams.object_model import Motion
 from dyn_nodes.teams.robot_model import RobotModel
 
 Array = NDArray[np.float64]
@@ -150,13 +152,9 @@ class TeamDynamics:
         own = self.equations
         found: dict[str, ca.SX] = {}
         for holding, pulls, motion in zip(self.holdings, own.pulls, own.motions):
-            for node, hand in enumerate(holding.hands):
-                if hand is None:
-                    continue
-                at = f'{holding.name}/{holding.node_names[node]}'
-                found |= {f'{at}/force_{axis}': pulls[k, node] for k, axis in enumerate(XYZ)}
-                found |= {f'{at}/position_{axis}': motion.position[3 * node + k] for k, axis in enumerate(XYZ)}
-                found |= {f'{at}/velocity_{axis}': motion.velocity[3 * node + k] for k, axis in enumerate(XYZ)}
+            for name, nodes in holding.held:
+                for what, vector in _of_grasp(pulls, motion, nodes).items():
+                    found |= {f'{holding.name}/{name}/{what}_{axis}': vector[k] for k, axis in enumerate(XYZ)}
         for k, robot in enumerate(self.robots):
             found |= {f'{robot.name}/ground/{part}': value for part, value in zip(WRENCH, ca.vertsplit(own.ground(k)))}
         energy, momentum = own.energy, own.momentum
@@ -166,7 +164,7 @@ class TeamDynamics:
 
     @cached_property
     def output_names(self) -> tuple[str, ...]:
-        """Forces of hands on nodes, wrenches of the ground about the world's origin, energies, momenta."""
+        """Forces of hands on their patches, torques of fixed grasps, wrenches of the ground, energies, momenta."""
         return tuple(self._outputs)
 
     @cached_property
@@ -187,3 +185,18 @@ class TeamDynamics:
         if settings.method == 'rodas3':
             raise ValueError(f'{self.name}: expected an explicit method for a team, found {settings.method}')
         return StraightRates(self.codes)
+
+
+def _of_grasp(pulls: ca.SX, motion: Motion, nodes: Sequence[int]) -> dict[str, ca.SX]:
+    """Return force, position and velocity (3,) of a grasp in the world, and the torque of a fixed one."""
+    places, speeds = (ca.reshape(part, 3, part.shape[0] // 3) for part in (motion.position, motion.velocity))
+    place, speed, force = (_sum_of(part, nodes) for part in (places, speeds, pulls))
+    middle = place / len(nodes)
+    found = {'force': force, 'position': middle, 'velocity': speed / len(nodes)}
+    if len(nodes) > 1:
+        found['torque'] = sum((cross(places[:, k] - middle, pulls[:, k]) for k in nodes), ca.SX(3, 1))
+    return found
+
+
+def _sum_of(columns: ca.SX, nodes: Sequence[int]) -> ca.SX:
+    return sum((columns[:, k] for k in nodes), ca.SX(3, 1))

@@ -26,6 +26,8 @@ class Holding:
         node_names: one for each node.
         hands: robot and hand, by number, of each node; None: it moves freely.
         free_start: (f, 3) positions of the nodes that move freely, m.
+        grasps: names of what hands hold, with the nodes of each: one of a ball, three of a fixed one.
+            None: every node is a ball.
     """
 
     name: str
@@ -33,6 +35,13 @@ class Holding:
     node_names: tuple[str, ...]
     hands: tuple[tuple[int, int] | None, ...]
     free_start: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
+    grasps: tuple[tuple[str, tuple[int, ...]], ...] | None = None
+
+    @property
+    def held(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Grasps whose hand holds, with their nodes."""
+        grasps = [(name, (k,)) for k, name in enumerate(self.node_names)] if self.grasps is None else self.grasps
+        return tuple((name, nodes) for name, nodes in grasps if self.hands[nodes[0]] is not None)
 
     @property
     def free_nodes(self) -> tuple[int, ...]:

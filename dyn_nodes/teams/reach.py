@@ -36,9 +36,14 @@ def hand_place(machine: Machine, hand: str) -> Array:
 
     Raises KeyError for a hand that the machine does not have.
     """
+    return hand_pose(machine, hand)[0]
+
+
+def hand_pose(machine: Machine, hand: str) -> tuple[Array, Array]:
+    """Return the same, and the axes of its link (3, 3) in the world."""
     own = machine.grasp(hand)
     link = link_poses(machine.links, machine.joints, initial_positions(machine), root_pose(machine))[own.link]
-    return np.asarray(link[:3, :3] @ own.point + link[:3, 3])
+    return np.asarray(link[:3, :3] @ own.point + link[:3, 3]), np.asarray(link[:3, :3])
 
 
 def root_pose(machine: Machine) -> Array:

@@ -78,7 +78,7 @@ class RobotModel:
     Attributes:
         name: of the robot.
         blocks: its tree, constraints and elements. Robots with the same one are traced once.
-        hands: frames of its grasps.
+        hands: frames of its grasps, three for a fixed one.
         actuated: velocities with an input each, N or N m.
         efforts: names of these inputs.
         elimination: which velocities remain.
@@ -99,13 +99,16 @@ class RobotModel:
     delays: Array | None = None
 
     @classmethod
-    def of_machine(cls, name: str, machine: Machine, hands: Sequence[str]) -> RobotModel:
+    def of_machine(
+        cls, name: str, machine: Machine, hands: Sequence[str], arms: Sequence[Array] | None = None
+    ) -> RobotModel:
         """Return the model of a machine with efforts as inputs, at rest as its file says.
 
         Args:
             name: of the robot.
             machine: at its place.
-            hands: some of its grasps.
+            hands: some of its grasps; more than once with several `arms`.
+            arms: (3,) from each of them to a point that moves with it, in axes of its link, m; None: zero.
 
         Raises:
             MachineError: constraints that cannot be met.
@@ -119,10 +122,10 @@ class RobotModel:
         if moving:
             raise ValueError(f'{name}: expected constraints at rest in a team, found the row {moving[0]} that moves')
         frames = []
-        for hand in hands:
+        for hand, arm in zip(hands, np.zeros((len(hands), 3)) if arms is None else arms):
             own = machine.grasp(hand)
             link = blocks.tree.frame(own.link)
-            frames.append(Frame(link.body, link.R, link.p + link.R @ own.point))
+            frames.append(Frame(link.body, link.R, link.p + link.R @ (own.point + arm)))
         stands = bool(machine.supports or machine.rigid_wheels)
         inputs = found.system.input_names
         return cls(

@@ -50,13 +50,13 @@ class TeamSystem(System):
             raise KeyError(f'unknown grasp {unknown[0]!r}; known: {", ".join(team.grasps)}')
         held = [grasp for grasp in team.grasps.values() if grasp.name not in released]
         hands = {name: [grasp for grasp in held if grasp.robot == name] for name in team.robots}
-        robots = [
-            RobotModel.of_machine(name, robot.machine, [grasp.hand for grasp in hands[name]])
-            for name, robot in team.robots.items()
-        ]
-        numbers = {
-            grasp.name: (k, place) for k, name in enumerate(team.robots) for place, grasp in enumerate(hands[name])
-        }
+        robots: list[RobotModel] = []
+        numbers: dict[tuple[str, int], tuple[int, int]] = {}
+        for k, (name, robot) in enumerate(team.robots.items()):
+            points = [(grasp, j) for grasp in hands[name] for j in range(len(grasp.nodes))]
+            numbers |= {(grasp.name, j): (k, place) for place, (grasp, j) in enumerate(points)}
+            arms = [grasp.arms[j] for grasp, j in points]
+            robots.append(RobotModel.of_machine(name, robot.machine, [grasp.hand for grasp, _ in points], arms))
         holdings = [_holding(team, item, numbers) for item in team.objects.values()]
         self._take(TeamDynamics(team.name, robots, holdings))
 
@@ -97,12 +97,14 @@ def energy_balance(run: Run) -> Array:
     return np.asarray(total - total[0])
 
 
-def _holding(team: Team, item: TeamObject, numbers: dict[str, tuple[int, int]]) -> Holding:
+def _holding(team: Team, item: TeamObject, numbers: dict[tuple[str, int], tuple[int, int]]) -> Holding:
     grasps = team.grasps_on(item.name)
-    hands = tuple(numbers.get(grasp.name) for grasp in grasps)
+    hands = tuple(numbers.get((grasp.name, j)) for grasp in grasps for j in range(len(grasp.nodes)))
     patches = item.patches
     free = [patches[k] for k, hand in enumerate(hands) if hand is None]
-    return Holding(item.name, object_model(item), tuple(grasp.patch for grasp in grasps), hands, np.array(free))
+    names = tuple(grasp.name for grasp in item.item.grasps)
+    held = tuple((grasp.patch, grasp.nodes) for grasp in grasps)
+    return Holding(item.name, object_model(item), names, hands, np.array(free), held)
 
 
 def object_model(item: TeamObject) -> ObjectModel:

@@ -47,7 +47,7 @@ class TeamObject:
 
     Attributes:
         name: of the object in the team.
-        item: its grasps are those that a hand holds, in the order of the team's grasps.
+        item: its grasps are those that a hand holds, in the order of the team's grasps; three for a fixed one.
         model: of its dynamics.
         position: (3,) of its axes at the start, m.
         rotation: (3, 3) of these.
@@ -61,7 +61,7 @@ class TeamObject:
 
     @property
     def patches(self) -> Array:
-        """(m, 3) grasps at the start without deformation, in the world, m."""
+        """(m, 3) grasps of `item` at the start without deformation, in the world, m."""
         return np.asarray(self.position + self.item.positions @ self.rotation.T)
 
 
@@ -72,10 +72,13 @@ class TeamGrasp:
     Attributes:
         name, robot, object: in the team.
         hand: of the machine. patch: of the object.
-        kind: `ball`.
-        holding_force: beyond which the hand slips off, N; None: it never does.
+        kind: `ball`; `fixed` holds the orientation of the patch, too.
+        holding_force, holding_torque: beyond either of which the hand slips off, N and N m; None: it never does.
         position: (3,) of the hand in the world at the start, m.
+        rotation: (3, 3) of its link.
         distance: from there to its patch at the start, m.
+        nodes: numbers of the grasps of the object's `item` that the hand holds: one of a ball, three of a fixed one.
+        arms: (k, 3) of these from the hand, in axes of its link, m; their mean is zero.
     """
 
     name: str
@@ -85,8 +88,24 @@ class TeamGrasp:
     patch: str
     kind: GraspKind
     holding_force: float | None
+    holding_torque: float | None
     position: Array
+    rotation: Array
     distance: float
+    nodes: tuple[int, ...]
+    arms: Array
+
+    @property
+    def points(self) -> Array:
+        """(k, 3) where the hand holds its nodes at the start, in the world, m."""
+        return np.asarray(self.position + self.arms @ self.rotation.T)
+
+    def slips(self, force: float, torque: float) -> bool:
+        """Return whether the hand slips off under a force, N, and a torque, N m."""
+        return any(
+            limit is not None and found > limit
+            for found, limit in ((force, self.holding_force), (torque, self.holding_torque))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +126,10 @@ class Team:
     def grasps_of(self, robot: str) -> tuple[TeamGrasp, ...]:
         """Return the grasps of a robot."""
         return tuple(grasp for grasp in self.grasps.values() if grasp.robot == robot)
+
+    def points_on(self, item: str) -> Array:
+        """Return where the nodes (m, 3) of an object are in their hands at the start, m."""
+        return np.concatenate([grasp.points for grasp in self.grasps_on(item)])
 
     def grasps_on(self, item: str) -> tuple[TeamGrasp, ...]:
         """Return the grasps on an object, in the order of its patches."""

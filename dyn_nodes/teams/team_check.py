@@ -27,12 +27,16 @@ class GraspFacts(NamedTuple):
     Attributes:
         distance: of the hand from its patch, m.
         force: (3,) of the hand on the object, N.
-        reserve: holding force less that of the hand, N; None: it never slips.
+        torque: (3,) the same about the hand, N m; zero of a ball.
+        reserve: holding force less that of the hand, N; None: it does not slip by its force.
+        torque_reserve: the same of the torque, N m.
     """
 
     distance: float
     force: Array
+    torque: Array
     reserve: float | None
+    torque_reserve: float | None = None
 
 
 class RobotFacts(NamedTuple):
@@ -69,23 +73,27 @@ def team_facts(team: Team, friction: float | None = None) -> TeamFacts:
     """
     first = next(iter(team.robots.values())).machine
     gravity = np.array(gravity_vector(first.gravity, first.slope))
-    grasps = {}
+    grasps: dict[str, GraspFacts] = {}
+    loads: dict[str, list[tuple[Array, Array]]] = {name: [] for name in team.robots}
     for name, item in team.objects.items():
-        on_it = team.grasps_on(name)
-        forces = held_forces(item, np.array([grasp.position for grasp in on_it]), gravity)
-        for grasp, force in zip(on_it, forces):
-            reserve = None if grasp.holding_force is None else grasp.holding_force - float(np.linalg.norm(force))
-            grasps[grasp.name] = GraspFacts(grasp.distance, force, reserve)
-    robots = {}
-    for name, robot in team.robots.items():
-        loads = [(grasp.position, -grasps[grasp.name].force) for grasp in team.grasps_of(name)]
-        robots[name] = _robot_facts(robot, loads, gravity, friction)
+        forces = held_forces(item, team.points_on(name), gravity)
+        for grasp in team.grasps_on(name):
+            own = forces[list(grasp.nodes)]
+            force, torque = own.sum(axis=0), np.cross(grasp.points - grasp.position, own).sum(axis=0)
+            reserves = _reserve(grasp.holding_force, force), _reserve(grasp.holding_torque, torque)
+            grasps[grasp.name] = GraspFacts(grasp.distance, force, torque, *reserves)
+            loads[grasp.robot] += list(zip(grasp.points, -own))
+    robots = {name: _robot_facts(robot, loads[name], gravity, friction) for name, robot in team.robots.items()}
     masses = {name: item.item.body.total_mass for name, item in team.objects.items()}
     return TeamFacts(robots, masses, grasps)
 
 
+def _reserve(limit: float | None, load: Array) -> float | None:
+    return None if limit is None else limit - float(np.linalg.norm(load))
+
+
 def held_forces(item: TeamObject, hands: Array, gravity: Array) -> Array:
-    """Return the forces (m, 3) of hands at rest (m, 3) on the object that they hold, N."""
+    """Return the forces (m, 3) of hands on the nodes of the object that they hold at rest at places (m, 3), N."""
     if item.model == 'lattice':
         lattice = item.item.lattice
         return np.asarray(lattice.forces(hands) - np.outer(lattice.lumped_mass, gravity))

@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.deformable.deformable_object import DeformableObject
-from dyn_nodes.deformable.grasps import on_a_line
 from dyn_nodes.deformable.object_file import load_object
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.limits import NAME
@@ -34,15 +32,14 @@ from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.team import GraspEntry, ObjectEntry, RobotEntry, TeamEntries
 from dyn_nodes.model.yaml_source import Entry, read_yaml
 from dyn_nodes.share import find_resource, share_directory
+from dyn_nodes.teams.held_patches import held, held_points, lost, placed_grasps
 from dyn_nodes.teams.reach import fitted, hand_place, moved
-from dyn_nodes.teams.team import Team, TeamGrasp, TeamObject, TeamRobot
+from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
 
 Array = NDArray[np.float64]
 Part = TypeVar('Part')
 REACH = 5e-3
 """Distance between a hand and its patch at the start up to which a robot is moved, m."""
-FEWEST = {'lattice': 2, 'condensed': 3}
-"""Grasps that leave no rigid motion of a model open which its forces see."""
 
 
 def load_team(given: str | Path) -> Team:
@@ -214,10 +211,17 @@ class _Reader:
         if self._is_one('object', own.object, objects, 'an object of this team', entry):
             patches = [grasp.name for grasp in objects[own.object].item.grasps]
             self._is_one('patch', own.patch, patches, f'one of the grasps of {own.object}', entry)
-        if own.kind == 'fixed':
+            self._fits(entry, own, objects[own.object])
+
+    def _fits(self, entry: Entry, own: GraspEntry, held: TeamObject) -> None:
+        """Check that the object can be held as the grasp asks for."""
+        if own.kind == 'fixed' and held.model == 'lattice':
             place = entry.mapping['kind']
-            expected = 'ball: the grasps of a deformable object have no rotation that could take a torque'
+            expected = 'ball: rods have no orientation at their ends (model: condensed has)'
             self.report.add(place.line, place.path, expected, 'fixed')
+        if own.kind == 'ball' and own.holding_torque is not None:
+            place = entry.mapping['holding_torque']
+            self.report.add(place.line, place.path, 'a grasp of kind: fixed, which takes a torque', 'ball')
 
     def _is_one(self, key: str, word: str, known: Sequence[str] | Mapping[str, Any], what: str, entry: Entry) -> bool:
         if word in known:
@@ -243,17 +247,28 @@ class _Reader:
                     self.report.add(place.line, place.path, expected, ' of '.join(reversed(ends(own))))
 
     def _enough(self, root: Entry, grasps: Mapping[str, GraspEntry], objects: Mapping[str, TeamObject]) -> None:
-        for name, held in objects.items():
+        for name, item in objects.items():
             place = root.mapping['objects'].mapping[name]
-            names = [own.patch for own in grasps.values() if own.object == name]
-            least, found = FEWEST[held.model], f'{len(names)} ({", ".join(names) or "none"})'
-            if len(names) < least:
-                lost = 'falls' if len(names) == 0 else 'turns freely'
-                expected = f'{least} or more grasps on it (model: {held.model}); with fewer it {lost}'
-                self.report.add(place.line, place.path, expected, found)
-            elif held.model == 'condensed' and on_a_line(_held(held.item, names).positions):
-                expected = 'grasps that are not on a line, about which it turns freely (model: lattice takes them)'
-                self.report.add(place.line, place.path, expected, found)
+            on_it = {key: own for key, own in grasps.items() if own.object == name}
+            if not self._have_an_area(root, on_it, item):
+                continue
+            fault = lost(item.item, item.model, list(on_it.values()))
+            if fault is not None:
+                self.report.add(place.line, place.path, *fault)
+            elif len(on_it) == 1 and np.isnan(item.position).any():
+                self.report.add(place.line, place.path, 'a pose of an object that one hand holds', 'none')
+
+    def _have_an_area(self, root: Entry, on_it: Mapping[str, GraspEntry], item: TeamObject) -> bool:
+        sound = True
+        for key, own in on_it.items():
+            try:
+                held_points(item.item, [own])
+            except ValueError as error:
+                place = root.mapping['grasps'].mapping[key].mapping['kind']
+                expected, _, found = str(error).partition(', found ')
+                self.report.add(place.line, place.path, expected.removeprefix('expected '), found)
+                sound = False
+        return sound
 
     def _one_ground(self, root: Entry, robots: Mapping[str, TeamRobot]) -> None:
         grounds = {name: (robot.machine.gravity, robot.machine.slope) for name, robot in robots.items()}
@@ -274,18 +289,16 @@ class _Reader:
         grasps: Mapping[str, GraspEntry],
     ) -> Team | None:
         hands = {key: hand_place(robots[own.robot].machine, own.hand) for key, own in grasps.items()}
-        for key, held in objects.items():
-            on_it = [grasp for grasp, own in grasps.items() if own.object == key]
-            item = _held(held.item, [grasps[grasp].patch for grasp in on_it])
-            position, rotation = held.position, held.rotation
+        patches: dict[str, Array] = {}
+        for key, item in objects.items():
+            on_it = {grasp: own for grasp, own in grasps.items() if own.object == key}
+            middles = held(item.item, [own.patch for own in on_it.values()]).positions
+            position, rotation = item.position, item.rotation
             if np.isnan(position).any():
-                position, rotation = fitted(item.positions, np.array([hands[grasp] for grasp in on_it]))
-            objects[key] = replace(held, item=item, position=position, rotation=rotation)
-        patches = {
-            grasp: patch
-            for key, held in objects.items()
-            for grasp, patch in zip((one for one, own in grasps.items() if own.object == key), held.patches)
-        }
+                position, rotation = fitted(middles, np.array([hands[grasp] for grasp in on_it]))
+            points = held_points(item.item, list(on_it.values()))
+            objects[key] = replace(item, item=points, position=position, rotation=rotation)
+            patches |= dict(zip(on_it, position + middles @ rotation.T))
         self._reached(root, grasps, hands, patches)
         if self.report.failed:
             return None
@@ -293,12 +306,7 @@ class _Reader:
             gaps = [patches[grasp] - hands[grasp] for grasp, own in grasps.items() if own.robot == key]
             if gaps and robot.machine.base.attachment == 'free':
                 robots[key] = _shifted(robot, np.mean(gaps, axis=0))
-        made = {}
-        for key, own in grasps.items():
-            hand = hand_place(robots[own.robot].machine, own.hand)
-            distance = float(np.linalg.norm(patches[key] - hand))
-            made[key] = TeamGrasp(name=key, position=hand, distance=distance, **vars(own))
-        return Team(name, str(self.path), robots, objects, made)
+        return Team(name, str(self.path), robots, objects, placed_grasps(grasps, robots, objects, patches))
 
     def _reached(
         self, root: Entry, grasps: Mapping[str, GraspEntry], hands: Mapping[str, Array], patches: Mapping[str, Array]
@@ -310,12 +318,6 @@ class _Reader:
                 expected = f'a hand at its patch {_spelled(patches[key])} m at the start, within {REACH:g} m'
                 found = f'{own.hand} of {own.robot} at {_spelled(hands[key])} m, {distance:.4g} m away'
                 self.report.add(place.line, place.path, expected, found)
-
-
-def _held(item: DeformableObject, patches: Sequence[str]) -> DeformableObject:
-    """Return an object with some of its grasps, in their order."""
-    known = {grasp.name: grasp for grasp in item.grasps}
-    return replace(item, grasps=tuple(known[name] for name in patches))
 
 
 def _shifted(robot: TeamRobot, gap: Array) -> TeamRobot:

@@ -18,6 +18,19 @@ POSITION_STEP, ANGLE_STEP = 2e-4, 1e-4
 """Movements smaller than this, m and rad, are not worth a message."""
 
 
+def add_shape(scene: Any, name: str, shape: Any) -> Any:
+    """Add a `Shape` of a link to viser's scene; return its handle."""
+    opacity = shape.rgba[3]
+    return scene.add_mesh_simple(
+        name,
+        shape.vertices,
+        shape.faces,
+        color=tuple(shape.rgba[:3]),
+        opacity=None if opacity >= 1.0 else opacity,
+        side='double' if opacity < 1.0 else 'front',
+    )
+
+
 class Drawing:
     """Draws things in the ground's frame.
 

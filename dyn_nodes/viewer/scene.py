@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.measures import measure_of
 from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, GREY, RED, WHITE, Rgb
-from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing
+from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.snapshot import Margin, Snapshot
@@ -115,20 +115,9 @@ class Scene(Drawing):
             self._add(f'link/{joint.child}', handle)
         for link, shapes in robot.shapes.items():
             for number, shape in enumerate(shapes):
-                mesh = self._mesh(f'{path[link]}/visual_{number}', shape)
+                mesh = add_shape(self.scene, f'{path[link]}/visual_{number}', shape)
                 if link == self.implement[0] and shape.material in self.payload_materials:
                     self._load.append(mesh)
-
-    def _mesh(self, name: str, shape: Any) -> Any:
-        opacity = shape.rgba[3]
-        return self.scene.add_mesh_simple(
-            name,
-            shape.vertices,
-            shape.faces,
-            color=tuple(shape.rgba[:3]),
-            opacity=None if opacity >= 1.0 else opacity,
-            side='double' if opacity < 1.0 else 'front',
-        )
 
     # -- one instant -------------------------------------------------------------------------------------------------
 
@@ -310,7 +299,16 @@ class Scene(Drawing):
                 handle.visible = carried
         place, turn = self.link_pose(self.implement[0])
         position = place + turn.apply(self.implement[1]) + self._up(0.35)
-        self._label('payload', f'{snapshot.payload:,.0f} kg' if carried else 'no load', position)
+        text = f'{snapshot.payload:,.0f} kg' if carried else 'no load'
+        self._label('payload', f'{text}{_weighed(snapshot.weighed)}', position)
+
+
+def _weighed(interval: tuple[float, float] | None) -> str:
+    """Return the payload as it is estimated, with half of its interval of 95 %, or ''."""
+    if interval is None:
+        return ''
+    lower, upper = interval
+    return f', weighed {max(0.5 * (lower + upper), 0.0):,.0f} ± {0.5 * (upper - lower):,.0f} kg'
 
 
 def _kilonewtons(force: float) -> str:

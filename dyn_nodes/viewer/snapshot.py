@@ -53,6 +53,7 @@ class Snapshot:
         pressures: by `<actuator>/<chamber>`, Pa.
         slope: (roll, pitch) of the ground, rad.
         payload: kg.
+        weighed: (lower, upper) ends of the interval of 95 % of a payload that is estimated, kg.
     """
 
     time: float = 0.0
@@ -69,3 +70,4 @@ class Snapshot:
     pressures: dict[str, float] = field(default_factory=dict)
     slope: tuple[float, float] = (0.0, 0.0)
     payload: float | None = None
+    weighed: tuple[float, float] | None = None

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.carry.formation import carried, compressed, inward
-from dyn_nodes.control.carry.pace import Halfplanes, fastest
-from dyn_nodes.control.carry.paths import figure_of_eight, straight
+from dyn_nodes.control.carry.pace import Halfplanes, braked, fastest
+from dyn_nodes.control.carry.paths import between, figure_of_eight, moved, straight
 from dyn_nodes.deformable.lattice import Lattice, chain
 
 CORNERS = np.array([(1.0, 0.0, 0.0), (-0.5, 0.8, 0.0), (-0.5, -0.8, 0.1)])
@@ -18,8 +18,14 @@ TRIANGLE = Lattice(
 
 @pytest.mark.parametrize(
     'path',
-    [figure_of_eight(2.0, 1.5), figure_of_eight(1.0, 3.0, heading=0.4), straight(2.0, 0.7)],
-    ids=['eight', 'turned eight', 'straight'],
+    [
+        figure_of_eight(2.0, 1.5),
+        figure_of_eight(1.0, 3.0, heading=0.4),
+        straight(2.0, 0.7),
+        moved(figure_of_eight(2.0, 1.5), (3.0, -1.0), 2.0, 0.5),
+        between((3.0, 1.0, 2.0), (-3.0, 0.0, 4.0)),
+    ],
+    ids=['eight', 'turned eight', 'straight', 'moved eight', 'between poses'],
 )
 def test_derivatives_of_paths_are_those_of_their_differences(path):
     s, h = np.linspace(0.05, 6.2, 40), 1e-5
@@ -34,6 +40,22 @@ def test_a_figure_of_eight_comes_back_with_its_heading_and_never_jumps():
     assert np.abs(np.diff(found.pose[:, 0])).max() < 0.1
     one = figure_of_eight(2.0, 1.5)([float(found.times[150])])
     assert one.pose[0] == pytest.approx(found.pose[150]), 'one parameter alone has the heading that it has among others'
+
+
+def test_a_path_that_is_moved_turns_about_its_origin():
+    one, other = figure_of_eight(2.0, 1.5), moved(figure_of_eight(2.0, 1.5), (3.0, -1.0), 0.5 * np.pi, 0.25)
+    s = np.linspace(0.0, 6.0, 9)
+    assert other(s).pose[:, 1] == pytest.approx(3.0 - one(s).pose[:, 2])
+    assert other(s).pose[:, 2] == pytest.approx(-1.0 + one(s).pose[:, 1])
+    assert other(s).pose[:, 0] == pytest.approx(one(s).pose[:, 0] + 0.5 * np.pi + 0.25)
+
+
+def test_between_two_poses_the_heading_turns_by_the_lesser_angle():
+    way = between((3.0, 1.0, 2.0), (-3.0, 0.0, 4.0))([0.0, 1.0]).pose
+    assert way[0] == pytest.approx((3.0, 1.0, 2.0))
+    assert way[1] == pytest.approx((2.0 * np.pi - 3.0, 0.0, 4.0))
+    with pytest.raises(ValueError, match='expected another pose than the one at the start'):
+        between((0.0, 1.0, 2.0), (2.0 * np.pi, 1.0, 2.0))
 
 
 def test_points_of_a_turning_body_have_its_accelerations():
@@ -71,6 +93,30 @@ def test_bounded_acceleration_gives_half_the_path_to_braking():
     assert found.at(0.5 * found.duration)[0] == pytest.approx(2.0, abs=1e-2)
     assert found.at(0.0) == (0.0, 0.0, 0.0)
     assert found.at(found.duration + 1.0) == (4.0, 0.0, 0.0)
+
+
+def test_speeds_are_bounded_each_by_its_own_limit():
+    grid = np.linspace(0.0, 4.0, 401)
+    bounded = limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0))
+    found = fastest(grid, bounded + Halfplanes.of_speeds(np.tile((2.0, 5.0), (401, 1)), (1.5, np.inf)))
+    assert found.speeds.max() == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize('time', [0.1, 1.0, 1.3, 2.5])
+def test_braking_with_a_bounded_deceleration_takes_the_way_of_a_parabola(time):
+    grid, bounded = np.linspace(0.0, 4.0, 401), limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0))
+    profile = fastest(grid, bounded)
+    s, speed, _ = profile.at(time)
+    found = braked(profile, bounded, time)
+    assert found.at(0.0)[0] == pytest.approx(s)
+    assert found.parameters[-1] - s == pytest.approx(0.5 * speed**2 / 2.0, rel=1e-6)
+    assert found.duration == pytest.approx(0.5 * speed, rel=1e-6)
+
+
+def test_braking_at_rest_stays_there():
+    grid, bounded = np.linspace(0.0, 4.0, 401), limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0))
+    found = braked(fastest(grid, bounded), bounded, 99.0)
+    assert found.at(0.0) == found.at(1.0) == (4.0, 0.0, 0.0)
 
 
 def test_a_bend_is_seen_from_afar_and_passed_at_its_own_speed():

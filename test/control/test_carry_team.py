@@ -22,9 +22,10 @@ from dyn_nodes.control.carry import (
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.control.carry.law import efforts_for, taken_over
 from dyn_nodes.control.carry.plan import settled
-from dyn_nodes.studies.tanner_1998.carrying import ACTUATED, MOST, holding_rm_1, reactions, starts, team_around
+from dyn_nodes.studies.tanner_1998.carrying import ACTUATED, FRICTION, GRIP, MOST, holding_rm_1, starts, team_around
 from dyn_nodes.studies.tanner_1998.team import BAR, facing
 from dyn_nodes.studies.tanner_1998.vehicle import S0, S0_RATES, S0_SPEED, S0_TURN, SPEEDS, axle_speeds, rm_1
+from dyn_nodes.teams.carry_limits import reactions
 
 WHEEL_RATES = ((S0_SPEED - 0.3 * S0_TURN) / 0.1, (S0_SPEED + 0.3 * S0_TURN) / 0.1)
 T0 = np.array([3.0, 2.0, 2.0, 30.0, 8.0])
@@ -61,7 +62,7 @@ def test_a_robot_in_its_actuated_rates_accelerates_as_by_kanes_equations(robot, 
 def test_its_load_on_the_ground_gives_the_printed_reactions(robot, at_s0):
     change = np.linalg.solve(at_s0.inertia, T0 - at_s0.bias)
     ground = robot.ground(at_s0.q, at_s0.u, change, np.zeros(3))
-    found = reactions([ground], np.array([robot.tractions(T0)]), 0.7).split[0]
+    found = reactions([ground], np.array([robot.tractions(T0)]), FRICTION * GRIP).split[0]
     expected = ((30, 5.677250864, 248.201525458), (20, 5.677250864, 227.073294777), (0, 0, 288.436892265))
     assert found == pytest.approx(np.array(expected), abs=1e-6)
 

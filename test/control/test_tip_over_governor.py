@@ -1,157 +1,221 @@
-"""The governor's law with stability degrees that are written down here."""
+"""The governor's law with stops that are written down here."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+import yaml
 
-from dyn_nodes.control.tip_over_governor import GovernorSettings, SpeedMap, TipOverGovernor
-from dyn_nodes.control.valve_inverse import spool_for_speed
-from dyn_nodes.hydraulics import linkage
-from dyn_nodes.model import load_machine
-from dyn_nodes.share import find_resource
+from dyn_nodes.control.stops import Stop
+from dyn_nodes.control.tip_over_governor import GAIN, PARTS, GovernorSettings, TipOverGovernor, Verdict
+from dyn_nodes.nodes.parameters import FOLDER
 
-RESERVE = 0.15
-PERIOD = 0.01
-
-
-@pytest.fixture(scope='module')
-def machine():
-    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+RESERVE, PERIOD, RATE = 0.12, 0.01, 15.0
+NAMES = ('boom', 'stick', 'swing')
 
 
-def falling_with_the_boom(q, v, a):
-    """The lower the boom the worse; braking a lowering boom costs something too."""
-    return 0.5 * (q[:, 1] + 0.6) - 0.05 * np.abs(a[:, 1])
+class Written:
+    """Stops whose least share is a function of the outputs, and whose stand is one of where they lead."""
+
+    contacts = ('front', 'rear')
+
+    def __init__(self, least, standing=lambda toward: 0.5, degree=0.5):
+        self.least, self.standing, self.degree = least, standing, degree
+        self.given, self.asked, self.resets = [], [], 0
+
+    def stop(self, volts, enough=-np.inf, toward=None):
+        self.asked.append(volts.copy())
+        led = volts if toward is None else toward
+        return Stop(float(self.least(volts)), 1, 0.3, float(self.standing(led)))
+
+    def issued(self, volts, step):
+        self.given.append((volts.copy(), step))
+
+    def reset(self):
+        self.resets += 1
 
 
-def govern(governor, command, q, v=(0.0, 0.0, 0.0), times=200):
+def govern(stops, command, times=1, output=None):
+    governor = TipOverGovernor(NAMES, stops)
+    if output is not None:
+        governor.output = np.array(output, float)
     for _ in range(times):
-        verdict = governor.govern(np.array(command), np.array(q), np.array(v), PERIOD)
+        verdict = governor.govern(np.array(command, float), PERIOD)
     return verdict
 
 
-def test_far_from_the_limit_the_output_follows_the_command_at_its_rate(machine):
-    governor = TipOverGovernor(machine, range(3), falling_with_the_boom)
-    verdict = governor.govern(np.array([-5.0, 2.0, 8.0]), np.array([0.0, 1.0, -1.0]), np.zeros(3), PERIOD)
+def test_the_defaults_are_those_of_the_node():
+    declared = yaml.safe_load((FOLDER / 'tip_over_governor_node.yaml').read_text())['tip_over_governor_node']
+    names = {field.name for field in dataclasses.fields(GovernorSettings)} - {'halvings'}
+    assert names <= declared.keys()
+    for name in names:
+        assert getattr(GovernorSettings(), name) == declared[name]['default_value'], name
+
+
+def test_a_certified_command_passes_at_its_rate_after_one_prediction():
+    stops = Written(lambda volts: RESERVE)
+    verdict = govern(stops, [-5.0, 2.0, 8.0])
     assert verdict.volts == pytest.approx([-0.15, 0.15, 0.15])
-    verdict = govern(governor, [-5.0, 2.0, 8.0], [0.0, 1.0, -1.0])
-    assert verdict.volts == pytest.approx([-5.0, 2.0, 8.0])
-    assert verdict.held == ()
+    assert (verdict.scale, verdict.held, verdict.certified) == (1.0, (), True)
+    assert len(stops.asked) == 1
+    assert govern(stops, [-5.0, 2.0, 8.0], 200).volts == pytest.approx([-5.0, 2.0, 8.0])
 
 
-def test_the_part_let_through_falls_continuously_to_nothing(machine):
-    """Slower and slower towards the limit. At 6 V the bypass is shut: more volts are no more speed."""
-    parts = []
-    for q in np.linspace(1.0, -0.3, 261):
-        governor = TipOverGovernor(machine, range(3), falling_with_the_boom)
-        parts.append(govern(governor, [-6.0, 0.0, 0.0], [0.0, q, -1.0], times=1).scale)
-    assert parts[0] == 1.0
-    assert parts[-1] == 0.0
-    assert (np.diff(parts) <= 1e-9).all()
-    assert np.abs(np.diff(parts)).max() < 0.13
+def test_every_output_is_made_known_to_the_prediction():
+    stops = Written(lambda volts: 0.5)
+    governor = TipOverGovernor(NAMES, stops)
+    governor.govern(np.array([5.0, 0.0, 0.0]), PERIOD)
+    governor.neutral(PERIOD)
+    assert np.array([volts for volts, _ in stops.given]) == pytest.approx(np.array([[0.15, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+    assert [step for _, step in stops.given] == [PERIOD, PERIOD]
 
 
-def test_what_is_let_through_keeps_the_reserve(machine):
-    governor = TipOverGovernor(machine, range(3), falling_with_the_boom)
-    for q in (-0.13, -0.19, -0.25):
-        verdict = govern(governor, [-6.0, 0.0, 0.0], [0.0, q, -1.0])
-        assert 0.0 < verdict.scale < 1.0
-        least = governor._least(verdict.volts[None], np.array([0.0, q, -1.0]), np.zeros(3))[0]
-        assert least >= RESERVE - 0.01
+def test_only_the_function_that_costs_the_reserve_is_held():
+    """The stick may have 1 V more than now."""
+    stops = Written(lambda volts: 0.5 if volts[1] <= 1.0 else 0.0)
+    verdict = govern(stops, [-5.0, 6.0, 3.0], 100)
+    assert verdict.volts[[0, 2]] == pytest.approx([-5.0, 3.0])
+    assert 0.8 <= verdict.volts[1] <= 1.0
+    assert verdict.held == ('stick',)
+    assert verdict.scale == pytest.approx(verdict.volts[1] / 6.0)
+    assert verdict.certified
 
 
-@pytest.mark.parametrize('q', [0.0, -0.2, -0.3, -0.34])
-def test_what_leads_to_safety_passes_whatever_the_margin(machine, q):
-    """Below the reserve, and below zero; beside a harmful lever that is held."""
-    governor = TipOverGovernor(machine, range(3), lambda q, v, a: falling_with_the_boom(q, v, a) + 0.3 * q[:, 2])
-    verdict = govern(governor, [6.0, -5.0, 0.0], [0.0, q, 0.0])
-    assert verdict.volts[0] == pytest.approx(6.0)
-    assert 'boom' not in verdict.held
+def test_the_function_that_costs_least_comes_first():
+    """There is room for one of two; the boom costs more of it."""
+    stops = Written(lambda volts: 0.5 - 3.0 * abs(volts[0]) - 2.0 * abs(volts[1]))
+    verdict = govern(stops, [8.0, 8.0, 0.0])
+    assert verdict.volts[1] == pytest.approx(0.15)
+    assert 0.0 <= verdict.volts[0] < 0.05
 
 
-def test_a_lever_to_safety_does_not_lead_over_the_other_side(machine):
-    """Two edges: raising helps until the machine is about to fall backwards."""
-    governor = TipOverGovernor(machine, range(3), lambda q, v, a: 0.2 - np.abs(q[:, 1] - 0.5))
-    verdict = govern(governor, [8.0, 0.0, 0.0], [0.0, 0.49, -1.0])
-    stop = governor._ends(verdict.volts[None], np.array([0.0, 0.49, -1.0]), np.zeros(3))[2]
-    assert 0.2 - abs(stop[0, 1] - 0.5) >= RESERVE - 1e-9
-    assert 0.0 < verdict.volts[0] < 8.0
+def test_a_function_gets_the_part_of_its_step_that_is_certified():
+    limit = 0.1
+    stops = Written(lambda volts: 0.5 if volts[0] <= limit else 0.0)
+    verdict = govern(stops, [8.0, 0.0, 0.0])
+    assert limit - RATE * PERIOD / 4 < verdict.volts[0] <= limit
+    assert verdict.certified
 
 
-@pytest.mark.parametrize('degree', [np.nan, -np.inf])
-def test_a_prediction_that_is_no_number_lets_nothing_harmful_through(machine, degree):
-    def degrees(q, v, a):
-        return np.where(q[:, 1] < 0.5 - 1e-9, degree, 0.5)
-
-    governor = TipOverGovernor(machine, range(3), degrees)
-    harmful = governor._least(np.array([[-8.0, 0.0, 0.0]]), np.array([0.0, 0.5, -1.0]), np.zeros(3))
-    assert not harmful[0] >= RESERVE
-    governor._harmful = lambda *_: np.array([True, False, False])
-    assert abs(govern(governor, [-8.0, 0.0, 0.0], [0.0, 0.5, -1.0]).volts[0]) < 0.6
+@pytest.mark.parametrize('least', [0.0, -3.0, np.nan, -np.inf])
+def test_where_no_stop_is_certified_all_functions_are_braked(least):
+    verdict = govern(Written(lambda volts: least), [5.0, -5.0, 8.0], output=[3.0, -3.0, 0.0])
+    assert verdict.volts == pytest.approx([2.85, -2.85, 0.0])
+    assert not verdict.certified
+    assert verdict.held == NAMES
 
 
-def test_neutral_is_approached_at_the_rate_and_reset_at_once(machine):
-    governor = TipOverGovernor(machine, range(3), falling_with_the_boom, GovernorSettings(rate=10.0))
-    govern(governor, [-5.0, 0.0, 0.0], [0.0, 1.0, -1.0])
+def test_the_stop_certified_last_is_what_is_left():
+    """Recursive feasibility: what follows the certificate is the next stop of the same course."""
+    stops = Written(lambda volts: RESERVE if np.abs(volts).max() <= 2.0 else 0.0)
+    governor = TipOverGovernor(NAMES, stops)
+    for _ in range(100):
+        verdict = governor.govern(np.array([8.0, -8.0, 8.0]), PERIOD)
+        assert verdict.certified
+        assert np.abs(verdict.volts).max() <= 2.0
+    assert verdict.volts == pytest.approx([2.0, -2.0, 2.0], abs=RATE * PERIOD)
+
+
+@pytest.mark.parametrize('here', [0.1, 0.0, -0.4])
+def test_what_leads_to_a_better_stand_passes_without_a_certificate(here):
+    stops = Written(lambda volts: here, lambda toward: here + 0.01 * toward[0])
+    verdict = govern(stops, [6.0, -5.0, 0.0], 100)
+    assert verdict.volts == pytest.approx([6.0, 0.0, 0.0])
+    assert verdict.held == ('stick',)
+
+
+@pytest.mark.parametrize('gain', [0.0, 0.9 * GAIN, -0.1])
+def test_what_leads_to_no_better_stand_does_not(gain):
+    stops = Written(lambda volts: 0.05, lambda toward: 0.05 + gain * np.sign(toward[0]))
+    assert govern(stops, [6.0, 0.0, 0.0]).volts == pytest.approx([0.0, 0.0, 0.0])
+
+
+def test_a_better_stand_that_another_function_leads_to_is_none():
+    """The stick pulls in already; the boom goes out and would take part of that away."""
+    stops = Written(lambda volts: 0.05, lambda toward: 0.2 * toward[1] - 0.01 * toward[0])
+    verdict = govern(stops, [5.0, 5.0, 0.0], output=[0.0, 5.0, 0.0])
+    assert verdict.volts[0] == 0.0
+    assert verdict.volts[1] == pytest.approx(5.0)
+
+
+def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm():
+    """No wheel may come below `least` on the way."""
+
+    class Hasty(Written):
+        def stop(self, volts, enough=-np.inf, toward=None):
+            found = super().stop(volts, enough, toward)
+            fast = toward is not None and toward[0] > 7.0
+            return found._replace(least=-0.2 if fast else found.least)
+
+    verdict = govern(Hasty(lambda volts: 0.05, lambda toward: 0.05 + 0.01 * toward[0]), [8.0, 0.0, 0.0], 100)
+    assert verdict.volts[0] == pytest.approx(8.0 * PARTS[1])
+    assert verdict.held == ('boom',)
+    assert verdict.scale == pytest.approx(PARTS[1])
+
+
+@pytest.mark.parametrize(('way', 'passes'), [(-0.05, True), (-0.2, False)])
+def test_at_rest_below_least_the_way_to_a_better_stand_may_cost_the_slack(way, passes):
+    class Costly(Written):
+        def stop(self, volts, enough=-np.inf, toward=None):
+            found = super().stop(volts, enough, toward)
+            moves = volts.any() or (toward is not None and toward.any())
+            return found._replace(least=way if moves else 0.0)
+
+    stops = Costly(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
+    assert bool(govern(stops, [8.0, 0.0, 0.0]).volts.any()) == passes
+
+
+def test_in_motion_nothing_may_cost_more_than_the_stop():
+    """It would stand well, but to stop takes it to -0.1; what takes it lower has to wait."""
+
+    class Moving(Written):
+        def stop(self, volts, enough=-np.inf, toward=None):
+            found = super().stop(volts, enough, toward)
+            return found._replace(least=-0.11 if volts[0] > 0.0 else -0.1)
+
+    assert not govern(Moving(lambda volts: 0.0, lambda toward: 0.4 + 0.01 * toward[0]), [8.0, 0.0, 0.0]).volts.any()
+
+
+def test_a_function_that_works_the_other_way_is_braked_first():
+    stops = Written(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
+    assert govern(stops, [8.0, 0.0, 0.0], output=[-3.0, 0.0, 0.0]).volts == pytest.approx([-2.85, 0.0, 0.0])
+
+
+@pytest.mark.parametrize('degree', [np.nan, -np.inf, np.inf])
+def test_a_machine_that_stands_on_nothing_gets_nothing(degree):
+    stops = Written(lambda volts: 0.9, degree=degree)
+    verdict = govern(stops, [6.0, 0.0, -6.0])
+    assert verdict.volts == pytest.approx(np.zeros(3))
+    assert (verdict.scale, verdict.held, verdict.certified) == (0.0, ('boom', 'swing'), False)
+    assert stops.asked == []
+
+
+def test_the_verdict_names_share_wheel_and_time():
+    verdict = govern(Written(lambda volts: 0.3), [1.0, 0.0, 0.0])
+    assert (verdict.margin, verdict.contact, verdict.ahead, verdict.degree) == (0.3, 'rear', 0.3, 0.5)
+
+
+def test_before_the_first_command_nothing_is_held_back_and_nothing_is_known():
+    verdict = Verdict(np.zeros(3))
+    assert (verdict.scale, verdict.held, verdict.contact) == (1.0, (), '')
+    assert np.isnan([verdict.degree, verdict.margin, verdict.ahead]).all()
+
+
+def test_neutral_is_approached_at_the_rate_and_reset_at_once():
+    stops = Written(lambda volts: 0.5)
+    governor = TipOverGovernor(NAMES, stops, GovernorSettings(rate=10.0))
+    governor.output = np.array([-5.0, 0.0, 0.05])
     assert governor.neutral(0.1) == pytest.approx([-4.0, 0.0, 0.0])
     governor.reset()
     assert governor.output == pytest.approx(np.zeros(3))
+    assert stops.resets == 2
 
 
-def test_speeds_are_those_of_the_steady_valve(machine):
-    """Never slower than the inverse of the steady valve flow says of an actuator without load."""
-    for actuator in machine.actuators:
-        law = SpeedMap(machine, actuator)
-        q = machine.initial.joint_positions.get(actuator.joint, 0.0)
-        lever = float(linkage(actuator.linkage, q).lever) if hasattr(actuator, 'linkage') else 1.0
-        for volts in (-6.0, -3.0, 3.0, 5.0):
-            speed = float(law.speed(np.array(volts), q))
-            assert np.sign(speed) == np.sign(volts * lever)
-            spool = spool_for_speed(actuator, speed * lever)
-            assert abs(spool) >= 0.999 * min(abs(volts) * actuator.valve.gain, actuator.valve.bypass_stroke)
-        assert float(law.speed(np.array(0.3), q)) == 0.0  # inside the dead zone
-
-
-def speed_let_through(governor, machine, q, command=-6.0):
-    """Speed of the boom that a command is let through with, and the verdict."""
-    verdict = govern(governor, [command, 0.0, 0.0], [0.0, q, -1.0])
-    actuator = machine.actuators[governor.order[0]]
-    return float(SpeedMap(machine, actuator).speed(verdict.volts[0], q)), verdict
-
-
-@pytest.mark.parametrize('cost', [0.5, 2.0])
-def test_a_lever_is_held_back_for_what_braking_it_costs(machine, cost):
-    """Nothing else is dangerous here: at rest, and at speed, the machine stands well everywhere."""
-    governor = TipOverGovernor(
-        machine, range(3), lambda q, v, a: 0.4 + 1e-4 * q[:, 1] - cost * np.maximum(a[:, 1], 0.0)
-    )
-    speed, verdict = speed_let_through(governor, machine, 0.5)
-    settings = governor.settings
-    braking = settings.overshoot * abs(speed) / settings.stop_time
-    full = abs(float(SpeedMap(machine, machine.actuators[0]).speed(-6.0, 0.5)))
-    assert cost * settings.overshoot * full / settings.stop_time > 0.4 - RESERVE, 'the full command is too much'
-    assert 0.0 < verdict.scale < 1.0
-    # the law looks at a number of parts of the command and interpolates between them
-    assert 0.4 - cost * braking == pytest.approx(RESERVE, abs=0.02)
-
-
-def test_a_lever_is_held_back_where_its_way_to_rest_leads_over_the_edge(machine):
-    """The ground ends at -0.2 rad: the joint, with its lag and its way of braking, stops before it."""
-    edge = -0.2
-    governor = TipOverGovernor(machine, range(3), lambda q, v, a: np.where(q[:, 1] >= edge, 0.5 + 1e-4 * q[:, 1], -1.0))
-    settings = governor.settings
-    full = abs(float(SpeedMap(machine, machine.actuators[0]).speed(-6.0, edge)))
-    way = full * (settings.horizon + 0.5 * settings.stop_time)
-    _, near = speed_let_through(governor, machine, edge + 0.9 * way)
-    _, far = speed_let_through(TipOverGovernor(machine, range(3), governor.moving), machine, edge + 1.1 * way)
-    assert near.scale < 1.0
-    assert far.scale == 1.0
-    # the speed that the joint has already carries it on for the lag
-    verdict = govern(
-        TipOverGovernor(machine, range(3), governor.moving),
-        [-6.0, 0.0, 0.0],
-        [0.0, edge + 1.1 * way, -1.0],
-        v=(0.0, -0.4 * way / settings.lag, 0.0),
-    )
-    assert verdict.scale < 1.0
+@pytest.mark.parametrize('step', [0.0, -0.5])
+def test_time_that_stands_or_goes_back_changes_no_output(step):
+    governor = TipOverGovernor(NAMES, Written(lambda volts: 0.5))
+    governor.output = np.array([1.0, -2.0, 3.0])
+    assert governor.neutral(step) == pytest.approx([1.0, -2.0, 3.0])
+    assert governor.govern(np.array([8.0, 8.0, 8.0]), step).volts == pytest.approx([1.0, -2.0, 3.0])

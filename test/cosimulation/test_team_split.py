@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from dyn_nodes.cosimulation.held_object import HeldHand, HeldObject
+from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject
+from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import Inputs
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.teams import Team, load_team
@@ -27,21 +31,23 @@ def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, f
         pushed = {joint: PUSH.get(f'{name}/{joint}', 0.0) for joint in plant.actuated}
         plant.set_inputs({f'{joint}/effort': plant.u[k] + pushed[joint] for k, joint in enumerate(plant.actuated)})
         efforts |= {f'{name}/{joint}': float(plant.u[k]) for k, joint in enumerate(plant.actuated)}
-    bar = HeldObject(team.objects['bar'].item.lattice, next(iter(plants.values())).p[:3])
-    grasps = team.grasps_on('bar')
+    held, grasps = team.objects['bar'], team.grasps_on('bar')
+    body = held.item.lattice if held.model == 'lattice' else held.item.reduced
+    bar = HeldObject(body, next(iter(plants.values())).p[:3], grips=[Grip(own.nodes, own.arms) for own in grasps])
 
     def hands() -> list[HeldHand]:
         found = []
         for grasp in grasps:
             own = plants[grasp.robot].hands
             state = own.state(grasp.hand)
-            found.append(HeldHand(state.position, state.velocity, *own.mobility(grasp.hand)))
+            mobility = own.mobility(grasp.hand, 6 if grasp.kind == 'fixed' else 3)
+            found.append(HeldHand(state.position, state.velocity, *mobility, state.rotation, state.angular_velocity))
         return found
 
     bar.begin(hands())
     for _ in range(round(END / period)):
-        for grasp, force in zip(grasps, bar.advance(hands(), period)):
-            plants[grasp.robot].hands.set_wrench(grasp.hand, np.concatenate([force, np.zeros(3)]))
+        for grasp, wrench in zip(grasps, bar.advance(hands(), period)):
+            plants[grasp.robot].hands.set_wrench(grasp.hand, wrench)
         for plant in plants.values():
             plant.advance()
     return {grasp.robot: plants[grasp.robot].hands.state(grasp.hand).position for grasp in grasps}, efforts
@@ -53,12 +59,21 @@ def whole(team: Team, efforts: dict[str, float]) -> dict[str, np.ndarray]:
     inputs = Inputs.constant({f'{name}/effort': value for name, value in efforts.items()})
     run = system.run(system.start, np.array([0.0, END]), inputs)
     nodes = system.nodes(run.states[-1], 'bar')
-    return {grasp.robot: nodes[k] for k, grasp in enumerate(team.grasps_on('bar'))}
+    return {grasp.robot: nodes[list(grasp.nodes)].mean(axis=0) for grasp in team.grasps_on('bar')}
 
 
-def errors(periods: tuple[float, ...]) -> tuple[list[float], float]:
+def in_fixed_grasps(folder: Path) -> Path:
+    """Write the file of the same team with its bar of finite elements in fixed grasps; return its path."""
+    text = find_resource('config/teams/team_bar.yaml').read_text().replace('bar}\n', 'bar, model: condensed}\n')
+    for end in ('left', 'right'):
+        text = text.replace(f'patch: {end}}}', f'patch: {end}, kind: fixed}}')
+    file = folder / 'team.yaml'
+    file.write_text(text)
+    return file
+
+
+def errors(periods: tuple[float, ...], team: Team) -> tuple[list[float], float]:
     """Return the error of the hands, m, for each period, and how far they have moved."""
-    team = load_team('team_bar')
     ends = [split(team, period) for period in periods]
     expected = whole(team, ends[0][1])
     moved = max(float(np.linalg.norm(expected[grasp.robot] - grasp.position)) for grasp in team.grasps.values())
@@ -66,9 +81,11 @@ def errors(periods: tuple[float, ...]) -> tuple[list[float], float]:
 
 
 @pytest.mark.slow
-def test_the_split_of_a_team_by_topics_agrees_with_the_whole():
-    """Fast counterpart: test_held_object.py, with hands that are points."""
-    (fine, coarse), moved = errors((0.002, 0.005))
+@pytest.mark.parametrize('kind', ['ball', 'fixed'])
+def test_the_split_of_a_team_by_topics_agrees_with_the_whole(kind, tmp_path):
+    """Fast counterparts: test_held_object.py and test_held_finite_elements.py, with hands that are points and balls."""
+    team = load_team('team_bar' if kind == 'ball' else in_fixed_grasps(tmp_path))
+    (fine, coarse), moved = errors((0.002, 0.005), team)
     assert moved > 0.05
     assert fine < 0.6 * coarse
     assert coarse < 2e-3 * moved
@@ -76,7 +93,10 @@ def test_the_split_of_a_team_by_topics_agrees_with_the_whole():
 
 if __name__ == '__main__':
     periods = (0.001, 0.002, 0.005)
-    found, moved = errors(periods)
-    print(f'hands moved by {1e3 * moved:.1f} mm in {END} s')
-    for period, error in zip(periods, found):
-        print(f'exchange {1e3 * period:g} ms: {1e6 * error:.2f} um')
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ('team_bar', in_fixed_grasps(Path(folder))):
+            found, moved = errors(periods, load_team(name))
+            kinds = 'ball' if name == 'team_bar' else 'fixed'
+            print(f'{kinds} grasps: hands moved by {1e3 * moved:.1f} mm in {END} s')
+            for period, error in zip(periods, found):
+                print(f'exchange {1e3 * period:g} ms: {1e6 * error:.2f} um')

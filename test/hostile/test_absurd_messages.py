@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import RunOver
 from dyn_nodes.nodes.stamps import StampError, check_stamps, stamped_fields
-from faults.messages import MODES, NODES, fuzz
+from faults.messages import MODES, NODES, Goods, fuzz, node_of
+from faults.values import damaged
 
 Clock = message('rosgraph_msgs/msg/Clock')
 Float64 = message('std_msgs/msg/Float64')
@@ -41,6 +43,20 @@ def test_a_node_survives_absurd_messages_and_sends_nothing_absurd(name, mode):
 @pytest.mark.parametrize('name', NODES)
 def test_a_node_survives_thousands_of_absurd_messages(name, mode):
     assert fuzz(name, mode, 3000, seed=4).passed
+
+
+def test_a_team_goes_on_between_absurd_messages_of_its_hands():
+    rng = random.Random(8)
+    with node_of('object') as node:
+        goods, instants = Goods(node), 0
+        for k in range(600):
+            subscription = rng.choice(list(node.subscriptions))
+            msg = goods.message(subscription.msg_type, subscription.topic_name, k * 0.005, rng)
+            before = node.instant
+            subscription.callback(damaged(msg, rng) if rng.random() < 0.6 else msg)
+            instants += node.instant != before
+        assert not node.stopped
+        assert instants > 10
 
 
 class Published:

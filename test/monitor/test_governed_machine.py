@@ -9,13 +9,15 @@ import pytest
 from log_loader_tasks import PAYLOAD
 
 from dyn_nodes.control import load_voltage_profile
-from dyn_nodes.control.tip_over_governor import TipOverGovernor
+from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
+from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 0.01
+EXACT = GovernorSettings(delay=0.0, mass_error=0.0, payload_error=0.0)
+"""Everything is known."""
 VALVES = ('boom', 'stick', 'swing')
 
 
@@ -30,24 +32,27 @@ class Outcome:
     held: set[str]
 
 
-def drive(machine, levers, duration, payload=PAYLOAD, governed=True):
+def drive(machine, levers, duration, payload=PAYLOAD, governed=True, settings=EXACT, stop_at=np.inf):
     """Run a machine under levers (a function of time), through the governor or not."""
     plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ('zmp',))
     plant.set_parameter('payload_mass', payload)
     plant.reset()
     monitor = StabilityMonitor(machine, ('zmp',))
     monitor.payload = payload
-    ground = StandingGround(machine, monitor.model)
-    governor = TipOverGovernor(machine, range(3), lambda q, v, a: ground.moving_degrees(q, v, a, payload))
+    stops = BrakingPredictor(machine, range(3), monitor, settings)
+    governor = TipOverGovernor(VALVES, stops, settings)
     tilt, degree, load, held = 0.0, np.inf, np.inf, set()
     while plant.time < duration - 1e-9 and not plant.overturned:
         volts = np.asarray(levers(plant.time), dtype=float)
         if governed:
             monitor.joints(plant.time, plant.positions.copy(), plant.velocities.copy())
-            ground.place(monitor.footing.plane, monitor.up)
-            verdict = governor.govern(volts, monitor.q, monitor.v, PERIOD)
-            volts = verdict.volts
-            held.update(verdict.held)
+            stops.see()
+            if plant.time >= stop_at:
+                volts = governor.neutral(PERIOD)
+            else:
+                verdict = governor.govern(volts, PERIOD)
+                volts = verdict.volts
+                held.update(verdict.held)
         plant.set_inputs({f'{name}/voltage': value for name, value in zip(VALVES, volts)})
         plant.advance()
         balance = plant.balance()
@@ -85,6 +90,15 @@ def test_levers_held_out_for_long_come_to_a_stand(machine):
     outcome = drive(machine, lambda time: (-5.0 * (time > 1.0), 5.5 * (time > 1.0), 0.0), 14.0)
     assert not outcome.overturned
     assert outcome.tilt < 2.0
+
+
+@pytest.mark.parametrize('instant', [0.95, 1.3, 1.75, 2.2])
+def test_an_emergency_stop_of_a_governed_motion_keeps_all_wheels_down(machine, instant):
+    """Out, and round at full speed: what has been let through can be stopped at any time."""
+    levers = lambda time: np.array([-6.0, -6.0, 8.0]) * (time > 0.5)  # noqa: E731
+    outcome = drive(machine, levers, instant + 2.0, 2500.0, stop_at=instant)
+    assert not outcome.overturned
+    assert outcome.least_load > 0.0
 
 
 def test_an_unloaded_machine_is_let_alone(machine):

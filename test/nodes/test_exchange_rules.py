@@ -195,6 +195,11 @@ class Waiting:
         self.connected = 0
         self.lines: list[str] = []
         self.joint_states = SimpleNamespace(get_subscription_count=lambda: self.connected)
+        self.reached = {'/odom': 1, '/rosout': 0}
+        self.publishers = [
+            SimpleNamespace(topic_name=topic, get_subscription_count=lambda topic=topic: self.reached[topic])
+            for topic in self.reached
+        ]
 
     def get_node_names_and_namespaces(self) -> list[tuple[str, str]]:
         return [(name, '/') for name in sorted(self.nodes)]
@@ -273,10 +278,13 @@ def test_a_partner_that_goes_again_starts_the_moment_anew(clock: Wall) -> None:
     assert wait.check()
 
 
-def test_the_recorder_has_to_listen_to_all_that_is_published_but_joint_states_need_not_reach_it(clock: Wall) -> None:
+def test_the_recorder_has_to_listen_to_all_that_is_published_and_to_be_connected_to_joint_states(clock: Wall) -> None:
     node = Waiting()
     node.nodes = {'recorder_node'}
     wait = Readiness(node, ['recorder_node'], 30.0)
+    assert not wait.check()
+    assert wait.missing == 'joint_states is not yet connected to all of its listeners'
+    node.connected = 1
     for topic in ('/joint_states', '/odom'):
         assert not wait.check()
         assert wait.missing == f'the recorder does not listen to {topic} yet'
@@ -285,6 +293,19 @@ def test_the_recorder_has_to_listen_to_all_that_is_published_but_joint_states_ne
     assert wait.missing == ''
     clock.now += 0.3
     assert wait.check()
+
+
+def test_time_waits_for_the_recorder_to_be_connected_to_every_topic_of_the_node(clock: Wall) -> None:
+    node = Waiting()
+    node.nodes, node.connected = {'recorder_node'}, 1
+    node.listeners = {'/joint_states': ['recorder_node'], '/odom': ['recorder_node']}
+    node.reached['/odom'] = 0
+    wait = Readiness(node, ['recorder_node'], 30.0)
+    assert not wait.check()
+    assert wait.missing == 'the recorder is not yet connected to /odom'
+    node.reached['/odom'] = 1
+    assert not wait.check()
+    assert wait.missing == ''
 
 
 def test_a_wait_is_reported_every_two_seconds_and_ends_with_a_warning(clock: Wall) -> None:

@@ -29,19 +29,20 @@ def test_motion_of_a_hand_survives_its_message():
     state = HandState(RNG.normal(size=3), TURN, RNG.normal(size=3), RNG.normal(size=3))
     msg = state_message('odom', 'hand')
     write_state(msg, state, 1_234_567_890)
-    position, velocity = read_state('left/grasp_states/hand', msg)
-    np.testing.assert_allclose(position, state.position, rtol=1e-14)
-    np.testing.assert_allclose(velocity, state.velocity, atol=1e-14)
+    for found, part in zip(read_state('left/grasp_states/hand', msg), state):
+        np.testing.assert_allclose(found, part, atol=1e-14)
     assert nanoseconds_of_stamp(msg.header.stamp) == 1_234_567_890
     twist = msg.twist.twist.angular
     np.testing.assert_allclose((twist.x, twist.y, twist.z), TURN.T @ state.angular_velocity, atol=1e-14)
 
 
-def test_mobility_of_a_hand_survives_its_message_with_its_time():
-    mobility = HandMobility(RNG.normal(size=(3, 3)), RNG.normal(size=3))
-    msg = mobility_message()
+@pytest.mark.parametrize('size', [3, 6])
+def test_mobility_of_a_hand_survives_its_message_with_its_time(size):
+    root = RNG.normal(size=(size, size))
+    mobility = HandMobility(root @ root.T, RNG.normal(size=size))
+    msg = mobility_message(size)
     write_mobility(msg, mobility, 5_000_000)
-    time, found = read_mobility('left/grasp_mobility/hand', msg)
+    time, found = read_mobility('left/grasp_mobility/hand', msg, size)
     assert time == 5_000_000
     np.testing.assert_array_equal(found.matrix, mobility.matrix)
     np.testing.assert_array_equal(found.acceleration, mobility.acceleration)
@@ -50,8 +51,8 @@ def test_mobility_of_a_hand_survives_its_message_with_its_time():
 def test_a_wrench_is_taken_in_axes_of_the_world_alone():
     msg = WrenchStamped()
     msg.header.frame_id = 'odom'
-    write_wrench(msg, np.array([1.0, 2.0, 3.0]), 7)
-    np.testing.assert_array_equal(read_wrench('grasp_wrenches/hand', msg, 'odom'), [1.0, 2.0, 3.0, 0.0, 0.0, 0.0])
+    write_wrench(msg, np.array([1.0, 2.0, 3.0, 0.4, 0.5, 0.6]), 7)
+    np.testing.assert_array_equal(read_wrench('grasp_wrenches/hand', msg, 'odom'), [1.0, 2.0, 3.0, 0.4, 0.5, 0.6])
     msg.header.frame_id = 'hand'
     with pytest.raises(RefusedError, match="expected a wrench in 'odom', found one in 'hand'"):
         read_wrench('grasp_wrenches/hand', msg, 'odom')
@@ -74,6 +75,16 @@ def test_a_mobility_without_time_or_of_another_size_is_refused():
         read_mobility('left/grasp_mobility/hand', msg)
     msg.data = [1.0] * 9
     with pytest.raises(RefusedError, match='expected 12 numbers, found 9'):
+        read_mobility('left/grasp_mobility/hand', msg)
+
+
+@pytest.mark.parametrize('change', [(0, 1, 0.3), (2, 2, -0.5)], ids=['not symmetric', 'gives way against a force'])
+def test_a_mobility_that_no_body_has_is_refused(change):
+    matrix = 0.1 * np.eye(3)
+    matrix[change[:2]] = change[2]
+    msg = mobility_message()
+    write_mobility(msg, HandMobility(matrix, np.zeros(3)), 5)
+    with pytest.raises(RefusedError, match='expected a symmetric, positive semidefinite mobility'):
         read_mobility('left/grasp_mobility/hand', msg)
 
 

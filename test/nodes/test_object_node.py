@@ -24,6 +24,7 @@ from dyn_nodes.nodes.grasp_messages import (
 from dyn_nodes.nodes.object_node import ObjectNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.share import find_resource
 
 STEP = 5_000_000
 FIXED = HandMobility(np.zeros((3, 3)), np.zeros(3))
@@ -48,10 +49,10 @@ def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> Non
         if only in ('', own.grasp.robot):
             msg = state_message('odom', 'hand')
             place = own.grasp.position + np.array([offset, 0.0, 0.0])
-            write_state(msg, HandState(place, np.eye(3), np.zeros(3), np.zeros(3)), now)
+            write_state(msg, HandState(place, own.grasp.rotation, np.zeros(3), np.zeros(3)), now)
             node._on_state(own, msg)
-            msg = mobility_message()
-            write_mobility(msg, FIXED, now)
+            msg = mobility_message(own.size)
+            write_mobility(msg, HandMobility(np.zeros((own.size, own.size)), np.zeros(own.size)), now)
             node._on_mobility(own, msg)
 
 
@@ -135,9 +136,88 @@ def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
     assert own.moved == -1
 
 
-def test_a_condensed_object_is_refused_by_name(make: Any) -> None:
-    with pytest.raises(ParameterError, match="object 'plate': expected model lattice, found 'condensed'"):
-        make(team='team_plate')
+def test_an_object_of_finite_elements_is_held_and_drawn_as_its_surface_in_the_colours_of_its_stress(make: Any) -> None:
+    node = make(team='team_plate', marker_period=0.005)
+    node.reports._markers = Outbox()
+    for k in range(3):
+        tell(node, k * STEP)
+    pulls = [box.last.wrench.force.z for box in node._wrenches.values()]
+    assert len(pulls) == 4
+    assert sum(pulls) == pytest.approx(-2.4 * 9.81, rel=1e-6)
+    (marker,) = node.reports._markers.last.markers
+    assert marker.type == marker.TRIANGLE_LIST
+    assert 300 < len(marker.points) <= 1800
+    heights = np.array([point.z for point in marker.points])
+    low, high = heights.min(), heights.max()
+    middle = next(iter(node.team.grasps.values())).position[2]
+    assert low < middle - 0.02 < high, 'it sags between its hands'
+    reds = [colour.r for colour in marker.colors]
+    assert max(reds) == pytest.approx(1.0, abs=0.2)
+    assert min(reds) == 0.0
+    assert marker.text.startswith('plate: stress up to ')
+
+
+def test_a_fixed_grasp_gets_force_and_torque_and_slips_off_beyond_its_torque(make: Any, tmp_path: Any) -> None:
+    file = tmp_path / 'team.yaml'
+    text = find_resource('config/teams/team_bar.yaml').read_text()
+    for old, new in (('object: bar}', 'object: bar, model: condensed}'), ('left}', 'left, kind: fixed}')):
+        text = text.replace(old, new)
+    file.write_text(text.replace('patch: right}', 'patch: right, kind: fixed}'))
+    node = make(team=str(file))
+    tell(node, 0)
+    tell(node, STEP)
+    left, right = (box.last.wrench for box in node._wrenches.values())
+    assert left.force.z + right.force.z == pytest.approx(-WEIGHT, rel=1e-6)
+    assert left.torque.y == pytest.approx(-right.torque.y, rel=1e-6)
+    assert left.torque.y == pytest.approx(WEIGHT * 0.6 / 12.0, rel=0.05)
+    assert 'torque on left_end, N m' in node._health().values
+    file.write_text(file.read_text().replace('left, kind: fixed', 'left, kind: fixed, holding_torque: 0.1'))
+    node = make(team=str(file))
+    tell(node, 0)
+    assert node.objects['bar'].released == {0}
+    assert node._wrenches['left_end'].last.wrench.torque.y == 0.0
+    assert node._health().level == ERROR
+
+
+@pytest.mark.parametrize('at_once', [True, False])
+def test_hands_in_one_place_stop_the_team_and_not_the_node(make: Any, at_once: bool) -> None:
+    node = make(team='team_plate')
+    if not at_once:
+        tell(node, 0)
+    for own in node.hands.values():
+        msg = state_message('odom', 'hand')
+        write_state(msg, HandState(np.ones(3), np.eye(3), np.zeros(3), np.zeros(3)), 0 if at_once else STEP)
+        node._on_state(own, msg)
+        msg = mobility_message()
+        write_mobility(msg, FIXED, 0 if at_once else STEP)
+        node._on_mobility(own, msg)
+    assert node.stopped.startswith('plate: ')
+    assert node._wrenches == {}
+    assert node._health().level == ERROR
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_no_motion_of_hands_ends_the_node(make: Any, seed: int) -> None:
+    """Absurd, finite motions and mobilities: forces stay numbers, or the team stops with a reason."""
+    random, node = np.random.default_rng(seed), make(team='team_plate')
+    tell(node, 0)
+    for k in range(1, 8):
+        for own in node.hands.values():
+            size = 10.0 ** random.uniform(-3.0, 8.0)
+            turn = np.linalg.qr(random.normal(size=(3, 3)))[0]
+            msg = state_message('odom', 'hand')
+            place = own.grasp.position + size * random.normal(size=3)
+            motion = HandState(place, turn * np.linalg.det(turn), size * random.normal(size=3), random.normal(size=3))
+            write_state(msg, motion, k * STEP)
+            node._on_state(own, msg)
+            root = random.normal(size=(3, 3))
+            msg = mobility_message()
+            write_mobility(msg, HandMobility(root @ root.T, size * random.normal(size=3)), k * STEP)
+            node._on_mobility(own, msg)
+    if node.stopped:
+        assert node.stopped.startswith('plate: ')
+    else:
+        assert all(np.isfinite(pull).all() for pull in node._pulls.values())
 
 
 class Robot:
@@ -152,7 +232,7 @@ class Robot:
         state = HandState(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3))
         hands = SimpleNamespace(
             state=lambda name: state,
-            mobility=lambda name: FIXED,
+            mobility=lambda name, size: FIXED,
             set_wrench=lambda name, wrench: self.wrenches.append((name, wrench)),
         )
         grasps = tuple(SimpleNamespace(name=name, link='link') for name in ('left', 'right'))
@@ -176,7 +256,7 @@ class Robot:
 
     def push(self, hand: str, stamp: float, force: float = 1.0) -> None:
         msg = WrenchStamped()
-        write_wrench(msg, np.array([force, 0.0, 0.0]), round(stamp * NANO))
+        write_wrench(msg, np.array([force, 0.0, 0.0, 0.0, 0.0, 0.0]), round(stamp * NANO))
         self.readers[f'grasp_wrenches/{hand}'](msg)
 
 

@@ -33,9 +33,11 @@ Joy = message('sensor_msgs/msg/Joy')
 SetBool, Trigger = service('std_srvs/srv/SetBool'), service('std_srvs/srv/Trigger')
 MACHINE = {'machine': 'log_loader'}
 OTHER_MACHINES = {
+    'can_bridge_node': {'mapping': 'log_loader', 'interface': 'virtual'},
     'electric_actuator_node': {'machine': 'arm_a6'},
     'object_node': {'team': 'team_bar'},
     'platform_controller_node': {'machine': 'stewart_platform'},
+    'team_controller_node': {'team': 'team_bar'},
 }
 """Of nodes for which that machine is none."""
 

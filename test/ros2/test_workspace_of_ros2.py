@@ -488,13 +488,19 @@ FILES = {
     'log_loader': ('mode:=realtime exchange_period:=0.002', 'dynamics_node hydraulic_actuator_node controller_node'),
     'log_loader monolithic': ('monolithic:=true record:=true', 'dynamics_node controller_node recorder_node'),
     'log_loader watched': ('monitor:=true governor:=true', 'stability_monitor_node tip_over_governor_node'),
+    'log_loader_can': ('interface:=virtual', 'dynamics_node can_bridge_node'),
     'log_loader_planar': ('mode:=lockstep', 'dynamics_node hydraulic_actuator_node controller_node'),
     'log_loader_ros2_control': ('controllers:=false', 'dynamics_node'),
     'machine': ('', 'dynamics_node controller_node'),
     'vehicle': ('', 'dynamics_node vehicle_controller_node'),
-    'team_bar': ('', 'object_node dynamics_node'),
+    'team': ('', 'object_node dynamics_node team_controller_node'),
+    'team_plank': ('', 'object_node dynamics_node'),
 }
-STATES_OF = {'log_loader_ros2_control': '/robot_joint_states', 'team_bar': '/left/joint_states'}
+TEAM_STATES = {
+    **dict.fromkeys(('team', 'team_bar', 'team_triangle', 'team_plank'), '/left/joint_states'),
+    'team_plate': '/rear_left/joint_states',
+}
+STATES_OF = {'log_loader_can': '/machine/joint_states', 'log_loader_ros2_control': '/robot_joint_states', **TEAM_STATES}
 ROOTS = {
     path.name.partition('.')[0]: ElementTree.parse(path).getroot() for path in (ROOT / 'launch').glob('*.launch.xml')
 }

@@ -96,6 +96,20 @@ def test_a_hand_answers_forces_as_the_operational_space_of_the_machine_says(robo
     np.testing.assert_allclose(answer.acceleration, free, rtol=1e-9, atol=1e-9 * np.abs(free).max())
 
 
+def test_a_hand_answers_torques_as_its_equations_say(robot):
+    """Angular and linear parts belong together: the mobility is symmetric, of the rank of the machine's five speeds."""
+    machine, blocks, q, v, tau = robot
+    motion = HandMotion(machine, machine.grasp('hand'), Places(blocks))
+    rates, p, x = rates_of(blocks, q, v, tau), loaded(blocks), np.concatenate([q, v])
+    answer = motion.mobility(x, np.zeros(0), p, rates, 6)
+    force = motion.mobility(x, np.zeros(0), p, rates)
+    np.testing.assert_allclose(answer.matrix[:3, :3], force.matrix, rtol=1e-12)
+    np.testing.assert_allclose(answer.acceleration[:3], force.acceleration, rtol=1e-12)
+    np.testing.assert_allclose(answer.matrix, answer.matrix.T, atol=1e-9 * np.abs(answer.matrix).max())
+    values = np.linalg.eigvalsh(answer.matrix)
+    assert abs(values[0]) < 1e-9 * values[-1] < values[1]
+
+
 def test_a_hand_moves_as_its_positions_change(robot):
     machine, blocks, q, v, _ = robot
     motion, step = HandMotion(machine, machine.grasp('hand'), Places(blocks)), 1e-6

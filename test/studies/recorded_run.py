@@ -42,6 +42,10 @@ def simulate(machine: Machine, recovery: bool, duration: float, period: float = 
     return system.run(initial_state(system, p), times, inputs, p), profile
 
 
+WEIGHED = (5010.0, 5190.0)
+"""Interval of the payload as a monitor beside the run gives it, kg."""
+
+
 class BagOfRun:
     """Writes a run, topic by topic.
 
@@ -153,12 +157,15 @@ def _write_balance(bag: BagOfRun, balance, friction, time: float) -> None:
         topic = margin_topic(name)
         bag.write(topic, 'std_msgs/msg/Float64', time, data=float(margin.value))
         names = balance.wheels if name == 'load_share' else balance.edge_names
-        size = len(margin.edges)
-        dimension = TYPES['std_msgs/msg/MultiArrayDimension'](label=','.join(names), size=size, stride=size)
-        layout = TYPES['std_msgs/msg/MultiArrayLayout'](dim=[dimension], data_offset=0)
-        bag.write(
-            f'{topic}/edges', 'std_msgs/msg/Float64MultiArray', time, layout=layout, data=np.asarray(margin.edges)
-        )
+        write_array(bag, f'{topic}/edges', time, names, margin.edges)
+    write_array(bag, 'monitor/payload/interval', time, ('lower', 'upper'), WEIGHED)
+
+
+def write_array(bag: BagOfRun, topic: str, time: float, names, values) -> None:
+    size = len(values)
+    dimension = TYPES['std_msgs/msg/MultiArrayDimension'](label=','.join(names), size=size, stride=size)
+    layout = TYPES['std_msgs/msg/MultiArrayLayout'](dim=[dimension], data_offset=0)
+    bag.write(topic, 'std_msgs/msg/Float64MultiArray', time, layout=layout, data=np.asarray(values))
 
 
 def _write_joints(bag: BagOfRun, run: Run, k: int, time: float) -> None:

@@ -124,13 +124,30 @@ def test_a_line_that_is_no_case_is_refused_in_one_line(box, tmp_path, line):
 
 
 @pytest.mark.parametrize('number', [pytest.param(0, marks=pytest.mark.slow), 1])
-def test_the_known_sequence_that_overturns_the_governed_machine_is_found(rig, box, number):
-    """Reach out for 4.55 s, then swing to and fro: the governor of now does not hold it, with stops and IMU neither."""
+def test_the_known_sequence_that_overturned_the_governed_machine_lifts_no_wheel(rig, box, number):
+    """Reach out for 4.55 s, then swing to and fro: 75 degrees at 10.15 s under the governor before this one."""
     outcome = rig.run(read_cases(FAILURES, box)[number])
-    assert outcome.overturned
-    assert outcome.time == pytest.approx(SETTLING + 10.15, abs=0.1)
-    assert outcome.tilt > np.radians(70.0)
-    assert outcome.lift_time < 8.0
+    assert (outcome.overturned, outcome.lifted, outcome.diverged) == (False, False, False)
+    assert outcome.share > 0.05
+    assert outcome.tilt < np.radians(1.0)
+
+
+@pytest.mark.parametrize('number', [1, 41])
+def test_sequences_near_the_corners_of_the_box_lift_no_wheel(rig, box, number):
+    """The payload is 18 % heavier than known on links 10 % lighter; or far out on a slope."""
+    outcome = rig.run(random_cases(box, number + 1, seed=1)[number])
+    assert not outcome.lifted
+    assert outcome.share > 0.03
+
+
+def test_a_load_that_was_reached_out_with_comes_in_again(rig, box):
+    """The governor does not stick where it stopped the arm: boom and stick come back from the border."""
+    case = Case(((3.0, (-6.0, -6.0, 0.0)), (4.0, (8.0, 8.0, 0.0))), 3000.0, 3000.0, duration=7.0)
+    outcome = rig.run(case)
+    boom, stick = rig.plant(1.0).positions[1:]
+    assert not outcome.lifted
+    assert boom > 1.0
+    assert stick < -2.2
 
 
 def test_the_same_sequence_without_governor_and_stops_does_not_overturn(rig, box):

@@ -121,6 +121,7 @@ def test_text_from_a_bag_cannot_become_markup(recovered, tmp_path):
 
 def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
     bare = replace(recovered, machine=None, margins={}, pressures={}, joints={}, phases=(), events=(), friction_use={})
+    bare = replace(bare, weighed=None)
     plots = make_plots(bare, tmp_path)
     assert set(plots) == {'base_rotation', 'wheel_loads'}
     write_report(bare, summarize(bare), tmp_path / 'report.html', plots)
@@ -165,6 +166,29 @@ def test_friction_use_is_drawn_for_every_wheel_with_the_greatest_marked(recovere
     assert 'rear left: 1.25 at 6.00 s' in {text.get_text() for text in axes.texts}
 
 
+def test_a_payload_that_was_weighed_is_drawn_and_told(recovered, tmp_path):
+    assert [signal[-1] for signal in recovered.weighed[1:]] == [5010.0, 5190.0]
+    time = np.linspace(0.0, 10.0, 101)
+    lower, upper = np.full(101, 2910.0), np.full(101, 3090.0)
+    lower[50], upper[50] = -9000.0, 15000.0  # a step of the load
+    record = replace(recovered, weighed=(time, lower, upper))
+    with style():
+        (axes,) = PLOTS['payload'](record).axes
+    assert axes.lines[0].get_ydata()[0] == pytest.approx(3000.0)
+    assert axes.get_ylim()[1] < 7000.0
+    summary = summarize(record)
+    assert summary['payload_interval_kg'] == [2910.0, 3090.0]
+    write_report(record, summary, tmp_path / 'report.html', make_plots(record, tmp_path))
+    text = parsed(tmp_path / 'report.html').text
+    assert 'payload weighed at the end2,910 to 3,090 kg (95 %)' in text
+    assert 'Payload, weighed' in text
+    without = replace(recovered, weighed=None)
+    bare = summarize(without)
+    assert bare['payload_interval_kg'] is None
+    write_report(without, bare, tmp_path / 'bare.html', {})
+    assert 'weighed' not in parsed(tmp_path / 'bare.html').text
+
+
 def test_friction_use_of_a_bag_is_that_of_the_forces_in_it(recovered):
     wheel, (_, use) = next(iter(recovered.friction_use.items()))
     forces = recovered.data.tables[f'ground_reactions/{wheel}']
@@ -179,7 +203,7 @@ def test_every_axis_has_a_unit_and_time_below(recovered, name):
         figure = PLOTS[name](recovered)
     shown = [axes for axes in figure.axes if axes.get_visible()]
     for axes in shown:
-        assert re.search(r'°|kN|MPa|kJ|%|ratio|^m$', axes.get_ylabel()), axes.get_ylabel()
+        assert re.search(r'°|kN|kg|MPa|kJ|%|ratio|^m$', axes.get_ylabel()), axes.get_ylabel()
         assert axes.get_xlim() == (0.0, 24.0)
     assert 'simulated time, s' in {axes.get_xlabel() for axes in shown}
 

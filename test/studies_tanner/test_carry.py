@@ -9,15 +9,15 @@ from dyn_nodes.studies.framework import Study, run_study
 from dyn_nodes.studies.tanner_1998 import teams
 from dyn_nodes.studies.tanner_1998.carrying import (
     ACTUATED,
+    FRICTION,
+    GRIP,
     MOST,
-    Reserve,
-    inverse,
+    abilities,
     judged,
-    limits,
-    reactions,
     run_team,
 )
 from dyn_nodes.studies.tanner_1998.teams import planned_team, profile_of
+from dyn_nodes.teams.carry_limits import Reserve, inverse, limits, reactions
 
 POINTS = 81
 
@@ -34,7 +34,9 @@ def test_efforts_and_reactions_stay_within_the_limits_along_the_whole_profile(pl
         found = [inverse(plan, plan.at(*profile.at(float(t))))[k] for t in middle[::4]]
         efforts = np.array([own[0] for own in found])
         assert np.all(np.abs(efforts) <= 1.05 * reserve.efforts * MOST)
-        own = reactions([ground for _, ground in found], np.array([robot.tractions(e) for e in efforts]), 0.7)
+        own = reactions(
+            [ground for _, ground in found], np.array([robot.tractions(e) for e in efforts]), FRICTION * GRIP
+        )
         assert own.robust.all()
         assert own.margin.min() > 50.0
         assert own.friction_use[:, :2].max() < 1.1 * reserve.friction, 'between the points of the grid, too'
@@ -43,7 +45,7 @@ def test_efforts_and_reactions_stay_within_the_limits_along_the_whole_profile(pl
 
 def test_limits_are_those_of_the_inverse_dynamics_at_any_speed(plan):
     """Forces of wheels are linear in acceleration and square of the speed: the limits hold where the forces do."""
-    bounds, reserve = limits(plan, Reserve()), Reserve()
+    bounds, reserve = limits(plan, abilities(plan.formation), Reserve()), Reserve()
     random, place = np.random.default_rng(2), 11
     for _ in range(12):
         a, b = random.uniform(-1.5, 1.5), random.uniform(0.0, 1.0)
@@ -51,7 +53,7 @@ def test_limits_are_those_of_the_inverse_dynamics_at_any_speed(plan):
         solved = inverse(plan, plan.at(float(plan.parameters[place]), np.sqrt(b), a))
         inside = []
         for robot, (efforts, ground) in zip(plan.formation.robots, solved):
-            own = reactions([ground], np.array([robot.tractions(efforts)]), 0.7)
+            own = reactions([ground], np.array([robot.tractions(efforts)]), FRICTION * GRIP)
             used = np.hypot(*own.split[0, :2, :2].T) / (0.7 * own.split[0, :2, 2])
             inside.append(used.max() / reserve.friction)
             inside.append(np.max(np.abs(efforts) / (reserve.efforts * MOST)))

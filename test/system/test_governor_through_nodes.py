@@ -60,7 +60,7 @@ def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task)
     assert governed.table('stability/zmp_degree')['data'].min() > 0.1
     assert governed.counts['/valve_commands'] == governed.counts['/valve_commands_in']
     boom = governed.table('joint_states')['boom_joint/position'][-1]
-    assert np.radians(30.0) < boom < np.radians(45.0)
+    assert np.radians(45.0) < boom < np.radians(56.0), 'with the payload 20 % uncertain there is little reach'
     monitored = governed.table('monitor/stability/zmp_degree')['data']
     assert monitored[-1] == pytest.approx(governed.table('stability/zmp_degree')['data'][-1], abs=0.05)
 

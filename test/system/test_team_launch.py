@@ -1,4 +1,4 @@
-"""team_bar.launch.xml: which nodes it runs with which parameters, a recorded run, and a robot that is killed."""
+"""Launch files of teams: which nodes they run with which parameters, recorded runs, and a robot that is killed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,33 @@ import pytest
 import yaml
 
 from dyn_nodes.launching import interpret
+from dyn_nodes.middleware import deserialize_message, message
 from dyn_nodes.recording.info import bag_summary
+from dyn_nodes.recording.reading import BagReader
+from dyn_nodes.teams import load_team
+from dyn_nodes.teams.carry_limits import Reserve
+from dyn_nodes.teams.carry_plan import Course, carriage_of
+from dyn_nodes.teams.holding import holders_of
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCH = ROOT / 'launch' / 'team_bar.launch.xml'
 ROBOTS = ('left', 'right')
+FRICTION = 0.7
 LOAD = 180.0
 """The first start compiles a robot, s."""
 
 
-def started(**given):
-    """Parameters of every node that the launch file starts, by its namespace and name."""
+TEAMS = {
+    'team_bar': ('left', 'right'),
+    'team_triangle': ('front', 'left', 'right'),
+    'team_plate': ('rear_right', 'front_right', 'front_left', 'rear_left'),
+    'team_plank': ('left', 'right'),
+}
+
+
+def started(name='team_bar', **given):
+    """Parameters of every node that a launch file starts, by its namespace and name."""
     found = {}
-    for child in interpret(LAUNCH, given).children:
+    for child in interpret(ROOT / 'launch' / f'{name}.launch.xml', given).children:
         words = list(child.command)
         pairs = [words[k + 1].split(':=', 1) for k, word in enumerate(words) if word == '-p']
         space = next((word.removeprefix('__ns:=') for word in words if word.startswith('__ns:=')), '')
@@ -36,24 +50,60 @@ def started(**given):
 
 
 def test_every_robot_has_its_namespace_and_the_object_is_the_clock():
-    nodes = started()
+    nodes = started(carry='false')
     assert set(nodes) == {'/object_node', '/left/dynamics_node', '/right/dynamics_node'}
     assert len({own['exchange_period'] for own in nodes.values()}) == 1
     assert {own['team'] for own in nodes.values()} == {'team_bar'}
     for robot in ROBOTS:
         own = nodes[f'/{robot}/dynamics_node']
-        assert (own['robot'], own['publish_clock']) == (robot, 'false')
+        assert (own['robot'], own['publish_clock'], own['partner']) == (robot, 'false', 'external')
+
+
+def test_time_of_the_robots_waits_for_controller_and_recorder():
+    nodes = started()
+    assert nodes['/team_controller_node']['team'] == 'team_bar'
+    assert nodes['/team_controller_node']['path.kind'] == 'figure_of_eight'
+    assert all(nodes[f'/{robot}/dynamics_node']['partner'] == 'lockstep' for robot in ROBOTS)
+    assert all(nodes[f'/{robot}/dynamics_node']['wait_for'] == '[team_controller_node]' for robot in ROBOTS)
     recorded = started(record='true')
     assert '/recorder_node' in recorded
-    assert all(recorded[f'/{robot}/dynamics_node']['wait_for'] == '[recorder_node]' for robot in ROBOTS)
+    awaited = '[team_controller_node, recorder_node]'
+    assert all(recorded[f'/{robot}/dynamics_node']['wait_for'] == awaited for robot in ROBOTS)
 
 
-def test_rviz_shows_both_robots_by_their_prefix_and_the_object():
-    layout = yaml.safe_load((ROOT / 'config' / 'team_bar.rviz').read_text())
+@pytest.mark.parametrize('name', TEAMS)
+def test_every_launch_file_of_a_team_starts_the_robots_of_its_team(name):
+    nodes = started(name)
+    team = load_team(nodes['/object_node']['team'])
+    assert tuple(team.robots) == TEAMS[name]
+    assert {own for own in nodes if own.endswith('/dynamics_node')} == {f'/{own}/dynamics_node' for own in team.robots}
+    assert all(nodes[f'/{own}/dynamics_node']['robot'] == own for own in team.robots)
+    assert ('/team_controller_node' in nodes) == (name != 'team_plank')
+    watched = started(name, viewer='true', port='9000')
+    ports = [watched[f'/{own}/viewer_node']['port'] for own in TEAMS[name]]
+    assert ports == [str(9000 + k) for k in range(len(ports))]
+
+
+@pytest.mark.parametrize('name', [name for name in TEAMS if name != 'team_plank'])
+def test_the_path_of_a_launch_file_can_be_carried_by_its_team(name):
+    """The controller plans it at its start: it would end the launch."""
+    given = started(name)['/team_controller_node']
+    team = load_team(given['team'])
+    (item,) = team.objects
+    carriage = carriage_of(team, item, holders_of(team, item, FRICTION), float(given['squeeze']), Reserve(), 1.0)
+    plan = carriage.along(Course(given['path.kind'], bearing=float(given['path.bearing'])))
+    assert 15.0 < plan.profile.duration < 90.0
+
+
+@pytest.mark.parametrize('name', TEAMS)
+def test_rviz_shows_all_robots_by_their_prefix_and_the_object(name):
+    layout = yaml.safe_load((ROOT / 'config' / f'{name}.rviz').read_text())
     displays = layout['Visualization Manager']['Displays']
     models = {own['TF Prefix']: own['Description Topic']['Value'] for own in displays if 'TF Prefix' in own}
-    assert models == {robot: f'{robot}/robot_description' for robot in ROBOTS}
-    assert 'object_markers' in [own.get('Topic', {}).get('Value') for own in displays]
+    assert models == {robot: f'{robot}/robot_description' for robot in TEAMS[name]}
+    topics = [own.get('Topic', {}).get('Value') for own in displays]
+    assert 'object_markers' in topics
+    assert {f'{robot}/markers' for robot in TEAMS[name]} <= set(topics)
 
 
 @pytest.fixture
@@ -61,8 +111,8 @@ def launch(domain, tmp_path):
     """Start the launch file with arguments; what is left of it ends with the test."""
     running = []
 
-    def start(*arguments):
-        command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'team_bar', *arguments]
+    def start(*arguments, name='team_bar'):
+        command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', name, *arguments]
         log = (tmp_path / 'launch.log').open('w')
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
         running.append(subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT))
@@ -89,30 +139,138 @@ def test_a_recorded_run_has_every_topic_of_both_robots_and_one_clock(launch, tmp
     assert counts['/object_state/bar'] >= 25
     for robot in ROBOTS:
         assert counts[f'/{robot}/joint_states'] == counts[f'/{robot}/grasp_wrenches/hand'] == 101
+        assert counts[f'/{robot}/joint_command'] == 101
         assert counts[f'/{robot}/robot_description'] == 1
+    assert counts['/object_reference/bar'] == counts['/carry_deviation'] == 26
     assert not [topic for topic in counts if topic.endswith('/clock') and topic != '/clock']
 
 
+class Ride:
+    """A recorded run of the team: how far hands were from their references, and what the wheels needed."""
+
+    def __init__(self, bag, item):
+        self.read, self.item = {}, item
+        wanted = ('/carry_state', '/carry_deviation', f'/object_state/{item}')
+        with BagReader(bag) as reader:
+            for own, _, content in reader.messages():
+                if own.topic in wanted or '/ground_reactions/' in own.topic:
+                    msg = deserialize_message(content, message(own.msgtype))
+                    self.read.setdefault(own.topic, []).append(msg)
+        self.states = [msg.data for msg in self.read.get('/carry_state', ())]
+        self.deviations = np.array([msg.data for msg in self.read.get('/carry_deviation', ())])
+
+    def place(self, which):
+        """Middle of the object at report `which`, m."""
+        at = self.read[f'/object_state/{self.item}'][which].pose.pose.position
+        return np.array([at.x, at.y])
+
+    def wheels(self):
+        """Greatest part of the friction that a wheel needs, and the least normal force, N."""
+        use, least = 0.0, np.inf
+        for topic, messages in self.read.items():
+            if '/ground_reactions/' in topic:
+                forces = np.array([(own.wrench.force.x, own.wrench.force.y, own.wrench.force.z) for own in messages])
+                use = max(use, float(np.max(np.hypot(forces[:, 0], forces[:, 1]) / (FRICTION * forces[:, 2]))))
+                least = min(least, float(forces[:, 2].min()))
+        return use, least
+
+
+def ride(launch, tmp_path, mode, duration, timeout, name='team_bar'):
+    bag = tmp_path / 'bag'
+    given = (f'mode:={mode}', f'duration:={duration}', 'record:=true', f'bag:={bag}')
+    assert launch(*given, name=name).wait(LOAD + timeout) == 0, (tmp_path / 'launch.log').read_text()
+    log = (tmp_path / 'launch.log').read_text()
+    assert 'Traceback' not in log
+    assert '[ERROR]' not in log
+    assert ' 0 lost' in log
+    return Ride(bag, next(iter(load_team(name).objects)))
+
+
 @pytest.mark.slow
-def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_flung(launch, probe, tmp_path):
-    """Fast counterpart: test_object_node.py, which plays the robots."""
+@pytest.mark.parametrize('mode', ['lockstep', 'realtime'])
+def test_the_first_seconds_of_a_figure_of_eight_are_carried_without_slip(launch, tmp_path, mode):
+    """Fast counterpart: test_team_controller_logic.py, where equations play the robots."""
+    found = ride(launch, tmp_path, mode, 5.0, 180.0)
+    assert found.states == ['holding', 'carrying']
+    assert found.deviations.max() < 2e-3
+    use, least = found.wheels()
+    assert 0.1 < use < 0.6
+    assert least > 60.0
+    moved = found.place(-1) - found.place(0)
+    assert np.hypot(*moved) > 0.5, 'four seconds of the path'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['team_triangle', 'team_plate', 'team_plank'])
+def test_other_teams_start_and_hold_or_carry_their_object(launch, tmp_path, name):
+    """Fast counterpart: their nodes and their paths, above."""
+    found = ride(launch, tmp_path, 'lockstep', 2.0, 240.0, name)
+    _, least = found.wheels()
+    assert least > 60.0
+    moved = float(np.hypot(*(found.place(-1) - found.place(0))))
+    if name == 'team_plank':
+        assert moved < 2e-3
+        return
+    assert found.states == ['holding', 'carrying']
+    assert found.deviations.max() < 3e-3
+    assert found.wheels()[0] < 0.6
+    assert moved > 0.1
+
+
+@pytest.mark.slow
+def test_a_whole_figure_of_eight_is_carried_without_slip(launch, tmp_path):
+    """Fast counterpart: its plan in test_carry_plan.py."""
+    found = ride(launch, tmp_path, 'lockstep', 38.5, 900.0)
+    assert found.states == ['holding', 'carrying', 'holding']
+    assert found.deviations.max() < 2e-3
+    use, least = found.wheels()
+    assert 0.1 < use < 0.6
+    assert least > 60.0
+    assert found.place(-1) == pytest.approx(found.place(0), abs=2e-3)
+    far = max(np.hypot(*(found.place(k) - found.place(0))) for k in range(0, 1900, 20))
+    assert far > 3.4, 'it has been at the ends of both loops'
+
+
+def kill(tmp_path, robot):
+    """Kill the dynamics of a robot, by the order of the launch file."""
+    pids = re.findall(r'dynamics_node-\d+\]: process started with pid \[(\d+)\]', (tmp_path / 'launch.log').read_text())
+    os.kill(int(pids[ROBOTS.index(robot)]), signal.SIGKILL)
+
+
+def hand_speed(probe):
+    """Of the hand of the right robot, m/s."""
+    twist = probe.last['/right/grasp_states/hand'].twist.twist.linear
+    return float(np.linalg.norm([twist.x, twist.y, twist.z]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('carried', [False, True], ids=['held', 'carried'])
+def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_flung(launch, probe, tmp_path, carried):
+    """Fast counterparts: test_object_node.py and test_team_controller_logic.py, which play the robots."""
     for robot in ROBOTS:
         probe.listen('sensor_msgs/msg/JointState', f'/{robot}/joint_states')
     probe.listen('nav_msgs/msg/Odometry', '/right/grasp_states/hand')
-    launch('mode:=realtime')
+    launch('mode:=realtime', f'carry:={str(carried).lower()}', 'path:=line')
     probe.until(lambda: probe.count['/right/joint_states'] > 20, 'the team to run', LOAD)
-    before = hand_of(probe)
-    left = re.search(r'dynamics_node-\d+\]: process started with pid \[(\d+)\]', (tmp_path / 'launch.log').read_text())
-    os.kill(int(left[1]), signal.SIGKILL)
-    probe.until(lambda: probe.health['object_node: object'][1].startswith('stopped: no motion of left'), 'the stop', 60)
-    count = probe.count['/right/joint_states']
+    if carried:
+        probe.until(lambda: hand_speed(probe) > 0.3, 'the team to move', 60.0)
+    kill(tmp_path, 'left')
+    probe.until(lambda: 'stopped: no motion of left' in probe.health['object_node: object'][1], 'the stop', 60)
+    if carried:
+        probe.until(lambda: probe.health['team_controller_node: robots'][1].startswith('ended'), 'its end', 60)
+    before, speed, count = hand_of(probe), hand_speed(probe), probe.count['/right/joint_states']
+    arm = np.array(probe.last['/right/joint_states'].position[2:])
     probe.until(lambda: probe.count['/right/joint_states'] > count + 20, 'time of the other robot to go on', 60.0)
     assert 'holding the joints' in probe.health['right/dynamics_node: commands'][1]
-    end = time.monotonic() + 2.0
+    end, path = time.monotonic() + 3.0, 0.0
     while time.monotonic() < end:
-        assert np.abs(hand_of(probe) - before).max() < 0.02
-        assert np.abs(probe.last['/right/joint_states'].velocity).max() < 0.2
-        time.sleep(0.1)
+        assert hand_speed(probe) < speed + 0.1, 'nothing flings the hand'
+        path = max(path, float(np.linalg.norm(hand_of(probe) - before)))
+        time.sleep(0.05)
+    assert path < (0.7 if carried else 0.02)
+    moved = np.abs(np.array(probe.last['/right/joint_states'].position[2:]) - arm).max()
+    assert moved < (1.0 if carried else 0.02), 'a moving arm comes to rest along its way'
+    assert np.abs(probe.last['/right/joint_states'].velocity).max() < 0.2
 
 
 def hand_of(probe):

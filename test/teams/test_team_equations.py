@@ -186,7 +186,7 @@ def test_a_team_without_ground_and_weight_keeps_its_momenta_and_its_energy():
     models = []
     for k, side in enumerate((-1.0, 1.0)):
         tree = TreeBuilder()
-        body = tree.add_free('base', -1)
+        body = tree.add_free('base')
         tree.add_mass(body, 3.0, com=(0.0, 0.1, 0.0), inertia=np.diag((0.1, 0.2, 0.15)))
         arm = tree.add_joint('elbow', body, 'revolute', np.array([0.0, 0.0, 1.0]), p=(0.2, 0.0, 0.0))
         tree.add_mass(arm, 1.0, com=(0.1, 0.0, 0.0), inertia=np.diag((0.01, 0.02, 0.02)))

@@ -132,7 +132,7 @@ FAULTS = {
     'one name for a robot and an object': (('  bar: {', '  left: {'), '7: objects.left', 'a name that no robot has'),
     'one hand for two patches': (('robot: right', 'robot: left'), '10: grasps.right_end.hand', 'line 9 has it'),
     'one patch for two hands': (('patch: right', 'patch: left'), '10: grasps.right_end.patch', 'line 9 has it'),
-    'a grasp with torque': (('patch: left}', 'patch: left, kind: fixed}'), '9: grasps.left_end.kind', 'no rotation'),
+    'a grasp with torque': (('patch: left}', 'patch: left, kind: fixed}'), '9: grasps.left_end.kind', 'no orientation'),
     'a hold without force': (('patch: left}', 'patch: left, holding_force: 0}'), 'left_end.holding_force', '> 0 N'),
     'too few grasps': (('  right_end: {', '  # {'), '7: objects.bar', 'found 1 (left)'),
     'too few grasps of finite elements': (('{object: bar}', '{object: bar, model: condensed}'), '7: objects.bar', '3'),

@@ -28,6 +28,19 @@ class Graph:
         self.callbacks[self.resolve_topic_name(topic)] = callback
 
 
+@pytest.mark.parametrize('prefix', ['', 'monitor/'])
+def test_the_interval_of_a_weighed_payload_appears_from_its_topic(prefix):
+    kind = 'std_msgs/msg/Float64MultiArray'
+    topic = f'/left/{prefix}payload/interval'
+    graph = Graph('/left', {topic: kind, '/right/payload/interval': kind})
+    inputs = ViewerInputs(graph, None, lambda text: None, Connection('dynamics_node'))
+    assert inputs.discover()
+    for data, seen in (([2910.0, 3090.0], (2910.0, 3090.0)), ([float('nan'), 1.0], (2910.0, 3090.0)), ([1.0], None)):
+        graph.callbacks[topic](message(kind)(data=data))
+        assert inputs.snapshot.weighed == (seen or (2910.0, 3090.0))
+    assert '/right/payload/interval' not in graph.callbacks
+
+
 @pytest.mark.parametrize('namespace', ['', '/left'])
 def test_friction_use_and_a_measure_appear_from_their_topics(namespace):
     names = ('friction_use/rear_left', 'stability/admissible')

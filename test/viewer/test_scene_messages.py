@@ -146,6 +146,13 @@ def test_a_dropped_load_is_hidden_and_comes_back(cockpit):
     assert cockpit.scene._handles['label/payload'].text == '1,234 kg'
 
 
+def test_a_payload_that_is_weighed_is_shown_with_its_interval(cockpit):
+    cockpit.scene.update(instant(payload=3000.0, weighed=(2900.0, 3080.0)))
+    assert cockpit.scene._handles['label/payload'].text == '3,000 kg, weighed 2,990 ± 90 kg'
+    cockpit.scene.update(instant(payload=0.0, weighed=(-45.0, 31.0)))
+    assert cockpit.scene._handles['label/payload'].text == 'no load, weighed 0 ± 38 kg'
+
+
 def test_the_trace_follows_the_implement_and_is_cleared(cockpit):
     for step in range(20):
         joints = {**instant().joints, 'boom_joint': 0.5 + 0.02 * step}

@@ -1,9 +1,9 @@
 """Robots that carry one object together: paths, references, speed along the path, forces, grasps that slip.
 
 robots = [HoldingRobot(blocks, actuated, hand, carrier)] * 2
-formation = Formation.standing(robots, load, states)
-plan = planned(formation, figure_of_eight(2.0, 2.0), np.linspace(0.0, 2.0 * np.pi, 300))
-profile = fastest(plan.limits(...))             # slow enough for the wheels to hold, everywhere ahead
+formation = Formation.around(robots, load, reach, height)
+plan = planned(formation, figure_of_eight(2.0, 2.0), np.linspace(0.0, 2.0 * np.pi, 300), starts)
+profile = fastest_within(plan, abilities)            # slow enough for the wheels to hold, everywhere ahead
 law = TeamLaw(formation, gains)
 law.efforts(plan.at(*profile.at(t)), states)
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dyn_nodes.control.carry.formation import Formation
 from dyn_nodes.control.carry.law import Gains, TeamLaw
-from dyn_nodes.control.carry.pace import Halfplanes, Profile, fastest
-from dyn_nodes.control.carry.paths import figure_of_eight, straight
+from dyn_nodes.control.carry.pace import Halfplanes, Profile, braked, fastest
+from dyn_nodes.control.carry.paths import between, figure_of_eight, moved, straight
 from dyn_nodes.control.carry.plan import Plan, Reference, planned
 from dyn_nodes.control.carry.robot import HoldingRobot, RobotNumbers
 from dyn_nodes.control.carry.team_run import Hold, TeamRun, TeamTrace
@@ -31,8 +31,11 @@ __all__ = [
     'TeamLaw',
     'TeamRun',
     'TeamTrace',
+    'between',
+    'braked',
     'fastest',
     'figure_of_eight',
+    'moved',
     'planned',
     'straight',
 ]

@@ -49,7 +49,7 @@ class TeamLaw:
     Attributes:
         formation: as the controller knows it: masses and stiffness may be other than those of the real one.
         gains: of the feedback.
-        most: (n,) greatest efforts of the actuated joints of each robot, N m.
+        most: (n,) greatest efforts of the actuated joints of each robot, N m; or (m, n), for each its own.
     """
 
     formation: Formation
@@ -67,9 +67,10 @@ class TeamLaw:
         robots = [robot.at(*state) for robot, state in zip(self.formation.robots, states)]
         wanted = np.array([self._wanted(k, here, reference) for k, here in enumerate(robots)])
         shares = taken_over(self._shares(reference, wanted[:, :3]), free)
-        bound = np.asarray(self.most, float)
+        bounds = np.broadcast_to(np.asarray(self.most, float), (len(robots), len(robots[0].u)))
         return [
-            np.clip(efforts_for(here, own, share), -bound, bound) for here, own, share in zip(robots, wanted, shares)
+            np.clip(efforts_for(here, own, share), -bound, bound)
+            for here, own, share, bound in zip(robots, wanted, shares, bounds)
         ]
 
     def _wanted(self, k: int, here: RobotNumbers, reference: Reference) -> Array:

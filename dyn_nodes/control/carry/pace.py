@@ -72,6 +72,17 @@ class Halfplanes:
         faster, square = (np.concatenate([part, -part], axis=1) for part in (per_acceleration, per_square))
         return cls(faster, square, np.concatenate([bound - still, bound + still], axis=1))
 
+    @classmethod
+    def of_speeds(cls, per_speed: Array, most: ArrayLike) -> Halfplanes:
+        """Return the limits of speeds (t, n) per speed of the parameter: |per_speed| sqrt(b) <= most (n,).
+
+        A speed without a limit (inf) gives none.
+        """
+        bound = np.asarray(most, float)
+        limited = np.isfinite(bound)
+        square = np.asarray(per_speed, float)[:, limited] ** 2
+        return cls(np.zeros_like(square), square, np.broadcast_to(bound[limited] ** 2, square.shape))
+
     def refuse_unholdable(self, parameters: Array) -> None:
         """Raise where not even standing still is within the limits."""
         worst = self.rest.min(axis=1)
@@ -151,6 +162,42 @@ def fastest(parameters: ArrayLike, limits: Halfplanes, speed: float = 1e3, accel
         if squares[k + 1] <= 0.0 and k + 1 < len(s) - 1:
             raise ValueError(f'expected limits that let the motion go on, found none at parameter {s[k + 1]:.4g}')
     return Profile.of(s, np.sqrt(squares))
+
+
+def braked(profile: Profile, limits: Halfplanes, time: float, acceleration: float = 1e6) -> Profile:
+    """Return the progress that comes to rest from a time on, as soon as the limits allow.
+
+    Args:
+        profile: that is left.
+        time: at which it is left, s; times of the result begin there.
+        limits: at every grid point of the profile.
+        acceleration: greatest of the parameter, 1/s2.
+
+    Where no braking is within the limits the profile is followed up to the next grid point.
+    """
+    s, speed, planned = profile.at(time)
+    if speed <= 0.0:
+        return Profile(np.array([s, s]), np.zeros(2), np.array([0.0, 0.0]))
+    grid = profile.parameters
+    k = int(np.clip(np.searchsorted(grid, s, side='right') - 1, 0, len(grid) - 2))
+    places, squares = [s], [speed**2]
+    for after in range(k + 1, len(grid)):
+        least, greatest = _accelerations(limits, after - 1, squares[-1], acceleration)
+        brake = least if least <= greatest else planned
+        reach = grid[after] - places[-1]
+        if reach <= 0.0:
+            continue
+        if squares[-1] + 2.0 * brake * reach <= 0.0:
+            places.append(places[-1] - 0.5 * squares[-1] / brake)
+            squares.append(0.0)
+            break
+        places.append(float(grid[after]))
+        squares.append(squares[-1] + 2.0 * brake * reach)
+        own = profile.speeds[after]
+        squares[-1] = min(squares[-1], float(own**2))
+        planned = profile.at(float(profile.times[after]) + 1e-9)[2]
+    squares[-1] = 0.0
+    return Profile.of(np.array(places), np.sqrt(np.array(squares)))
 
 
 def _accelerations(limits: Halfplanes, k: int, square: float, most: float) -> tuple[float, float]:

@@ -70,6 +70,51 @@ def straight(length: float, direction: float = 0.0, heading: float | None = None
     return path
 
 
+def moved(path: Path, place: ArrayLike, turn: float, heading: float = 0.0) -> Path:
+    """Return a path that is turned about the origin and then moved.
+
+    Args:
+        path: its parameter stays.
+        place: (2,) of its origin, m.
+        turn: of its axes, rad; headings turn with them.
+        heading: added to the headings, rad.
+    """
+    offset = np.array([turn + heading, *np.asarray(place, dtype=float)])
+    c, s = np.cos(turn), np.sin(turn)
+    matrix = np.array([(1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c)])
+
+    def found(parameters: ArrayLike) -> PlanarMotion:
+        own = path(parameters)
+        pose, rate, change = (part @ matrix.T for part in (own.pose, own.velocity, own.acceleration))
+        return PlanarMotion(own.times, pose + offset, rate, change)
+
+    return found
+
+
+def between(start: ArrayLike, end: ArrayLike) -> Path:
+    """Return the straight way from one pose to another over the parameter 0 to 1.
+
+    Args:
+        start: (3,) heading, x, y, rad and m.
+        end: (3,) the same; the heading turns by the lesser angle.
+
+    Raises:
+        ValueError: one pose.
+    """
+    first = np.asarray(start, dtype=float)
+    change = np.asarray(end, dtype=float) - first
+    change[0] = np.angle(np.exp(1j * change[0]))
+    if not np.abs(change).max() > 1e-6:
+        raise ValueError('expected another pose than the one at the start, found the same')
+
+    def path(parameters: ArrayLike) -> PlanarMotion:
+        s = np.atleast_1d(np.asarray(parameters, dtype=float))
+        still = np.zeros((len(s), 3))
+        return PlanarMotion(s, first + np.outer(s, change), still + change, still)
+
+    return path
+
+
 def _along(x: list[Array], y: list[Array]) -> list[Array]:
     """Return the direction of a path and its two derivatives, from coordinates with three derivatives each."""
     square = x[1] ** 2 + y[1] ** 2

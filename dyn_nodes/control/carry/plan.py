@@ -154,7 +154,7 @@ def settled(robot: HoldingRobot, start: Array, wanted: Array, steps: int = 50) -
         place, J, rates = robot.motions(q)
         off = wanted - place
         if np.abs(off).max() < CLOSE:
-            return q
+            return robot.normalized(q)
         move = np.linalg.solve(J, off)
         q = q + rates @ (move * min(1.0, 0.3 / max(float(np.abs(move).max()), 1e-300)))
     raise ValueError(f'expected a hand that reaches its place on the path, found {np.abs(off).max():.3g} m off')

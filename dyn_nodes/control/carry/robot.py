@@ -193,6 +193,26 @@ class HoldingRobot:
         return place, J.reshape((5, n), order='F'), rates.reshape((nq, n), order='F')
 
     @cached_property
+    def _hand_pose(self) -> Evaluation:
+        pose = self.blocks.state.frame_pose(self.frames[0])
+        whole = ca.densify(ca.vertcat(pose.p, ca.vec(pose.R)))
+        return Evaluation(ca.Function('hand_pose', [self.blocks.q, self.blocks.parameters.vector], [whole]))
+
+    def hand_pose(self, q: ArrayLike) -> tuple[Array, Array]:
+        """Return the grasp point (3,), m, and the rotation (3, 3) of its frame in the world at positions (nq,)."""
+        found = self._hand_pose(q, self._parameters)
+        return found[:3], found[3:].reshape((3, 3), order='F')
+
+    def normalized(self, q: Array) -> Array:
+        """Return positions (nq,) with quaternions of norm 1."""
+        found = np.array(q, dtype=np.float64)
+        for body in self.blocks.tree.bodies:
+            if body.kind == 'free':
+                own = slice(body.q + 3, body.q + 7)
+                found[own] /= np.linalg.norm(found[own])
+        return found
+
+    @cached_property
     def _ground(self) -> Evaluation:
         blocks = self.blocks
         u, v, N = self._traced

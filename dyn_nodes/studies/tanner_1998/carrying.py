@@ -13,26 +13,24 @@ from numpy.typing import NDArray
 from dyn_nodes.control.carry import (
     Formation,
     Gains,
-    Halfplanes,
     Hold,
     HoldingRobot,
     Plan,
     Profile,
-    Reference,
     TeamLaw,
     TeamRun,
     TeamTrace,
 )
 from dyn_nodes.control.carry.formation import RobotState
-from dyn_nodes.control.carry.robot import GroundNumbers
 from dyn_nodes.control.carry.team_run import Instant, TeamState
 from dyn_nodes.control.platform_path import Path
 from dyn_nodes.deformable.lattice import Lattice
 from dyn_nodes.multibody import Frame
-from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
+from dyn_nodes.stability import AdmissibleReactions
 from dyn_nodes.studies.tanner_1998.robot import FRICTION, HEIGHT, MOUNT
 from dyn_nodes.studies.tanner_1998.team import POSTURE, REACH
 from dyn_nodes.studies.tanner_1998.vehicle import ARM, rm_1
+from dyn_nodes.teams.carry_limits import Ability, Reserve, reactions
 
 Array = NDArray[np.float64]
 ACTUATED = ('left', 'right', *ARM)
@@ -42,27 +40,13 @@ GRIP = np.array([1.0, 1.0, 0.0])
 """Of the wheels; the caster takes no horizontal force."""
 PERIOD = 0.01
 GAINS = Gains()
+ABILITY = Ability(MOST, np.full(len(MOST), np.inf), FRICTION * GRIP)
 HEADING = 2.0
 """Direction in which a team starts beside its path, rad."""
 HAND_HEIGHT = 0.522424917 + HEIGHT
 
 
-@dataclass(frozen=True)
-class Reserve:
-    """What is left for feedback, and for what the model does not know.
-
-    Attributes:
-        friction: part of the coefficient of friction that is used.
-        lift: least normal force of a wheel, N.
-        efforts: part of the greatest efforts that is used.
-    """
-
-    friction: float = 0.5
-    lift: float = 60.0
-    efforts: float = 0.8
-
-
-EFFORTS_ALONE = Reserve(friction=20.0, lift=-1e4, efforts=0.8)
+EFFORTS_ALONE = Reserve(friction=20.0, lift=-1e4)
 """No limit by the wheels: only efforts bound the speed."""
 
 
@@ -92,48 +76,9 @@ def starts(formation: Formation, path: Path, parameter: float) -> list[Array]:
     return found
 
 
-def inverse(plan: Plan, reference: Reference) -> list[tuple[Array, GroundNumbers]]:
-    """Return efforts (n,) of every robot and its load on the ground for a reference."""
-    found = []
-    for robot, state, change, force in zip(
-        plan.formation.robots, reference.states, reference.changes, reference.forces
-    ):
-        here = robot.at(*state)
-        efforts = here.inertia @ change + here.bias + here.jacobian[:3].T @ force
-        found.append((efforts, robot.ground(*state, change, -force)))
-    return found
-
-
-def reactions(grounds: Sequence[GroundNumbers], tractions: Array, friction: float) -> AdmissibleReactions:
-    """Return the ground reactions for loads and tractions (t, w) of one robot at many instants."""
-    points, center, force, moment, rolling = (
-        np.array([getattr(own, what) for own in grounds]) for what in ('points', 'center', 'force', 'moment', 'rolling')
-    )
-    return admissible_reactions(
-        points, center, force, moment, friction=friction * GRIP, rolling=rolling, traction=tractions, ranges=False
-    )
-
-
-def limits(plan: Plan, reserve: Reserve, friction: float = FRICTION) -> Halfplanes:
-    """Return what wheels and efforts of all robots allow along a path.
-
-    Everything is linear in acceleration and square of the speed of the path's parameter; three inverse dynamics at
-    each point of the grid give all.
-    """
-    cases = ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0))
-    solved = [[inverse(plan, plan.at(float(s), root, a)) for s in plan.parameters] for a, root in cases]
-    total = []
-    for k, robot in enumerate(plan.formation.robots):
-        efforts, splits = [], []
-        for case in solved:
-            efforts.append(np.array([own[k][0] for own in case]))
-            tractions = np.array([robot.tractions(own) for own in efforts[-1]])
-            splits.append(reactions([own[k][1] for own in case], tractions, friction).split)
-        wheels = (splits[0], splits[2] - splits[0], splits[1] - splits[0])
-        bounds = (efforts[0], efforts[2] - efforts[0], efforts[1] - efforts[0])
-        total.append(Halfplanes.of_wheels(*wheels, reserve.friction * friction * GRIP, [reserve.lift] * 3))
-        total.append(Halfplanes.of_bounds(*bounds, reserve.efforts * MOST))
-    return sum(total[1:], total[0])
+def abilities(formation: Formation) -> list[Ability]:
+    """Return what the robots of a team can give on the ground of the source."""
+    return [ABILITY] * len(formation.robots)
 
 
 @dataclass(frozen=True)
@@ -249,7 +194,7 @@ def judged(plan: Plan, profile: Profile, trace: TeamTrace, reality: Reality = Re
 
 def _reactions_of(robot: HoldingRobot, k: int, instants: Sequence[Instant], friction: float) -> AdmissibleReactions:
     grounds = [robot.ground(*own.state.robots[k], own.changes[k], -own.forces[k]) for own in instants]
-    return reactions(grounds, np.array([robot.tractions(own.efforts[k]) for own in instants]), friction)
+    return reactions(grounds, np.array([robot.tractions(own.efforts[k]) for own in instants]), friction * GRIP)
 
 
 def _blamed(found: Sequence[AdmissibleReactions], instant: int) -> str:

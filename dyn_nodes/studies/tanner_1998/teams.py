@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyn_nodes.control.carry import Plan, Profile, fastest, figure_of_eight, planned
+from dyn_nodes.control.carry import Plan, Profile, figure_of_eight, planned
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.tanner_1998.carrying import (
     EFFORTS_ALONE,
     Carried,
     Reality,
-    Reserve,
+    abilities,
     judged,
-    limits,
     run_team,
     starts,
     team_around,
 )
 from dyn_nodes.studies.tanner_1998.team import BAR, TRIANGLE
+from dyn_nodes.teams.carry_limits import Reserve, fastest_within
 
 SQUEEZE = 5.0
 EIGHT = (2.5, 2.0)
@@ -63,7 +63,7 @@ def planned_team(load: str, points: int = 241) -> Plan:
 def profile_of(load: str, limited: bool, points: int = 241) -> Profile:
     """Return the fastest profile of a team, within the friction of its wheels or bounded by efforts alone."""
     plan = planned_team(load, points)
-    return fastest(plan.parameters, limits(plan, Reserve() if limited else EFFORTS_ALONE))
+    return fastest_within(plan, abilities(plan.formation), Reserve() if limited else EFFORTS_ALONE)
 
 
 def carried(case: Case) -> Carried:

@@ -1,0 +1,70 @@
+"""Processor time of a decision of the tip-over governor, from what the monitor knows to the output.
+
+python benchmarks/governor_decision.py [runs]
+
+The adversary's runs of the log-loader (seed 7); the monitor's own estimate is left out. The time is that of the thread.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.governed_run import Rig
+from dyn_nodes.studies.governor_campaign import random_cases
+from dyn_nodes.studies.governor_cases import box_of
+
+SEED, RUNS = 7, 4
+
+
+def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the times of decisions, ms, the predictions of each, and the times of predictions, ms."""
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    rig = Rig(machine)
+    partner = rig.partner(True)
+    command, stop = partner.command, partner.stops.stop
+    spent, counts, single = [], [], []
+
+    def timed_stop(*args, **options):
+        began = time.thread_time()
+        found = stop(*args, **options)
+        single.append(1e3 * (time.thread_time() - began))
+        return found
+
+    def timed(levers):
+        before, began = len(single), time.thread_time()
+        volts = command(levers)
+        spent.append(1e3 * (time.thread_time() - began))
+        counts.append(len(single) - before)
+        return volts
+
+    partner.command, partner.stops.stop = timed, timed_stop
+    for case in random_cases(box_of(machine), runs, SEED):
+        rig.run(case)
+    return np.array(spent), np.array(counts), np.array(single)
+
+
+def main() -> int:
+    """Print medians and the 99th percentiles."""
+    spent, counts, single = decisions(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
+    rows = {
+        'all decisions': spent,
+        'nothing held': spent[counts == 1],
+        'held': spent[counts > 1],
+        'a prediction': single,
+    }
+    for name, times in rows.items():
+        if len(times):
+            print(f'{name:14} {len(times):6}  median {np.median(times):.3f} ms  99 % {np.quantile(times, 0.99):.3f} ms')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,216 @@
+"""The channels of a mapping file: signals and quantities that exist, units that fit both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dyn_nodes.can.cylinder_length import CylinderLength, DeadCentreError
+from dyn_nodes.can.mapping import IMU_AXES, Channel, Key, Kind, number_limits
+from dyn_nodes.can.mapping_keys import JointEntry, SignalEntry
+from dyn_nodes.can.units import UNITS, unit_named
+from dyn_nodes.elements import actuator_elements
+from dyn_nodes.model import Machine
+from dyn_nodes.model.problems import did_you_mean, number
+from dyn_nodes.model.schema import build, keys_of
+from dyn_nodes.model.schema_reader import SchemaReader
+from dyn_nodes.model.yaml_source import Entry
+
+SECTIONS: dict[str, tuple[Kind, type]] = {
+    'joints': ('position', JointEntry),
+    'velocities': ('velocity', JointEntry),
+    'imu': ('imu', SignalEntry),
+    'pressures': ('pressure', SignalEntry),
+    'wheel_loads': ('wheel_load', SignalEntry),
+    'commands': ('command', SignalEntry),
+}
+"""Keys of the file that map names to signals."""
+LARGEST_POSITION, LEAST_RANGE = 1e7, 0.1
+"""rad or m: bound of joints without limits, least width of the range of a joint with limits."""
+
+
+class ChannelReader:
+    """Reads the channels of a file.
+
+    Args:
+        reader: with the report.
+        machine: whose quantities they are.
+        database: of cantools, with the signals.
+    """
+
+    def __init__(self, reader: SchemaReader, machine: Machine, database: Any) -> None:
+        self.reader, self.report = reader, reader.report
+        self.machine, self.database = machine, database
+        self._messages = {message.name: message for message in database.messages}
+        self._known = self._names()
+        self._taken: dict[tuple[str, str], str] = {}
+
+    def _names(self) -> dict[Kind, tuple[str, ...]]:
+        """Return the quantities that the machine has, by kind."""
+        joints = tuple(joint.name for joint in self.machine.movable_joints)
+        lines = tuple(
+            f'{own.name}/{quantity.name}'
+            for own in actuator_elements(self.machine)
+            for quantity in own.reported
+            if quantity.unit == 'Pa'
+        )
+        wheels = tuple(contact.name for contact in self.machine.ground_contacts)
+        actuators = tuple(actuator.name for actuator in self.machine.actuators)
+        return {
+            'position': joints, 'velocity': joints, 'imu': IMU_AXES, 'pressure': lines, 'wheel_load': wheels,
+            'command': actuators,
+        }  # fmt: skip
+
+    def read(self, root: Entry, values: Mapping[str, Any]) -> dict[Key, tuple[Channel, Entry]]:
+        """Return the channels by kind and name, each with its entry."""
+        found: dict[Key, tuple[Channel, Entry]] = {}
+        for section, (kind, record) in SECTIONS.items():
+            listed = values.get(section)
+            for name, entry in self.reader.named(listed if isinstance(listed, Entry) else None).items():
+                if name not in self._known[kind]:
+                    expected = f'one of the {section} of {self.machine.name}'
+                    self.report.add(entry.line, entry.path, expected, did_you_mean(name, self._known[kind]))
+                elif (channel := self._channel(kind, name, record, entry)) is not None:
+                    found[channel.key] = channel, entry
+        if 'payload' in root.mapping and root.mapping['payload'].kind == 'map':
+            entry = root.mapping['payload']
+            if (channel := self._channel('payload', 'payload', SignalEntry, entry)) is not None:
+                found[channel.key] = channel, entry
+        self._complete(root, found)
+        return found
+
+    def _complete(self, root: Entry, found: Mapping[Key, tuple[Channel, Entry]]) -> None:
+        if self.report.failed:
+            return
+        if not found:
+            self.report.add(root.line, 'document', 'a signal at least: joints, pressures, commands, ...', 'none')
+        axes = [name for kind, name in found if kind == 'imu']
+        if axes and len(axes) < len(IMU_AXES):
+            missing = ', '.join(name for name in IMU_AXES if name not in axes)
+            self.report.add(root.mapping['imu'].line, 'imu', f'all of {", ".join(IMU_AXES)}', f'no {missing}')
+        for (kind, name), (channel, entry) in found.items():
+            if kind == 'velocity' and channel.cylinder is not None and ('position', name) not in found:
+                expected = f'a signal of the position of {name}, too: a cylinder moves it by a lever that depends on it'
+                self.report.add(entry.line, entry.path, expected, 'none')
+
+    def _channel(self, kind: Kind, name: str, record: type, entry: Entry) -> Channel | None:
+        own = build(record, self.reader.table(entry, keys_of(record)))
+        signal = None if own is None else self._signal(own, entry)
+        if signal is None:
+            return None
+        if own.sign not in (1.0, -1.0):
+            place = entry.mapping['sign']
+            self.report.add(place.line, place.path, '1 or -1', number(own.sign))
+            return None
+        cylinder, sound = self._cylinder(kind, name, own, entry)
+        size = self._size(kind, name, own, signal, cylinder, entry)
+        if not sound or size is None:
+            return None
+        lower, upper = self._bounds(kind, name, own)
+        if lower >= upper:
+            self.report.add(entry.line, entry.path, 'lower below upper', f'{number(lower)} and {number(upper)}')
+            return None
+        message, _, short = own.signal.partition('.')
+        channel = Channel(kind, name, message, short, own.sign * size, own.offset, lower, upper, own.filter, cylinder)
+        self._check_range(channel, signal, entry)
+        return channel
+
+    def _signal(self, own: SignalEntry, entry: Entry) -> Any | None:
+        """Return the signal of the DBC; None, with a problem in the report, where it is none or has a user already."""
+        place = entry.mapping['signal']
+        message, _, name = own.signal.partition('.')
+        if message not in self._messages or not name:
+            found = did_you_mean(message, self._messages)
+            self.report.add(place.line, place.path, 'Message.Signal of the DBC', found if name else repr(own.signal))
+            return None
+        signals = {signal.name: signal for signal in self._messages[message].signals}
+        if name not in signals:
+            self.report.add(place.line, place.path, f'a signal of message {message}', did_you_mean(name, signals))
+            return None
+        first = self._taken.setdefault((message, name), entry.path)
+        if first != entry.path:
+            self.report.add(place.line, place.path, f'a signal of its own ({first} has it)', repr(own.signal))
+            return None
+        return signals[name]
+
+    def _cylinder(self, kind: Kind, name: str, own: SignalEntry, entry: Entry) -> tuple[CylinderLength | None, bool]:
+        """Return the cylinder that a signal measures, and whether there is no fault."""
+        measures = getattr(own, 'measures', 'position')
+        if measures == 'position':
+            return None, True
+        place = entry.mapping['measures']
+        linkages = [
+            linkage
+            for actuator in self.machine.actuators
+            if actuator.joint == name and (linkage := getattr(actuator, 'linkage', None)) is not None
+        ]
+        if not linkages:
+            self.report.add(place.line, place.path, f'position: no cylinder moves {name}', repr(measures))
+            return None, False
+        try:
+            return CylinderLength(linkages[0], self.machine.joint(name), measures == 'cylinder_stroke'), True
+        except DeadCentreError as error:
+            self.report.add(place.line, place.path, str(error), f'{name}, whose angle a length does not give')
+            return None, False
+
+    def _quantities(self, kind: Kind, name: str, cylinder: CylinderLength | None) -> tuple[str, ...]:
+        """Return the quantities that a channel of a kind can be measured in."""
+        if kind in ('position', 'velocity'):
+            slides = cylinder is not None or self.machine.joint(name).type == 'prismatic'
+            if kind == 'position':
+                return ('length',) if slides else ('angle',)
+            return ('velocity',) if slides else ('angular velocity',)
+        if kind == 'imu':
+            return ('angular velocity',) if name.startswith('angular') else ('acceleration',)
+        return {
+            'pressure': ('pressure',), 'payload': ('mass',), 'wheel_load': ('force',),
+            'command': ('voltage', 'share of the limit'),
+        }[kind]  # fmt: skip
+
+    def _size(
+        self, kind: Kind, name: str, own: SignalEntry, signal: Any, cylinder: CylinderLength | None, entry: Entry
+    ) -> float | None:
+        """Return the SI size of the signal's unit."""
+        given, dbc = own.unit, str(signal.unit or '')
+        place = entry.mapping.get('unit', entry)
+        quantities = self._quantities(kind, name, cylinder)
+        fitting = ', '.join(unit for unit, of in UNITS.items() if of.quantity in quantities)
+        if given and unit_named(dbc) and unit_named(dbc) != given:
+            self.report.add(place.line, place.path, f'{dbc!r}, the unit of {own.signal} in the DBC', repr(given))
+            return None
+        unit = given or unit_named(dbc)
+        if not unit or UNITS[unit].quantity not in quantities:
+            origin = '' if given else ' in the DBC, and no unit here'
+            self.report.add(place.line, place.path, f'a unit of {kind}: {fitting}', f'{given or dbc!r}{origin}')
+            return None
+        return UNITS[unit].size * (self.machine.actuator(name).command_limit if unit == '%' else 1.0)
+
+    def _bounds(self, kind: Kind, name: str, own: SignalEntry) -> tuple[float, float]:
+        low, high = -math.inf, math.inf
+        if kind == 'position':  # as wide as nodes that take joint_states accept
+            joint = self.machine.joint(name)
+            span = max(joint.upper - joint.lower, LEAST_RANGE)
+            limited = math.isfinite(span)
+            low, high = (joint.lower - span, joint.upper + span) if limited else (-LARGEST_POSITION, LARGEST_POSITION)
+        elif kind == 'command':
+            limit = self.machine.actuator(name).command_limit
+            low, high = -limit, limit
+        return low if own.lower is None else own.lower, high if own.upper is None else own.upper
+
+    def _check_range(self, channel: Channel, signal: Any, entry: Entry) -> None:
+        """Check that a signal holds every command; warn where it does not hold every position of its joint."""
+        numbers = number_limits(signal, self._messages[channel.message].protocol == 'j1939')
+        ends = sorted(channel.factor * end + channel.offset for end in numbers)
+        if channel.kind == 'command':
+            if ends[0] > channel.lower + 1e-9 or ends[1] < channel.upper - 1e-9:
+                expected = f'a signal that holds {number(channel.lower)} to {number(channel.upper)} V'
+                self.report.add(entry.line, entry.path, expected, f'{number(ends[0])} to {number(ends[1])} V')
+        elif channel.kind == 'position' and math.isfinite(self.machine.joint(channel.name).lower):
+            joint = self.machine.joint(channel.name)
+            wanted = [joint.lower, joint.upper]
+            if channel.cylinder is not None:
+                wanted = [channel.cylinder.length(q) for q in wanted]
+            if ends[0] > min(wanted) + 1e-9 or ends[1] < max(wanted) - 1e-9:
+                expected = f'a signal that holds the limits of {joint.name}, {number(min(wanted))} to {max(wanted):.6g}'
+                self.report.warn(entry.line, entry.path, expected, f'{number(ends[0])} to {number(ends[1])}')

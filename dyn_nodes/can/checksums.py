@@ -1,0 +1,47 @@
+"""Checksums that control units put into a byte of their frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+
+def sum8(data: Iterable[int]) -> int:
+    """Return the sum of bytes modulo 256."""
+    return sum(data) & 0xFF
+
+
+def xor8(data: Iterable[int]) -> int:
+    """Return the exclusive or of bytes."""
+    result = 0
+    for byte in data:
+        result ^= byte
+    return result
+
+
+def crc8(data: Iterable[int], polynomial: int) -> int:
+    """Return the CRC of bytes, most significant bit first, that begins with 0xFF and is inverted at its end."""
+    result = 0xFF
+    for byte in data:
+        result ^= byte
+        for _ in range(8):
+            result = (result << 1 ^ polynomial if result & 0x80 else result << 1) & 0xFF
+    return result ^ 0xFF
+
+
+def crc8_j1850(data: Iterable[int]) -> int:
+    """Return the CRC-8 of SAE J1850, polynomial 0x1D: 0x4B for the text 123456789."""
+    return crc8(data, 0x1D)
+
+
+def crc8_8h2f(data: Iterable[int]) -> int:
+    """Return the CRC-8 of AUTOSAR with the polynomial 0x2F: 0xDF for the text 123456789."""
+    return crc8(data, 0x2F)
+
+
+CHECKSUMS: dict[str, Callable[[Iterable[int]], int]] = {
+    'sum8': sum8,
+    'xor8': xor8,
+    'crc8_j1850': crc8_j1850,
+    'crc8_8h2f': crc8_8h2f,
+}
+"""By the name in a mapping; each is of all bytes of the frame but its own."""

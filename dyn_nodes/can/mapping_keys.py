@@ -1,0 +1,68 @@
+"""Keys of the YAML that maps signals of a bus to quantities of a machine, each declared at its field. Data only."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, get_args
+
+from dyn_nodes.can.checksums import CHECKSUMS
+from dyn_nodes.can.units import UNITS
+from dyn_nodes.model.schema import choice, named, number, table, text
+
+JointMeasure = Literal['position', 'cylinder_length', 'cylinder_stroke']
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalEntry:
+    """A signal. Quantity in SI units = sign * (number of the DBC) * unit + offset."""
+
+    signal: Annotated[str, text('Message.Signal of the DBC')]
+    unit: Annotated[str, choice('absent: that of the DBC', tuple(UNITS))] = ''
+    sign: Annotated[float, number('1, or -1 where the sensor counts the other way')] = 1.0
+    offset: Annotated[float, number('added, in SI units')] = 0.0
+    lower: Annotated[float | None, number('a smaller quantity is a fault of the sensor, SI units')] = None
+    upper: Annotated[float | None, number('a larger quantity is a fault of the sensor, SI units')] = None
+    filter: Annotated[float, number('time constant of a first-order low-pass; 0: none', 's', 'non-negative')] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointEntry(SignalEntry):
+    """A signal of a joint."""
+
+    measures: Annotated[
+        JointMeasure,
+        choice(
+            'the joint itself; its cylinder from pin to pin; its piston from fully retracted on', get_args(JointMeasure)
+        ),
+    ] = 'position'
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameEntry:
+    """How a message of the DBC is sent, and how a received one is checked."""
+
+    period: Annotated[
+        float | None, number('between two frames, of either sender; absent: the cycle time of the DBC', 's', 'positive')
+    ] = None
+    timeout: Annotated[
+        float | None, number('age at which signals are stale; absent: that of the file', 's', 'positive')
+    ] = None
+    counter: Annotated[str, text('alive counter, a signal that every frame counts up by one')] = ''
+    checksum: Annotated[str, text('signal of one whole byte')] = ''
+    checksum_kind: Annotated[str, choice('of all other bytes', tuple(CHECKSUMS))] = 'crc8_j1850'
+
+
+@dataclass(frozen=True, kw_only=True)
+class MappingEntries:
+    """The file."""
+
+    machine: Annotated[str, text('name of a machine of this package, or path of a URDF from this file')]
+    config: Annotated[str, text('name of its machine YAML, or path from this file; absent: that of its name')] = ''
+    dbc: Annotated[str, text('path of the DBC from this file')]
+    timeout: Annotated[float, number('age at which signals are stale', 's', 'positive')] = 0.1
+    joints: Annotated[tuple[JointEntry, ...], named('positions, by joint', JointEntry)] = ()
+    velocities: Annotated[tuple[JointEntry, ...], named('velocities, by joint', JointEntry)] = ()
+    imu: Annotated[tuple[SignalEntry, ...], named('six axes, such as angular_velocity_x', SignalEntry)] = ()
+    pressures: Annotated[tuple[SignalEntry, ...], named('by <actuator>/<line>', SignalEntry)] = ()
+    payload: Annotated[SignalEntry | None, table('weighed by the machine', SignalEntry)] = None
+    wheel_loads: Annotated[tuple[SignalEntry, ...], named('normal forces, by wheel', SignalEntry)] = ()
+    commands: Annotated[tuple[SignalEntry, ...], named('of valves, by actuator', SignalEntry)] = ()
+    frames: Annotated[dict[str, FrameEntry], named('by message of the DBC', FrameEntry)] = field(default_factory=dict)

@@ -1,0 +1,165 @@
+"""Frames of a bus to quantities: counters, checksums and bounds are checked, age is watched."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dyn_nodes.can.mapping import Channel, Frame, Key, number_limits, raw_limits
+
+ANY_SOURCE = (0xFE, 0xFF)
+"""Source addresses of a DBC that stand for any control unit."""
+
+
+class RejectedError(ValueError):
+    """A frame that is not used; `kind` is what is counted."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def parameter_group(identifier: int) -> int:
+    """Return the PGN of an identifier of 29 bits (SAE J1939-21): without destination where it has one."""
+    group = identifier >> 8 & 0x3FFFF
+    return group if (group >> 8 & 0xFF) >= 240 else group & 0x3FF00
+
+
+class Receiver:
+    """Takes frames.
+
+    Args:
+        frames: to take; others on the bus are passed over.
+
+    Attributes:
+        values: the newest by kind and name, SI units.
+        heard: time of the newest frame used, s, by name of its message and, of multiplexed signals, by key.
+        rejected: count by message and kind.
+        last: why a frame was rejected the last time, by message.
+        taken, passed_over: counts of frames.
+    """
+
+    def __init__(self, frames: Iterable[Frame]) -> None:
+        self.frames = tuple(frames)
+        self.values: dict[Key, float] = {}
+        self.heard: dict[Key, float] = {}
+        self.rejected: Counter[str] = Counter()
+        self.last: dict[str, str] = {}
+        self.taken = self.passed_over = 0
+        self._counters: dict[str, int] = {}
+        self._exact = {(f.message.frame_id, f.message.is_extended_frame): f for f in self.frames if not f.is_j1939}
+        self._groups: dict[int, list[Frame]] = {}
+        for frame in self.frames:
+            if frame.is_j1939:
+                self._groups.setdefault(parameter_group(frame.message.frame_id), []).append(frame)
+
+    def frame_of(self, identifier: int, extended: bool) -> Frame | None:
+        """Return the frame of an identifier; of J1939 by its PGN and source address, with any priority."""
+        exact = self._exact.get((identifier, extended))
+        if exact is not None or not extended:
+            return exact
+        for frame in self._groups.get(parameter_group(identifier), ()):
+            source = frame.message.frame_id & 0xFF
+            if source in ANY_SOURCE or source == identifier & 0xFF:
+                return frame
+        return None
+
+    def take(self, identifier: int, extended: bool, data: bytes, now: float) -> Frame | None:
+        """Take a frame at a time, s; return what it was where its values are used, else None."""
+        frame = self.frame_of(identifier, extended)
+        if frame is None:
+            self.passed_over += 1
+            return None
+        try:
+            self._use(frame, bytes(data), now)
+        except RejectedError as error:
+            self.rejected[f'{frame.name}: {error.kind}'] += 1
+            self.last[frame.name] = str(error)
+            return None
+        self.taken += 1
+        return frame
+
+    def _use(self, frame: Frame, data: bytes, now: float) -> None:
+        raw = self._decoded(frame, data)
+        self._check_counter(frame, raw)
+        found: dict[Key, float] = {}
+        for channel in sorted(frame.channels, key=lambda own: own.kind == 'velocity'):  # positions first
+            if channel.signal in raw:
+                found[channel.key] = self._value(frame, channel, raw[channel.signal], found)
+        for channel in frame.channels:
+            if channel.key in found:
+                self.values[channel.key] = self._filtered(channel, found[channel.key], now, frame.timeout)
+                self.heard[channel.key] = now
+
+    def _decoded(self, frame: Frame, data: bytes) -> dict[str, Any]:
+        if len(data) != frame.message.length:
+            expected = f'expected {frame.message.length} bytes, found {len(data)}'
+            raise RejectedError('wrong size', f'{frame.name}: {expected}')
+        if frame.checksum and data[frame.checksum_byte] != (wanted := frame.checksum_of(data)):
+            found = f'expected 0x{wanted:02X}, found 0x{data[frame.checksum_byte]:02X}'
+            raise RejectedError('checksum', f'{frame.name}.{frame.checksum}: {found}')
+        try:
+            result: dict[str, Any] = frame.message.decode(data, decode_choices=False, scaling=False)
+        except Exception as error:  # the bus may hold anything, multiplexer values that the DBC does not know among it
+            raise RejectedError('not decodable', f'{frame.name}: expected frames of its DBC, found {error}') from None
+        return result
+
+    def _check_counter(self, frame: Frame, raw: dict[str, Any]) -> None:
+        """Refuse a frame whose alive counter stands still. Any other step is a lost frame, and is used."""
+        if not frame.counter:
+            return
+        count, before = int(raw[frame.counter]), self._counters.get(frame.name)
+        self._counters[frame.name] = count
+        if count == before:
+            raise RejectedError(
+                'frozen counter', f'{frame.name}.{frame.counter}: expected a count, found {count} again'
+            )
+        steps = 1 << frame.message.get_signal_by_name(frame.counter).length
+        if before is not None and (count - before) % steps != 1:
+            self.rejected[f'{frame.name}: lost frames'] += (count - before) % steps - 1
+
+    def _value(self, frame: Frame, channel: Channel, raw: float, found: dict[Key, float]) -> float:
+        signal = frame.message.get_signal_by_name(channel.signal)
+        where = f'{frame.name}.{channel.signal}'
+        if not signal.is_float:
+            least, most = raw_limits(signal, frame.is_j1939)
+            if not least <= raw <= most:
+                raise RejectedError('not available', f'{where}: expected a measurement, found raw 0x{int(raw):X}')
+        number = raw * float(signal.scale) + float(signal.offset)
+        low, high = number_limits(signal, frame.is_j1939)
+        slack = 1e-9 * max(abs(number), abs(float(signal.scale)))
+        if not low - slack <= number <= high + slack:
+            raise RejectedError('out of range', f'{where}: expected {low:g} to {high:g} (DBC), found {number:g}')
+        position = found.get(('position', channel.name), self.values.get(('position', channel.name)))
+        value = channel.value(number, position)
+        if not math.isfinite(value) or not channel.lower <= value <= channel.upper:
+            expected = f'expected {channel.lower:g} to {channel.upper:g} for {channel.kind} {channel.name}'
+            raise RejectedError('out of range', f'{where}: {expected}, found {value:g}')
+        return value
+
+    def _filtered(self, channel: Channel, value: float, now: float, timeout: float) -> float:
+        before, heard = self.values.get(channel.key), self.heard.get(channel.key, -math.inf)
+        step = now - heard
+        if channel.filter == 0.0 or before is None or not 0.0 <= step <= timeout:
+            return value
+        return before + (value - before) * -math.expm1(-step / channel.filter)
+
+    def stale(self, now: float) -> list[Channel]:
+        """Return the channels whose signals are older than their timeout, or never came."""
+        return [
+            channel
+            for frame in self.frames
+            for channel in frame.channels
+            if not now - self.heard.get(channel.key, -math.inf) <= frame.timeout
+        ]
+
+    def fault(self, now: float) -> str:
+        """Return why the quantities are not those of now, in one line, or ''."""
+        stale = self.stale(now)
+        if not stale:
+            return ''
+        names = ', '.join(dict.fromkeys(f'{channel.message}.{channel.signal}' for channel in stale))
+        reasons = [self.last[name] for name in dict.fromkeys(c.message for c in stale) if name in self.last]
+        return f'stale: {names}{f" ({reasons[0]})" if reasons else ""}'

@@ -1,0 +1,110 @@
+"""`dyn-nodes check MAPPING.yaml`: which quantity is which signal of a machine's bus, and how finely it is measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.model.problems import MachineError
+
+if TYPE_CHECKING:
+    from dyn_nodes.can.mapping import CanMapping, Channel, Frame
+
+SI = {'imu': '', 'pressure': 'Pa', 'payload': 'kg', 'wheel_load': 'N', 'command': 'V'}
+
+
+def check_mapping(path: str, as_json: bool) -> int:
+    """Check a mapping; return 0 where it is sound, else 1.
+
+    Raises:
+        CommandError: cantools is not installed.
+    """
+    from dyn_nodes.can.mapping_file import load_mapping
+
+    try:
+        mapping, warnings = load_mapping(path)
+    except ImportError as error:
+        text = f'a mapping of a CAN bus needs {error.name}: {sys.executable} -m pip install "dyn_nodes[can]"'
+        raise CommandError(text) from None
+    except MachineError as error:
+        _refuse(error, as_json)
+        return 1
+    if as_json:
+        shown = {'valid': True, 'problems': [], 'warnings': [vars(own) for own in warnings]}
+        print(json.dumps({**shown, **mapping_facts(mapping)}, indent=2))
+        return 0
+    _print(mapping)
+    for warning in warnings:
+        tables.console().print(f'warning: {warning}', style='yellow', soft_wrap=True)
+    tables.console().print('no problems', style='green')
+    return 0
+
+
+def _refuse(error: MachineError, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({'valid': False, 'problems': [vars(problem) for problem in error.problems]}, indent=2))
+        return
+    print(error, file=sys.stderr)
+    count = len(error.problems)
+    print(f'{count} {"problem" if count == 1 else "problems"}', file=sys.stderr)
+
+
+def mapping_facts(mapping: CanMapping) -> dict[str, Any]:
+    """Return the frames and channels of a mapping as JSON has them."""
+    return {'machine': mapping.machine.name, 'frames': [_frame_facts(frame) for frame in mapping.frames]}
+
+
+def _frame_facts(frame: Frame) -> dict[str, Any]:
+    return {
+        'message': frame.name,
+        'identifier': frame.message.frame_id,
+        'sent_by': 'bridge' if frame.is_command else 'machine',
+        'period': frame.period,
+        'timeout': frame.timeout,
+        'counter': frame.counter,
+        'checksum': frame.checksum,
+        'signals': [
+            {'signal': own.signal, 'kind': own.kind, 'name': own.name, 'resolution': resolution(frame, own)}
+            for own in frame.channels
+        ],
+    }
+
+
+def resolution(frame: Frame, channel: Channel) -> float:
+    """Return by how much a quantity changes with one step of its signal, SI units; of a cylinder at its least lever."""
+    signal = frame.message.get_signal_by_name(channel.signal)
+    step = abs(channel.factor * float(signal.scale))
+    return step / channel.cylinder.least_lever() if channel.cylinder is not None else step
+
+
+def _unit(mapping: CanMapping, channel: Channel) -> str:
+    if channel.kind == 'imu':
+        return 'rad/s' if channel.name.startswith('angular') else 'm/s2'
+    if channel.kind in SI:
+        return SI[channel.kind]
+    unit = 'm' if mapping.machine.joint(channel.name).type == 'prismatic' else 'rad'
+    return unit if channel.kind == 'position' else f'{unit}/s'
+
+
+def _print(mapping: CanMapping) -> None:
+    console = tables.console()
+    title = f'bus of {mapping.machine.name}: {mapping.sources[1]}'
+    table = Table(title=title, title_justify='left', title_style='bold')
+    for heading in ('message', 'sent by', 'every, ms', 'signal', 'quantity', 'one step'):
+        table.add_column(heading)
+    for frame in mapping.frames:
+        start = [
+            f'{frame.name} 0x{frame.message.frame_id:X}{" J1939" if frame.is_j1939 else ""}',
+            'bridge' if frame.is_command else 'machine',
+            f'{1e3 * frame.period:g}',
+        ]
+        for channel in frame.channels:
+            step = f'{resolution(frame, channel):.3g} {_unit(mapping, channel)}'
+            name = channel.name if channel.kind == channel.name else f'{channel.kind} {channel.name}'
+            table.add_row(*start, channel.signal, name, step)
+            start = ['', '', '']
+    console.print(table)

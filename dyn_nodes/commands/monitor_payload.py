@@ -1,0 +1,179 @@
+"""`dyn-nodes monitor payload`: the estimated payload against the truth of many simulated cases."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.model.machine import Machine
+    from dyn_nodes.studies.payload_check import PayloadResult
+
+MOST_CASES = 1_000_000
+FILE = 'payload.jsonl'
+
+
+def add_verb(verbs: Any) -> None:
+    """Add the verb to those of `monitor`."""
+    verb = verbs.add_parser(
+        'payload',
+        help='compare the estimated payload with the truth',
+        description='Simulate a machine in random cases of work, measure pressures, joints and IMU with the errors of '
+        'sensors, and estimate the payload by a model whose masses, friction and payload place are wrong. Without '
+        '--steps the exit status is 1 where the interval of 95 % holds the truth in less than 93 or more than 97 % of '
+        'the cases, or the error is above 1 % of the limit of the mount in more than 5 %; with --steps where a step of '
+        'the load is noticed later than after 0.5 s.',
+    )
+    verb.add_argument('--machine', metavar='MACHINE', default='log_loader', help='its name, or its URDF (log_loader)')
+    verb.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    verb.add_argument('--cases', metavar='N', type=int, default=100, help='(100)')
+    verb.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    verb.add_argument('--steps', action='store_true', help='the load is dropped, or another taken, during the work')
+    verb.add_argument(
+        '--errors',
+        action='store_true',
+        help='all cases under errors that the estimator is not told of, one by one, and after a tare too; no bounds',
+    )
+    verb.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
+    verb.add_argument('--out', metavar='DIR', type=Path, help=f'write {FILE} there, a line for every case')
+    verb.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the cases; the exit status is 0 where the bounds are kept."""
+    for name, (least, most) in {'cases': (1, MOST_CASES), 'seed': (0, 2**32), 'jobs': (1, 64)}.items():
+        if not least <= getattr(args, name) <= most:
+            raise CommandError(f'--{name}: expected {least} to {most}, found {getattr(args, name)}')
+    machine = _machine(args)
+    if args.errors:
+        return _errors(args, machine)
+    try:
+        results = _results(args, machine)
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
+    from dyn_nodes.studies.payload_check import missed, summary
+
+    assert machine.payload is not None
+    found = summary(results, machine.payload.limit)
+    found['missed'] = missed(found, args.steps)
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        _print(found, machine.payload.limit)
+    return 1 if found['missed'] else 0
+
+
+def _machine(args: argparse.Namespace) -> Machine:
+    """Return the machine. Raises CommandError where its payload cannot be estimated."""
+    from dyn_nodes.monitor.payload_model import PayloadModel
+    from dyn_nodes.nodes.machines import machine_of
+
+    try:
+        machine = machine_of(args.machine, args.config)
+        PayloadModel(machine)
+    except ValueError as error:
+        text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
+        raise CommandError(text) from None
+    return machine
+
+
+def _results(args: argparse.Namespace, machine: Machine) -> list[PayloadResult]:
+    file = None
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        file = (args.out / FILE).open('w', encoding='utf-8')
+    results = []
+    try:
+        for result in _checked(args, machine):
+            results.append(result)
+            if file is not None:
+                file.write(json.dumps(asdict(result)) + '\n')
+    finally:
+        if file is not None:
+            file.close()
+    return results
+
+
+def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResult]:
+    from dyn_nodes.studies.payload_check import begin_worker, check_in_worker
+
+    numbers = [(args.seed, number, args.steps) for number in range(args.cases)]
+    begin_worker(machine)  # whatever has to be compiled, once
+    if args.jobs == 1:
+        yield from map(check_in_worker, numbers)
+        return
+    with ProcessPoolExecutor(args.jobs, get_context('spawn'), begin_worker, (machine,)) as pool:
+        yield from pool.map(check_in_worker, numbers, chunksize=10)
+
+
+def _print(found: dict[str, Any], limit: float) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for heading in ('', 'found'):
+        table.add_column(heading)
+    rows = {
+        'cases': f'{found["cases"]}',
+        'interval of 95 % holds the truth': f'{100.0 * found["covered"]:.1f} %',
+        f'within 1 % of {limit:g} kg': f'{100.0 * found["within_bound"]:.1f} %',
+        'error: median, 95 %, greatest': ', '.join(
+            f'{found[key]:.1f}' for key in ('median_error', 'error_95', 'greatest_error')
+        )
+        + ' kg',
+        'standard deviation told, median': f'{found["median_deviation"]:.1f} kg',
+        'rated payload at the end': f'{found["rated"]}',
+        'steps noticed where there was none': f'{found["false_steps"]}',
+    }
+    if found['stepped']:
+        rows |= {
+            'steps of the load noticed': f'{found["noticed"]} of {found["stepped"]}',
+            'noticed: median, latest': f'{found["median_notice"]:.3f}, {found["latest_notice"]:.3f} s',
+            'weighed anew: 99 %, latest': f'{found["settled_99"]:.3f}, {found["latest_settled"]:.3f} s',
+        }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    console = tables.console()
+    console.print(table)
+    for item in found['missed']:
+        console.print(f'MISSED: {item}')
+
+
+def _errors(args: argparse.Namespace, machine: Machine) -> int:
+    """Print what errors do that the estimator is not told of."""
+    from rich.table import Table
+
+    from dyn_nodes.studies.payload_cases import CaseRig, rough_machine
+    from dyn_nodes.studies.payload_errors import WRONG, check_wrong, row
+
+    rig = CaseRig(rough_machine(machine))
+    rows = [
+        row(wrong, tared, [check_wrong(rig, wrong, args.seed, number, tared) for number in range(args.cases)])
+        for wrong in WRONG
+        for tared in (False, True)
+    ]
+    if args.json:
+        print(json.dumps(rows, indent=2))
+        return 0
+    table = Table()
+    for heading in ('what is wrong', 'tared', 'covered', 'error: mean', '95 %', 'greatest', 'steps noticed', 'rated'):
+        table.add_column(heading)
+    for own in rows:
+        errors = [_kilograms(own[key]) for key in ('mean_error', 'error_95', 'greatest_error')]
+        covered = '' if own['covered'] is None else f'{100.0 * own["covered"]:.0f} %'
+        counts = [str(own['false_steps']), str(own['rated'])]
+        table.add_row(own['wrong'], 'yes' if own['tared'] else '', covered, *errors, *counts)
+    tables.console().print(table)
+    return 0
+
+
+def _kilograms(value: float | None) -> str:
+    return '' if value is None else f'{value:.0f} kg'

@@ -1,0 +1,209 @@
+"""`dyn-nodes sweep`: thousands of runs of a machine over factors of a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.sweeps.driver import Progress
+    from dyn_nodes.sweeps.plan import Plan
+    from dyn_nodes.sweeps.sweep import Sweep
+    from dyn_nodes.sweeps.workers import Workers
+
+REPORT = 'report'
+MOST_JOBS = 1024
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the `sweep` command to the command line."""
+    parser = add_command(
+        subparsers,
+        'sweep',
+        'Run a machine thousands of times over factors of a file, on all cores or on a Dask cluster',
+        'dyn-nodes sweep log_loader_tip_over --plan\n'
+        'dyn-nodes sweep my_sweep.yaml --out runs/mine\n'
+        'dyn-nodes sweep my_sweep.yaml --out runs/mine --scheduler tcp://127.0.0.1:8786\n'
+        'dyn-nodes sweep report runs/tip_over --outcome overturned',
+    )
+    parser.add_argument(
+        'file', metavar='FILE', help='YAML of the sweep, or the name of one of this package; or `report`'
+    )
+    parser.add_argument('directory', metavar='DIR', nargs='?', type=Path, help='with `report`: directory of a sweep')
+    parser.add_argument(
+        '--out', metavar='DIR', type=Path, help='where the results go (runs/sweeps/NAME); what is there is completed'
+    )
+    parser.add_argument('--jobs', metavar='N', type=int, help='processes of this computer (all cores)')
+    parser.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster, such as tcp://127.0.0.1:8786')
+    parser.add_argument('--plan', action='store_true', help='show what the sweep will cost, and run nothing')
+    parser.add_argument('--outcome', metavar='NAME', help='with `report`: column to draw (the first outcome)')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run a sweep, plan it or report on one."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise CommandError("sweeps need pyarrow: pip install 'dyn_nodes[sweep]'") from None
+    if args.file == REPORT:
+        return _report(args)
+    if args.directory is not None:
+        raise CommandError(f'expected one sweep, found {args.file} and {args.directory}', 2)
+    if args.outcome is not None:
+        raise CommandError('--outcome: expected with `report` alone', 2)
+    if args.jobs is not None and args.scheduler is not None:
+        raise CommandError('expected --jobs or --scheduler, found both', 2)
+    jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
+    if not 1 <= jobs <= MOST_JOBS:
+        raise CommandError(f'--jobs: expected 1 to {MOST_JOBS}, found {jobs}', 2)
+    sweep = _loaded(args.file)
+    if args.plan:
+        from dyn_nodes.sweeps.plan import plan_of
+
+        _show_plan(plan_of(sweep, jobs), args.json)
+        return 0
+    return _run(args, sweep, jobs)
+
+
+def _loaded(file: str) -> Sweep:
+    from dyn_nodes.model.problems import MachineError
+    from dyn_nodes.sweeps.sweep_file import load_sweep
+
+    try:
+        return load_sweep(file)
+    except (MachineError, FileNotFoundError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _workers(args: argparse.Namespace, jobs: int) -> Workers:
+    from dyn_nodes.sweeps.cluster import ClusterError, DaskWorkers, quiet_log
+    from dyn_nodes.sweeps.workers import LocalWorkers
+
+    if args.scheduler is None:
+        return LocalWorkers(jobs)
+    try:
+        quiet_log()
+        return DaskWorkers(args.scheduler)
+    except ImportError:
+        raise CommandError("--scheduler needs distributed: pip install 'dyn_nodes[cluster]'") from None
+    except ClusterError as error:
+        raise CommandError(f'--scheduler {error}') from None
+
+
+def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
+    from dyn_nodes.sweeps.driver import SweepError, run_sweep
+    from dyn_nodes.sweeps.report import read_results, summary
+
+    directory = args.out or Path('runs') / 'sweeps' / sweep.name
+    since = time.monotonic()
+    try:
+        with closing(_workers(args, jobs)) as workers, _progress() as progress:
+            done = run_sweep(sweep, directory, workers, progress)
+        seconds = time.monotonic() - since
+        found = {'directory': str(directory), 'made': done.runs, 'seconds': seconds, **summary(read_results(directory))}
+    except SweepError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'--out: {error.filename or directory}: {error.strerror or error}') from None
+    except KeyboardInterrupt:
+        print(f'dyn-nodes: what is done is kept in {directory}; the same command goes on', file=sys.stderr)
+        raise
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        _show(found)
+        rate = f', {done.runs / seconds:.1f} a second' if done.runs else ''
+        print(f'{done.runs} runs in {seconds:.1f} s{rate}; results: {directory}')
+    return 0
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show runs, their rate and the time left; on a terminal only."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    rate = TextColumn('{task.fields[rate]}')
+    columns = (TextColumn('runs'), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task('runs', total=None, rate='')
+        first: list[tuple[float, int]] = []
+
+        def progress(done: int, total: int) -> None:
+            first.append((time.monotonic(), done))
+            since, before = first[0]
+            text = f'{(done - before) / (time.monotonic() - since):.1f}/s' if done > before else ''
+            bar.update(task, total=total, completed=done, rate=text)
+
+        yield progress
+
+
+# -- report ----------------------------------------------------------------------------------------------------------
+
+
+def _report(args: argparse.Namespace) -> int:
+    from dyn_nodes.sweeps.report import CSV, PICTURE, draw, effects, read_results, summary, write_csv
+    from dyn_nodes.sweeps.store import StoreError
+
+    if args.directory is None:
+        raise CommandError('report: expected the directory of a sweep, found none', 2)
+    try:
+        results = read_results(args.directory)
+        outcome = args.outcome or [*results.outcomes, 'end_time'][1]  # the first column is the time of the end
+        if outcome not in results.outcomes:
+            raise CommandError(f'--outcome: expected one of {", ".join(results.outcomes)}, found {outcome!r}')
+        found = {**summary(results), 'outcome': outcome, 'effects': effects(results, outcome)}
+        write_csv(results, args.directory / CSV)
+        draw(results, outcome, args.directory / PICTURE)
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
+    if args.json:
+        found['effects'] = {name: None if math.isnan(own) else own for name, own in found['effects'].items()}
+        print(json.dumps(found, indent=2))
+        return 0
+    _show(found)
+    for name, own in found['effects'].items():
+        print(f'rank correlation of {name} with {outcome}: {own:.2f}')
+    print(f'written: {args.directory / CSV}, {args.directory / PICTURE}')
+    return 0
+
+
+def _show(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    states = ', '.join(f'{count} {status}' for status, count in found['status'].items())
+    table = Table(title=f'{found["name"]}: {found["runs"]} of {found["planned"]} runs: {states}', title_justify='left')
+    for heading in ('', 'least', 'mean', 'greatest', 'runs'):
+        table.add_column(heading, justify='right' if heading else 'left')
+    for name, own in {**found['factors'], **found['numbers']}.items():
+        cells = ['-' if own[key] is None else f'{own[key]:.4g}' for key in ('least', 'mean', 'greatest')]
+        table.add_row(name, *cells, str(own['count']))
+    for name, own in found['flags'].items():
+        table.add_row(name, '', f'{100.0 * own["share"]:.1f} %', '', str(own['count']))
+    tables.console().print(table)
+
+
+def _show_plan(plan: Plan, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(asdict(plan), indent=2))
+        return
+    print(f'{plan.runs} runs in {plan.parts} parts, {plan.machines} compiled machine(s)')
+    print(f'machine code and first run: {plan.compile_seconds:.1f} s')
+    print(f'a run: {1e3 * plan.run_seconds:.1f} ms of one core, mean of {plan.sampled}')
+    hours = plan.run_seconds * plan.runs / 3600.0
+    print(f'all runs: {plan.seconds:.0f} s on {plan.jobs} free core(s), {hours:.3g} core hours')

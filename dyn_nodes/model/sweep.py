@@ -1,0 +1,89 @@
+"""Keys of the YAML of a sweep, each declared at the field of its record. Data only."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, get_args
+
+from dyn_nodes.model.schema import choice, collection, flag, named, number, table, text
+
+DesignKind = Literal['grid', 'latin_hypercube', 'sobol', 'monte_carlo']
+Spacing = Literal['linear', 'logarithmic']
+TARGETS = ('parameter', 'machine', 'volts', 'volts_scale', 'pace', 'joint', 'lever')
+"""Keys of a factor that say what it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorEntry:
+    """What varies: exactly one of `TARGETS`; and over what: `values`, `from` and `to`, or `mean` and `deviation`."""
+
+    parameter: Annotated[str, text('parameter of the compiled machine, such as payload_mass or friction_scale')] = ''
+    machine: Annotated[
+        str, text('key of the machine YAML, such as slope.pitch; compiles once a value unless it is a parameter, too')
+    ] = ''
+    volts: Annotated[str, text("plateau of one segment of the task, V: the segment's name/actuator")] = ''
+    volts_scale: Annotated[str, text('all voltages of this actuator in the task are multiplied')] = ''
+    pace: Annotated[
+        str, text('`task`: its segments are this many times as fast, times divided and voltages multiplied')
+    ] = ''
+    joint: Annotated[str, text('position of a joint at the start, rad or m')] = ''
+    lever: Annotated[str, text('voltage of an actuator that is held for the whole run, V')] = ''
+    values: Annotated[tuple[float, ...], collection('numbers', 'levels, each as likely as the others')] = ()
+    least: Annotated[float | None, number('least value')._replace(name='from')] = None
+    most: Annotated[float | None, number('greatest value')._replace(name='to')] = None
+    count: Annotated[float | None, number('levels between `from` and `to`, of a grid', '', 'positive')] = None
+    spacing: Annotated[Spacing, choice('between `from` and `to`', get_args(Spacing))] = 'linear'
+    mean: Annotated[float | None, number('of a normal distribution, cut off at `from` and `to`')] = None
+    deviation: Annotated[float | None, number('standard deviation', '', 'positive')] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AngleFactorEntry(FactorEntry):
+    """The same for angles, which may be written `deg(5)`."""
+
+    values: Annotated[tuple[float, ...], collection('numbers', 'levels', 'rad')] = ()
+    least: Annotated[float | None, number('least value', 'rad')._replace(name='from')] = None
+    most: Annotated[float | None, number('greatest value', 'rad')._replace(name='to')] = None
+    mean: Annotated[float | None, number('of a normal distribution', 'rad')] = None
+    deviation: Annotated[float | None, number('standard deviation', 'rad', 'positive')] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignEntry:
+    """How values are chosen."""
+
+    kind: Annotated[
+        DesignKind, choice('every combination of levels, or points drawn from the factors', get_args(DesignKind))
+    ] = 'grid'
+    runs: Annotated[float | None, number('number of runs; a grid has as many as combinations', '', 'positive')] = None
+    seed: Annotated[float, number('of the random numbers, a whole number', '', 'non-negative')] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepEntries:
+    """The file."""
+
+    name: Annotated[str | None, text('of the sweep; absent: that of the file')] = None
+    description: Annotated[str, text('one sentence')] = ''
+    machine: Annotated[str, text('name of a machine of this package, or path of a URDF from this file')]
+    config: Annotated[str, text("name of a machine YAML, or path from this file; absent: the named machine's own")] = ''
+    task: Annotated[
+        str, text('name of a task of this package, or path of its YAML from this file; absent: the levers alone act')
+    ] = ''
+    recovery: Annotated[bool, flag("the task's segments of recovery are played")] = True
+    levers: Annotated[
+        dict[str, float], collection('positions', 'voltages by actuator that are held for the whole run', 'V')
+    ] = field(default_factory=dict)
+    joint_positions: Annotated[
+        dict[str, float], collection('positions', "at the start, over the machine's own", 'rad or m')
+    ] = field(default_factory=dict)
+    duration: Annotated[float | None, number('s; absent: that of the task, at its own pace', 's', 'positive')] = None
+    step: Annotated[float, number('of the integrator', 's', 'positive')] = 1e-3
+    sample_period: Annotated[float, number('between the instants that outcomes see', 's', 'positive')] = 0.01
+    design: Annotated[DesignEntry, table('how the values are chosen', DesignEntry)] = field(default_factory=DesignEntry)
+    factors: Annotated[Any, named('what varies, by the names of their columns', FactorEntry)]
+    outcomes: Annotated[tuple[str, ...], collection('names', 'of the outcomes that this package knows')] = (
+        'overturned',
+    )
+    measures: Annotated[tuple[str, ...], collection('names', 'stability measures of `least_margin`')] = ('zmp',)
+    expressions: Annotated[
+        dict[str, str] | None, named('further outcomes by the names of their columns: expressions over signals')
+    ] = None

@@ -1,0 +1,237 @@
+"""How a machine comes to rest when its valves are led to neutral: joints, oil and suspension integrated ahead.
+
+The model is that of the simulated plant, from the same text, but for the ground: friction holds the base, which has
+three coordinates left, its height and two small angles, and springs may pull. A push below zero is a wheel that lifts.
+Loads are split into those of the links and those of a kilogram of payload, in which they are linear.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from dyn_nodes.compile import build_module
+from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
+from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.fingerprint import machine_fingerprint
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
+from dyn_nodes.multibody.dynamics import mass_matrix
+from dyn_nodes.multibody.spatial import Expression, solve_symmetric
+
+KNOWN = 17
+"""Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
+BETWEEN = 0.55
+"""Where between its ends a step takes oil and joints that push each other; at 0.5 nothing is damped by the method."""
+STILL = 0.05
+"""A joint below this speed rests, rad/s or m/s."""
+LEAST_LEVER = 0.05
+"""Lever of a cylinder that counts for its pressures, m/rad: near a dead centre no effort tells them."""
+
+
+class _Trace:
+    """The expressions of a machine whose base rocks about two axes in the ground, and moves up and down."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        tree = build_tree(machine)
+        n = tree.nv - 6
+        self.q, self.v, self.a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
+        self.known, self.rock, self.push = ca.SX.sym('known', KNOWN), ca.SX.sym('rock', 3), ca.SX.sym('push', 3)
+        self.felt, self.payload = self.known[0:3], ca.SX.sym('payload')
+        ahead, left, normal, foot = (self.known[4 + 3 * k : 7 + 3 * k] for k in range(4))
+        zero = ca.SX(3, 1)
+        axes = (ca.vertcat(zero, normal), *(ca.vertcat(axis, ca.cross(foot, axis)) for axis in (ahead, left)))
+        self.motions = ca.horzcat(*axes)
+        still = ca.vertcat(zero, ca.SX([0, 0, 0, 1]))
+        position, rate = ca.vertcat(still, self.q), ca.vertcat(ca.mtimes(self.motions, self.rock), self.v)
+        self.state = TreeState(tree, position, rate, self.payload)
+        self.actuators = ActuatorForces(machine, actuator_elements(machine))
+        names = [own.name for own in self.actuators.states]
+        self.oil, self.volts = ca.SX.sym('oil', len(names)), ca.SX.sym('volts', len(self.actuators.inputs))
+        commands = [own.name for own in self.actuators.inputs]
+        self.passive = [own for own in joint_elements(machine) if not own.states]
+        constants = {name: ca.SX(value) for own in self.passive for name, value in own.parameters.items()}
+        constants |= {name: ca.SX(value) for name, value in self.actuators.parameters.items()}
+        constants['joint_stop_scale'] = ca.SX(1)
+        self.symbols = {
+            **constants,
+            **{name: self.oil[k] for k, name in enumerate(names)},
+            **{name: self.volts[k] for k, name in enumerate(commands)},
+        }
+
+    def moved(self) -> tuple[Expression, Expression, Expression]:
+        """Mean accelerations (3 + n,) of base and joints over a step, mean rates of the oil, and what is done (6,).
+
+        Linearly implicit: stops, dampers and what else holds a joint by itself at the end of the step, oil between its
+        ends (`BETWEEN`), pressures by what they lose alone at the end.
+        """
+        size, step = self.state.tree.nv, self.known[16]
+        basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
+        bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.felt)
+        effort = (self.actuators.generalized_force(self.state, self.symbols) + self._joints())[6:]
+        flow = ca.vertcat(*self.actuators.rates(self.state, self.symbols))
+        lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(ca.jacobian(flow, self.oil)), 0.0))
+        pushed = ca.jacobian(effort, self.oil)
+        swept = ca.mtimes(ca.diag(lasting), ca.jacobian(flow, self.v))
+        stiff, damped = (ca.fmax(-ca.diag(ca.jacobian(effort, own)), 0.0) for own in (self.q, self.v))
+        locked = -((BETWEEN * step) ** 2) * ca.diag(ca.mtimes(pushed, swept))
+        matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
+        implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
+        effort = effort + BETWEEN * step * ca.mtimes(pushed, lasting * flow) - step * stiff * self.v
+        force = ca.vertcat(self.push, effort) - ca.mtimes(basis.T, bias)
+        order = list(reversed(range(size - 3)))
+        rates = solve_symmetric(implicit[order, order], force[order])[order]
+        oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
+        some = ca.SX.sym('rates', size - 3)
+        needed = -(ca.mtimes(basis.T, bias)[:3] + ca.mtimes(matrix[:3, :], some))
+        return rates, oil, ca.substitute(self._split(needed), some, rates)
+
+    def _joints(self) -> Expression:
+        return sum(
+            (own.generalized_force(self.state, self.symbols) for own in self.passive), ca.SX(self.state.tree.nv, 1)
+        )
+
+    def _split(self, wrench: Expression) -> Expression:
+        """Return what the links do, and a kilogram of payload."""
+        share = ca.jacobian(wrench, self.payload)
+        return ca.vertcat(wrench - self.payload * share, share)
+
+    def standing(self) -> Expression:
+        """What links and a kilogram of payload do to the ground (6,), at rest."""
+        nothing = ca.SX(self.state.tree.nv, 1)
+        load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, nothing, -self.felt)[:6])
+        moving = ca.vertcat(self.v, self.rock)
+        return ca.substitute(self._split(load), moving, ca.SX.zeros(moving.shape[0]))
+
+    def pressures(self) -> Expression:
+        """Pressures (2 m,) of all actuators at which the joints accelerate as they do."""
+        motion = ca.vertcat(ca.SX(6, 1), self.a)
+        needed = inverse_dynamics(self.state, motion, -self.felt) - self._joints()
+        pressures = []
+        for record in map(hydraulic, self.machine.actuators):
+            own, place = actuator_element(record), self.state.tree.velocity_index(record.joint)
+            arm = own.lever(self.q[place - 6])
+            arm = ca.if_else(ca.fabs(arm) < LEAST_LEVER, ca.if_else(arm < 0.0, -LEAST_LEVER, LEAST_LEVER), arm)
+            force = needed[place] / arm + record.viscous * arm * self.v[place - 6]
+            first, second = record.areas
+            idle, limit = record.idle_pressure, record.supply.line_relief_pressure
+            pressures.append(ca.fmin(ca.fmax(idle, (force + idle * second) / first), limit + idle))
+            pressures.append(ca.fmin(ca.fmax(idle, (idle * first - force) / second), limit + idle))
+        return ca.vertcat(*pressures)
+
+
+def brake(q, v, oil, known, volts, rows, springs, squeeze, turn, press, box, enough, longest, found):
+    """Integrate a stop; see `BrakingModel`, whose arrays these are."""
+    n, k, w = q.shape[0], oil.shape[0], rows.shape[0]
+    step, steps = known[16], volts.shape[0]
+    a, rates, split = np.empty(3 + n), np.empty(k), np.empty(6)
+    lean, total, push, here = np.zeros(3), np.empty(3), np.empty(w), known.copy()
+    shares = np.empty((2, w))
+    gram = np.zeros((3, 3))
+    for i in range(w):
+        for r in range(3):
+            for c in range(3):
+                gram[r, c] += springs[0, i] * rows[i, r] * rows[i, c]
+    flexibility = np.linalg.inv(gram)
+    found[0], found[1], found[2] = np.inf, 0.0, 0.0
+    for t in range(max(longest, steps) + 1):
+        total[:] = 0.0
+        for i in range(w):
+            bend = rows[i, 0] * lean[0] + rows[i, 1] * lean[1] + rows[i, 2] * lean[2]
+            rate = rows[i, 0] * turn[0] + rows[i, 1] * turn[1] + rows[i, 2] * turn[2]
+            push[i] = springs[0, i] * (squeeze[i] - bend) - springs[1, i] * rate
+            for r in range(3):
+                total[r] += rows[i, r] * push[i]
+        # the base turns, and with it gravity in its axes
+        for r in range(3):
+            x, y = (r + 1) % 3, (r + 2) % 3
+            axis_x = lean[1] * known[4 + x] + lean[2] * known[7 + x]
+            axis_y = lean[1] * known[4 + y] + lean[2] * known[7 + y]
+            here[r] = known[r] - (axis_x * known[y] - axis_y * known[x])
+        arm_at(q, v, oil, volts[min(t, steps - 1)], here, turn, total, a, rates, split)  # type: ignore[name-defined]  # noqa: F821
+        shared(rows, springs, flexibility, split, known[3], shares)
+        fastest = 0.0
+        for j in range(n):
+            fastest = max(fastest, abs(v[j]))
+        least = np.inf
+        for i in range(w):
+            margin = (push[i] - box[0] * abs(shares[0, i]) - box[1] * abs(shares[1, i])) / press
+            least = min(least, margin)
+            if not margin >= found[0, i]:
+                found[0, i], found[1, i] = margin, t * step
+        if not least >= enough or t >= longest or (t >= steps and fastest < STILL):
+            break
+        for j in range(n):
+            v[j] += step * a[3 + j]
+            q[j] += step * v[j]
+        for j in range(k):
+            oil[j] += step * rates[j]
+        for r in range(3):
+            turn[r] += step * a[r]
+            lean[r] += step * turn[r]
+    # where it comes to rest
+    standing_at(q, known, split)  # type: ignore[name-defined]  # noqa: F821
+    shared(rows, springs, flexibility, split, known[3], shares)
+    for i in range(w):
+        certain = shares[0, i] + shares[1, i] - box[0] * abs(shares[0, i]) - box[1] * abs(shares[1, i])
+        found[2, i] = certain / press
+
+
+def shared(rows, springs, flexibility, split, payload, shares):
+    """Write what links and payload do (6,), as the springs share it at rest, N, to shares (2, w)."""
+    shares[:] = 0.0
+    for i in range(rows.shape[0]):
+        for part in range(2):
+            share = 0.0
+            for r in range(3):
+                for c in range(3):
+                    share += rows[i, r] * flexibility[r, c] * split[3 * part + c]
+            shares[part, i] -= springs[0, i] * share * (1.0 if part == 0 else payload)
+
+
+class BrakingModel:
+    """Compiled prediction of stops.
+
+    `kernels.brake` integrates a stop of a machine by linearly implicit Euler steps, oil and stops of joints implicit:
+
+    * q, v (n,) and oil (3 m,) of all actuators, spool and two pressures each: at the start; they are changed.
+    * known (`KNOWN`,), volts (t, m), of which the last row goes on, one row a step.
+    * rows (w, 3) of the springs, 1, y and -x in the axes of the ground; springs (2, w) stiffness and damping; squeeze
+      (w,) at the start, m; turn (3,) speeds of the base: up, about x and about y; changed.
+    * press, N: mean push on a spring. box (2,): parts by which links and payload may be wrong.
+    * enough: a share below which the stop need not be known. longest: steps that are taken at most; fewer where all
+      joints rest after the last row.
+    * found (3, w): least push on a spring over its mean, when, and that at rest where the machine comes to a stand.
+
+    Args:
+        machine: on wheels, its joints moved by hydraulic actuators alone.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        still = f'STILL = {STILL!r}\n'
+        self.kernels = build_module(
+            f'{machine.name}: braking',
+            [machine_fingerprint(machine)],
+            self._functions,
+            drivers=[still, shared, brake],
+        )
+
+    def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
+        own = _Trace(self.machine)
+        accelerations, oil, split = own.moved()
+        base = ca.vec(mass_matrix(own.state)[:6, :6])
+
+        def outputs(*expressions: Expression) -> list[Expression]:
+            return [ca.densify(ca.substitute(found, own.payload, own.known[3])) for found in expressions]
+
+        arm = [own.q, own.v, own.oil, own.volts, own.known, own.rock, own.push]
+        return {
+            'arm': ca.Function('arm', arm, outputs(accelerations, oil, split)),
+            'start': ca.Function('start', [own.q, own.v, own.a, own.known, own.rock], outputs(own.pressures(), base)),
+            'standing': ca.Function('standing', [own.q, own.known], outputs(own.standing())),
+        }, {}

@@ -1,0 +1,267 @@
+"""Mass of the payload, with an interval, from line pressures, joint motion and the motion of the base.
+
+Over a block of some samples the change of momentum of the joints that carry the payload is the integral of all forces
+on them. Both are linear in the payload and in what the machine file knows with an error only: masses, friction,
+offsets of the sensors. All of these are states of a Kalman filter with a deviation each, so that the interval of the
+payload holds what they may do to it, and what the motion teaches about them stays known when the load changes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.payload_block import MomentumBlock
+from dyn_nodes.monitor.payload_estimate import PayloadEstimate
+from dyn_nodes.monitor.payload_model import PAYLOAD_COLUMNS, MomentumTerms, PayloadModel
+from dyn_nodes.monitor.payload_settings import PayloadSettings, deviations, dry_friction
+from dyn_nodes.monitor.payload_steps import StepTest
+
+Array = NDArray[np.float64]
+QUANTILE = 1.959964
+"""Half width of an interval of 95 %, standard deviations."""
+CHANGING = 0.5
+"""Variance of dry friction in a block in which its sign changes, over that of the sign."""
+ROUNDS = 3
+"""Of an update that is linear in mass and first moment, not in mass and place."""
+
+
+class PayloadEstimator:
+    """Estimates the payload of a machine from samples in the order of their times.
+
+    Args:
+        model: of the machine.
+        settings: what is known, and how well.
+
+    Attributes:
+        rated: payload that holds where it is not observed, kg.
+        limit: of the mount, kg.
+        x, covariance: (k,), (k, k) of all states: mass, place of the payload (3), bodies, efforts, delay; by row dry
+            friction beyond that of the machine file, effort of friction at rest, errors of momentum at the last two
+            ends of blocks.
+    """
+
+    def __init__(self, model: PayloadModel, settings: PayloadSettings | None = None) -> None:
+        self.model, self.settings = model, settings or PayloadSettings()
+        payload = model.machine.payload
+        assert payload is not None
+        self.rated, self.limit = payload.mass, payload.limit
+        self._spread, self._dry = deviations(model, self.settings), dry_friction(model)
+        self._rows, self._late = len(model.rows), len(model.columns)
+        self._known = self._late + 1
+        joints = [model.machine.joint(name) for name in model.rows]
+        self._lower, self._upper = (np.array([getattr(own, end) for own in joints]) for end in ('lower', 'upper'))
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin again with what was known at first."""
+        rows = self._rows
+        self.x = np.concatenate((self.settings.means(self.model, self.limit), np.zeros(1 + 4 * rows)))
+        spreads = self._spread.columns, [self.settings.delay], self._spread.dry, self._spread.resting
+        spread = np.concatenate((*spreads, np.ones(2 * rows)))
+        self.covariance = np.diag(spread**2)
+        self._test = StepTest(self.settings.step_gate, self.settings.step_window)
+        self._block: MomentumBlock | None = None
+        self._fresh = True
+        self.steps = 0
+        self._stepped: deque[float] = deque(maxlen=self.settings.doubt_steps)
+        self.time: float | None = None
+
+    def forget_payload(self) -> None:
+        """Take the payload for unknown; what is known of the machine stays."""
+        for k in range(PAYLOAD_COLUMNS):
+            self.covariance[k, :] = self.covariance[:, k] = 0.0
+            self.covariance[k, k] = self._spread.columns[k] ** 2
+        self.x[1:PAYLOAD_COLUMNS] = self.settings.means(self.model, self.limit)[1:PAYLOAD_COLUMNS]
+        self._test.clear()
+        self._block, self._fresh = None, True
+
+    def tare(self, mass: float, deviation: float = 1.0) -> None:
+        """Take a payload that is known, kg: what the pressures say beside it teaches masses and friction.
+
+        Args:
+            mass: kg; 0 for an empty implement.
+            deviation: standard deviation of it, kg.
+        """
+        row = np.zeros(len(self.x))
+        row[0] = 1.0
+        self._correct(np.array([mass - self.x[0]]), row[None, :], np.array([[deviation**2]]))
+        self._test.clear()
+
+    # -- samples -----------------------------------------------------------------------------------------------------
+
+    def sample(
+        self,
+        time: float,
+        q: Array,
+        v: Array,
+        omega: Array,
+        felt: Array,
+        pressures: Array,
+        deviations: tuple[float, float] = (1e-3, 1e-3),
+    ) -> bool:
+        """Take a sample; return whether the estimate is new.
+
+        Args:
+            time: s.
+            q: (n,) positions of the model's joints, rad or m.
+            v: (n,) their speeds.
+            omega: (3,) angular velocity of the base link in its axes, rad/s.
+            felt: (3,) specific force at its origin, m/s2.
+            pressures: of the model's lines, Pa.
+            deviations: of the joints' speeds and of the base's, rad/s.
+        """
+        terms = self.model.evaluate(q, v, omega, felt, pressures, min(max(self.x[0], 0.0), 2.0 * self.limit))
+        places = self.model.places
+        terms = terms._replace(room=np.minimum(terms.room, self._joint_room(q[places])))
+        step = np.inf if self.time is None else time - self.time
+        self.time = time
+        block = self._block
+        if block is None or not 0.0 < step <= self.settings.gap:
+            self._block = MomentumBlock.begin(time, terms)
+            self._renew_error(terms, deviations)
+            return False
+        block.add(time, terms, v[places], self.settings.slow)
+        if block.span < self.settings.block - 1e-9:
+            return False
+        self._use(block, deviations)
+        return True
+
+    def _joint_room(self, q: Array) -> Array:
+        """Travel that is left to the limits of the rows' joints, rad or m."""
+        return np.minimum(q - self._lower, self._upper - q)
+
+    def _renew_error(self, terms: MomentumTerms, deviations: tuple[float, float]) -> None:
+        """The error of momentum at the newest end becomes that of the older one; a new one takes its place."""
+        rows, start = self._rows, len(self.x) - 2 * self._rows
+        old, new = slice(start, start + rows), slice(start + rows, start + 2 * rows)
+        spread = np.full(terms.noise.shape[1], deviations[0])
+        spread[-3:] = deviations[1]
+        scaled = terms.noise * spread
+        delayed = self.settings.momentum_noise * self._spread.unmodelled
+        self.x[old], self.x[new] = self.x[new], 0.0
+        self.covariance[old, :] = self.covariance[new, :]
+        self.covariance[:, old] = self.covariance[:, new]
+        self.covariance[old, old] = self.covariance[new, new]
+        self.covariance[new, :] = self.covariance[:, new] = 0.0
+        self.covariance[new, new] = scaled @ scaled.T + np.diag(delayed**2)
+
+    # -- the filter --------------------------------------------------------------------------------------------------
+
+    def _use(self, block: MomentumBlock, deviations: tuple[float, float]) -> None:
+        """Take a block, or notice that the load has changed during it."""
+        self._age(block)
+        self._renew_error(block.last, deviations)
+        wrong, rows = self._residual(block, self.x)
+        noise = np.diag(self._noise(block))
+        expected = rows @ self.covariance @ rows.T + noise
+        stepped = not self._fresh and self._test.see(-wrong, expected, rows[:, 0])
+        if stepped:
+            self.steps += 1
+            self._stepped.append(block.time)
+            self.forget_payload()
+            return
+        self._update(block, noise)
+        self._fresh = False
+        self._block = MomentumBlock.begin(block.time, block.last)
+
+    def _age(self, block: MomentumBlock) -> None:
+        """Unknown efforts at rest are renewed by travel; the payload may change slowly."""
+        start = self._known + self._rows
+        for k in range(self._rows):
+            place = start + k
+            kept = np.exp(-block.travel[k] / self.settings.stick_travel)
+            self.x[place] *= kept
+            self.covariance[place, :] *= kept
+            self.covariance[:, place] *= kept
+            self.covariance[place, place] += (1.0 - kept**2) * self._spread.resting[k] ** 2
+        self.covariance[0, 0] += self.settings.drift**2 * block.span
+
+    def _residual(self, block: MomentumBlock, x: Array) -> tuple[Array, Array]:
+        """Mean force that is missing over a block at states x, (r,), and its derivative (r, k)."""
+        first, last, known, rows, span = block.first, block.last, self._known, self._rows, block.span
+        bodies = len(self.model.body_columns)
+        columns = (last.momentum_columns - first.momentum_columns - block.force_columns) / span
+        lifted = x[:bodies].copy()
+        lifted[1:PAYLOAD_COLUMNS] *= x[0]
+        H = np.zeros((rows, len(x)))
+        H[:, 0] = columns[:, 0] + columns[:, 1:PAYLOAD_COLUMNS] @ x[1:PAYLOAD_COLUMNS]
+        H[:, 1:PAYLOAD_COLUMNS] = columns[:, 1:PAYLOAD_COLUMNS] * x[0]
+        H[:, PAYLOAD_COLUMNS:bodies] = columns[:, PAYLOAD_COLUMNS:]
+        H[:, bodies : self._late] = -block.effort_columns / span
+        H[:, self._late] = (first.pressed - last.pressed) / span  # pressures of a little earlier
+        place = np.arange(rows)
+        sign = block.sign / span
+        H[place, known + place] = sign
+        H[place, known + rows + place] = -np.sqrt(np.maximum(1.0 - sign**2, 0.0))
+        H[place, known + 2 * rows + place] = 1.0 / span
+        H[place, known + 3 * rows + place] = -1.0 / span
+        bare = (last.momentum - first.momentum - block.force) / span + self._dry * sign
+        wrong = bare + columns @ lifted + H[:, bodies:] @ x[bodies:]
+        return wrong, H
+
+    def _noise(self, block: MomentumBlock) -> Array:
+        """Variances (r,) of the mean forces; a joint or a piston at its end is not used.
+
+        Where a joint begins or ceases to move during a block, nobody knows for how long it stuck.
+        """
+        settings = self.settings
+        lines = slice(self._rows, self._rows + len(self.model.lines))
+        white = (block.effort_columns[:, lines] / block.span) ** 2
+        variance = white.sum(axis=1) * settings.pressure_noise**2 / max(block.samples, 1) + self._spread.unmodelled**2
+        changing = block.squared / block.span - (block.sign / block.span) ** 2
+        variance += CHANGING * changing * np.hypot(self._dry, self._spread.dry) ** 2
+        return np.asarray(np.where(block.room > settings.end_room, variance, 1e6 * self._spread.unmodelled**2 + 1e18))
+
+    def _update(self, block: MomentumBlock, noise: Array) -> None:
+        """Iterated update: the product of mass and place is not linear."""
+        before, spread = self.x.copy(), self.covariance
+        x = before
+        for _ in range(ROUNDS):
+            wrong, rows = self._residual(block, x)
+            gain = np.linalg.solve(rows @ spread @ rows.T + noise, rows @ spread).T
+            x = before + gain @ (-wrong - rows @ (before - x))
+        self.x = x
+        self._shrink(gain, rows, noise)
+
+    def _correct(self, surprise: Array, rows: Array, noise: Array) -> None:
+        gain = np.linalg.solve(rows @ self.covariance @ rows.T + noise, rows @ self.covariance).T
+        self.x = self.x + gain @ surprise
+        self._shrink(gain, rows, noise)
+
+    def _shrink(self, gain: Array, rows: Array, noise: Array) -> None:
+        """Joseph's form: stays positive definite."""
+        kept = np.eye(len(self.x)) - gain @ rows
+        self.covariance = kept @ self.covariance @ kept.T + gain @ noise @ gain.T
+        self.covariance = 0.5 * (self.covariance + self.covariance.T)
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the estimated mass, kg."""
+        return float(np.sqrt(self.covariance[0, 0]))
+
+    @property
+    def doubted(self) -> bool:
+        """Tell whether the load seems to step all the time: pressures and motion do not fit."""
+        full = len(self._stepped) == self.settings.doubt_steps
+        return full and self.time is not None and self.time - self._stepped[0] <= self.settings.doubt_time
+
+    @property
+    def estimate(self) -> PayloadEstimate:
+        """The payload as it is known now."""
+        mass, half = float(self.x[0]), QUANTILE * self.deviation
+        observed = half <= self.settings.tolerance * self.limit and not self.doubted
+        used = max(mass, 0.0) if observed else self.rated
+        center = self.x[1:PAYLOAD_COLUMNS].copy()
+        state = 'observed' if observed else 'rated'
+        return PayloadEstimate(state, used, mass - half, mass + half, mass, center, self.steps)
+
+
+def payload_estimator(machine: Machine, settings: PayloadSettings | None = None) -> PayloadEstimator:
+    """Return the estimator of a machine. Raises UnobservableError where its payload can not be estimated."""
+    return PayloadEstimator(PayloadModel(machine), settings)

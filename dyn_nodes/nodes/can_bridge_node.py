@@ -1,0 +1,252 @@
+"""can_bridge_node: a machine on a CAN bus as topics; or a simulated machine as the control units of a bus.
+
+    dyn-nodes run can_bridge_node --ros-args -p mapping:=log_loader -p channel:=can0
+    dyn-nodes run can_bridge_node --ros-args -p mapping:=log_loader -p channel:=can1 -p role:=machine
+
+A bridge listens until `~/arm` is called. A machine is a simulation: it needs no arming.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.can.arming import Arming, ArmingError
+from dyn_nodes.can.mapping import CanMapping, Frame, Key
+from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.can.receiver import Receiver
+from dyn_nodes.can.sender import RawFrame, Sender
+from dyn_nodes.middleware import Clock, ClockType, DurabilityPolicy, QoSProfile, message, service
+from dyn_nodes.nodes import commands
+from dyn_nodes.nodes.arrays import volts_message
+from dyn_nodes.nodes.can_bus import CanBus
+from dyn_nodes.nodes.can_topics import MeasurementTopics, SimulatedMeasurements
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, one_line
+from dyn_nodes.nodes.exchange import valve_order
+from dyn_nodes.nodes.overridable import OverridableNode
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
+from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.stamps import NANO
+
+Float64MultiArray, String = message('std_msgs/msg/Float64MultiArray'), message('std_msgs/msg/String')
+SetBool = service('std_srvs/srv/SetBool')
+
+PARAMETERS = node_parameters('can_bridge_node')
+HUNG = 0.2
+"""Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s."""
+NEUTRAL = 1e-9
+"""Volts."""
+
+
+def mapping_of(given: str) -> CanMapping:
+    """Return the mapping of a parameter. Raises ParameterError, or MachineError with what is wrong with the files."""
+    if not given:
+        raise ParameterError("parameter 'mapping': expected the path of a YAML or a name in config/can, found nothing")
+    try:
+        return load_mapping(given)[0]
+    except ImportError as error:
+        raise ParameterError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
+    except FileNotFoundError as error:
+        raise ParameterError(f"parameter 'mapping': {error}") from None
+
+
+class CanBridgeNode(OverridableNode):
+    """Measurements one way, commands of valves the other.
+
+    Attributes:
+        mapping: signals and quantities.
+        receiver: of the frames that come.
+        arming: may the machine be commanded.
+        refusals: of `valve_commands`.
+        bus: the interface.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__('can_bridge_node', **options)
+        self.values = values = declare(self, PARAMETERS)
+        self.mapping = mapping_of(values['mapping'])
+        machine = self.mapping.machine
+        order = valve_order(machine, values['joints'])
+        self.names = [machine.actuators[k].name for k in order]
+        self._limits = np.array([machine.actuators[k].command_limit for k in order])
+        self.is_bridge = values['role'] == 'bridge'
+        measured, commanded = self.mapping.measurements, self.mapping.commands
+        incoming, outgoing = (measured, commanded) if self.is_bridge else (commanded, measured)
+        self.receiver, self.sender = Receiver(incoming), Sender(outgoing)
+        self.arming = Arming(values['limit_share'], values['neutral_time'])
+        self.refusals = commands.Refusals()
+        self._command = -math.inf, np.zeros(len(order))
+        self._turned = time.monotonic()
+        self._moved = False
+        self._out = volts_message(self.names)
+        self._create_topics()
+        self.bus = CanBus(values, outgoing, self._frame_now)
+        self.diagnostics = DiagnosticsPublisher(
+            self, {'bus': self._bus_health, 'signals': self._signal_health, 'state': self._state_health}
+        )
+        self.create_timer(values['poll_period'], self._turn, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.get_logger().info(f'{machine.name}: {values["role"]} on {values["interface"]} {values["channel"]}')
+
+    def _create_topics(self) -> None:
+        qos = QoSProfile(depth=10)
+        if not self.is_bridge:
+            self.simulated = SimulatedMeasurements(self, self.mapping.measurements, self.values['command_timeout'])
+            self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
+            return
+        self.topics = MeasurementTopics(self, self.mapping, self.receiver)
+        self.commands_out = self.create_publisher(Float64MultiArray, 'can/valve_commands', qos)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.state_out = self.create_publisher(String, 'can/state', latched)
+        self._publish_state()
+        self.create_subscription(Float64MultiArray, 'valve_commands', self._on_commands, qos)
+        self.create_service(SetBool, '~/arm', self._on_arm)
+        self.create_service(SetBool, '~/activate', self._on_activate)
+
+    def destroy_node(self) -> None:
+        """Close the bus, then end the node."""
+        bus = getattr(self, 'bus', None)
+        if bus is not None:
+            bus.close()
+        super().destroy_node()
+
+    # -- from the bus ------------------------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Use the frames that have come, and watch."""
+        self._turned = now = time.monotonic()
+        clock = self.get_clock().now().nanoseconds
+        for _ in range(len(self.bus.received)):
+            identifier, extended, data, at = self.bus.received.popleft()
+            frame = self.receiver.take(identifier, extended, data, at)
+            if frame is not None and self.is_bridge:
+                self.topics.take(frame, at, clock - round((now - at) * NANO))
+            elif frame is not None:
+                self._publish_received()
+        if self.is_bridge:
+            fault = self.fault()
+            if fault and self.arming.disarm(fault, now):
+                self.get_logger().error(f'disarmed: {fault}')
+                self._publish_state()
+        elif self._moved and self.receiver.fault(now):
+            self._moved = False
+            self._publish(np.zeros(len(self.names)))
+        self.diagnostics.update(now, clock / NANO)
+
+    def fault(self) -> str:
+        """Return why the machine on the bus must not be commanded, or ''."""
+        return self.bus.fault or self.bus.send_fault or self.receiver.fault(time.monotonic())
+
+    def _publish_received(self) -> None:
+        """Machine: give the commands of the bus to the valves once all are known and fresh."""
+        if not self.receiver.fault(time.monotonic()):
+            self._moved = True
+            self._publish(np.array([self.receiver.values.get(('command', name), 0.0) for name in self.names]))
+
+    def _publish(self, volts: np.ndarray) -> None:
+        self._out.data = volts.tolist()
+        self.commands_out.publish(self._out)
+
+    # -- to the bus --------------------------------------------------------------------------------------------------
+
+    def _on_commands(self, msg: Any) -> None:
+        try:
+            volts = commands.voltages(msg, self.names, self._limits)
+        except commands.RefusedError as refused:
+            self.refusals.add(refused, time.monotonic())
+            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+            return
+        self._command = time.monotonic(), np.clip(volts, -self._limits, self._limits)
+        share = 1.0 if self.arming.state == 'shadow' else self.arming.greatest_share()
+        self._publish(self._volts(time.monotonic(), share))
+
+    def _volts(self, now: float, share: float) -> np.ndarray:
+        """Return the volts of a share of the limits; neutral where commands are silent or the node hangs."""
+        heard, volts = self._command
+        if now - heard > self.values['command_timeout'] or now - self._turned > HUNG:
+            return np.zeros(len(self.names))
+        return np.clip(volts, -share * self._limits, share * self._limits)
+
+    def _frame_now(self, frame: Frame) -> RawFrame | None:
+        """Return what the writing thread sends."""
+        now = time.monotonic()
+        if not self.is_bridge:
+            return self.sender.encode(frame, self.simulated.known(now))
+        if not self.arming.sends(now):
+            return None
+        volts = self._volts(now, self.arming.greatest_share())
+        values: dict[Key, float] = {('command', name): float(value) for name, value in zip(self.names, volts)}
+        return self.sender.encode(frame, values)
+
+    # -- arming ------------------------------------------------------------------------------------------------------
+
+    def _is_neutral(self) -> bool:
+        return bool(np.abs(self._volts(time.monotonic(), 1.0)).max(initial=0.0) <= NEUTRAL)
+
+    def _on_arm(self, request: Any, response: Any) -> Any:
+        return self._change(
+            response, lambda: self.arming.arm(request.data, self.fault(), self._is_neutral(), time.monotonic())
+        )
+
+    def _on_activate(self, request: Any, response: Any) -> Any:
+        return self._change(response, lambda: self.arming.activate(request.data, self._is_neutral()))
+
+    def _change(self, response: Any, change: Any) -> Any:
+        try:
+            change()
+            response.success, response.message = True, self.arming.state
+        except ArmingError as error:
+            response.success, response.message = False, one_line(error)
+        self.get_logger().info(f'{self.arming.state}: {response.message}')
+        self._publish_state()
+        return response
+
+    def _publish_state(self) -> None:
+        reason = f': {one_line(self.arming.reason)}' if self.arming.reason else ''
+        self.state_out.publish(String(data=f'{self.arming.state}{reason}'))
+
+    # -- health ------------------------------------------------------------------------------------------------------
+
+    def _bus_health(self) -> Health:
+        bus, receiver = self.bus, self.receiver
+        values = {
+            'frames used': str(receiver.taken), 'frames passed over': str(receiver.passed_over),
+            'frames sent': str(bus.sent), 'unreadable': str(bus.unreadable), 'error frames': str(bus.error_frames),
+        }  # fmt: skip
+        health = Health(text='receiving' if receiver.taken else 'no frame of the mapping yet', values=values)
+        if bus.fault or bus.send_fault:
+            health.worse(ERROR, bus.fault or bus.send_fault)
+        return health
+
+    def _signal_health(self) -> Health:
+        values = {what: str(count) for what, count in sorted(self.receiver.rejected.items())}
+        values |= {f'saturated {what}': str(count) for what, count in list(self.sender.saturated.items())}
+        health = Health(text='all signals are fresh', values=values)
+        fault = self.receiver.fault(time.monotonic())
+        if fault:
+            health.worse(ERROR if self.receiver.taken else WARN, one_line(fault))
+        return health
+
+    def _state_health(self) -> Health:
+        if not self.is_bridge:
+            return Health(text='simulated machine')
+        health = Health(text=self.arming.state, values=self.refusals.values())
+        if self.arming.reason:
+            health.worse(ERROR, one_line(f'{self.arming.state}: {self.arming.reason}'))
+        elif self.arming.state != 'shadow' and time.monotonic() - self._command[0] > self.values['command_timeout']:
+            health.worse(WARN, f'{self.arming.state}: no valve_commands, neutral frames')
+        if self.refusals.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM."""
+    return run_node('can_bridge_node', CanBridgeNode, args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

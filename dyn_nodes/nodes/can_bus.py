@@ -1,0 +1,174 @@
+"""A CAN interface of python-can, read and written by threads of its own: a bus that blocks holds up no node."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from dyn_nodes.can.mapping import Frame
+from dyn_nodes.can.sender import RawFrame
+from dyn_nodes.nodes.diagnostics import one_line
+from dyn_nodes.nodes.parameters import ParameterError
+
+MOST_WAITING = 20_000
+"""Frames kept while the node does something else."""
+REOPEN = 1.0
+"""Time between two attempts to open a bus that is gone, s."""
+BUS_OFF = 0x40
+"""Bit of the identifier of socketcan's error frames."""
+
+
+class Received(NamedTuple):
+    """A frame and the steady time of its arrival, s."""
+
+    identifier: int
+    extended: bool
+    data: bytes
+    time: float
+
+
+def open_bus(values: dict[str, Any]) -> Any:
+    """Return python-can's bus of a node's parameters.
+
+    Raises:
+        ParameterError: python-can or a part of it is missing, or the interface cannot be opened.
+    """
+    try:
+        import can
+    except ImportError:
+        raise ParameterError("the package python-can is missing: pip install 'dyn_nodes[can]'") from None
+    interface, options = values['interface'], {}
+    if interface == 'socketcand':
+        options = {'host': values['host'], 'port': values['port']}
+    elif interface in ('slcan', 'pcan'):
+        options = {'bitrate': values['bitrate']}
+    try:
+        return can.Bus(interface=interface, channel=values['channel'], **options)
+    except Exception as error:  # every driver has errors of its own
+        text = f'{interface} {values["channel"]!r}: {type(error).__name__}: {error}'
+        raise ParameterError(
+            f"parameter 'channel': expected a bus that can be opened, found {one_line(text)}"
+        ) from None
+
+
+class CanBus:
+    """Threads that read and write.
+
+    Args:
+        values: the node's parameters.
+        frames: to send, each at its period.
+        make: returns the frame to send now, or None; called by the writing thread.
+
+    Attributes:
+        received: frames since they were taken last, oldest first.
+        fault: why the bus cannot be used, or ''.
+        sent, unreadable, error_frames: counts.
+
+    Raises:
+        ParameterError: as `open_bus`.
+    """
+
+    def __init__(
+        self, values: dict[str, Any], frames: Iterable[Frame], make: Callable[[Frame], RawFrame | None]
+    ) -> None:
+        self.values, self.frames, self.make = values, tuple(frames), make
+        self.received: deque[Received] = deque(maxlen=MOST_WAITING)
+        self.fault = self.send_fault = ''
+        self.sent = self.unreadable = self.error_frames = 0
+        self._bus: Any = open_bus(values)
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._read, self._write)]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """End the threads and close the interface."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(1.0)
+        self._shut()
+
+    def _shut(self) -> None:
+        bus, self._bus = self._bus, None
+        try:
+            if bus is not None:
+                bus.shutdown()
+        except Exception:  # it may be gone
+            self.unreadable += 1
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        while not self._ended.is_set():
+            try:
+                if self._bus is None:
+                    self._bus, self.fault = open_bus(self.values), ''
+                message = self._bus.recv(0.05)
+            except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
+                if isinstance(error, ParameterError):
+                    self.fault = str(error)
+                    self._ended.wait(REOPEN)
+                else:
+                    self._skip()
+            except Exception as error:
+                if isinstance(error.__cause__, ValueError):  # python-can wraps bytes that are no text
+                    self._skip()
+                    continue
+                self.fault = one_line(f'the bus cannot be read: {error}')
+                self._shut()
+                self._ended.wait(REOPEN)
+            else:
+                if message is not None:
+                    self._take(message)
+
+    def _skip(self) -> None:
+        """Leave out what is no frame: python-can would keep it in its buffer."""
+        self.unreadable += 1
+        buffer = getattr(self._bus, '_buffer', None)
+        if isinstance(buffer, bytearray):
+            buffer.clear()
+
+    def _take(self, message: Any) -> None:
+        if message.is_error_frame:
+            self.error_frames += 1
+            if message.arbitration_id & BUS_OFF:
+                self.fault = 'bus off'
+        elif not message.is_remote_frame:
+            now = time.monotonic()
+            self.fault = ''  # also after bus off
+            self.received.append(Received(message.arbitration_id, message.is_extended_id, bytes(message.data), now))
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        due = dict.fromkeys(range(len(self.frames)), time.monotonic())
+        while not self._ended.is_set():
+            if not due:
+                return
+            k = min(due, key=lambda place: due[place])
+            if self._ended.wait(max(due[k] - time.monotonic(), 0.0)):
+                return
+            due[k] = max(due[k] + self.frames[k].period, time.monotonic() - self.frames[k].period)
+            self._send(self.frames[k])
+
+    def _send(self, frame: Frame) -> None:
+        bus = self._bus
+        if bus is None:
+            return
+        try:
+            raw = self.make(frame)
+            if raw is None:
+                return
+            import can
+
+            identifier, extended, data = raw
+            is_fd = len(data) > 8
+            bus.send(
+                can.Message(arbitration_id=identifier, is_extended_id=extended, data=data, is_fd=is_fd), timeout=0.05
+            )
+            self.sent, self.send_fault = self.sent + 1, ''
+        except Exception as error:  # a full queue, a cable that is out: the next period tries again
+            self.send_fault = one_line(f'the bus cannot be written: {error}')

@@ -1,0 +1,235 @@
+"""Payload of a machine from the pressures on its topics: subscriptions, the estimator's samples, topics, health."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.middleware import QoSProfile, message, service
+from dyn_nodes.monitor.payload_estimate import PayloadEstimate
+from dyn_nodes.monitor.payload_estimator import PayloadEstimator, payload_estimator
+from dyn_nodes.monitor.payload_model import UnobservableError
+from dyn_nodes.monitor.payload_settings import PayloadSettings
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.commands import Refusals, RefusedError
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+
+FluidPressure = message('sensor_msgs/msg/FluidPressure')
+Float64 = message('std_msgs/msg/Float64')
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+Trigger = service('std_srvs/srv/Trigger')
+Array = NDArray[np.float64]
+
+SETTINGS = (
+    'body_mass',
+    'center',
+    'friction',
+    'seal_friction',
+    'pressure_offset',
+    'pressure_noise',
+    'delay',
+    'tolerance',
+)
+LARGEST_PRESSURE = 1e9
+"""A sensor that gives more, in Pa, or less than this below zero, is broken."""
+MOST_WAITING = 400
+"""Samples of the motion that wait for pressures of their time."""
+STEPPED = 2.0
+"""Time for which a step of the load is shown, s."""
+
+
+class PressureLine:
+    """Pressures of one line between two messages."""
+
+    def __init__(self) -> None:
+        self.before, self.newest = (-math.inf, 0.0), (-math.inf, 0.0)
+
+    def take(self, time: float, pressure: float) -> None:
+        """Take a message; one that is not newer begins again."""
+        self.before = self.newest if time > self.newest[0] > -math.inf else (time, pressure)
+        self.newest = time, pressure
+
+    def at(self, time: float) -> float:
+        """Return the pressure at a time up to that of the newest message; before the last two it is held."""
+        (start, first), (end, last) = self.before, self.newest
+        part = 1.0 if end <= start else min(max((time - start) / (end - start), 0.0), 1.0)
+        return first + part * (last - first)
+
+
+class PayloadSensing:
+    """Estimates the payload of a node's monitor, and puts it there.
+
+    Args:
+        node: the node.
+        monitor: gives the motion, and gets the payload.
+        values: the node's parameters.
+        qos: of the pressures.
+        start: before the names of the topics, '' or with a slash at its end.
+
+    Attributes:
+        estimator: of the payload.
+        estimate: the last one.
+
+    Raises:
+        ParameterError: no payload of this machine can be estimated.
+    """
+
+    def __init__(self, node: Any, monitor: StabilityMonitor, values: dict[str, Any], qos: Any, start: str) -> None:
+        self.node, self.monitor, self.values = node, monitor, values
+        self.estimator = self._make_estimator()
+        self.estimate: PayloadEstimate = self.estimator.estimate
+        self.refusals = Refusals()
+        self._lines = {name: PressureLine() for name in self.estimator.model.lines}
+        self._waiting: deque[tuple[float, Array, Array, Array, Array]] = deque(maxlen=MOST_WAITING)
+        self._time = self._stepped = -math.inf
+        self._silent = True
+        self.mass_out = node.create_publisher(Float64, f'{start}payload/estimate', qos)
+        self.interval_out = node.create_publisher(Float64MultiArray, f'{start}payload/interval', qos)
+        self._interval = labelled_array(('lower', 'upper'))
+        for name in self._lines:
+            node.create_subscription(FluidPressure, f'hydraulics/{name}', self._taker(name), QoSProfile(depth=100))
+        node.create_service(Trigger, '~/tare', self._on_tare)
+
+    def _make_estimator(self) -> PayloadEstimator:
+        settings = PayloadSettings(**{name: self.values[f'payload_estimate.{name}'] for name in SETTINGS})
+        try:
+            estimator = payload_estimator(self.monitor.machine, settings)
+        except UnobservableError as error:
+            raise ParameterError(f"parameter 'payload_source': estimated: {error}") from None
+        estimator.rated = self.monitor.payload
+        return estimator
+
+    # -- messages ----------------------------------------------------------------------------------------------------
+
+    def _taker(self, name: str) -> Any:
+        def take(msg: Any) -> None:
+            self.take_pressure(name, msg)
+
+        return take
+
+    def take_pressure(self, name: str, msg: Any) -> None:
+        """Take a FluidPressure of a line."""
+        pressure = float(msg.fluid_pressure)
+        if not -LARGEST_PRESSURE <= pressure <= LARGEST_PRESSURE:  # false for NaN too
+            kind = 'out of range' if math.isfinite(pressure) else 'not finite'
+            expected = f'expected a finite pressure within {LARGEST_PRESSURE:g} Pa'
+            refused = RefusedError(kind, f'hydraulics/{name}: {expected}, found {pressure:g}')
+            self.refusals.add(refused, time.monotonic())
+            self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+            return
+        self._lines[name].take(nanoseconds_of_stamp(msg.header.stamp) / NANO, pressure)
+        self._use_waiting()
+
+    def take_state(self, now: float) -> None:
+        """Take the motion that the monitor has estimated for an instant, s."""
+        if now < self._time:  # time went back
+            self.restart()
+        self._time = now
+        monitor = self.monitor
+        if monitor.settled and monitor.has_imu:
+            self._waiting.append((now, monitor.q, monitor.v, monitor.omega, monitor.felt))
+        self._use_waiting()
+        self._judge_silence()
+
+    def restart(self) -> None:
+        """Forget everything, as after time went back."""
+        self.estimator.clear()
+        self._waiting.clear()
+        for name in self._lines:
+            self._lines[name] = PressureLine()
+        self._stepped = -math.inf
+        self._set(self.estimator.estimate)
+
+    def _use_waiting(self) -> None:
+        """Give the estimator what has pressures of its time: they come later, and less often, than joint states."""
+        known = min(line.newest[0] for line in self._lines.values())
+        noise = self.values['noise.velocity'], self.values['noise.gyroscope']
+        while self._waiting and self._waiting[0][0] <= known + 1e-6:
+            now, q, v, omega, felt = self._waiting.popleft()
+            steps = self.estimator.steps
+            pressures = np.array([line.at(now) for line in self._lines.values()])
+            renewed = self.estimator.sample(now, q, v, omega, felt, pressures, noise)
+            if self.estimator.steps > steps:
+                self._stepped = now
+            if renewed:
+                self._silent = False
+                self._publish(self.estimator.estimate)
+
+    def _judge_silence(self) -> None:
+        """Without pressures, or the motion of the base, nobody knows when the load changes: the rated payload holds."""
+        known = min(line.newest[0] for line in self._lines.values())
+        if not self._silent and (self._time - known > self._timeout or not self.monitor.has_imu):
+            self._silent = True
+            self.estimator.forget_payload()
+            self._waiting.clear()
+            self._publish(self.estimator.estimate)
+
+    def _set(self, estimate: PayloadEstimate) -> None:
+        self.estimate = estimate
+        self.monitor.payload = estimate.mass
+
+    def _publish(self, estimate: PayloadEstimate) -> None:
+        """Publish mass and interval; the mass is one that the mount may carry, so that every node takes it."""
+        self._set(estimate)
+        self.mass_out.publish(Float64(data=min(estimate.mass, self.estimator.limit)))
+        self._interval.data = [estimate.lower, estimate.upper]
+        self.interval_out.publish(self._interval)
+
+    def _on_tare(self, _: Any, response: Any) -> Any:
+        """The implement is empty: what the pressures say beyond that is the machine's."""
+        observed = self.estimate.state == 'observed'
+        response.success = observed
+        if observed:
+            self.estimator.tare(0.0)
+            self._publish(self.estimator.estimate)
+            response.message = 'the implement counts as empty'
+        else:
+            response.message = f'no tare: {self._why_rated()}'
+        return response
+
+    # -- health ------------------------------------------------------------------------------------------------------
+
+    def _why_rated(self) -> str:
+        if not self.monitor.has_imu:
+            return 'no imu, and the motion of the base counts'
+        if self.estimator.doubted:
+            return 'the load seems to step all the time: pressures and motion do not fit'
+        if self._silent:
+            lacking = [name for name, line in self._lines.items() if self._time - line.newest[0] > self._timeout]
+            return f'no pressure on hydraulics/{", hydraulics/".join(lacking or self._lines)}'
+        half = 0.5 * (self.estimate.upper - self.estimate.lower)
+        return f'known to {half:.0f} kg only'
+
+    @property
+    def _timeout(self) -> float:
+        return float(self.values['pressure_timeout'])
+
+    def health(self) -> Health:
+        """The status `payload`."""
+        estimate, limit = self.estimate, self.estimator.limit
+        values = {
+            'state': estimate.state,
+            'used': f'{estimate.mass:.6g} kg',
+            'interval of 95 %': f'{estimate.lower:.6g} to {estimate.upper:.6g} kg',
+            'center from the mount': ' '.join(f'{value:.3f}' for value in estimate.center) + ' m',
+            'steps noticed': str(estimate.steps),
+            **self.refusals.values(),
+        }
+        health = Health(text=f'{estimate.mass:.0f} kg', values=values)
+        if estimate.state == 'rated':
+            health.worse(WARN, f'the rated {estimate.mass:.0f} kg: {self._why_rated()}')
+        elif estimate.lower > limit:
+            health.worse(ERROR, f'overloaded: {estimate.mass:.0f} kg, the mount carries {limit:.0f} kg')
+        elif self._time - self._stepped < STEPPED:
+            health.text = f'{estimate.mass:.0f} kg after a step of the load'
+        if self.refusals.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health

@@ -1,0 +1,134 @@
+"""What a team that carries an object does now: holds, follows a path, brakes; without topics and clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.control.carry import Gains, Reference, TeamLaw
+from dyn_nodes.control.carry.formation import RobotState
+from dyn_nodes.teams.carry_plan import Carriage, CarryPlan
+
+Array = NDArray[np.float64]
+HOLDING, CARRYING, BRAKING = 'holding', 'carrying', 'braking'
+BRAKED = 'stopped'
+
+
+class Carrying:
+    """A team that carries, from rest at its start.
+
+    Args:
+        carriage: the team.
+        gains: of the feedback.
+        first: path that begins `delay` s after the start; None: the object is held.
+        delay: s.
+
+    Attributes:
+        free: hands that have slipped off, in the order of the object's patches.
+        state: `holding`, `carrying`, `braking` or `stopped`, the last with a reason.
+        reason: why the team has braked, or ''.
+        reference: of the last instant.
+        deviation: greatest distance of a hand that holds from its reference, m.
+    """
+
+    def __init__(self, carriage: Carriage, gains: Gains, first: CarryPlan | None, delay: float) -> None:
+        self.gains, self.delay = gains, delay
+        self._home, self._first = carriage, first
+        self.restart(0.0)
+
+    def restart(self, time: float) -> None:
+        """Stand at the start at a time, s; the first path begins a while later."""
+        home = self._home
+        self.carriage, self._time = home, time
+        self.free = [False] * len(home.holders)
+        self.reason, self.deviation, self.state = '', 0.0, HOLDING
+        self._rest = home.at_rest(home.pose, [own.start for own in home.holders])
+        self.plan = self._rest if self._first is None else self._first.starting(time + self.delay)
+        self.reference: Reference = self.plan.at(time)
+        self._law = self._law_of(home)
+
+    def _law_of(self, carriage: Carriage) -> TeamLaw:
+        most = np.array([own.ability.efforts for own in carriage.holders])
+        return TeamLaw(carriage.formation, self.gains, most)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """The reference stands still and no path is to begin."""
+        return self.state in (HOLDING, BRAKED) and not self._is_ahead
+
+    @property
+    def _is_ahead(self) -> bool:
+        return self.plan is not self._rest and self._time < self.plan.ends
+
+    def distance(self, states: Sequence[RobotState]) -> tuple[str, float]:
+        """Return the robot whose hand or vehicle is farthest from the reference, and how far, m."""
+        places = np.array([own.robot.motions(state.q)[0] for own, state in zip(self.carriage.holders, states)])
+        reference = self.reference
+        hands = np.linalg.norm(places[:, :3] - reference.hands.position, axis=1)
+        own = np.linalg.norm(places[:, 3:] - reference.carriers.position, axis=1)
+        worst = np.maximum(hands, own)
+        k = int(worst.argmax())
+        return self.carriage.holders[k].name, float(worst[k])
+
+    def efforts(self, time: float, states: Sequence[RobotState], hands: Array) -> list[Array]:
+        """Go on to a time, s; return the efforts (n,) of every robot.
+
+        Args:
+            time: s.
+            states: measured.
+            hands: (m, 3) measured, m.
+
+        Raises:
+            LinAlgError: a posture in which a robot cannot move its hand and its vehicle.
+        """
+        self._time = time
+        self.reference = self.plan.at(time)
+        if self.plan is not self._rest and time >= self.plan.begins:
+            moving = time < self.plan.ends
+            self.state = (BRAKING if moving else BRAKED) if self.reason else (CARRYING if moving else HOLDING)
+        off = np.linalg.norm(hands - self.reference.hands.position, axis=1)
+        self.deviation = float(np.max(off[~np.array(self.free)], initial=0.0))
+        return self._law.efforts(self.reference, states, self.free)
+
+    def brake(self, why: str) -> None:
+        """Come to rest along the path, as soon as its limits allow."""
+        if self.reason:
+            return
+        self.reason = why
+        if self.state == CARRYING:
+            self.plan, self.state = self.plan.stopping(self._time), BRAKING
+        else:
+            self._stand(BRAKED)
+
+    def let_go(self, hand: int, why: str) -> None:
+        """Take a hand as free from now on: the others take over its share; the team brakes."""
+        self.free[hand] = True
+        self.brake(why)
+
+    def onward(self, goal: Array) -> float:
+        """Carry the object from rest to a pose (3,), heading, x, y; return the time that it takes, s.
+
+        Raises:
+            CarryError: the team cannot go there.
+        """
+        plan = self.carriage.onward(self.reference, goal).starting(self._time)
+        self.plan, self.reason, self.state = plan, '', CARRYING
+        return plan.profile.duration
+
+    def squeeze(self, force: float) -> None:
+        """Take another squeeze, N, at rest. Raises CarryError: the object does not take it."""
+        self.carriage = self.carriage.squeezed(force)
+        self._law = self._law_of(self.carriage)
+        self._stand(self.state)
+
+    def _stand(self, state: str) -> None:
+        here = self.reference
+        self.plan = self._rest = self.carriage.at_rest(here.center, [own.q for own in here.states])
+        self.state = state
+
+    @property
+    def progress(self) -> float:
+        """Part of the path that is behind."""
+        return 1.0 if self.plan is self._rest else self.plan.progress(self._time)

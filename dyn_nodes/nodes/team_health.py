@@ -1,0 +1,57 @@
+"""Health of the control of a team: states of its robots, and what carries or brakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
+
+
+class TeamHealth:
+    """Statuses of team_controller_node.
+
+    Args:
+        node: the node.
+    """
+
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+    def sources(self) -> dict[str, Callable[[], Health]]:
+        """Return the statuses by name."""
+        return {'robots': self.robots, 'carrying': self.carrying}
+
+    def robots(self) -> Health:
+        """The status `robots`: whose states come."""
+        node = self.node
+        health = Health(text='receiving states of all robots', values=node.state_refusals.values())
+        if node.stamp is None:
+            health.worse(WARN, f'waiting for {", ".join(link.name for link in node.late())}')
+        if node.state_refusals.recent(node.now()):
+            health.worse(WARN, f'refused: {node.state_refusals.last}')
+        if node.ended:
+            health.worse(ERROR, f'ended: {node.ended}')
+        return health
+
+    def carrying(self) -> Health:
+        """The status `carrying`: what the team does, and why it brakes."""
+        node, own = self.node, self.node.carrying
+        health = Health(text=own.state, more=self._values)
+        if own.reason:
+            health.worse(ERROR if any(own.free) else WARN, f'{own.state}: {own.reason}')
+        if node.refusals.recent(node.now()):
+            health.worse(WARN, f'refused: {node.refusals.last}')
+        return health
+
+    def _values(self) -> dict[str, str]:
+        own = self.node.carrying
+        free = [holder.name for holder, is_free in zip(own.carriage.holders, own.free) if is_free]
+        return {
+            'state': own.state,
+            'progress': f'{100.0 * own.progress:.1f} %',
+            'deviation': f'{own.deviation:.4f} m',
+            'free hands': ', '.join(free) or 'none',
+            'goals': str(self.node.goals),
+            **self.node.refusals.values(),
+        }

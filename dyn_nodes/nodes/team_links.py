@@ -1,0 +1,109 @@
+"""Robots of a team as a controller of the whole team sees them: states in, efforts out, each in its namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dyn_nodes.control.carry.formation import RobotState
+from dyn_nodes.middleware import message
+from dyn_nodes.model import Machine
+from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.exchange import command_qos, set_stamp, states_qos
+from dyn_nodes.nodes.hand_messages import pose_of
+from dyn_nodes.nodes.joint_state_reader import JointStateReader
+from dyn_nodes.nodes.plausible import Bounds
+from dyn_nodes.nodes.stamps import nanoseconds_of_stamp
+from dyn_nodes.teams.holding import Holder
+
+JointState = message('sensor_msgs/msg/JointState')
+Odometry = message('nav_msgs/msg/Odometry')
+
+
+class RobotLink:
+    """Topics of a robot that holds an object.
+
+    `joint_states` gives its joints, `grasp_states/<hand>` the pose of its hand, and both together that of its base.
+
+    Args:
+        node: the node.
+        holder: the robot.
+        machine: of the robot.
+        arrived: called with this link when something new has come.
+
+    Attributes:
+        moved, placed: time of the newest joint states and of the newest pose of the hand, ns; -1: none.
+        answered: time of the last efforts, ns; -1: none.
+    """
+
+    def __init__(self, node: Any, holder: Holder, machine: Machine, arrived: Callable[[RobotLink], None]) -> None:
+        self.node, self.holder, self.arrived = node, holder, arrived
+        self.name = holder.name
+        self.moved = self.placed = self.answered = -1
+        self._reader = JointStateReader(holder.joints, Bounds.of(machine, holder.joints))
+        self._positions = self._rates = np.zeros(len(holder.joints))
+        self.hand, self._rotation = np.zeros(3), np.eye(3)
+        exchange = {'mode': node.values['mode'], 'partner': 'lockstep'}
+        self._states, self._hands = f'{self.name}/joint_states', f'{self.name}/grasp_states/{holder.hand}'
+        node.create_subscription(JointState, self._states, self._on_joint_states, states_qos(exchange))
+        node.create_subscription(Odometry, self._hands, self._on_hand, command_qos(True))
+        self.commands = node.create_publisher(JointState, f'{self.name}/joint_command', command_qos(True))
+        self._message = JointState(name=list(holder.joints))
+        wrenches = f'{self.name}/grasp_wrenches/{holder.hand}'
+        self._sources = [node.resolve_topic_name(topic) for topic in (self._states, self._hands)]
+        self._wrenches = node.resolve_topic_name(wrenches)
+
+    @property
+    def instant(self) -> int:
+        """Time, ns, at which all is known; -1: none."""
+        return self.moved if self.moved == self.placed else -1
+
+    @property
+    def is_there(self) -> bool:
+        """The robot publishes."""
+        return all(self.node.count_publishers(topic) for topic in self._sources)
+
+    @property
+    def is_held(self) -> bool:
+        """Something publishes the wrenches of the object on the hand."""
+        return bool(self.node.count_publishers(self._wrenches))
+
+    def state(self) -> RobotState:
+        """Return the state at `instant`."""
+        return self.holder.state(self.hand, self._rotation, self._positions, self._rates)
+
+    def answer(self, now: int, efforts: np.ndarray) -> None:
+        """Publish the efforts (n,) of an instant, ns."""
+        self.answered = now
+        self._message.effort = efforts.tolist()
+        set_stamp(self._message, now)
+        self.commands.publish(self._message)
+
+    def repeat(self) -> None:
+        """Publish the last efforts once more."""
+        self.commands.publish(self._message)
+
+    def close(self) -> None:
+        """Give no commands any longer: the robot sees that they have ended."""
+        self.node.destroy_publisher(self.commands)
+
+    def _on_joint_states(self, msg: Any) -> None:
+        try:
+            self._positions, self._rates = self._reader.read(msg)
+        except RefusedError as refused:
+            self.node.refuse(RefusedError(refused.kind, f'{self.name}: {refused}'))
+            return
+        self.moved = nanoseconds_of_stamp(msg.header.stamp)
+        self.arrived(self)
+
+    def _on_hand(self, msg: Any) -> None:
+        try:
+            pose = pose_of(msg.pose.pose, self._hands, 'pose.pose')
+        except RefusedError as refused:
+            self.node.refuse(refused)
+            return
+        self.hand, self._rotation = pose.position, pose.rotation
+        self.placed = nanoseconds_of_stamp(msg.header.stamp)
+        self.arrived(self)

@@ -1,0 +1,7 @@
+"""Many runs of one machine: factors, designs, outcomes, parts on disk, processes.
+
+    sweep = load_sweep('log_loader_tip_over')                            # sweep_file
+    run_sweep(sweep, Path('runs/tip_over'), LocalWorkers(jobs=2))        # driver, workers
+
+Its modules are imported one by one: a worker needs none of what the driver needs to write.
+"""

@@ -1,0 +1,130 @@
+"""Designs: which values the factors have in which run.
+
+A run is known by its number. Its values follow from the design and its seed alone, on any number of workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from inspect import signature
+from itertools import product
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+Array = NDArray[np.float64]
+Kind = Literal['grid', 'latin_hypercube', 'sobol', 'monte_carlo']
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MOST_RUNS = 5_000_000
+_TINY = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Values that a factor takes, one by one."""
+
+    values: tuple[float, ...]
+
+    def at(self, unit: Array) -> Array:
+        """Return the values (n,) at places (n,) in [0, 1): each as often as the others."""
+        places = np.minimum((unit * len(self.values)).astype(np.intp), len(self.values) - 1)
+        return np.asarray(self.values)[places]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Values between two bounds, even, or even in the logarithm."""
+
+    least: float
+    most: float
+    logarithmic: bool = False
+
+    def at(self, unit: Array) -> Array:
+        """Return the values (n,) at places (n,) in [0, 1]."""
+        if self.logarithmic:
+            inner = np.exp(np.log(self.least) + unit * (np.log(self.most) - np.log(self.least)))
+            return np.asarray(np.clip(inner, self.least, self.most))
+        return np.asarray(self.least * (1.0 - unit) + self.most * unit)
+
+    def levels(self, count: int) -> Levels:
+        """Return evenly spaced levels with the bounds among them; a single one is the lower bound."""
+        unit = np.linspace(0.0, 1.0, count) if count > 1 else np.zeros(1)
+        return Levels(tuple(self.at(unit).tolist()))
+
+
+@dataclass(frozen=True)
+class Normal:
+    """A normal distribution, cut off at bounds."""
+
+    mean: float
+    deviation: float
+    least: float = -np.inf
+    most: float = np.inf
+
+    def at(self, unit: Array) -> Array:
+        """Return the values (n,) at places (n,) of the distribution within the bounds."""
+        low, high = (ndtr((bound - self.mean) / self.deviation) for bound in (self.least, self.most))
+        inner = self.mean + self.deviation * ndtri(np.clip(low + unit * (high - low), _TINY, 1.0 - _TINY))
+        return np.asarray(np.clip(inner, self.least, self.most))
+
+
+Distribution = Levels | Span | Normal
+
+
+@dataclass(frozen=True)
+class Design:
+    """How values are chosen.
+
+    Attributes:
+        kind: `grid`: every combination of the levels, the last factor fastest.
+        runs: number of them.
+        seed: of the random numbers; a grid has none.
+    """
+
+    kind: Kind
+    runs: int
+    seed: int = 0
+
+    def values(self, factors: tuple[Distribution, ...]) -> Array:
+        """Return the values (runs, factors).
+
+        Raises:
+            ValueError: a grid over a factor without levels.
+        """
+        if self.kind == 'grid':
+            return _grid(factors)
+        if not factors:
+            return np.zeros((self.runs, 0))
+        unit = self._unit(len(factors))
+        return np.column_stack([own.at(unit[:, k]) for k, own in enumerate(factors)])
+
+    def _unit(self, dimensions: int) -> Array:
+        """Return places (runs, dimensions) in the unit cube."""
+        rng = np.random.default_rng(self.seed)
+        if self.kind == 'monte_carlo':
+            return rng.random((self.runs, dimensions))
+        from scipy.stats import qmc  # takes seconds to import, and workers draw nothing
+
+        if self.kind == 'latin_hypercube':
+            return np.asarray(qmc.LatinHypercube(dimensions, **_seeded(qmc.Sobol, rng)).random(self.runs))
+        # a whole power of two keeps the balance of the sequence; the runs are its beginning
+        power = max(0, int(np.ceil(np.log2(self.runs))))
+        return np.asarray(
+            qmc.Sobol(dimensions, scramble=True, **_seeded(qmc.Sobol, rng)).random_base2(power)[: self.runs]
+        )
+
+
+def _seeded(engine: type, rng: np.random.Generator) -> dict[str, np.random.Generator]:
+    """Return the argument that takes random numbers; SciPy 1.15 renamed it."""
+    return {'rng' if 'rng' in signature(engine).parameters else 'seed': rng}
+
+
+def _grid(factors: tuple[Distribution, ...]) -> Array:
+    levels = []
+    for own in factors:
+        if not isinstance(own, Levels):
+            raise ValueError('expected levels of every factor of a grid')
+        levels.append(own.values)
+    return np.array(list(product(*levels)), dtype=np.float64).reshape(-1, len(factors))

@@ -1,0 +1,150 @@
+"""What is drawn beside a machine: other robots of its team, and the objects that they hold as they bend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
+from dyn_nodes.viewer.geometry import rotation_of, wxyz
+from dyn_nodes.viewer.robot import Robot
+
+Array = NDArray[np.float64]
+TEAM = f'{GROUND}/team'
+SHADES = 6
+"""Steps of a colour's red, green and blue: a mesh of one colour is sent for each that occurs."""
+QUARTERS = np.array([(0, 3, 5), (3, 1, 4), (5, 4, 2), (3, 4, 5)])
+"""Corners of the parts of a triangle, with its corners 0 to 2 and the middles of its edges 3 to 5."""
+
+
+class Companion(Drawing):
+    """Another robot, without instruments.
+
+    Args:
+        server: viser's server.
+        name: of the robot, unlike that of every other.
+        robot: its shape.
+    """
+
+    def __init__(self, server: Any, name: str, robot: Robot) -> None:
+        super().__init__(server)
+        self.robot = robot
+        paths = {robot.root: f'{TEAM}/{name}'}
+        self._add(robot.root, self.scene.add_frame(paths[robot.root], show_axes=False, visible=False))
+        for joint in robot.joints:
+            paths[joint.child] = f'{paths[joint.parent]}/{joint.child}'
+            position, rotation = joint.pose({})
+            handle = self.scene.add_frame(paths[joint.child], show_axes=False, position=position, wxyz=wxyz(rotation))
+            self._add(joint.child, handle)
+        for link, shapes in robot.shapes.items():
+            for number, shape in enumerate(shapes):
+                add_shape(self.scene, f'{paths[link]}/visual_{number}', shape)
+
+    def update(self, position: ArrayLike, quaternion: ArrayLike, joints: Mapping[str, float]) -> None:
+        """Show where it is: base (3,) and (4,) in the ground's frame, joint positions by name."""
+        self._handles[self.robot.root].visible = True
+        self._place(self.robot.root, np.asarray(position, dtype=np.float64), rotation_of(quaternion))
+        for joint in self.robot.joints:
+            value = np.array([joint.value(joints)])
+            if joint.movable and self._moved(f'{joint.child}/value', value, ANGLE_STEP):
+                self._place(joint.child, *joint.pose(joints))
+
+    def remove(self) -> None:
+        """Take it away."""
+        self._handles[self.robot.root].remove()
+
+
+class BodyPicture(NamedTuple):
+    """An object at an instant.
+
+    Attributes:
+        triangles: points are corners of triangles; else ends of rods.
+        points: (k, 3) in the ground's frame, m.
+        colours: (k, 3) 0 to 1.
+        text: about it.
+        thickness: of rods, m.
+    """
+
+    triangles: bool
+    points: Array
+    colours: Array
+    text: str
+    thickness: float = 0.02
+
+
+class Bodies(Drawing):
+    """Objects that bend, in the colours of their stress or strain."""
+
+    def update(self, pictures: Mapping[str, BodyPicture]) -> None:
+        """Show objects by name; those that are no longer there vanish."""
+        known = {key.partition('/')[0] for key in self._handles}
+        for name in known - set(pictures) - {'label'}:
+            self._drop(*[key for key in self._handles if key.partition('/')[0] == name], f'label/{name}')
+        for name, picture in pictures.items():
+            if not len(picture.points) or not self._moved(f'seen/{name}', picture.points, POSITION_STEP):
+                continue
+            if picture.triangles:
+                self._surface(name, picture)
+            else:
+                self._rods(name, picture)
+            top = picture.points.mean(axis=0)
+            top[2] = picture.points[:, 2].max() + 0.3 * self.unit
+            self._label(name, picture.text, top)
+
+    def _surface(self, name: str, picture: BodyPicture) -> None:
+        """Send the triangles of each shade as one mesh."""
+        corners, colours = quartered(picture.points), quartered(picture.colours)
+        shades = np.round(colours.mean(axis=1) * SHADES).astype(int)
+        found = {tuple(int(part) for part in shade) for shade in np.unique(shades, axis=0)}
+        for key in [key for key in self._handles if key.startswith(f'{name}/shade')]:
+            if key not in {_shade_key(name, shade) for shade in found}:
+                self._handles[key].visible = False
+        for shade in found:
+            own = corners[(shades == shade).all(axis=1)].reshape(-1, 3).astype(np.float32)
+            self._mesh_of(_shade_key(name, shade), shade, own)
+
+    def _mesh_of(self, key: str, shade: tuple[int, ...], corners: NDArray[np.float32]) -> None:
+        faces = np.arange(len(corners), dtype=np.uint32).reshape(-1, 3)
+        handle = self._handles.get(key)
+        if handle is None:
+            colour = tuple(round(255 * part / SHADES) for part in shade)
+            handle = self.scene.add_mesh_simple(
+                f'{TEAM}/objects/{key}', corners, faces, color=colour, flat_shading=True, side='double'
+            )
+            self._add(key, handle)
+            return
+        handle.visible = True
+        if len(corners) < len(handle.vertices):  # no face without its corners, whatever comes first
+            handle.faces = faces
+            handle.vertices = corners
+        else:
+            handle.vertices = corners
+            if len(faces) != len(handle.faces):
+                handle.faces = faces
+
+    def _rods(self, name: str, picture: BodyPicture) -> None:
+        points = picture.points.reshape(-1, 2, 3).astype(np.float32)
+        colours = np.round(255.0 * picture.colours.reshape(-1, 2, 3)).astype(np.uint8)
+        key = f'{name}/rods'
+        handle = self._handles.get(key)
+        if handle is None or len(handle.points) != len(points):
+            handle = self.scene.add_line_segments(
+                f'{TEAM}/objects/{key}', points, colours, thickness=picture.thickness, thickness_units='world'
+            )
+            self._add(key, handle)
+            return
+        handle.points, handle.colors = points, colours
+
+
+def _shade_key(name: str, shade: tuple[int, ...]) -> str:
+    return f'{name}/shade_{"_".join(str(part) for part in shade)}'
+
+
+def quartered(values: Array) -> Array:
+    """Return values (4f, 3, 3) at corners of quarters of f triangles, from those at their corners (3f, 3)."""
+    own = values.reshape(-1, 3, 3)
+    six = np.concatenate([own, 0.5 * (own + np.roll(own, -1, axis=1))], axis=1)
+    return six[:, QUARTERS].reshape(-1, 3, 3)

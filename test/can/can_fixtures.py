@@ -1,0 +1,29 @@
+"""The log-loader's bus for tests: its files, copies of them with a change, quantities of its work."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from dyn_nodes.can.mapping import CanMapping
+from dyn_nodes.can.mapping_file import load_mapping
+
+CONFIG = Path(__file__).resolve().parents[2] / 'config/can'
+
+
+def log_loader() -> CanMapping:
+    return load_mapping(CONFIG / 'log_loader.yaml')[0]
+
+
+def changed(folder: Path, file: str, old: str, new: str) -> Path:
+    """Return the mapping in a copy of the files where a text of one of them is another."""
+    for name in ('log_loader.yaml', 'log_loader.dbc'):
+        shutil.copy(CONFIG / name, folder / name)
+    text = (folder / file).read_text()
+    assert text.count(old) >= 1, old
+    (folder / file).write_text(text.replace(old, new, 1))
+    return folder / 'log_loader.yaml'
+
+
+def line_with(path: Path, text: str) -> int:
+    return next(k for k, line in enumerate(path.read_text().split('\n'), 1) if text in line)

@@ -1,0 +1,190 @@
+"""Quantities to frames and back; counters, checksums, multiplexers, J1939; frames that nobody should believe."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+pytest.importorskip('cantools')
+
+from can_fixtures import changed, log_loader
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dyn_nodes.can.checksums import crc8_8h2f, crc8_j1850, sum8, xor8
+from dyn_nodes.can.cylinder_length import CylinderLength
+from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.can.receiver import Receiver, parameter_group
+from dyn_nodes.can.sender import Sender
+from dyn_nodes.commands.can_check import resolution
+
+MAPPING = log_loader()
+FRAMES = {frame.name: frame for frame in MAPPING.frames}
+JOINTS = {joint.name: joint for joint in MAPPING.machine.movable_joints}
+POSTURE = {('position', 'swing_joint'): 0.3, ('position', 'boom_joint'): 0.5, ('position', 'stick_joint'): -1.2}
+
+
+def sent(sender, name, values):
+    return sender.encode(FRAMES[name], values)
+
+
+def deliver(receiver, frame, now=0.0):
+    return receiver.take(frame.identifier, frame.extended, frame.data, now)
+
+
+def test_checksums_give_the_published_check_values():
+    text = b'123456789'
+    assert crc8_j1850(text) == 0x4B
+    assert crc8_8h2f(text) == 0xDF
+    assert sum8(text) == sum(text) % 256
+    assert xor8(text) == 0x31
+
+
+@pytest.mark.parametrize('name', ['boom', 'stick'])
+@given(share=st.floats(0.0, 1.0))
+@settings(deadline=None, max_examples=200)
+def test_the_length_of_a_cylinder_gives_the_angle_of_its_joint(name, share):
+    actuator, joint = MAPPING.machine.actuator(name), JOINTS[f'{name}_joint']
+    cylinder = CylinderLength(actuator.linkage, joint, from_retracted=False)
+    q = joint.lower + share * (joint.upper - joint.lower)
+    assert cylinder.position(cylinder.length(q)) == pytest.approx(q, abs=1e-9)
+    step = 1e-6
+    slope = (cylinder.length(q + step) - cylinder.length(q - step)) / (2 * step)
+    assert cylinder.lever(q) == pytest.approx(slope, rel=1e-6)
+
+
+@given(
+    shares=st.tuples(*[st.floats(0.0, 1.0)] * 3),
+    rates=st.tuples(*[st.floats(-1.0, 1.0)] * 3),
+    volts=st.tuples(*[st.floats(-8.0, 8.0)] * 3),
+)
+@settings(deadline=None, max_examples=200)
+def test_what_is_sent_arrives_to_the_resolution_of_its_signal(shares, rates, volts):
+    values = dict(zip([('command', name) for name in ('boom', 'stick', 'swing')], volts))
+    for share, rate, joint in zip(shares, rates, JOINTS.values()):
+        low, high = max(joint.lower, -3.0), min(joint.upper, 3.0)
+        values['position', joint.name] = low + share * (high - low)
+        values['velocity', joint.name] = 0.5 * rate
+    receiver, sender = Receiver(MAPPING.frames), Sender(MAPPING.frames)
+    for name in ('JointPositions', 'JointVelocities', 'ValveCommands'):
+        assert deliver(receiver, sent(sender, name, values)) is FRAMES[name]
+        for channel in FRAMES[name].channels:
+            step = resolution(FRAMES[name], channel)
+            slack = (
+                0.02 * abs(values[channel.key]) if channel.kind == 'velocity' else 0.0
+            )  # the lever is quantized, too
+            assert receiver.values[channel.key] == pytest.approx(values[channel.key], abs=0.51 * step + slack + 1e-12)
+
+
+def test_a_multiplexed_parameter_group_carries_all_pressures_in_turn():
+    pressures = {channel.key: 1e5 * (20 + k) for k, channel in enumerate(FRAMES['LinePressures'].channels)}
+    receiver, sender = Receiver(MAPPING.measurements), Sender(MAPPING.measurements)
+    for _ in range(3):
+        deliver(receiver, sent(sender, 'LinePressures', pressures))
+    assert {key: receiver.values[key] for key in pressures} == pytest.approx(pressures)
+
+
+def test_j1939_goes_by_parameter_group_and_source_at_any_priority():
+    frame = sent(Sender(MAPPING.frames), 'LinePressures', {})
+    receiver = Receiver(MAPPING.frames)
+    low_priority = frame.identifier & 0x3FFFFFF | 7 << 26
+    assert receiver.frame_of(low_priority, True) is FRAMES['LinePressures']
+    assert receiver.frame_of(low_priority ^ 1, True) is None, 'another control unit'
+    assert receiver.frame_of(frame.identifier & 0x7FF, False) is None
+    assert parameter_group(0x18EF2113) == 0xEF00, 'a group with a destination'
+
+
+def test_not_available_is_no_pressure():
+    receiver = Receiver(MAPPING.frames)
+    assert deliver(receiver, sent(Sender(MAPPING.frames), 'LinePressures', {})) is None
+    assert 'expected a measurement, found raw 0xFFFF' in receiver.last['LinePressures']
+    assert not receiver.values
+
+
+def test_a_frozen_counter_makes_signals_stale_and_is_named():
+    receiver, frame = Receiver([FRAMES['JointPositions']]), sent(Sender(MAPPING.frames), 'JointPositions', POSTURE)
+    assert deliver(receiver, frame, 0.0)
+    assert receiver.fault(0.1) == ''
+    for k in range(1, 11):
+        assert deliver(receiver, frame, 0.01 * k) is None
+    assert 'stale: JointPositions.SwingAngle' in receiver.fault(0.101)
+    assert 'PositionsAlive: expected a count' in receiver.fault(0.101)
+
+
+def test_lost_frames_are_counted_and_the_next_one_is_used():
+    receiver, sender = Receiver(MAPPING.frames), Sender(MAPPING.frames)
+    frames = [sent(sender, 'JointPositions', POSTURE) for _ in range(5)]
+    assert deliver(receiver, frames[0])
+    assert deliver(receiver, frames[4])
+    assert receiver.rejected['JointPositions: lost frames'] == 3
+
+
+@given(byte=st.integers(0, 6), flip=st.integers(1, 255))
+@settings(deadline=None)
+def test_a_damaged_byte_fails_the_checksum(byte, flip):
+    receiver, frame = Receiver(MAPPING.frames), sent(Sender(MAPPING.frames), 'ValveCommands', commands(2.0))
+    data = bytearray(frame.data)
+    data[byte] ^= flip
+    assert receiver.take(frame.identifier, frame.extended, bytes(data), 0.0) is None
+    assert receiver.rejected == {'ValveCommands: checksum': 1}
+
+
+def commands(volts):
+    return {('command', name): volts for name in ('boom', 'stick', 'swing')}
+
+
+def test_swapped_bytes_without_checksum_that_leave_the_bounds_are_refused(tmp_path):
+    old = '{counter: PositionsAlive, checksum: PositionsCheck}'
+    mapping, _ = load_mapping(changed(tmp_path, 'log_loader.yaml', old, '{counter: PositionsAlive}'))
+    frame = next(own for own in mapping.frames if own.name == 'JointPositions')
+    boom = next(channel for channel in frame.channels if channel.name == 'boom_joint')
+    posture = {**POSTURE, boom.key: boom.value(2000.0)}  # raw 0x9C40
+    raw = Sender(mapping.frames).encode(frame, posture)
+    data = bytearray(raw.data)
+    data[2], data[3] = data[3], data[2]
+    receiver = Receiver(mapping.frames)
+    assert receiver.take(raw.identifier, raw.extended, bytes(data), 0.0) is None
+    assert 'JointPositions.BoomLength: expected' in receiver.last['JointPositions']
+
+
+def test_what_is_beyond_a_signal_saturates_and_is_counted():
+    sender = Sender(MAPPING.frames)
+    receiver = Receiver(MAPPING.frames)
+    deliver(receiver, sent(sender, 'WheelLoads', {c.key: 1e6 for c in FRAMES['WheelLoads'].channels}))
+    assert receiver.values['wheel_load', 'rear_left'] == pytest.approx(655350.0)
+    assert sender.saturated['wheel_load rear_left'] == 1
+
+
+def test_nothing_is_sent_while_a_quantity_is_unknown():
+    assert sent(Sender(MAPPING.frames), 'JointPositions', {('position', 'swing_joint'): 0.0}) is None
+    assert sent(Sender(MAPPING.frames), 'ValveCommands', commands(math.nan)) is None
+
+
+def test_a_filter_smooths_and_starts_anew_after_a_gap(tmp_path):
+    old = 'JointPositions.SwingAngle}'
+    mapping, _ = load_mapping(changed(tmp_path, 'log_loader.yaml', old, old[:-1] + ', filter: 0.02}'))
+    frame = next(own for own in mapping.frames if own.name == 'JointPositions')
+    receiver, sender = Receiver(mapping.frames), Sender(mapping.frames)
+    key = 'position', 'swing_joint'
+    for now, swing, expected in ((0.0, 0.0, 0.0), (0.02, 1.0, 1 - math.exp(-1.0)), (0.5, 0.2, 0.2)):
+        raw = sender.encode(frame, {**POSTURE, key: swing})
+        assert receiver.take(raw.identifier, raw.extended, raw.data, now)
+        assert receiver.values[key] == pytest.approx(expected, abs=1e-3)
+
+
+def test_random_frames_raise_nothing_and_never_give_a_value_that_is_out_of_bounds():
+    receiver, dice = Receiver(MAPPING.frames), random.Random(17)
+    known = [(f.message.frame_id, f.message.is_extended_frame) for f in MAPPING.frames]
+    bounds = {c.key: c for f in MAPPING.frames for c in f.channels}
+    for k in range(20_000):
+        identifier, extended = dice.choice(known) if dice.random() < 0.8 else (dice.getrandbits(29), True)
+        data = dice.randbytes(dice.choice((8, 8, 6, 0, 3, 64)))
+        receiver.take(identifier, extended, data, 1e-3 * k)
+        if receiver.values:
+            assert all(
+                c.lower <= receiver.values[key] <= c.upper for key, c in bounds.items() if key in receiver.values
+            )
+    assert receiver.passed_over > 1000
+    assert sum(receiver.rejected.values()) > 5000

@@ -1,0 +1,137 @@
+"""Mappings and DBC files with faults: each is named by file and line, with what was expected and found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip('cantools')
+
+from can_fixtures import CONFIG, changed, line_with
+
+from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.cli import main
+from dyn_nodes.model.problems import MachineError
+
+YAML, DBC = 'log_loader.yaml', 'log_loader.dbc'
+BOOM = 'BoomLength, measures: cylinder_length'
+FAULTS = [
+    (YAML, 'JointPositions.BoomLength', 'JointPositions.BoomLenght', "(did you mean 'BoomLength'?)"),
+    (YAML, 'JointPositions.BoomLength', 'JointPosition.BoomLength', "(did you mean 'JointPositions'?)"),
+    (YAML, '  boom_joint: {signal: JointP', '  bom_joint: {signal: JointP', "(did you mean 'boom_joint'?)"),
+    (YAML, BOOM, BOOM + ', unit: cm', "'mm', the unit of JointPositions.BoomLength in the DBC, found 'cm'"),
+    (YAML, BOOM, 'BoomLength', 'a unit of position: rad, mrad, deg'),
+    (YAML, BOOM, BOOM + ', sign: 2', 'expected 1 or -1, found 2'),
+    (YAML, BOOM, BOOM + ', lower: 2, upper: 1', 'lower below upper'),
+    (YAML, BOOM, BOOM + ', scale: 2', "'scale' (known"),
+    (YAML, 'JointPositions.SwingAngle', 'JointPositions.SwingAngle, measures: cylinder_length', 'no cylinder moves'),
+    (YAML, 'JointPositions.StickLength', 'JointPositions.BoomLength', 'a signal of its own (joints.boom_joint has it)'),
+    (YAML, 'boom/head_pressure', 'boom/head', "(did you mean 'boom/head_pressure'?)"),
+    (YAML, '  front_left', '  left_front', 'wheel_loads.left_front'),
+    (YAML, 'angular_velocity_y:', 'angular_velocity_w:', 'imu.angular_velocity_w'),
+    (YAML, 'counter: CommandsAlive', 'counter: BoomVolts', 'carries nothing else'),
+    (YAML, 'checksum: CommandsCheck', 'checksum: CommandsAlive', 'one whole byte'),
+    (YAML, '  ValveCommands: {', '  ValveCommand: {', "(did you mean 'ValveCommands'?)"),
+    (YAML, '  ValveCommands: {', '  ValveCommands: {period: 0.2, ', 'a timeout of two cycles of 0.2 s at least'),
+    (YAML, 'machine: log_loader', 'machine: log_leader', 'the name of a machine of this package'),
+    (YAML, 'dbc: log_loader.dbc', 'dbc: nothing.dbc', "found 'nothing.dbc'"),
+    (DBC, 'SG_ BoomVolts : 0|16@1- (0.001,0) [-10|10]', 'SG_ BoomVolts : 0|16@1- (0.001,0) [-5|5]', '-8 to 8 V'),
+    (DBC, 'BoomLength : 16|16@1+ (0.05,0)', 'BoomLength : 16|16@1+ (0,0)', 'a finite factor other than 0'),
+    (DBC, 'BoomLength : 16|16@1+', 'BoomLength : 16|x@1+', 'Invalid syntax'),
+    (DBC, 'BoomLength : 16|16@1+', 'BoomLength : 15|16@1+', 'overlapping'),
+    (DBC, 'BO_ 257 JointVelocities: 8', 'BO_ 257 JointVelocities: 999999999', 'at most 64 bytes'),
+    (DBC, 'BO_ 257 JointVelocities', 'BO_ 256 JointVelocities', 'an identifier'.replace('an ', '')),
+    (DBC, 'BO_ 257 JointVelocities', 'BO_ 257 JointPositions', 'a message with a name of its own'),
+    (DBC, '0|16@1- (0.01,0) [-327.68|327.67] "deg"', '0|99999@1- (0.01,0) [0|1] "deg"', 'at most 64 bits'),
+]
+
+
+@pytest.mark.parametrize(('file', 'old', 'new', 'text'), FAULTS)
+def test_a_fault_is_named_with_its_place(tmp_path, file, old, new, text):
+    mapping = changed(tmp_path, file, old, new)
+    with pytest.raises(MachineError) as caught:
+        load_mapping(mapping)
+    problems = [str(problem) for problem in caught.value.problems]
+    assert any(text in problem for problem in problems), problems
+    assert all('expected' in problem for problem in problems)
+
+
+@pytest.mark.parametrize('number', [0, 3, 12, 20, 23])
+def test_the_line_is_that_of_the_fault(tmp_path, number):
+    file, old, new, _ = FAULTS[number]
+    mapping = changed(tmp_path, file, old, new)
+    with pytest.raises(MachineError) as caught:
+        load_mapping(mapping)
+    problem = caught.value.problems[0]
+    assert problem.file == str(tmp_path / file)
+    assert problem.line == line_with(tmp_path / file, new)
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        '\x00' * 100,
+        'BO_ ' * 50_000,
+        '(' * 100_000,
+        'CM_ "' + 'x' * 1_000_000,
+        'BU_: A\nBO_ 1 M: 8 A\n SG_ S m0M : 0|8@1+ (1,0) [0|0] "" A\nSG_MUL_VAL_ 1 S S 0-4000000000;\n',
+        'BU_: A\nBO_ 99999999999999999999 M: 8 A\n SG_ S : 0|8@1+ (1,0) [0|0] "" A\n',
+        'BU_: A\nBO_ 1 M: 8 A\n SG_ S : 0|8@1+ (1e999,nan) [0|0] "" A\n',
+        'BU_: A\nVAL_ 7 S 0 "x" ;\nBA_ "__import__(\'os\').abort()" BO_ 3 4;\n',
+        'BU_: A\nBO_ 1 __class__: 8 A\n SG_ __init__ : 0|8@1+ (1,0) [0|0] "${x}{0}%s" A\n',
+    ],
+)
+def test_a_hostile_dbc_is_refused_in_bounded_time_and_in_lines(tmp_path, text):
+    mapping = changed(tmp_path, YAML, 'machine', 'machine')
+    (tmp_path / DBC).write_text(text)
+    before = time.thread_time()
+    with pytest.raises(MachineError) as caught:
+        load_mapping(mapping)
+    assert time.thread_time() - before < 10.0
+    assert all(len(str(problem)) < 2000 and '\n' not in str(problem) for problem in caught.value.problems)
+
+
+def test_a_dbc_that_is_too_large_is_refused_unread(tmp_path):
+    mapping = changed(tmp_path, YAML, 'machine', 'machine')
+    (tmp_path / DBC).write_text('VERSION ""\n' + 'x' * 4_000_001)
+    with pytest.raises(MachineError, match='at most 4000000 bytes'):
+        load_mapping(mapping)
+
+
+def test_a_signal_that_does_not_hold_the_range_of_its_joint_is_a_warning(tmp_path):
+    old = 'BoomLength : 16|16@1+ (0.05,0) [0|3276.75]'
+    _, warnings = load_mapping(changed(tmp_path, DBC, old, old.replace('3276.75', '2000')))
+    assert any('the limits of boom_joint' in str(warning) for warning in warnings)
+
+
+def test_check_prints_frames_and_resolutions(capsys):
+    assert main(['check', str(CONFIG / 'log_loader.yaml'), '--json']) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts['valid']
+    signals = {own['signal']: own for frame in facts['frames'] for own in frame['signals']}
+    assert signals['BoomLength']['resolution'] == pytest.approx(5e-5 / 0.601, rel=0.02)
+    assert {frame['message']: frame['sent_by'] for frame in facts['frames']}['ValveCommands'] == 'bridge'
+
+
+def test_check_of_a_faulty_mapping_has_one_line_a_fault(tmp_path, capsys):
+    mapping = changed(tmp_path, YAML, 'JointPositions.BoomLength', 'JointPositions.Boom')
+    assert main(['check', str(mapping)]) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert errors[0].startswith(f'{mapping}:{line_with(mapping, "JointPositions.Boom,")}: joints.boom_joint.signal')
+    assert errors[-1] == '1 problem'
+
+
+def test_without_cantools_check_says_what_to_install():
+    code = (
+        'import sys; sys.modules["cantools"] = None; sys.modules["cantools.database"] = None\n'
+        f'from dyn_nodes.cli import main; sys.exit(main(["check", {str(CONFIG / "log_loader.yaml")!r}]))'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert 'dyn_nodes[can]' in done.stderr
+    assert 'Traceback' not in done.stderr

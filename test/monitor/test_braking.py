@@ -1,0 +1,184 @@
+"""Predicted stops against stops of the simulated machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.control.tip_over_governor import GovernorSettings
+from dyn_nodes.monitor.braking import STEP, BrakingPredictor
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.multibody.inertial_sensor import read_imu
+from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.studies.governed_run import heavier
+
+PERIOD, RATE = 0.01, 15.0
+EXACT = GovernorSettings(delay=0.0, mass_error=0.0, payload_error=0.0)
+OUT, SWINGING, IN = (-5.0, -5.5, 0.0), (-3.0, 0.0, 6.0), (7.0, 4.0, -5.0)
+
+
+class Stand:
+    """A machine with what watches it."""
+
+    def __init__(self, machine, settings=EXACT):
+        self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
+        self.monitor = StabilityMonitor(machine, ('zmp',))
+        self.stops = BrakingPredictor(machine, range(3), self.monitor, settings)
+        index = self.plant.system.index
+        self.places = [index('input', f'{own.name}/voltage') for own in machine.actuators]
+        self.loads = [index('output', f'{own.name}/normal_force') for own in machine.ground_contacts]
+
+    def begin(self, payload, slope=(0.0, 0.0)):
+        self.plant.p[:] = self.plant.system.parameters({'payload_mass': payload, 'joint_stop_scale': 1.0}, slope)
+        self.plant.reset()
+        self.monitor.clear()
+        self.monitor.payload = payload
+        self.stops.reset()
+        self.volts = np.zeros(3)
+        self.mean = self.plant.outputs()[self.loads].mean()
+
+    @property
+    def share(self):
+        return float(self.plant.outputs()[self.loads].min() / self.mean)
+
+    def see(self):
+        orientation, turn, felt = read_imu(self.plant)
+        self.monitor.imu(self.plant.time, turn, felt, orientation)
+        self.monitor.joints(self.plant.time, self.plant.positions.copy(), self.plant.velocities.copy())
+        self.stops.see()
+
+    def give(self, target):
+        self.volts = self.volts + np.clip(np.asarray(target) - self.volts, -RATE * PERIOD, RATE * PERIOD)
+        self.plant.u[self.places] = self.volts
+        self.stops.issued(self.volts, PERIOD)
+        self.plant.advance()
+
+    def drive(self, levers, seconds):
+        for _ in range(round(seconds / PERIOD)):
+            self.see()
+            self.give(levers)
+        self.see()
+
+    def least_of_stop(self, seconds=2.0):
+        """Brake the plant itself; return its least share and the one in the end."""
+        found = [self.share]
+        for _ in range(round(seconds / PERIOD)):
+            self.give(np.zeros(3))
+            found.append(self.share)
+        return min(found), found[-1]
+
+
+@pytest.fixture(scope='module')
+def stand(machine):
+    return Stand(machine)
+
+
+@pytest.mark.parametrize('payload', [0.0, 2500.0, 5100.0])
+@pytest.mark.parametrize('slope', [(0.0, 0.0), (0.05, -0.07)])
+def test_at_rest_the_wheels_carry_what_those_of_the_simulated_machine_carry(stand, payload, slope):
+    stand.begin(payload, slope)
+    stand.drive((0.0, 0.0, 0.0), 0.6)
+    stop = stand.stops.stop(np.zeros(3))
+    assert stop.least == pytest.approx(stand.share, abs=5e-3)
+    assert stop.standing == pytest.approx(stand.share, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ('levers', 'payload', 'seconds'),
+    [
+        (OUT, 1000.0, 0.9),
+        (OUT, 2500.0, 0.7),
+        (SWINGING, 1000.0, 1.5),
+        (SWINGING, 2500.0, 1.0),
+        (IN, 4000.0, 0.8),
+        ((0.0, 0.0, 8.0), 4000.0, 1.5),
+        ((0.0, -7.0, 0.0), 1000.0, 1.0),
+    ],
+)
+def test_a_stop_out_of_motion_is_foreseen(stand, levers, payload, seconds):
+    """The least share is that of the simulated machine to 0.1; a pull of the ground, below 0, is a wheel that lifts."""
+    stand.begin(payload)
+    stand.drive((0.0, 0.0, 0.0), 0.5)
+    before = stand.share
+    stand.drive(levers, seconds)
+    stop = stand.stops.stop(stand.volts)
+    assert np.abs(stand.monitor.v).max() > 0.1, 'it moves'
+    least, _ = stand.least_of_stop()
+    assert least < before - 0.05, 'the stop is felt'
+    assert max(stop.least, 0.0) == pytest.approx(least, abs=0.1)
+
+
+def test_a_stop_that_would_lift_a_wheel_is_foreseen(stand):
+    stand.begin(5100.0)
+    stand.drive((0.0, 0.0, 0.0), 0.5)
+    stand.drive(OUT, 0.8)
+    stop = stand.stops.stop(stand.volts)
+    assert stop.least < 0.0
+    assert stop.ahead > 0.1
+    assert stand.least_of_stop()[0] == 0.0
+
+
+def test_the_least_of_a_stop_that_is_not_enough_is_not_followed_to_its_end(stand):
+    stand.begin(5100.0)
+    stand.drive((0.0, 0.0, 0.0), 0.5)
+    stand.drive(OUT, 0.8)
+    whole, part = stand.stops.stop(stand.volts), stand.stops.stop(stand.volts, 0.2)
+    assert whole.least < part.least < 0.2
+    assert part.ahead <= whole.ahead
+
+
+def test_errors_of_mass_and_payload_take_what_they_may_change(machine):
+    """Machines at the corners of the box stand no worse than what is said of the one that is known."""
+    known = Stand(machine, GovernorSettings(delay=0.0))
+    known.begin(4000.0)
+    known.drive((0.0, 0.0, 0.0), 0.6)
+    sure, share = known.stops.stop(np.zeros(3)), known.share
+    assert sure.least < share - 0.1
+    found = []
+    for mass in (0.9, 1.1):
+        plant = Stand(heavier(machine, mass))
+        for payload in (3200.0, 4800.0):
+            plant.begin(payload)
+            found.append(plant.share * plant.mean / known.mean)
+    assert min(found) >= sure.least - 5e-3
+    assert min(found) < share - 0.1
+
+
+def test_what_was_given_within_the_delay_comes_first(stand, machine):
+    """Outputs that have not reached the valves yet still act: a stop then begins later."""
+    late = Stand(machine, replace(EXACT, delay=0.1))
+    ends = []
+    for own in (stand, late):
+        own.begin(1000.0)
+        own.drive((0.0, 0.0, 0.0), 0.5)
+        for _ in range(10):
+            own.stops.issued(np.array([-8.0, 0.0, 0.0]), STEP)
+        ends.append(own.stops.stop(np.zeros(3)).standing)
+    assert ends[1] < ends[0] - 1e-4
+
+
+def test_a_command_that_goes_on_leads_further(stand):
+    stand.begin(2500.0)
+    stand.drive((0.0, 0.0, 0.0), 0.5)
+    volts = np.array([0.0, 0.15, 0.0])
+    short, on = stand.stops.stop(volts), stand.stops.stop(volts, toward=np.array([0.0, 8.0, 0.0]))
+    assert short.standing == pytest.approx(stand.share, abs=2e-3)
+    assert on.standing > short.standing + 0.02
+
+
+def test_without_a_footing_nothing_is_known(machine):
+    stops = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), EXACT)
+    stops.see()
+    assert np.isnan(stops.degree)
+
+
+def test_commands_come_in_the_order_of_the_levers(machine, stand):
+    turned = BrakingPredictor(machine, (2, 0, 1), stand.monitor, EXACT)
+    stand.begin(2500.0)
+    stand.drive((0.0, 0.0, 0.0), 0.5)
+    turned.see()
+    toward = np.array([0.0, 5.0, 0.0])
+    expected = stand.stops.stop(np.zeros(3), toward=toward)
+    assert turned.stop(np.zeros(3), toward=toward[[2, 0, 1]]) == pytest.approx(expected)

@@ -1,0 +1,345 @@
+"""Both roles of can_bridge_node: in this process on a virtual bus, and as processes on a pair of serial ports."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import subprocess
+import sys
+import threading
+import time
+import tty
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('cantools')
+pytest.importorskip('can')
+
+import can
+from node_testing import EFFORTS, JOINTS, NodeProcess, Outbox, imu_message, joint_state, statuses
+
+from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.can.sender import Sender
+from dyn_nodes.middleware import RUNTIME, Parameter, message, service
+from dyn_nodes.nodes.can_bridge_node import CanBridgeNode
+
+Volts = message('std_msgs/msg/Float64MultiArray')
+FluidPressure, WrenchStamped = message('sensor_msgs/msg/FluidPressure'), message('geometry_msgs/msg/WrenchStamped')
+SetBool = service('std_srvs/srv/SetBool')
+POSTURE = (0.4, 0.8, -1.5)
+STEPS = (1.8e-4, 8.4e-5, 3.6e-4)
+"""rad, one step of the signals of swing, boom and stick (`dyn-nodes check config/can/log_loader.yaml`)."""
+
+
+class Wires:
+    """The far end of a virtual bus: a machine of the test, which sends all its measurements and notes what comes."""
+
+    def __init__(self, channel: str) -> None:
+        self.bus = can.Bus(interface='virtual', channel=channel)
+        self.mapping = load_mapping('log_loader')[0]
+        self.sender = Sender(self.mapping.measurements)
+        values = dict(zip([('position', name) for name in JOINTS], POSTURE))
+        for frame in self.mapping.measurements:
+            for channel_ in frame.channels:
+                values.setdefault(channel_.key, 1e6 if channel_.kind in ('pressure', 'wheel_load') else 0.0)
+        self.values = {key: 1e5 if key[0] == 'wheel_load' else value for key, value in values.items()}
+
+    def measure(self, skip: str = '') -> None:
+        for frame in self.mapping.measurements:
+            for _ in range(3 if frame.name == 'LinePressures' else 1):
+                raw = self.sender.encode(frame, self.values)
+                if frame.name != skip:
+                    self.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))
+
+    def volts(self) -> list[float] | None:
+        """Return the boom's volts in the newest frame of commands since the last call."""
+        newest = None
+        while (frame := self.bus.recv(0.0)) is not None:
+            newest = int.from_bytes(frame.data[:2], 'little', signed=True) * 1e-3
+        return newest
+
+
+@pytest.fixture
+def setup(context, request):
+    channel = request.node.name
+    wires = Wires(channel)
+    values = {'mapping': 'log_loader', 'interface': 'virtual', 'channel': channel, 'neutral_time': 0.1}
+    node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
+    node.commands_out, node.state_out, node.diagnostics.publisher = Outbox(), Outbox(), Outbox()
+    yield node, wires
+    node.destroy_node()
+    wires.bus.shutdown()
+
+
+def run(node, wires, seconds=0.15, command=None, skip=''):
+    """Live for a time: the machine measures, somebody commands; return the boom's volts on the bus."""
+    end, seen = time.monotonic() + seconds, []
+    while time.monotonic() < end:
+        wires.measure(skip)
+        if command is not None:
+            node._on_commands(Volts(data=[command, 0.0, 0.0]))
+        time.sleep(0.01)
+        node._turn()
+        seen.append(wires.volts())
+    return [volts for volts in seen if volts is not None]
+
+
+def ask(node, what, data=True):
+    response = SetBool.Response()
+    return getattr(node, f'_on_{what}')(SimpleNamespace(data=data), response)
+
+
+def test_a_bridge_only_listens_until_it_is_armed_then_limits_then_commands(setup):
+    node, wires = setup
+    assert run(node, wires, command=6.0) == [], 'nothing is sent in shadow'
+    assert node.commands_out.last.data[0] == pytest.approx(6.0), 'what active would send is published'
+    assert not ask(node, 'arm').success, 'a command is there'
+    run(node, wires, command=0.0)
+    assert not ask(node, 'activate').success
+    assert ask(node, 'arm').message == 'limit'
+    assert run(node, wires, 0.3, command=6.0)[-1] == pytest.approx(0.3 * 8.0)
+    assert not ask(node, 'activate').success, 'the command would grow at once'
+    run(node, wires, command=0.0)
+    assert ask(node, 'activate').message == 'active'
+    assert run(node, wires, 0.3, command=6.0)[-1] == pytest.approx(6.0)
+    assert node.state_out.last.data == 'active'
+
+
+def test_arming_needs_every_signal(setup):
+    node, wires = setup
+    run(node, wires, skip='WheelLoads')
+    answer = ask(node, 'arm')
+    assert not answer.success
+    assert 'WheelLoads' in answer.message
+
+
+@pytest.mark.parametrize('lost', ['JointPositions', 'LinePressures'])
+def test_a_stale_signal_disarms_sends_neutral_then_nothing_and_stays_so(setup, lost):
+    node, wires = setup
+    run(node, wires)
+    assert ask(node, 'arm').success
+    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
+    seen = run(node, wires, 0.35, command=1.0, skip=lost)
+    assert seen[-1] == 0.0
+    assert node.arming.state == 'shadow'
+    assert lost in node.state_out.last.data
+    assert run(node, wires, 0.3, command=1.0) == [], 'the signal is back, the state is not'
+    assert any(lost in status.message for status in statuses(node.diagnostics.publisher.last).values())
+
+
+def test_silent_commands_give_neutral_frames_within_one_timeout(setup):
+    node, wires = setup
+    run(node, wires)
+    assert ask(node, 'arm').success
+    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
+    assert run(node, wires, 0.2 + 0.08)[-1] == 0.0
+    assert node.arming.state == 'limit'
+
+
+def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup):
+    node, wires = setup
+    node.values['command_timeout'] = 60.0
+    run(node, wires)
+    assert ask(node, 'arm').success
+    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
+    time.sleep(0.4)
+    wires.volts()
+    time.sleep(0.06)
+    assert wires.volts() == 0.0
+
+
+@pytest.mark.parametrize('data', [[1.0], [np.nan, 0.0, 0.0], [np.inf, 0.0, 0.0], [99.0, 0.0, 0.0]])
+def test_an_absurd_command_is_refused(setup, data):
+    node, _ = setup
+    node._on_commands(Volts(data=data))
+    assert node.refusals.counts.total() == 1
+    assert not node.commands_out.messages
+
+
+def test_frames_of_anything_end_nothing(setup):
+    node, wires = setup
+    dice = np.random.default_rng(3)
+    known = [frame.message.frame_id for frame in wires.mapping.frames]
+    for k in range(3000):
+        extended = bool(dice.integers(2))
+        identifier = int(dice.choice(known)) & (0x1FFFFFFF if extended else 0x7FF)
+        data = dice.bytes(int(dice.integers(9)))
+        wires.bus.send(can.Message(arbitration_id=identifier, is_extended_id=extended, data=data))
+        if k % 100 == 0:
+            time.sleep(0.005)
+            node._turn()
+    run(node, wires, 0.3)
+    assert node.fault() == '', 'good frames are used again'
+    assert ask(node, 'arm').success
+
+
+# -- processes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def line():
+    """Two serial ports joined by a wire: what is written at one end is read at the other."""
+    masters, slaves = zip(*(pty.openpty() for _ in range(2)))
+    for master, slave in zip(masters, slaves):
+        tty.setraw(slave)
+        os.set_blocking(master, False)
+    ended = threading.Event()
+
+    def relay():
+        while not ended.is_set():
+            for ready in select.select(masters, [], [], 0.05)[0]:
+                with contextlib.suppress(BlockingIOError):  # nobody reads at the other end: what is sent is lost
+                    os.write(masters[1 - masters.index(ready)], os.read(ready, 4096))
+
+    thread = threading.Thread(target=relay)
+    thread.start()
+    yield [os.ttyname(slave) for slave in slaves]
+    ended.set()
+    thread.join()
+    for end in (*masters, *slaves):
+        os.close(end)
+
+
+def test_what_is_no_frame_on_a_serial_line_is_skipped_and_frames_after_it_are_used(line, context):
+    values = {'mapping': 'log_loader', 'interface': 'slcan', 'channel': line[1]}
+    node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
+    node.diagnostics.publisher = Outbox()
+    port = os.open(line[0], os.O_WRONLY | os.O_NOCTTY)
+    try:
+        for text in (
+            b'\xff\xfe\r',
+            b'tZZZ8\r',
+            b't12\r',
+            b'T\r',
+            b't1208' + b'G' * 16 + b'\r',
+            b't12080A000A000A000A00\r',
+        ):
+            os.write(port, text)
+            time.sleep(0.1)
+        end = time.monotonic() + 10.0
+        while not node.receiver.taken and time.monotonic() < end:
+            time.sleep(0.02)
+            node._turn()
+        assert node.receiver.values['wheel_load', 'rear_left'] == pytest.approx(100.0)
+        assert node.bus.unreadable == 5
+        assert node.bus.fault == ''
+    finally:
+        os.close(port)
+        node.destroy_node()
+
+
+class Bridge(NodeProcess):
+    """A can_bridge_node in a namespace."""
+
+    def __init__(self, role: str, port: str, namespace: str) -> None:
+        words = ['-p', 'mapping:=log_loader', '-p', f'role:={role}', '-p', 'interface:=slcan', '-p', f'channel:={port}']
+        words += ['-r', f'__ns:=/{namespace}']
+        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME, 'PYTHONUNBUFFERED': '1'}
+        command = [sys.executable, '-m', 'dyn_nodes.nodes.can_bridge_node', '--ros-args', *words]
+        subprocess.Popen.__init__(
+            self, command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+
+@pytest.fixture
+def pair(line):
+    processes = [Bridge('machine', line[0], 'machine'), Bridge('bridge', line[1], 'bridge')]
+    yield processes
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+class Simulation:
+    """Publishes what a simulated log-loader would."""
+
+    def __init__(self, tester) -> None:
+        self.joints = tester.speak('sensor_msgs/msg/JointState', '/machine/joint_states', 10)
+        self.imu = tester.speak('sensor_msgs/msg/Imu', '/machine/imu', 10)
+        mapping = load_mapping('log_loader')[0]
+        channels = [channel for frame in mapping.measurements for channel in frame.channels]
+        self.lines = [
+            tester.speak('sensor_msgs/msg/FluidPressure', f'/machine/hydraulics/{channel.name}', 10)
+            for channel in channels
+            if channel.kind == 'pressure'
+        ]
+        self.wheels = [
+            tester.speak('geometry_msgs/msg/WrenchStamped', f'/machine/ground_reactions/{channel.name}', 10)
+            for channel in channels
+            if channel.kind == 'wheel_load'
+        ]
+
+    def publish(self) -> None:
+        now = time.time()
+        self.joints.publish(joint_state(now, POSTURE, (0.1, -0.05, 0.02), EFFORTS))
+        self.imu.publish(imu_message(now))
+        for k, publisher in enumerate(self.lines):
+            publisher.publish(FluidPressure(fluid_pressure=1e6 * (k + 1)))
+        load = WrenchStamped()
+        load.wrench.force.z = 5.0e4
+        for publisher in self.wheels:
+            publisher.publish(load)
+
+
+def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_other(pair, tester):
+    machine, bridge = pair
+    simulation = Simulation(tester)
+    states = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
+    pressures = tester.listen('sensor_msgs/msg/FluidPressure', '/bridge/hydraulics/swing/pressure_b')
+    loads = tester.listen('std_msgs/msg/Float64', '/bridge/wheel_loads/rear_left')
+    valves = tester.listen('std_msgs/msg/Float64MultiArray', '/machine/valve_commands')
+    health = tester.listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics')
+    levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands', 10)
+    arm = tester.node.create_client(SetBool, '/bridge/can_bridge_node/arm')
+
+    def until(condition, volts=0.0, seconds=60.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, [status for array in health[-4:] for status in array.status]
+            simulation.publish()
+            levers.publish(Volts(data=[volts, 0.0, 0.0]))
+            tester.for_seconds(0.02)
+
+    until(lambda: states and pressures and loads)
+    assert list(states[-1].name) == list(JOINTS)
+    assert all(abs(found - wanted) <= 0.51 * step for found, wanted, step in zip(states[-1].position, POSTURE, STEPS))
+    assert np.allclose(states[-1].velocity, (0.1, -0.05, 0.02), atol=1e-3)
+    assert pressures[-1].fluid_pressure == pytest.approx(6e6, abs=500.0)
+    assert loads[-1].data == pytest.approx(5.0e4, abs=5.0)
+    assert not valves, 'shadow'
+
+    answers = []
+
+    def armed():
+        if arm.service_is_ready() and (not answers or (answers[-1].done() and not answers[-1].result().success)):
+            answers.append(arm.call_async(SetBool.Request(data=True)))
+        return any(answer.done() and answer.result().success for answer in answers)
+
+    until(armed)
+    until(lambda: valves and valves[-1].data[0] == pytest.approx(1.5), volts=1.5)
+    bridge.kill()
+    until(lambda: valves[-1].data[0] == 0.0, volts=1.5, seconds=5.0)
+    status, errors = machine.stop()
+    assert status == 0
+    assert 'Traceback' not in errors
+
+
+@pytest.mark.parametrize(
+    ('parameters', 'text'),
+    [
+        ({}, "parameter 'mapping': expected"),
+        ({'mapping': 'nothing'}, 'config/can/nothing.yaml'),
+        ({'mapping': 'log_loader', 'interface': 'slcan', 'channel': '/nowhere'}, "slcan '/nowhere'"),
+        ({'mapping': 'log_loader', 'interface': 'udp_multicast'}, 'one of socketcan'),
+    ],
+)
+def test_a_wrong_parameter_is_one_line(start_node, parameters, text):
+    status, errors = start_node('can_bridge_node', **parameters).finish()
+    assert status == 1
+    assert text in errors
+    assert 'Traceback' not in errors

@@ -1,0 +1,210 @@
+"""stability_monitor_node with the payload from pressures: what it takes, publishes, and says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from node_testing import Outbox, imu_message, joint_state, statuses, values_of
+
+from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.model import load_machine
+from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.payload_sensing import FluidPressure, PressureLine, Trigger
+from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.payload_cases import CaseRig, measure_case, random_case
+
+Float64 = message('std_msgs/msg/Float64')
+RATED, LIMIT = 5100.0, 6000.0
+REPORTS = 4
+"""Joint states for every message of pressure, as the actuator node gives them."""
+
+
+@pytest.fixture(scope='module')
+def rig():
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    return CaseRig(machine)
+
+
+@pytest.fixture(scope='module')
+def dropped(rig):
+    """A machine that works with 2,400 kg and drops them."""
+    case = random_case(rig, np.random.default_rng(4))
+    case = replace(case, payload=2400.0, payload_after=0.0, step_time=2.0, offsets={}, dry=())
+    return measure_case(rig, case)
+
+
+@pytest.fixture
+def make_monitor(context):
+    def make(**parameters):
+        values = {'machine': 'log_loader', 'state_timeout': 9.0, 'payload_source': 'estimated', **parameters}
+        overrides = [Parameter(name, value=value) for name, value in values.items()]
+        node = StabilityMonitorNode(context=context, parameter_overrides=overrides)
+        node.diagnostics.publisher = Outbox()
+        if node.payload is not None:
+            node.payload.mass_out, node.payload.interval_out = Outbox(), Outbox()
+        return node
+
+    return make
+
+
+def pressure(time, value):
+    result = FluidPressure(fluid_pressure=float(value))
+    result.header.stamp = stamp_of(time)
+    return result
+
+
+def play(node, run, rows, pressures=True):
+    """Give measurements to a node: joint states and IMU at every instant, pressures at every fourth, later."""
+    for k in rows:
+        time = float(run.time[k])
+        node.sensing._on_imu(imu_message(time, run.angular_velocity[k], run.specific_force[k], None))
+        node.sensing._on_joint_states(joint_state(time, run.positions[k], run.velocities[k], effort=()))
+        if pressures and k % REPORTS == 0:
+            for line, value in zip(node.payload.estimator.model.lines, run.pressures[k]):
+                node.payload.take_pressure(line, pressure(time, value))
+
+
+def said(node):
+    node.diagnostics._last = None
+    node._update_diagnostics()
+    return statuses(node.diagnostics.publisher.last)['payload']
+
+
+def level(status):
+    return status.level[0] if isinstance(status.level, bytes) else int(status.level)
+
+
+def until(run, time):
+    return range(int(np.searchsorted(run.time, time)))
+
+
+def test_the_margins_use_the_payload_that_the_pressures_tell(make_monitor, dropped):
+    node = make_monitor()
+    assert node.sensing.monitor.payload == RATED
+    play(node, dropped, until(dropped, 1.9))
+    assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
+    assert node.payload.mass_out.last.data == node.sensing.monitor.payload
+    lower, upper = node.payload.interval_out.last.data
+    assert lower < 2400.0 < upper
+    assert upper - lower < 0.1 * LIMIT
+    assert node.payload.interval_out.last.layout.dim[0].label == 'lower,upper'
+    assert node.balance is not None
+    assert level(said(node)) == 0
+    assert values_of(said(node))['state'] == 'observed'
+
+
+def test_a_drop_is_known_within_half_a_second(make_monitor, dropped):
+    node = make_monitor()
+    play(node, dropped, until(dropped, 2.5))
+    assert node.sensing.monitor.payload == pytest.approx(0.0, abs=0.02 * LIMIT)
+    assert 'after a step of the load' in said(node).message
+    assert values_of(said(node))['steps noticed'] == '1'
+
+
+def test_silent_pressures_bring_the_rated_payload_back_and_the_status_names_them(make_monitor, dropped):
+    node = make_monitor()
+    rows = until(dropped, 1.5)
+    play(node, dropped, rows[:200])
+    assert values_of(said(node))['state'] == 'observed'
+    play(node, dropped, rows[200:], pressures=False)
+    assert node.sensing.monitor.payload == RATED
+    assert node.payload.mass_out.last.data == RATED
+    assert level(said(node)) == 1
+    assert 'no pressure on hydraulics/boom/head_pressure' in said(node).message
+
+
+def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
+    """The rocking of the base shakes the load as much as the arm does: a mass from that would be wrong by a third."""
+    node = make_monitor()
+    play(node, dropped, until(dropped, 1.5))
+    assert values_of(said(node))['state'] == 'observed'
+    for k in range(len(until(dropped, 1.5)), len(until(dropped, 1.9))):
+        time = float(dropped.time[k])
+        node.sensing._on_joint_states(joint_state(time, dropped.positions[k], dropped.velocities[k], effort=()))
+        for line, value in zip(node.payload.estimator.model.lines, dropped.pressures[k]):
+            node.payload.take_pressure(line, pressure(time, value))
+    assert node.sensing.monitor.payload == RATED
+    assert level(said(node)) == 1
+    assert 'no imu' in said(node).message
+
+
+def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
+    node = make_monitor(payload=1234.0)
+    play(node, dropped, until(dropped, 0.8), pressures=False)
+    assert node.sensing.monitor.payload == 1234.0
+    assert node.payload.mass_out.messages == []
+    assert level(said(node)) == 1
+
+
+@pytest.mark.parametrize(('value', 'kind'), [(np.nan, 'not finite'), (np.inf, 'not finite'), (-2e9, 'out of range')])
+def test_pressures_that_make_no_sense_are_refused_and_counted(make_monitor, dropped, value, kind):
+    node = make_monitor()
+    play(node, dropped, until(dropped, 1.0))
+    before = node.sensing.monitor.payload
+    node.payload.take_pressure('boom/head_pressure', pressure(1.01, value))
+    assert node.sensing.monitor.payload == before
+    status = said(node)
+    assert values_of(status)[f'refused: {kind}'] == '1'
+    assert 'hydraulics/boom/head_pressure' in status.message
+
+
+def test_time_that_goes_back_begins_anew(make_monitor, dropped):
+    node = make_monitor()
+    play(node, dropped, until(dropped, 1.5))
+    play(node, dropped, until(dropped, 0.4))
+    assert node.sensing.monitor.payload == RATED
+    play(node, dropped, range(len(until(dropped, 0.4)), len(until(dropped, 1.5))))
+    assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
+
+
+def test_a_topic_does_not_overrule_the_estimate(make_monitor):
+    taken = {sub.topic_name.lstrip('/') for sub in make_monitor().subscriptions}
+    assert 'payload' not in taken
+    assert 'hydraulics/boom/head_pressure' in taken
+    told = {sub.topic_name.lstrip('/') for sub in make_monitor(payload_source='told').subscriptions}
+    assert 'payload' in told
+    assert not any(name.startswith('hydraulics') for name in told)
+
+
+def test_an_empty_implement_is_told_by_the_service(make_monitor, dropped):
+    node = make_monitor()
+    early = node.payload._on_tare(Trigger.Request(), Trigger.Response())
+    assert not early.success
+    assert early.message.startswith('no tare: no imu')
+    play(node, dropped, range(len(dropped.time)))
+    done = node.payload._on_tare(Trigger.Request(), Trigger.Response())
+    assert done.success
+    assert node.sensing.monitor.payload == pytest.approx(0.0, abs=3.0)
+
+
+def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(make_monitor, rig):
+    node = make_monitor()
+    case = random_case(rig, np.random.default_rng(4))
+    joints = (0.0, 0.9, -1.8)  # close to the base: the machine stands
+    case = replace(case, payload=7500.0, payload_after=7500.0, offsets={}, dry=(), joints=joints, slope=(0.0, 0.0))
+    run = measure_case(rig, replace(case, segments=()))
+    play(node, run, until(run, 1.5))
+    assert node.sensing.monitor.payload == pytest.approx(7500.0, abs=0.03 * LIMIT)
+    assert node.payload.mass_out.last.data == LIMIT
+    assert level(said(node)) == 2
+    assert said(node).message.startswith('overloaded: 7')
+
+
+@pytest.mark.parametrize('name', ['log_loader_linkage', 'platform_4x4x4'])
+def test_a_machine_that_cannot_be_weighed_is_refused_with_the_reason(make_monitor, name):
+    with pytest.raises(ParameterError, match=r"parameter 'payload_source': estimated: .*expected"):
+        make_monitor(machine=name)
+
+
+def test_pressures_between_two_messages_are_interpolated_and_never_extrapolated():
+    line = PressureLine()
+    line.take(1.0, 10.0)
+    assert line.at(0.5) == line.at(1.0) == 10.0
+    line.take(2.0, 20.0)
+    assert [line.at(time) for time in (0.5, 1.25, 2.0, 3.0)] == [10.0, 12.5, 20.0, 20.0]
+    line.take(1.5, 30.0)
+    assert line.at(1.2) == line.at(1.5) == 30.0

@@ -1,0 +1,42 @@
+"""docs/sweeps.md has every key, outcome and function there is; its commands and its example are real."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from dyn_nodes.cli import build_parser
+from dyn_nodes.model.schema import keys_of
+from dyn_nodes.model.sweep import DesignEntry, FactorEntry, SweepEntries
+from dyn_nodes.sweeps.design import KINDS
+from dyn_nodes.sweeps.expression import FUNCTIONS
+from dyn_nodes.sweeps.outcomes import OUTCOMES
+from dyn_nodes.sweeps.sweep_file import load_sweep
+
+PAGE = (Path(__file__).resolve().parents[2] / 'docs' / 'sweeps.md').read_text()
+KEYS = [key.name for record in (SweepEntries, FactorEntry, DesignEntry) for key in keys_of(record)]
+
+
+@pytest.mark.parametrize('name', [*KEYS, *KINDS, *OUTCOMES, *FUNCTIONS])
+def test_the_page_has_every_name(name):
+    assert f'`{name}`' in PAGE
+
+
+def test_the_commands_of_the_page_are_commands():
+    lines = [line for block in re.findall(r'```sh\n(.*?)```', PAGE, re.DOTALL) for line in block.splitlines()]
+    parsed = [
+        build_parser(['sweep']).parse_args(shlex.split(own, comments=True)[1:]) for own in lines if 'nodes sweep' in own
+    ]
+    assert {own.command for own in parsed} == {'sweep'}
+
+
+def test_the_example_of_the_page_is_a_sweep(tmp_path):
+    (text,) = re.findall(r'```yaml\n(.*?)```', PAGE, re.DOTALL)
+    path = tmp_path / 'sweep.yaml'
+    path.write_text(text)
+    sweep = load_sweep(path)
+    assert sweep.design.runs == 1000
+    assert [own.structural for own in sweep.factors] == [False, False, False]

@@ -1,0 +1,84 @@
+"""The report of a sweep, its plan and its command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from small_sweep import written
+
+from dyn_nodes import cli
+from dyn_nodes.sweeps.driver import run_sweep
+from dyn_nodes.sweeps.plan import plan_of
+from dyn_nodes.sweeps.report import effects, read_results, summary
+from dyn_nodes.sweeps.sweep_file import load_sweep
+from dyn_nodes.sweeps.workers import LocalWorkers
+
+
+@pytest.fixture(scope='module')
+def directory(tmp_path_factory):
+    sweep = load_sweep(written(tmp_path_factory.mktemp('file')))
+    made = tmp_path_factory.mktemp('results')
+    run_sweep(sweep, made, LocalWorkers(1))
+    return made
+
+
+def test_counts_and_ranges_are_those_of_the_rows(directory):
+    rows = pq.read_table(directory / 'parts').to_pylist()
+    found = summary(read_results(directory))
+    assert (found['runs'], found['planned']) == (40, 40)
+    assert found['flags']['lifted']['count'] == sum(row['lifted'] for row in rows)
+    for name in ('least_zmp', 'peak_pressure', 'head_pressure'):
+        values = [row[name] for row in rows]
+        assert found['numbers'][name]['least'] == min(values)
+        assert found['numbers'][name]['greatest'] == max(values)
+        assert found['numbers'][name]['mean'] == pytest.approx(np.mean(values), rel=1e-12)
+    assert found['numbers']['cycle_time'] == {'least': None, 'mean': None, 'greatest': None, 'count': 0}
+
+
+def test_the_swing_lever_alone_turns_the_cabin(directory):
+    found = effects(read_results(directory), 'swing_angle')
+    assert next(iter(found)) == 'swing'
+    assert abs(found['swing']) > 0.9
+
+
+def test_the_report_writes_a_table_and_a_picture(directory, capsys):
+    assert cli.main(['sweep', 'report', str(directory), '--outcome', 'least_zmp', '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['outcome'] == 'least_zmp'
+    with (directory / 'results.csv').open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row['run']) for row in rows] == list(range(40))
+    assert (directory / 'sweep.png').read_bytes().startswith(b'\x89PNG')
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'found'),
+    [
+        (['report'], 'expected the directory of a sweep'),
+        (['report', '{empty}'], 'expected the directory of a sweep with its sweep.json'),
+        (['report', '{directory}', '--outcome', 'leest_zmp'], '--outcome: expected one of'),
+        (['log_loader_tip_ovr'], 'log_loader_tip_over.yaml'),
+        (['no.yaml'], 'no.yaml'),
+        (['no.yaml', '--jobs', '0'], '--jobs: expected 1 to 1024, found 0'),
+        (['no.yaml', 'more'], 'expected one sweep'),
+        (['no.yaml', '--outcome', 'x'], 'with `report` alone'),
+    ],
+)
+def test_a_mistake_is_one_line(directory, tmp_path, capsys, arguments, found):
+    status = cli.main(['sweep', *(own.format(directory=directory, empty=tmp_path) for own in arguments)])
+    printed = capsys.readouterr()
+    assert status in (1, 2)
+    assert found in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+
+
+def test_the_plan_counts_runs_and_machines(tmp_path):
+    text = '  payload: {machine: defaults.wheel.stiffness, values: [1.75e6]}'
+    plan = plan_of(load_sweep(written(tmp_path, payload=text)), 2)
+    assert (plan.runs, plan.parts, plan.machines, plan.jobs) == (40, 3, 1, 2)
+    assert plan.seconds == pytest.approx(20.0 * plan.run_seconds)
+    assert plan.run_seconds > 0.0

@@ -1,0 +1,134 @@
+"""A simulated log-loader behind a bus and a bridge at its other end, over two serial ports joined by a wire."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip('cantools')
+pytest.importorskip('can')
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'nodes'))
+fixtures = importlib.import_module('test_can_bridge_node')
+line, STEPS, JOINTS = fixtures.line, fixtures.STEPS, fixtures.JOINTS
+
+from domains import next_domain  # noqa: E402
+from node_testing import Tester  # noqa: E402
+
+from dyn_nodes.middleware import RUNTIME, Context, init, message, service  # noqa: E402
+from dyn_nodes.nodes.machines import machine_of  # noqa: E402
+
+Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/srv/SetBool')
+
+
+@pytest.fixture
+def tester(monkeypatch):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    context = Context()
+    init(args=['tester'], context=context)
+    yield Tester(context)
+    context.try_shutdown()
+
+
+@pytest.fixture
+def start():
+    started = []
+
+    def begin(*words):
+        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
+        command = [sys.executable, '-m', *words]
+        quiet = subprocess.DEVNULL
+        started.append(subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet, start_new_session=True))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+@pytest.fixture
+def mapping(tmp_path):
+    """The mapping of the package with the patience that a busy computer needs."""
+    source = Path(__file__).resolve().parents[2] / 'config' / 'can'
+    text = (source / 'log_loader.yaml').read_text()
+    assert 'timeout: 0.1' in text
+    (tmp_path / 'log_loader.dbc').write_text((source / 'log_loader.dbc').read_text())
+    path = tmp_path / 'log_loader.yaml'
+    path.write_text(text.replace('timeout: 0.1', 'timeout: 3.0'))
+    return path
+
+
+def bridge_words(mapping, role, port, *more):
+    words = ['-p', f'mapping:={mapping}', '-p', f'role:={role}', '-p', 'interface:=slcan', '-p', f'channel:={port}']
+    return ['dyn_nodes.nodes.can_bridge_node', '--ros-args', *words, '-r', f'__ns:=/{role}', *more]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(line, start, tester, mapping):
+    start('dyn_nodes.cli', 'launch', 'log_loader', 'namespace:=machine', 'drive:=true', 'task:=')
+    # a busy computer simulates slowly: the age of a measurement is wall time
+    unit = start(*bridge_words(mapping, 'machine', line[0], '-p', 'command_timeout:=5.0'))
+    start(*bridge_words(mapping, 'bridge', line[1]))
+    truth = tester.listen('sensor_msgs/msg/JointState', '/machine/joint_states')
+    found = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
+    states = tester.listen('std_msgs/msg/String', '/bridge/can/state')
+    loads = [
+        tester.listen('std_msgs/msg/Float64', f'/bridge/wheel_loads/{side}')
+        for side in ('front_right', 'front_left', 'rear_right', 'rear_left')
+    ]
+    levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands', 10)
+    clients = {
+        what: tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{what}') for what in ('arm', 'activate')
+    }
+
+    def until(condition, swing=0.0, seconds=120.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, [msg.data for msg in states]
+            levers.publish(Volts(data=[0.0, 0.0, swing]))
+            tester.for_seconds(0.02)
+
+    def ask(what):
+        answers = []
+
+        def agreed():
+            if clients[what].service_is_ready() and (not answers or answers[-1].done()):
+                answers.append(clients[what].call_async(SetBool.Request(data=True)))
+            return any(answer.done() and answer.result().success for answer in answers)
+
+        until(agreed)
+
+    def equal():
+        order = [list(truth[-1].name).index(name) for name in JOINTS]
+        wanted = np.array(truth[-1].position)[order]
+        return (np.abs(np.array(found[-1].position) - wanted) <= 0.51 * np.array(STEPS) + 1e-5).all()
+
+    until(lambda: truth and found and all(loads))
+    until(equal)
+    machine = machine_of('log_loader', '')
+    weight = 9.81 * (sum(link.mass for link in machine.links) + machine.payload.mass)
+    assert sum(box[-1].data for box in loads) == pytest.approx(weight, rel=0.02)
+    ask('arm')
+    ask('activate')
+    begin = found[-1].position[0]
+    until(lambda: abs(found[-1].position[0] - begin) > 0.2, swing=4.0)
+    until(lambda: abs(truth[-1].velocity[list(truth[-1].name).index('swing_joint')]) < 1e-4 and equal())
+    assert states[-1].data == 'active'
+    unit.kill()
+    until(lambda: states[-1].data.startswith('shadow: stale'), seconds=30.0)
