@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from dyn_nodes.middleware import (
     drive_clock,
     message,
     service,
-    spin,
 )
 from dyn_nodes.model import Machine
 from dyn_nodes.model.problems import ContactModelError
@@ -37,7 +35,7 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.prepared import PreparedPublisher
 from dyn_nodes.nodes.reporting import JointStatePublisher, Reporter
-from dyn_nodes.nodes.running import RunOver, run_node
+from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.simulation_services import SimulationServices, are_available
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of, nanoseconds_of_stamp, packed_stamp
 from dyn_nodes.nodes.transforms import TransformPublisher
@@ -474,11 +472,7 @@ def main(args: list[str] | None = None) -> int:
         made.append(DynamicsNode())
         return made[0]
 
-    def spin_to_the_end(node: DynamicsNode) -> None:
-        with contextlib.suppress(RunOver):
-            spin(node)
-
-    status = run_node('dynamics_node', make, args, spin_to_the_end)
+    status = run_node('dynamics_node', make, args)
     return 1 if made and made[0].health.fault else status
 
 

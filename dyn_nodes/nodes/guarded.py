@@ -18,7 +18,7 @@ from typing import Any
 
 from dyn_nodes.middleware import ExternalShutdownException, Node, SetParametersResult, ok
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health, one_line
-from dyn_nodes.nodes.running import RunOver
+from dyn_nodes.nodes.running import RunOver, is_interrupt
 from dyn_nodes.nodes.stamps import StampError, check_stamps, stamped_fields
 
 THROTTLE = 1.0
@@ -155,7 +155,8 @@ class GuardedNode(Node):
 
     def _survived(self, name: str, error: Exception, instead: Callable[[Exception], Any] | None) -> Any:
         """Count an exception of a callback and return the answer to give instead; an end of the node goes on."""
-        if isinstance(error, (RunOver, ExternalShutdownException)) or not ok(context=self.context):
+        is_end = isinstance(error, (RunOver, ExternalShutdownException)) or is_interrupt(error)
+        if is_end or not ok(context=self.context):
             raise error  # once the context is shut down nothing can be published any more
         self.guard.failed[name] += 1
         self.guard.last_failure = one_line(f'{name}: {type(error).__name__} at {_place(error)}: {error}')

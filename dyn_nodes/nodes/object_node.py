@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 
 from dyn_nodes.cosimulation.held_object import Grip, HeldHand, HeldObject, HeldObjectError
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
-from dyn_nodes.middleware import Clock, ClockType, drive_clock, message, spin
+from dyn_nodes.middleware import Clock, ClockType, drive_clock, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.events import EventPublisher
@@ -290,12 +289,7 @@ def _held_object(team: Team, name: str) -> HeldObject:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal comes or its run is over."""
-
-    def spin_to_the_end(node: ObjectNode) -> None:
-        with contextlib.suppress(RunOver):
-            spin(node)
-
-    return run_node('object_node', ObjectNode, args, spin_to_the_end)
+    return run_node('object_node', ObjectNode, args)
 
 
 if __name__ == '__main__':

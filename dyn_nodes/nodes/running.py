@@ -40,10 +40,21 @@ class RunOver(Exception):  # noqa: N818
     """The run has come to its end: leaves `spin`."""
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether an exception is a KeyboardInterrupt, or what machine code that it passed through made of it.
+
+    Machine code that calls Python, such as Numba's when it unpickles an argument, may come back with a SystemError.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__
+    return cause is not None
+
+
 def run_node(
     name: str, make: Callable[[], Any], args: list[str] | None = None, loop: Callable[[Any], None] = spin
 ) -> int:
-    """Make a node and spin it until SIGINT or SIGTERM.
+    """Make a node and spin it until SIGINT, SIGTERM or the end of its run.
 
     Args:
         name: of the program, for messages.
@@ -52,7 +63,7 @@ def run_node(
         loop: spins the node.
 
     Returns:
-        Exit status: 0 after a stop by a signal, 1 where a parameter or the command line is wrong.
+        Exit status: 0 after a stop by a signal or `RunOver`, 1 where a parameter or the command line is wrong.
     """
     faulthandler.enable()  # a crash in a library's machine code then names the line that led there
     ignore_signals_at_exit()
@@ -67,10 +78,11 @@ def run_node(
                         raise
                 finally:
                     interrupt.ignore()
-        except KeyboardInterrupt:
-            pass
         except RCLInvalidROSArgsError as error:
             return refuse(name, error)
+        except BaseException as error:
+            if not is_interrupt(error):
+                raise
     return 0
 
 
@@ -84,7 +96,7 @@ def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], inter
     keep_memory()
     try:
         loop(node)
-    except (ExternalShutdownException, KeyboardInterrupt):
+    except (ExternalShutdownException, RunOver):
         pass
     finally:
         interrupt.ignore()

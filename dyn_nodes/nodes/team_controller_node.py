@@ -9,7 +9,6 @@ every robot holds its joints after its own timeout.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.control.carry import Gains
-from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service, spin
+from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, data_qos
@@ -289,12 +288,7 @@ class TeamControllerNode(FollowerNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal comes or its run is over."""
-
-    def spin_to_the_end(node: TeamControllerNode) -> None:
-        with contextlib.suppress(RunOver):
-            spin(node)
-
-    return run_node('team_controller_node', TeamControllerNode, args, spin_to_the_end)
+    return run_node('team_controller_node', TeamControllerNode, args)
 
 
 if __name__ == '__main__':

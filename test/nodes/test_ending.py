@@ -71,6 +71,30 @@ def test_a_second_signal_does_not_interrupt_the_end_that_the_first_one_began(pro
     assert (out, errors, process.returncode) == ('ended\n', '', 0)
 
 
+def test_an_interrupt_that_machine_code_turns_into_another_error_ends_a_node_quietly(program):
+    """Numba, in C, unpickles by a Python function: an exception in it comes back as a SystemError."""
+    process = program("""
+        from dyn_nodes.nodes.guarded import GuardedNode
+
+        class Node(GuardedNode):
+            def __init__(self):
+                super().__init__('interrupted')
+                self.create_timer(0.05, self.compute)
+
+            def compute(self):
+                print('ready', flush=True)
+                try:
+                    time.sleep(60)
+                except KeyboardInterrupt as interrupt:
+                    raise SystemError('returned a result with an exception set') from interrupt
+
+        sys.exit(running.run_node('interrupted', Node, ['interrupted']))
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signal.SIGINT)
+    assert (*process.communicate(timeout=30), process.returncode) == ('', '', 0)
+
+
 def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(program):
     process = program("""
         import threading
