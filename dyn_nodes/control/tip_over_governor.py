@@ -159,8 +159,9 @@ class TipOverGovernor:
         output, left = brake.copy(), wanted
         if self._certified(rest):
             output, left = self._shares(follow, brake, wanted)
-        changed = self._to_safety(command, follow, output, left)
-        return output, self.stops.stop(output) if changed or (output != brake).any() else rest
+        stop = self.stops.stop(output) if (output != brake).any() else rest
+        changed = self._to_safety(command, follow, output, left, stop)
+        return output, self.stops.stop(output) if changed else stop
 
     def _certified(self, stop: Stop) -> bool:
         return bool(stop.least >= self.settings.reserve)
@@ -188,8 +189,10 @@ class TipOverGovernor:
                 left.append(k)
         return output, left
 
-    def _to_safety(self, command: Array, follow: Array, output: Array, left: list[int]) -> bool:
-        """Let functions through, in place, that lead to a better stand; return whether there are any.
+    def _to_safety(self, command: Array, follow: Array, output: Array, left: list[int], rest: Stop) -> bool:
+        """Let functions through, in place, that lead to a better stand than the stop behind the output.
+
+        Return whether there are any.
 
         Such a command is looked at as a whole, against the same time without it, and taken in the greatest of some
         `PARTS` that does no harm on the way. A function that still works the other way is only braked.
@@ -198,7 +201,6 @@ class TipOverGovernor:
         if not left:
             return False
         settings, changed = self.settings, False
-        rest = self.stops.stop(output)
         floor = settings.least
         if rest.least < floor:
             floor = min(rest.least, rest.standing - settings.slack)
