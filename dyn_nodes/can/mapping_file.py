@@ -20,6 +20,7 @@ from dyn_nodes.can.frames import FrameReader
 from dyn_nodes.can.mapping import CanMapping
 from dyn_nodes.can.mapping_keys import MappingEntries
 from dyn_nodes.model import Machine, load_machine
+from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.schema import keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
@@ -40,12 +41,12 @@ def load_mapping(given: str | Path) -> tuple[CanMapping, tuple[Problem, ...]]:
         ImportError: cantools is not installed.
     """
     path = mapping_path(given)
-    report = Report(str(path))
-    root = read_yaml(path, report)
-    made = _read(root, path, report) if root is not None else None
-    if report.failed or made is None:
-        raise MachineError(report.sorted_problems(), report.sorted_warnings())
-    return made, report.sorted_warnings()
+
+    def made(root: Entry, report: Report) -> tuple[CanMapping, tuple[Problem, ...]] | None:
+        mapping = _read(root, path, report)
+        return None if mapping is None else (mapping, report.sorted_warnings())
+
+    return load_file(path, made)
 
 
 def mapping_path(given: str | Path) -> Path:

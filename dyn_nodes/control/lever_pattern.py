@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Report, did_you_mean
 from dyn_nodes.model.schema_reader import SchemaReader
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 
 TOP_KEYS = ('dead_man_button', 'dead_band', 'expo', 'timeout', 'levers')
 LEVER_KEYS = ('axis', 'invert', 'volts', 'keys', 'positive', 'negative')
@@ -80,12 +81,7 @@ def load_lever_pattern(path: str | Path, actuators: Sequence[str]) -> LeverPatte
     Raises:
         LeverPatternError: with file, line, key, what was expected and what was found, for every fault.
     """
-    report = Report(str(path))
-    root = read_yaml(Path(path), report)
-    pattern = _Reader(report, actuators).pattern(root) if root is not None else None
-    if report.failed or pattern is None:
-        raise LeverPatternError(report.sorted_problems())
-    return pattern
+    return load_file(path, lambda root, report: _Reader(report, actuators).pattern(root), LeverPatternError)
 
 
 class _Reader:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.control.recover_on import RecoverOn
+from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import PRINTABLE, MachineError, Report, did_you_mean, is_printable
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 
 Array = NDArray[np.float64]
 
@@ -181,11 +182,7 @@ def load_voltage_profile(
     Raises:
         TaskError: with file, line, key, what was expected and what was found, for every fault.
     """
-    report = Report(str(path))
-    root = read_yaml(Path(path), report)
-    profile = _Reader(report, actuators).profile(root) if root is not None else None
-    if report.failed or profile is None:
-        raise TaskError(report.sorted_problems())
+    profile = load_file(path, lambda root, report: _Reader(report, actuators).profile(root), TaskError)
     return profile if recovery else profile.without_recovery()
 
 

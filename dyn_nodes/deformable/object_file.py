@@ -20,10 +20,11 @@ from dyn_nodes.deformable.material import Material
 from dyn_nodes.deformable.mesh import Mesh, box_mesh, refined
 from dyn_nodes.deformable.mesh_file import MeshFileError, read_mesh
 from dyn_nodes.deformable.object_keys import BoxShape, GraspEntry, MeshShape, ObjectEntries
-from dyn_nodes.model.problems import MachineError, Report
+from dyn_nodes.model.named_file import load_file
+from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader, Values
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 
 LARGEST = 500_000
 """Nodes of a mesh."""
@@ -36,12 +37,7 @@ def load_object(path: str | Path) -> DeformableObject:
     Raises:
         MachineError: with file, line, key, what was expected and what was found, for every fault.
     """
-    report = Report(str(path))
-    root = read_yaml(Path(path), report)
-    made = _Reader(report, Path(path)).read(root) if root is not None else None
-    if report.failed or made is None:
-        raise MachineError(report.sorted_problems())
-    return made
+    return load_file(path, lambda root, report: _Reader(report, Path(path)).read(root))
 
 
 class _Reader:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Report
 from dyn_nodes.model.schema import build, collection, keys_of, named, number, text, vector
 from dyn_nodes.model.schema_reader import SchemaReader
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 
 Array = NDArray[np.float64]
 SOONEST = 1e-3
@@ -93,12 +94,7 @@ def load_motion_plan(path: str | Path, machine_of: Callable[[str, str], Machine]
     Raises:
         MachineError: with file, line, key, what was expected and what was found, for every fault.
     """
-    report = Report(str(path))
-    root = read_yaml(Path(path), report)
-    plan = None if root is None else _read(root, SchemaReader(report), machine_of)
-    if plan is None or report.failed:
-        raise MachineError(report.sorted_problems())
-    return plan
+    return load_file(path, lambda root, report: _read(root, SchemaReader(report), machine_of))
 
 
 def _read(root: Entry, reader: SchemaReader, machine_of: Callable[[str, str], Machine]) -> MotionPlan | None:

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.control.torque_distribution import TorqueDistribution
-from dyn_nodes.model.problems import MachineError, Report, did_you_mean
+from dyn_nodes.model.named_file import load_file
+from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader, Values, overlay
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 from dyn_nodes.studies.omni_keys import OmniPlatform, OmniWheelEntry, omni_keys
 
@@ -116,12 +117,7 @@ def load_omni_machine(path: str | Path) -> OmniMachine:
     Raises:
         MachineError: with file, line, key, what was expected and what was found, for every fault.
     """
-    report = Report(str(path))
-    root = read_yaml(Path(path), report)
-    machine = _read(root, report, Path(path).stem) if root is not None else None
-    if report.failed or machine is None:
-        raise MachineError(report.sorted_problems())
-    return machine
+    return load_file(path, lambda root, report: _read(root, report, Path(path).stem))
 
 
 def _read(root: Entry, report: Report, stem: str) -> OmniMachine | None:

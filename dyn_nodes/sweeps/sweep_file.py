@@ -9,11 +9,12 @@ from dyn_nodes.control.voltage_profile import TaskError, VoltageProfile, load_vo
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.load import load_machine
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Report, did_you_mean
 from dyn_nodes.model.schema import build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.sweep import DesignEntry, SweepEntries
-from dyn_nodes.model.yaml_source import Entry, read_yaml
+from dyn_nodes.model.yaml_source import Entry
 from dyn_nodes.share import find_resource
 from dyn_nodes.sweeps.design import MOST_RUNS, Design, Levels
 from dyn_nodes.sweeps.expression import Expression, ExpressionError, parse
@@ -42,12 +43,7 @@ def load_sweep(given: str | Path) -> Sweep:
     path = Path(given)
     if not path.suffix and len(path.parts) == 1 and not path.is_file():
         path = find_resource(f'config/sweeps/{given}.yaml')
-    report = Report(str(path))
-    root = read_yaml(path, report)
-    made = _Reader(report, path).read(root) if root is not None else None
-    if report.failed or made is None:
-        raise MachineError(report.sorted_problems())
-    return made
+    return load_file(path, lambda root, report: _Reader(report, path).read(root))
 
 
 class _Reader:

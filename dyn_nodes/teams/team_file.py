@@ -25,6 +25,7 @@ from dyn_nodes.deformable.object_file import load_object
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Report, did_you_mean
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.schema import build, keys_of
@@ -54,12 +55,7 @@ def load_team(given: str | Path) -> Team:
         FileNotFoundError: a name that no file has.
     """
     path = team_path(given)
-    report = Report(str(path))
-    root = read_yaml(path, report)
-    made = _Reader(report, path).read(root) if root is not None else None
-    if report.failed or made is None:
-        raise MachineError(report.sorted_problems(), report.sorted_warnings())
-    return made
+    return load_file(path, lambda root, report: _Reader(report, path).read(root))
 
 
 def team_path(given: str | Path) -> Path:
