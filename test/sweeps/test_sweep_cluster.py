@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from small_sweep import content, written
 
 from dyn_nodes import cli
 from dyn_nodes.sweeps.driver import run_sweep
+from dyn_nodes.sweeps.sweep import LEAST_PART
 from dyn_nodes.sweeps.sweep_file import load_sweep
 from dyn_nodes.sweeps.trial import OtherVersionError, run_part
 from dyn_nodes.sweeps.workers import LocalWorkers, order_of
@@ -21,8 +23,8 @@ from dyn_nodes.sweeps.workers import LocalWorkers, order_of
 distributed = pytest.importorskip('distributed')
 PATIENCE = 240.0
 """Wall time for what takes seconds on a free computer, s."""
-LONG = {'step': 'step: 0.00002'}
-"""A run takes 20 ms or more, so that there is time to kill."""
+LONG, SHORT = {'step': 'step: 0.00002'}, {'step': 'step: 0.0001'}
+"""A run takes 20 ms or more, or 4 ms or more, so that there is time to kill."""
 
 
 @pytest.fixture
@@ -39,8 +41,9 @@ def cluster():
 
 
 def _workers(cluster) -> list[int]:
-    """Processes of the workers that run now."""
-    return [nanny.pid for nanny in cluster.workers.values() if nanny.pid is not None]
+    """Processes of the workers that the scheduler has now; Dask does not replace one that ends while it starts."""
+    there = set(cluster.scheduler.workers)
+    return [nanny.pid for nanny in cluster.workers.values() if nanny.worker_address in there and nanny.pid is not None]
 
 
 def _driver(path: Path, out: Path, address: str) -> subprocess.Popen:
@@ -53,12 +56,6 @@ def _lines(out: Path) -> int:
     return len(manifest.read_text().splitlines()) if manifest.exists() else 0
 
 
-def _kill_worker(cluster, choose) -> None:
-    running = _workers(cluster)
-    if running:
-        os.kill(choose(running), signal.SIGKILL)
-
-
 def _until(condition, driver):
     end = time.monotonic() + PATIENCE
     while not condition():
@@ -67,18 +64,56 @@ def _until(condition, driver):
         time.sleep(0.02)
 
 
-def test_a_cluster_whose_worker_is_killed_gives_the_bytes_of_one_process(cluster, tmp_path):
-    path, out = written(tmp_path, design='design: {kind: sobol, runs: 160, seed: 2}', **LONG), tmp_path / 'out'
-    run_sweep(load_sweep(path), tmp_path / 'undisturbed', LocalWorkers(1))
-    driver = _driver(path, out, cluster.scheduler_address)
+class _Killer:
+    """Kills the driver or a worker of a sweep at random, and starts the driver again."""
+
+    def __init__(self, cluster, path: Path, out: Path, seed: int) -> None:
+        self.cluster, self.path, self.out = cluster, path, out
+        self.random = random.Random(seed)
+        self.killed = {'driver': 0, 'worker': 0}
+        self.start()
+
+    def start(self) -> None:
+        self.driver = _driver(self.path, self.out, self.cluster.scheduler_address)
+
+    def end(self) -> None:
+        self.driver.kill()
+        self.driver.wait()
+        self.driver.stderr.close()
+
+    def kill(self) -> None:
+        """Kill somebody a few parts after the last time, the driver three times of ten."""
+        wanted = _lines(self.out) + self.random.randint(1, 3)
+        _until(lambda: _lines(self.out) >= wanted and _workers(self.cluster), self.driver)
+        time.sleep(self.random.uniform(0.0, 0.05))
+        assert self.driver.poll() is None, f'the sweep was over after {self.killed}'
+        if self.random.random() < 0.3:
+            self.end()
+            self.start()
+            self.killed['driver'] += 1
+        elif running := _workers(self.cluster):
+            os.kill(self.random.choice(running), signal.SIGKILL)
+            self.killed['worker'] += 1
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ('kills', 'parts', 'seed'), [(2, 24, 3), pytest.param(20, 320, 1, marks=pytest.mark.slow)], ids=['2', '20']
+)
+def test_a_sweep_whose_workers_and_driver_are_killed_is_the_undisturbed_one(cluster, tmp_path, kills, parts, seed):
+    design = f'design: {{kind: sobol, runs: {LEAST_PART * parts}, seed: 2}}'
+    path, out = written(tmp_path, design=design, **SHORT), tmp_path / 'out'
+    sweep = load_sweep(path)
+    assert sweep.parts == parts
+    run_sweep(sweep, tmp_path / 'undisturbed', LocalWorkers(1))
+    killer = _Killer(cluster, path, out, seed)
     try:
-        _until(lambda: _lines(out) >= 1, driver)
-        _kill_worker(cluster, min)
-        assert _lines(out) < 10, 'a worker was to be killed in between'
-        assert driver.wait(PATIENCE) == 0, driver.stderr.read()
+        while sum(killer.killed.values()) < kills:
+            killer.kill()
+        assert min(killer.killed.values()) > 0
+        assert killer.driver.wait(PATIENCE) == 0, killer.driver.stderr.read()
     finally:
-        driver.kill()
-        driver.wait()
+        killer.end()
     assert content(out) == content(tmp_path / 'undisturbed')
 
 
