@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dyn_nodes.can.cylinder_length import CylinderLength, DeadCentreError
-from dyn_nodes.can.mapping import IMU_AXES, Channel, Key, Kind, number_limits
+from dyn_nodes.can.mapping import IMU_AXES, Channel, Key, Kind, command_raw_limits, number_limits
 from dyn_nodes.can.mapping_keys import JointEntry, SignalEntry
 from dyn_nodes.can.units import UNITS, unit_named
 from dyn_nodes.elements import actuator_elements
@@ -206,6 +206,7 @@ class ChannelReader:
             if ends[0] > channel.lower + 1e-9 or ends[1] < channel.upper - 1e-9:
                 expected = f'a signal that holds {number(channel.lower)} to {number(channel.upper)} V'
                 self.report.add(entry.line, entry.path, expected, f'{number(ends[0])} to {number(ends[1])} V')
+            self._check_neutral(channel, signal, entry)
         elif channel.kind == 'position' and math.isfinite(self.machine.joint(channel.name).lower):
             joint = self.machine.joint(channel.name)
             wanted = [joint.lower, joint.upper]
@@ -214,3 +215,18 @@ class ChannelReader:
             if ends[0] > min(wanted) + 1e-9 or ends[1] < max(wanted) - 1e-9:
                 expected = f'a signal that holds the limits of {joint.name}, {number(min(wanted))} to {max(wanted):.6g}'
                 self.report.warn(entry.line, entry.path, expected, f'{number(ends[0])} to {number(ends[1])}')
+
+    def _check_neutral(self, channel: Channel, signal: Any, entry: Entry) -> None:
+        """Check that bounds of a command let it be neutral; warn where the signal holds no exact neutral."""
+        if not channel.lower <= 0.0 <= channel.upper:
+            expected = 'bounds with 0 V between them: the command of a machine that must not move'
+            found = f'{number(channel.lower)} to {number(channel.upper)} V'
+            self.report.add(entry.line, entry.path, expected, found)
+            return
+        low, high = command_raw_limits(channel, signal, self._messages[channel.message].protocol == 'j1939')
+        scale, offset = float(signal.scale), float(signal.offset)
+        raw = (channel.number(0.0) - offset) / scale
+        sent = min(max(raw if signal.is_float else round(raw), low), high)
+        volts = channel.value(sent * scale + offset)
+        if abs(volts) > 1e-6 * abs(channel.factor * scale):
+            self.report.warn(entry.line, entry.path, 'a signal that holds 0 V', f'{volts:.3g} V as its nearest value')

@@ -16,6 +16,8 @@ Key = tuple[Kind, str]
 IMU_AXES = tuple(f'{what}_{axis}' for what in ('angular_velocity', 'linear_acceleration') for axis in 'xyz')
 NOT_AVAILABLE = 0xFB
 """First byte of the raw values of SAE J1939-71 that are no measurement: reserved, error, not available."""
+ROUNDING = 1e-6
+"""Steps of a signal, or parts of a value, by which a bound may be missed: errors of floating point."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Channel:
         kind, name: of the quantity; the name of a joint, `<actuator>/<line>`, ...
         message, signal: of the DBC.
         factor, offset: to SI units.
-        lower, upper: bounds of the quantity beyond which the sensor is broken, SI units.
+        lower, upper: bounds of the quantity, SI units: beyond them a sensor is broken; commands are never beyond them.
         filter: time constant, s.
         cylinder: through which the signal measures a joint; None: directly.
     """
@@ -155,3 +157,14 @@ def number_limits(signal: Any, is_j1939: bool) -> tuple[float, float]:
     if signal.minimum is not None and signal.maximum is not None and signal.minimum < signal.maximum:
         low, high = max(low, float(signal.minimum)), min(high, float(signal.maximum))
     return low, high
+
+
+def command_raw_limits(channel: Channel, signal: Any, is_j1939: bool) -> tuple[float, float]:
+    """Return the least and the greatest raw value whose command lies within its bounds; of integers rounded inwards."""
+    low, high = number_limits(signal, is_j1939)
+    ends = sorted((bound - channel.offset) / channel.factor for bound in (channel.lower, channel.upper))
+    numbers = max(low, ends[0]), min(high, ends[1])
+    raw = sorted((number - float(signal.offset)) / float(signal.scale) for number in numbers)
+    if signal.is_float:
+        return raw[0], raw[1]
+    return math.ceil(raw[0] - ROUNDING), math.floor(raw[1] + ROUNDING)

@@ -18,8 +18,8 @@ class SignalEntry:
     unit: Annotated[str, choice('absent: that of the DBC', tuple(UNITS))] = ''
     sign: Annotated[float, number('1, or -1 where the sensor counts the other way')] = 1.0
     offset: Annotated[float, number('added, in SI units')] = 0.0
-    lower: Annotated[float | None, number('a smaller quantity is a fault of the sensor, SI units')] = None
-    upper: Annotated[float | None, number('a larger quantity is a fault of the sensor, SI units')] = None
+    lower: Annotated[float | None, number('less is a fault of the sensor, and no command, SI units')] = None
+    upper: Annotated[float | None, number('more is a fault of the sensor, and no command, SI units')] = None
     filter: Annotated[float, number('time constant of a first-order low-pass; 0: none', 's', 'non-negative')] = 0.0
 
 

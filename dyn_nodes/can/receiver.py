@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dyn_nodes.can.mapping import Channel, Frame, Key, number_limits, raw_limits
+from dyn_nodes.can.mapping import ROUNDING, Channel, Frame, Key, number_limits, raw_limits
 
 ANY_SOURCE = (0xFE, 0xFF)
 """Source addresses of a DBC that stand for any control unit."""
@@ -134,10 +134,11 @@ class Receiver:
             raise RejectedError('out of range', f'{where}: expected {low:g} to {high:g} (DBC), found {number:g}')
         position = found.get(('position', channel.name), self.values.get(('position', channel.name)))
         value = channel.value(number, position)
-        if not math.isfinite(value) or not channel.lower <= value <= channel.upper:
+        slack = ROUNDING * (abs(value) + abs(channel.factor * float(signal.scale)))
+        if not math.isfinite(value) or not channel.lower - slack <= value <= channel.upper + slack:
             expected = f'expected {channel.lower:g} to {channel.upper:g} for {channel.kind} {channel.name}'
             raise RejectedError('out of range', f'{where}: {expected}, found {value:g}')
-        return value
+        return min(max(value, channel.lower), channel.upper)
 
     def _filtered(self, channel: Channel, value: float, now: float, timeout: float) -> float:
         before, heard = self.values.get(channel.key), self.heard.get(channel.key, -math.inf)

@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from dyn_nodes.can.mapping import Channel, Frame, Key, raw_limits
+from dyn_nodes.can.mapping import Channel, Frame, Key, command_raw_limits, raw_limits
+
+LARGEST_FLOAT = {16: 65504.0, 32: 3.4e38, 64: 1.7e308}
+"""By the bits of a signal."""
 
 
 class RawFrame(NamedTuple):
@@ -25,21 +28,26 @@ class Sender:
         frames: to send.
 
     Attributes:
-        saturated: how often a quantity was beyond what its signal holds, by channel.
+        saturated: how often a quantity was beyond what its signal holds, of commands beyond their bounds, by channel.
+        not_finite: count of frames of commands that were sent neutral instead, by message.
     """
 
     def __init__(self, frames: Iterable[Frame]) -> None:
         self.frames = tuple(frames)
         self.saturated: Counter[str] = Counter()
+        self.not_finite: Counter[str] = Counter()
         self._counts: dict[str, int] = {}
         self._turns: dict[str, int] = {}
 
     def encode(self, frame: Frame, values: Mapping[Key, float]) -> RawFrame | None:
-        """Return the next frame of a message; None where a quantity of it is unknown.
+        """Return the next frame of a message; None where a measurement of it is unknown.
 
-        A multiplexed message gives the groups of its signals in turn. In J1939, unknown quantities are `not available`.
+        A multiplexed message gives its groups of signals in turn. In J1939, unknown measurements are `not available`.
+        Where a command is unknown or not finite, all of the message are neutral.
         """
         message = frame.message
+        if frame.is_command:
+            values = self._bounded(frame, values)
         signals, selected = self._selected(frame)
         raw: dict[str, Any] = {signal.name: _idle(signal, frame.is_j1939) for signal in signals}
         raw.update(selected)
@@ -58,6 +66,16 @@ class Sender:
         if frame.checksum:
             data[frame.checksum_byte] = frame.checksum_of(bytes(data))
         return RawFrame(message.frame_id, message.is_extended_frame, bytes(data))
+
+    def _bounded(self, frame: Frame, values: Mapping[Key, float]) -> dict[Key, float]:
+        """Return the commands of a message within their bounds; neutral where one of them is no number."""
+        wanted = {channel.key: values.get(channel.key, math.nan) for channel in frame.channels}
+        if not all(map(math.isfinite, wanted.values())):
+            self.not_finite[frame.name] += 1
+            return dict.fromkeys(wanted, 0.0)
+        bounded = {own.key: min(max(wanted[own.key], own.lower), own.upper) for own in frame.channels}
+        self.saturated.update(f'{kind} {name}' for kind, name in wanted if bounded[kind, name] != wanted[kind, name])
+        return bounded
 
     def _selected(self, frame: Frame) -> tuple[list[Any], dict[str, int]]:
         """Return the signals of this turn, and the multiplexer's value."""
@@ -79,13 +97,20 @@ class Sender:
     def _raw(self, frame: Frame, channel: Channel, number: float) -> float:
         signal = frame.message.get_signal_by_name(channel.signal)
         scaled = (number - float(signal.offset)) / float(signal.scale)
-        if signal.is_float:
-            return scaled
-        low, high = raw_limits(signal, frame.is_j1939)
-        rounded = round(scaled)
-        if not low <= rounded <= high:
+        low, high = _limits(frame, channel, signal)
+        within = min(max(scaled, low), high)
+        if not frame.is_command and abs(within - scaled) > (0.0 if signal.is_float else 0.5):
             self.saturated[f'{channel.kind} {channel.name}'] += 1
-        return min(max(rounded, low), high)
+        return within if signal.is_float else round(within)
+
+
+def _limits(frame: Frame, channel: Channel, signal: Any) -> tuple[float, float]:
+    """Return the least and the greatest raw value to send."""
+    if frame.is_command:
+        return command_raw_limits(channel, signal, frame.is_j1939)
+    if signal.is_float:
+        return -LARGEST_FLOAT[signal.length], LARGEST_FLOAT[signal.length]
+    return raw_limits(signal, frame.is_j1939)
 
 
 def _idle(signal: Any, is_j1939: bool) -> float:

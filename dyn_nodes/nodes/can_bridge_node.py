@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.can.arming import Arming, ArmingError
+from dyn_nodes.can.command_bounds import CommandBounds
 from dyn_nodes.can.mapping import CanMapping, Frame, Key
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.receiver import Receiver
@@ -62,6 +63,7 @@ class CanBridgeNode(OverridableNode):
         receiver: of the frames that come.
         arming: may the machine be commanded.
         refusals: of `valve_commands`.
+        bounds: of what is sent.
         bus: the interface.
     """
 
@@ -72,7 +74,7 @@ class CanBridgeNode(OverridableNode):
         machine = self.mapping.machine
         order = valve_order(machine, values['joints'])
         self.names = [machine.actuators[k].name for k in order]
-        self._limits = np.array([machine.actuators[k].command_limit for k in order])
+        self.bounds = CommandBounds(self.mapping, self.names)
         self.is_bridge = values['role'] == 'bridge'
         measured, commanded = self.mapping.measurements, self.mapping.commands
         incoming, outgoing = (measured, commanded) if self.is_bridge else (commanded, measured)
@@ -154,21 +156,25 @@ class CanBridgeNode(OverridableNode):
 
     def _on_commands(self, msg: Any) -> None:
         try:
-            volts = commands.voltages(msg, self.names, self._limits)
+            volts = commands.voltages(msg, self.names, self.bounds.limits)
         except commands.RefusedError as refused:
             self.refusals.add(refused, time.monotonic())
             self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-            return
-        self._command = time.monotonic(), np.clip(volts, -self._limits, self._limits)
+            if refused.kind == 'wrong size':  # of another machine's controller; else this one's has lost its way
+                return
+            volts = np.zeros(len(self.names))
+        now = time.monotonic()
+        self.bounds.note(volts, now)
+        self._command = now, volts
         share = 1.0 if self.arming.state == 'shadow' else self.arming.greatest_share()
-        self._publish(self._volts(time.monotonic(), share))
+        self._publish(self._volts(now, share))
 
     def _volts(self, now: float, share: float) -> np.ndarray:
         """Return the volts of a share of the limits; neutral where commands are silent or the node hangs."""
         heard, volts = self._command
         if now - heard > self.values['command_timeout'] or now - self._turned > HUNG:
             return np.zeros(len(self.names))
-        return np.clip(volts, -share * self._limits, share * self._limits)
+        return self.bounds.applied(volts, share)
 
     def _frame_now(self, frame: Frame) -> RawFrame | None:
         """Return what the writing thread sends."""
@@ -224,6 +230,7 @@ class CanBridgeNode(OverridableNode):
     def _signal_health(self) -> Health:
         values = {what: str(count) for what, count in sorted(self.receiver.rejected.items())}
         values |= {f'saturated {what}': str(count) for what, count in list(self.sender.saturated.items())}
+        values |= {f'neutral {what}, not finite': str(count) for what, count in list(self.sender.not_finite.items())}
         health = Health(text='all signals are fresh', values=values)
         fault = self.receiver.fault(time.monotonic())
         if fault:
@@ -233,13 +240,16 @@ class CanBridgeNode(OverridableNode):
     def _state_health(self) -> Health:
         if not self.is_bridge:
             return Health(text='simulated machine')
-        health = Health(text=self.arming.state, values=self.refusals.values())
+        clamped = {f'clamped {name}': str(count) for name, count in self.bounds.clamped.items()}
+        health = Health(text=self.arming.state, values=self.refusals.values() | clamped)
         if self.arming.reason:
             health.worse(ERROR, one_line(f'{self.arming.state}: {self.arming.reason}'))
         elif self.arming.state != 'shadow' and time.monotonic() - self._command[0] > self.values['command_timeout']:
             health.worse(WARN, f'{self.arming.state}: no valve_commands, neutral frames')
         if self.refusals.recent(time.monotonic()):
             health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.bounds.recent(time.monotonic()):
+            health.worse(WARN, f'clamped: {self.bounds.last}')
         return health
 
 

@@ -157,9 +157,9 @@ def test_what_is_beyond_a_signal_saturates_and_is_counted():
     assert sender.saturated['wheel_load rear_left'] == 1
 
 
-def test_nothing_is_sent_while_a_quantity_is_unknown():
+def test_nothing_is_sent_while_a_measurement_is_unknown():
     assert sent(Sender(MAPPING.frames), 'JointPositions', {('position', 'swing_joint'): 0.0}) is None
-    assert sent(Sender(MAPPING.frames), 'ValveCommands', commands(math.nan)) is None
+    assert sent(Sender(MAPPING.frames), 'JointVelocities', {('velocity', 'swing_joint'): math.nan}) is None
 
 
 def test_a_filter_smooths_and_starts_anew_after_a_gap(tmp_path):

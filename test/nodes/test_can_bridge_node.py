@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 import tty
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,77 +19,25 @@ pytest.importorskip('cantools')
 pytest.importorskip('can')
 
 import can
+from can_testing import POSTURE, SetBool, Volts, Wires, ask, bridge_on, run
 from node_testing import EFFORTS, JOINTS, NodeProcess, Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.can.mapping_file import load_mapping
-from dyn_nodes.can.sender import Sender
-from dyn_nodes.middleware import RUNTIME, Parameter, message, service
+from dyn_nodes.middleware import RUNTIME, Parameter, message
 from dyn_nodes.nodes.can_bridge_node import CanBridgeNode
 
-Volts = message('std_msgs/msg/Float64MultiArray')
 FluidPressure, WrenchStamped = message('sensor_msgs/msg/FluidPressure'), message('geometry_msgs/msg/WrenchStamped')
-SetBool = service('std_srvs/srv/SetBool')
-POSTURE = (0.4, 0.8, -1.5)
 STEPS = (1.8e-4, 8.4e-5, 3.6e-4)
 """rad, one step of the signals of swing, boom and stick (`dyn-nodes check config/can/log_loader.yaml`)."""
 
 
-class Wires:
-    """The far end of a virtual bus: a machine of the test, which sends all its measurements and notes what comes."""
-
-    def __init__(self, channel: str) -> None:
-        self.bus = can.Bus(interface='virtual', channel=channel)
-        self.mapping = load_mapping('log_loader')[0]
-        self.sender = Sender(self.mapping.measurements)
-        values = dict(zip([('position', name) for name in JOINTS], POSTURE))
-        for frame in self.mapping.measurements:
-            for channel_ in frame.channels:
-                values.setdefault(channel_.key, 1e6 if channel_.kind in ('pressure', 'wheel_load') else 0.0)
-        self.values = {key: 1e5 if key[0] == 'wheel_load' else value for key, value in values.items()}
-
-    def measure(self, skip: str = '') -> None:
-        for frame in self.mapping.measurements:
-            for _ in range(3 if frame.name == 'LinePressures' else 1):
-                raw = self.sender.encode(frame, self.values)
-                if frame.name != skip:
-                    self.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))
-
-    def volts(self) -> list[float] | None:
-        """Return the boom's volts in the newest frame of commands since the last call."""
-        newest = None
-        while (frame := self.bus.recv(0.0)) is not None:
-            newest = int.from_bytes(frame.data[:2], 'little', signed=True) * 1e-3
-        return newest
-
-
 @pytest.fixture
 def setup(context, request):
-    channel = request.node.name
-    wires = Wires(channel)
-    values = {'mapping': 'log_loader', 'interface': 'virtual', 'channel': channel, 'neutral_time': 0.1}
-    node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
-    node.commands_out, node.state_out, node.diagnostics.publisher = Outbox(), Outbox(), Outbox()
+    wires = Wires(request.node.name)
+    node = bridge_on(context, request.node.name)
     yield node, wires
     node.destroy_node()
     wires.bus.shutdown()
-
-
-def run(node, wires, seconds=0.15, command=None, skip=''):
-    """Live for a time: the machine measures, somebody commands; return the boom's volts on the bus."""
-    end, seen = time.monotonic() + seconds, []
-    while time.monotonic() < end:
-        wires.measure(skip)
-        if command is not None:
-            node._on_commands(Volts(data=[command, 0.0, 0.0]))
-        time.sleep(0.01)
-        node._turn()
-        seen.append(wires.volts())
-    return [volts for volts in seen if volts is not None]
-
-
-def ask(node, what, data=True):
-    response = SetBool.Response()
-    return getattr(node, f'_on_{what}')(SimpleNamespace(data=data), response)
 
 
 def test_a_bridge_only_listens_until_it_is_armed_then_limits_then_commands(setup):
@@ -152,12 +99,25 @@ def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup
     assert wires.volts() == 0.0
 
 
-@pytest.mark.parametrize('data', [[1.0], [np.nan, 0.0, 0.0], [np.inf, 0.0, 0.0], [99.0, 0.0, 0.0]])
-def test_an_absurd_command_is_refused(setup, data):
+def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup):
     node, _ = setup
-    node._on_commands(Volts(data=data))
-    assert node.refusals.counts.total() == 1
-    assert not node.commands_out.messages
+    node._on_commands(Volts(data=[1.0, 0.0, 0.0]))
+    node._on_commands(Volts(data=[1.0]))
+    assert node.refusals.counts == {'wrong size': 1}
+    assert list(node.commands_out.last.data) == [1.0, 0.0, 0.0]
+    assert node._command[1][0] == 1.0
+
+
+@pytest.mark.parametrize('absurd', [np.nan, np.inf, -np.inf, 99.0])
+def test_a_command_that_is_no_voltage_leads_to_neutral_at_once(setup, absurd):
+    node, wires = setup
+    run(node, wires)
+    assert ask(node, 'arm').success
+    assert run(node, wires, 0.3, command=1.0)[-1] == pytest.approx(1.0)
+    assert run(node, wires, 0.08, command=absurd)[-1] == 0.0, 'before the timeout of commands, 0.2 s'
+    assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
+    assert 'volts of' in statuses(node.diagnostics.publisher.last)['state'].message
+    assert node.arming.state == 'limit'
 
 
 def test_frames_of_anything_end_nothing(setup):

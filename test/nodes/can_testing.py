@@ -1,0 +1,71 @@
+"""A can_bridge_node in this process on a virtual bus, and the machine at the far end of it."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import can
+from node_testing import JOINTS, Outbox
+
+from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.can.sender import Sender
+from dyn_nodes.middleware import Parameter, message, service
+from dyn_nodes.nodes.can_bridge_node import CanBridgeNode
+
+Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/srv/SetBool')
+POSTURE = (0.4, 0.8, -1.5)
+
+
+class Wires:
+    """The far end of a virtual bus: a machine of the test, which sends all its measurements and notes what comes."""
+
+    def __init__(self, channel: str, mapping: str = 'log_loader') -> None:
+        self.bus = can.Bus(interface='virtual', channel=channel)
+        self.mapping = load_mapping(mapping)[0]
+        self.sender = Sender(self.mapping.measurements)
+        values = dict(zip([('position', name) for name in JOINTS], POSTURE))
+        for frame in self.mapping.measurements:
+            for channel_ in frame.channels:
+                values.setdefault(channel_.key, 1e6 if channel_.kind in ('pressure', 'wheel_load') else 0.0)
+        self.values = {key: 1e5 if key[0] == 'wheel_load' else value for key, value in values.items()}
+
+    def measure(self, skip: str = '') -> None:
+        for frame in self.mapping.measurements:
+            for _ in range(3 if frame.name == 'LinePressures' else 1):
+                raw = self.sender.encode(frame, self.values)
+                if frame.name != skip:
+                    self.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))
+
+    def volts(self) -> list[float] | None:
+        """Return the boom's volts in the newest frame of commands since the last call."""
+        newest = None
+        while (frame := self.bus.recv(0.0)) is not None:
+            newest = int.from_bytes(frame.data[:2], 'little', signed=True) * 1e-3
+        return newest
+
+
+def bridge_on(context, channel, mapping='log_loader'):
+    """Return a bridge whose messages stay in boxes."""
+    values = {'mapping': str(mapping), 'interface': 'virtual', 'channel': channel, 'neutral_time': 0.1}
+    node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
+    node.commands_out, node.state_out, node.diagnostics.publisher = Outbox(), Outbox(), Outbox()
+    return node
+
+
+def run(node, wires, seconds=0.15, command=None, skip=''):
+    """Live for a time: the machine measures, somebody commands; return the boom's volts on the bus."""
+    end, seen = time.monotonic() + seconds, []
+    while time.monotonic() < end:
+        wires.measure(skip)
+        if command is not None:
+            node._on_commands(Volts(data=[command, 0.0, 0.0]))
+        time.sleep(0.01)
+        node._turn()
+        seen.append(wires.volts())
+    return [volts for volts in seen if volts is not None]
+
+
+def ask(node, what, data=True):
+    response = SetBool.Response()
+    return getattr(node, f'_on_{what}')(SimpleNamespace(data=data), response)
