@@ -28,7 +28,8 @@ STEP = 0.01
 """Of the integration, s."""
 DRAWN = 0.1
 """Part of the way that the pressures are drawn in a step."""
-NOTHING = np.zeros(2)
+CERTAIN = np.zeros(3)
+"""Box of a machine that is known."""
 
 
 class BrakingPredictor:
@@ -44,6 +45,8 @@ class BrakingPredictor:
         contacts: names of the springs on which the machine stands: of wheels, of rollers.
         ground: on which the machine stands now.
         degree: stability degree at rest in the present posture; NaN before `see`.
+        payload_bounds: least and greatest payload that there may be, kg; None: `payload_error` of the settings about
+            that of the monitor.
     """
 
     def __init__(
@@ -68,7 +71,8 @@ class BrakingPredictor:
         self._free = np.array([own.free_length for own in machine.supports])
         springs_table = [(own.stiffness, own.damping) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs_table).T)
-        self._box = np.array([self.settings.mass_error, self.settings.payload_error])
+        self._box = np.array([self.settings.mass_error, 0.0, 0.0])
+        self.payload_bounds: tuple[float, float] | None = None
         self._ramp = self.settings.rate * STEP * np.arange(1, 1 + round(self.settings.horizon / STEP))[:, None]
         self._pressures, self._base = np.empty(2 * self._count), np.empty(36)
         self._known, self._oil = np.empty(KNOWN), np.zeros(3 * self._count)
@@ -95,7 +99,7 @@ class BrakingPredictor:
         """Carry spools and pressures on by a step."""
         if self._seen:
             oil = self._oil.copy()
-            self._run(oil, volts[None].copy(), NOTHING, -np.inf, STEP)
+            self._run(oil, volts[None].copy(), CERTAIN, -np.inf, STEP)
             self._oil[:] = oil
         target = np.clip(self._gain * volts, -self._reach, self._reach)
         self._spool = target + (self._spool - target) * np.exp(-STEP / self._lag)
@@ -122,6 +126,7 @@ class BrakingPredictor:
         axes = ground_axes(footing.plane)
         normal, foot = axes[:, 2], footing.plane[3] * footing.plane[:3]
         known[:3], known[3] = self.machine.gravity * monitor.up, monitor.payload
+        self._box[1:] = self._payload_errors()
         known[4:13], known[13:16], known[16] = axes.T.ravel(), foot, STEP
         turn = monitor.turning @ axes
         self._turn = np.array([0.0, turn[0], turn[1]])
@@ -131,6 +136,14 @@ class BrakingPredictor:
         self._squeeze = self._free - (load.attachments @ normal - footing.plane[3])
         self._press = self._base[21] * self.machine.gravity / len(self.contacts)
         self._take_pressures()
+
+    def _payload_errors(self) -> tuple[float, float]:
+        """Return by how much the payload may be less and more than known, kg."""
+        known = self.monitor.payload
+        if self.payload_bounds is None:
+            return self.settings.payload_error * known, self.settings.payload_error * known
+        least, most = self.payload_bounds
+        return max(known - least, 0.0), max(most - known, 0.0)
 
     def _take_pressures(self) -> None:
         part = DRAWN if self._seen else 1.0

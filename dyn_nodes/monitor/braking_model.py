@@ -153,13 +153,13 @@ def brake(q, v, oil, known, volts, rows, springs, squeeze, turn, press, box, eno
             axis_y = lean[1] * known[4 + y] + lean[2] * known[7 + y]
             here[r] = known[r] - (axis_x * known[y] - axis_y * known[x])
         arm_at(q, v, oil, volts[min(t, steps - 1)], here, turn, total, a, rates, split)  # type: ignore[name-defined]  # noqa: F821
-        shared(rows, springs, flexibility, split, known[3], shares)
+        shared(rows, springs, flexibility, split, shares)
         fastest = 0.0
         for j in range(n):
             fastest = max(fastest, abs(v[j]))
         least = np.inf
         for i in range(w):
-            margin = (push[i] - box[0] * abs(shares[0, i]) - box[1] * abs(shares[1, i])) / press
+            margin = (push[i] - unsure(box, shares[0, i], shares[1, i])) / press
             least = min(least, margin)
             if not margin >= found[0, i]:
                 found[0, i], found[1, i] = margin, t * step
@@ -175,14 +175,19 @@ def brake(q, v, oil, known, volts, rows, springs, squeeze, turn, press, box, eno
             lean[r] += step * turn[r]
     # where it comes to rest
     standing_at(q, known, split)  # type: ignore[name-defined]  # noqa: F821
-    shared(rows, springs, flexibility, split, known[3], shares)
+    shared(rows, springs, flexibility, split, shares)
     for i in range(w):
-        certain = shares[0, i] + shares[1, i] - box[0] * abs(shares[0, i]) - box[1] * abs(shares[1, i])
+        certain = shares[0, i] + known[3] * shares[1, i] - unsure(box, shares[0, i], shares[1, i])
         found[2, i] = certain / press
 
 
-def shared(rows, springs, flexibility, split, payload, shares):
-    """Write what links and payload do (6,), as the springs share it at rest, N, to shares (2, w)."""
+def unsure(box, links, kilogram):
+    """Return what a wheel may carry less than known, N, by what links and a kilogram of payload do to it."""
+    return box[0] * abs(links) + max(box[1] * kilogram, -box[2] * kilogram)
+
+
+def shared(rows, springs, flexibility, split, shares):
+    """Write what links and a kilogram of payload do (6,), as the springs share it at rest, N, to shares (2, w)."""
     shares[:] = 0.0
     for i in range(rows.shape[0]):
         for part in range(2):
@@ -190,7 +195,7 @@ def shared(rows, springs, flexibility, split, payload, shares):
             for r in range(3):
                 for c in range(3):
                     share += rows[i, r] * flexibility[r, c] * split[3 * part + c]
-            shares[part, i] -= springs[0, i] * share * (1.0 if part == 0 else payload)
+            shares[part, i] -= springs[0, i] * share
 
 
 class BrakingModel:
@@ -202,7 +207,8 @@ class BrakingModel:
     * known (`KNOWN`,), volts (t, m), of which the last row goes on, one row a step.
     * rows (w, 3) of the springs, 1, y and -x in the axes of the ground; springs (2, w) stiffness and damping; squeeze
       (w,) at the start, m; turn (3,) speeds of the base: up, about x and about y; changed.
-    * press, N: mean push on a spring. box (2,): parts by which links and payload may be wrong.
+    * press, N: mean push on a spring. box (3,): part by which links may be wrong; kg by which
+      the payload may be less and more than known.
     * enough: a share below which the stop need not be known. longest: steps that are taken at most; fewer where all
       joints rest after the last row.
     * found (3, w): least push on a spring over its mean, when, and that at rest where the machine comes to a stand.
@@ -218,7 +224,7 @@ class BrakingModel:
             f'{machine.name}: braking',
             [machine_fingerprint(machine)],
             self._functions,
-            drivers=[still, shared, brake],
+            drivers=[still, unsure, shared, brake],
         )
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:

@@ -16,7 +16,7 @@ from dyn_nodes.monitor.payload_estimator import PayloadEstimator, payload_estima
 from dyn_nodes.monitor.payload_model import UnobservableError
 from dyn_nodes.monitor.payload_settings import PayloadSettings
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.nodes.arrays import labelled_array
+from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.commands import Refusals, RefusedError
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.parameters import ParameterError
@@ -93,7 +93,7 @@ class PayloadSensing:
         self._silent = True
         self.mass_out = node.create_publisher(Float64, f'{start}payload/estimate', qos)
         self.interval_out = node.create_publisher(Float64MultiArray, f'{start}payload/interval', qos)
-        self._interval = labelled_array(('lower', 'upper'))
+        self._interval = volts_message(('lower', 'upper', 'observed'))
         for name in self._lines:
             node.create_subscription(FluidPressure, f'hydraulics/{name}', self._taker(name), QoSProfile(depth=100))
         node.create_service(Trigger, '~/tare', self._on_tare)
@@ -180,7 +180,8 @@ class PayloadSensing:
         """Publish mass and interval; the mass is one that the mount may carry, so that every node takes it."""
         self._set(estimate)
         self.mass_out.publish(Float64(data=min(estimate.mass, self.estimator.limit)))
-        self._interval.data = [estimate.lower, estimate.upper]
+        self._interval.data = [estimate.lower, estimate.upper, float(estimate.state == 'observed')]
+        stamp_volts(self._interval, round(self._time * NANO) if math.isfinite(self._time) else None)
         self.interval_out.publish(self._interval)
 
     def _on_tare(self, _: Any, response: Any) -> Any:

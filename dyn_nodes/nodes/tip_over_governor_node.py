@@ -32,6 +32,7 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
+from dyn_nodes.nodes.weighed_payload import WeighedPayload
 
 Float64 = message('std_msgs/msg/Float64')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
@@ -72,6 +73,7 @@ class TipOverGovernorNode(OverridableNode):
 
     Attributes:
         sensing: what is measured.
+        weighed: the payload that a monitor estimates; None where it is told.
         governor: the law.
         verdict: the last one.
         received, sent: commands taken, commands given.
@@ -88,10 +90,14 @@ class TipOverGovernorNode(OverridableNode):
         order = valve_order(self.machine, values['joints'])
         refuse_motors(self.machine, order)
         self._command_due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
-        self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep)
+        told = values['payload_source'] == 'told'
+        self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, told)
+        monitor = self.sensing.monitor
+        error, timeout = values['payload_error'], values['payload_timeout']
+        self.weighed = None if told else WeighedPayload(self, monitor, error, timeout)
         names = {field.name for field in fields(GovernorSettings)} & values.keys()
         settings = GovernorSettings(**{name: values[name] for name in names})
-        self.stops = BrakingPredictor(self.machine, order, self.sensing.monitor, settings)
+        self.stops = BrakingPredictor(self.machine, order, monitor, settings)
         self.governor = TipOverGovernor(tuple(self.machine.actuators[k].name for k in order), self.stops, settings)
         self._limits = np.array([self.machine.actuators[k].command_limit for k in order])
         self.refusals = commands.Refusals()
@@ -109,6 +115,8 @@ class TipOverGovernorNode(OverridableNode):
             'imu': self.sensing.imu_health,
             'governor': self._governor_health,
         }
+        if self.weighed is not None:
+            sources['payload'] = self.weighed.health
         self.diagnostics = DiagnosticsPublisher(self, sources)
         self._watch_period = min(WATCH_PERIOD, 0.5 * values['command_timeout'])
         self.create_timer(self._watch_period, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -177,12 +185,18 @@ class TipOverGovernorNode(OverridableNode):
         if not self._may_move():
             self._publish(self.governor.neutral(step), stamp)
             return
+        self._take_weighed()
         self.stops.see()
         self.verdict = self.governor.govern(np.clip(volts, -self._limits, self._limits), step)
         self._publish(self.verdict.volts, stamp)
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
             self._update_diagnostics()
+
+    def _take_weighed(self) -> None:
+        if self.weighed is not None and self.sensing.stamp is not None:
+            self.weighed.update(self.sensing.stamp / NANO)
+            self.stops.payload_bounds = self.weighed.bounds
 
     def _time(self) -> float:
         """Time of the newest joint states, s, which a slow simulation slows down; the wall clock's before the first."""

@@ -234,7 +234,7 @@ class ViewerInputs:
             self.snapshot.payload = float(msg.data)
 
     def _payload_interval(self, msg: Any) -> None:
-        if len(msg.data) == 2 and np.isfinite(msg.data).all():
+        if len(msg.data) >= 2 and np.isfinite(msg.data[:2]).all():
             self.snapshot.weighed = float(msg.data[0]), float(msg.data[1])
 
     def _command(self, msg: Any) -> None:

@@ -14,6 +14,7 @@ from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.payload_sensing import FluidPressure, PressureLine, Trigger
 from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
 from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies.payload_cases import CaseRig, measure_case, random_case
 
@@ -88,10 +89,11 @@ def test_the_margins_use_the_payload_that_the_pressures_tell(make_monitor, dropp
     play(node, dropped, until(dropped, 1.9))
     assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
     assert node.payload.mass_out.last.data == node.sensing.monitor.payload
-    lower, upper = node.payload.interval_out.last.data
+    lower, upper, observed = node.payload.interval_out.last.data
+    assert observed == 1.0
     assert lower < 2400.0 < upper
     assert upper - lower < 0.1 * LIMIT
-    assert node.payload.interval_out.last.layout.dim[0].label == 'lower,upper'
+    assert node.payload.interval_out.last.layout.dim[0].label == 'lower,upper,observed'
     assert node.balance is not None
     assert level(said(node)) == 0
     assert values_of(said(node))['state'] == 'observed'
@@ -103,6 +105,35 @@ def test_a_drop_is_known_within_half_a_second(make_monitor, dropped):
     assert node.sensing.monitor.payload == pytest.approx(0.0, abs=0.02 * LIMIT)
     assert 'after a step of the load' in said(node).message
     assert values_of(said(node))['steps noticed'] == '1'
+
+
+@pytest.mark.parametrize(('before', 'after'), [(2400.0, 0.0), (0.0, 2400.0)])
+def test_a_governor_knows_a_drop_and_a_grab_within_half_a_second(make_monitor, rig, context, before, after):
+    """The monitor's intervals go to a governor that nobody tells anything; meanwhile it counts on the rated payload."""
+    case = random_case(rig, np.random.default_rng(4))
+    case = replace(case, payload=before, payload_after=after, step_time=2.0, offsets={}, dry=())
+    run = measure_case(rig, case)
+    values = {'machine': 'log_loader', 'state_timeout': 9.0, 'payload_source': 'estimated'}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    governor = TipOverGovernorNode(context=context, parameter_overrides=overrides)
+    node = make_monitor()
+    known = {}
+    for k in until(run, 2.5):
+        play(node, run, range(k, k + 1))
+        if node.payload.interval_out.messages:
+            governor.weighed.take(node.payload.interval_out.last)
+        governor.weighed.update(float(run.time[k]))
+        known[round(float(run.time[k]), 3)] = governor.weighed.bounds
+    least, most = known[1.995]
+    assert least - 30.0 < before < most + 30.0
+    assert most - least < 600.0
+    least, most = known[max(known)]
+    assert least - 30.0 < after < most + 30.0
+    assert most - least < 600.0
+    # from the step until it is weighed anew: what was before, then anything up to the rated payload
+    between = {bounds for time, bounds in known.items() if 2.0 < time < 2.49}
+    assert (0.0, 1.2 * RATED) in between
+    assert governor.sensing.monitor.payload == pytest.approx(after, abs=0.02 * LIMIT)
 
 
 def test_silent_pressures_bring_the_rated_payload_back_and_the_status_names_them(make_monitor, dropped):

@@ -1,4 +1,4 @@
-"""The payload from the pressures of the running nodes: the monitor weighs it, the governor gets it by topic."""
+"""The payload from the pressures of the running nodes: the monitor weighs it, the governor gets its interval."""
 
 from __future__ import annotations
 
@@ -37,3 +37,8 @@ def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
     assert np.abs(mass['data'][after]).max() < 120.0
     governor = [status for _, status in data.statuses['diagnostics'] if status.name == 'tip_over_governor_node: imu']
     assert abs(float(governor[-1].values['payload'])) < 120.0
+    governor = [status for _, status in data.statuses['diagnostics'] if status.name.endswith('governor_node: payload')]
+    last = governor[-1].values
+    least, most = (float(end) for end in last['bounds'].removesuffix(' kg').split(' to '))
+    assert last['weighed'] == 'true'
+    assert (least, most < 240.0) == (0.0, True)

@@ -1,0 +1,85 @@
+"""The payload that a stability monitor has weighed, for another node's monitor: its mass and the bounds on it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from dyn_nodes.middleware import QoSProfile, message
+from dyn_nodes.monitor.stability_monitor import StabilityMonitor
+from dyn_nodes.nodes.arrays import stamp_of_volts
+from dyn_nodes.nodes.commands import Refusals, RefusedError
+from dyn_nodes.nodes.diagnostics import WARN, Health
+from dyn_nodes.nodes.stamps import NANO
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+TOPIC = 'payload/interval'
+LARGEST = 1e6
+"""An interval that begins or ends beyond it, kg, is none."""
+
+
+class WeighedPayload:
+    """Takes `payload/interval` and gives its middle to a monitor.
+
+    While there is none, an old one, or one of a payload that is not observed, the rated payload holds, and there may
+    be anything from nothing to that and a part more.
+
+    Args:
+        node: the node.
+        monitor: gets the payload; the one that it has is the rated one.
+        error: part by which the rated payload may be exceeded.
+        timeout: age of an interval after which it no longer counts, s.
+
+    Attributes:
+        bounds: (least, greatest), kg.
+        observed: the bounds are those that were weighed.
+        refusals: of intervals.
+    """
+
+    def __init__(self, node: Any, monitor: StabilityMonitor, error: float, timeout: float) -> None:
+        self.node, self.monitor, self.timeout = node, monitor, timeout
+        self.rated, self._most = monitor.payload, (1.0 + error) * monitor.payload
+        self.bounds, self.observed = (0.0, self._most), False
+        self.refusals = Refusals()
+        self._newest: tuple[float, float, float] | None = None
+        node.create_subscription(Float64MultiArray, TOPIC, self.take, QoSProfile(depth=10))
+
+    def take(self, msg: Any) -> None:
+        """Take lower and upper end, kg, and whether the payload is observed; of the instant that the message names."""
+        stamp, data = stamp_of_volts(msg), list(msg.data)
+        try:
+            if stamp is None:
+                raise RefusedError('no instant', f'{TOPIC}: expected the instant of the estimate, found none')
+            if len(data) != 3 or not -LARGEST <= data[0] <= data[1] <= LARGEST:  # false for NaN too
+                text = f'{TOPIC}: expected lower and upper end, kg, and 0 or 1, found {data[:5]}'
+                raise RefusedError('no interval', text)
+        except RefusedError as refused:
+            self.refusals.add(refused, time.monotonic())
+            self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+            return
+        self._newest = (stamp / NANO, float(data[0]), float(data[1])) if data[2] else None
+
+    def update(self, now: float) -> None:
+        """Find what holds at the time of joint states, s, and give it to the monitor."""
+        newest = self._newest
+        self.observed = newest is not None and abs(now - newest[0]) <= self.timeout
+        if newest is None or not self.observed:
+            self.bounds, self.monitor.payload = (0.0, self._most), self.rated
+            return
+        least, most = max(newest[1], 0.0), max(newest[2], 0.0)
+        self.bounds, self.monitor.payload = (least, most), 0.5 * (least + most)
+
+    def health(self) -> Health:
+        """The status `payload`."""
+        values = {
+            'used': f'{self.monitor.payload:.6g} kg',
+            'bounds': f'{self.bounds[0]:.6g} to {self.bounds[1]:.6g} kg',
+            'weighed': str(self.observed).lower(),
+            **self.refusals.values(),
+        }
+        health = Health(text=f'{self.monitor.payload:.0f} kg', values=values)
+        if not self.observed:
+            health.worse(WARN, f'the rated {self.rated:.0f} kg: nothing weighed on {TOPIC}')
+        if self.refusals.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.refusals.last}')
+        return health
