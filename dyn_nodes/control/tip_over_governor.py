@@ -103,6 +103,7 @@ class TipOverGovernor:
     def reset(self) -> None:
         """All outputs at neutral."""
         self.output = np.zeros(len(self.names))
+        self._known: dict[bytes, Stop] = {}
         self._since = np.full(len(self.names), np.inf)
         self.stops.reset()
 
@@ -119,6 +120,7 @@ class TipOverGovernor:
             step: time since the last command, s.
         """
         degree = self.stops.degree
+        self._known.clear()
         if not np.isfinite(degree):
             names = tuple(name for name, wanted in zip(self.names, command) if wanted)
             return Verdict(self.neutral(step).copy(), 0.0, names, False, degree)
@@ -141,7 +143,7 @@ class TipOverGovernor:
 
     def _approach(self, target: Array, step: float) -> Array:
         most = self.settings.rate * max(step, 0.0)
-        return np.asarray(self.output + np.clip(target - self.output, -most, most))
+        return np.asarray(self.output + np.minimum(np.maximum(target - self.output, -most), most))
 
     def _issue(self, output: Array, step: float) -> None:
         self.output = output
@@ -151,23 +153,36 @@ class TipOverGovernor:
 
     def _chosen(self, command: Array, follow: Array, brake: Array) -> tuple[Array, Stop]:
         """Return the output and the stop behind it."""
-        stop = self.stops.stop(follow)
+        stop = self._stop(follow)
         if self._certified(stop):
             return follow, stop
         wanted = [int(k) for k in np.flatnonzero(np.abs(follow - brake) > 1e-9)]
-        rest = self.stops.stop(brake) if wanted else stop
+        rest = self._stop(brake) if wanted else stop
         output, left = brake.copy(), wanted
         if self._certified(rest):
             output, left = self._shares(follow, brake, wanted)
-        stop = self.stops.stop(output) if (output != brake).any() else rest
+        stop = self._stop(output)
         changed = self._to_safety(command, follow, output, left, stop)
-        return output, self.stops.stop(output) if changed else stop
+        return output, self._stop(output) if changed else stop
+
+    def _stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
+        """Return the stop behind outputs, predicted once a decision."""
+        key = volts.tobytes() if toward is None else volts.tobytes() + toward.tobytes()
+        if key not in self._known:
+            stop = self.stops.stop(volts, enough, toward)
+            if not stop.least >= enough:
+                return stop  # not followed to its end
+            self._known[key] = stop
+        return self._known[key]
+
+    def _standing_without(self, place: int, output: Array) -> float:
+        return self._stop(output, toward=_with(output, place, 0.0)).standing
 
     def _certified(self, stop: Stop) -> bool:
         return bool(stop.least >= self.settings.reserve)
 
     def _passes(self, volts: Array) -> bool:
-        return self._certified(self.stops.stop(volts, self.settings.reserve))
+        return self._certified(self._stop(volts, self.settings.reserve))
 
     def _shares(self, follow: Array, brake: Array, wanted: list[int]) -> tuple[Array, list[int]]:
         """Return the stop with as much of every function as is certified, and the functions that are held back.
@@ -175,16 +190,16 @@ class TipOverGovernor:
         The function that costs least comes first.
         """
         output, left = brake.copy(), []
-        for k in sorted(wanted, key=lambda k: -self.stops.stop(_with(brake, k, follow[k])).least):
+        for k in sorted(wanted, key=lambda k: -self._stop(_with(brake, k, follow[k])).least):
             low, high = 0.0, 1.0
             part = 1.0
             for _ in range(1 + self.settings.halvings):
-                fine = self._passes(_with(output, k, brake[k] + part * (follow[k] - brake[k])))
+                fine = self._passes(_with(output, k, _between(brake[k], follow[k], part)))
                 low, high = (part, high) if fine else (low, part)
                 if low == high:
                     break
                 part = 0.5 * (low + high)
-            output[k] = brake[k] + low * (follow[k] - brake[k])
+            output[k] = _between(brake[k], follow[k], low)
             if low < 1.0:
                 left.append(k)
         return output, left
@@ -205,12 +220,11 @@ class TipOverGovernor:
         if rest.least < floor:
             floor = min(rest.least, rest.standing - settings.slack)
         for k in left:
-            without = self.stops.stop(output, toward=_with(output, k, 0.0))
             for part in PARTS:
                 wanted = part * command[k]
                 volts = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
                 found = self.stops.stop(_with(output, k, volts), floor, _with(output, k, wanted))
-                if found.least >= floor and found.standing > without.standing + GAIN:
+                if found.least >= floor and found.standing > self._standing_without(k, output) + GAIN:
                     output[k], changed = volts, True
                     break
         return changed
@@ -220,6 +234,10 @@ def _with(volts: Array, place: int, value: Any) -> Array:
     result = volts.copy()
     result[place] = value
     return result
+
+
+def _between(start: Any, end: Any, part: float) -> Any:
+    return end if part == 1.0 else start + part * (end - start)
 
 
 def _part(given: float, wanted: float) -> float:

@@ -8,7 +8,6 @@ begins with it.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,7 +18,6 @@ from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel
-from dyn_nodes.monitor.ground_observer import ground_axes
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
@@ -28,8 +26,6 @@ STEP = 0.01
 """Of the integration, s."""
 DRAWN = 0.1
 """Part of the way that the pressures are drawn in a step."""
-CERTAIN = np.zeros(3)
-"""Box of a machine that is known."""
 
 
 class BrakingPredictor:
@@ -63,28 +59,29 @@ class BrakingPredictor:
         self._order = np.array(order, dtype=np.intp)
         self._count = len(machine.actuators)
         valves = [hydraulic(own).valve for own in machine.actuators]
-        self._gain = np.array([valve.gain for valve in valves])
-        self._lag = np.array([valve.time_constant for valve in valves])
-        self._reach = np.array([min(valve.gain * valve.voltage_limit, valve.spool_limit) for valve in valves])
+        reach = [min(valve.gain * valve.voltage_limit, valve.spool_limit) for valve in valves]
+        left = [np.exp(-STEP / valve.time_constant) for valve in valves]
+        self._valves = np.array([[valve.gain for valve in valves], reach, left])
         dead = max(valve.dead_time for valve in valves)
         self._waiting = round((self.settings.delay + dead) / STEP)
-        self._free = np.array([own.free_length for own in machine.supports])
-        springs_table = [(own.stiffness, own.damping) for own in machine.supports]
-        self._springs = np.ascontiguousarray(np.array(springs_table).T)
+        springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
+        self._springs, self._free = np.ascontiguousarray(np.array(springs).T[:2]), np.array(springs)[:, 2].copy()
+        times = self.settings.hold, self.settings.horizon, self.settings.longest
+        self._times = np.array([round(own / STEP) for own in times])
         self._box = np.array([self.settings.mass_error, 0.0, 0.0])
         self.payload_bounds: tuple[float, float] | None = None
-        self._ramp = self.settings.rate * STEP * np.arange(1, 1 + round(self.settings.horizon / STEP))[:, None]
-        self._pressures, self._base = np.empty(2 * self._count), np.empty(36)
-        self._known, self._oil = np.empty(KNOWN), np.zeros(3 * self._count)
-        self._found = np.empty((3, len(self.contacts)))
+        wheels = len(self.contacts)
+        self._known, self._turn, self._press = np.zeros(KNOWN), np.zeros(3), np.nan
+        self._rows, self._squeeze = np.empty((wheels, 3)), np.empty(wheels)
+        self._start, self._found = np.empty(2 * self._count + 36), np.empty(4)
+        self._oil = np.zeros(3 * self._count)
         self.reset()
 
     def reset(self) -> None:
         """Take all valves to be at neutral, with nothing on its way to them."""
         self._seen, self.degree, self._elapsed = False, np.nan, 0.0
-        self._spool = np.zeros(self._count)
-        self._latest = np.zeros(self._count)
-        self._past: deque[Array] = deque([np.zeros(self._count)] * self._waiting)
+        self._spool, self._latest = np.zeros(self._count), np.zeros(self._count)
+        self._past = np.zeros((self._waiting, self._count))
 
     def issued(self, volts: Array, step: float) -> None:
         """Take outputs (m,) that go to the valves for a step, s."""
@@ -92,17 +89,27 @@ class BrakingPredictor:
         self._elapsed = min(self._elapsed + step, 1.0)
         while self._elapsed >= STEP - 1e-9:
             self._elapsed -= STEP
-            self._past.append(self._latest)
-            self._pass(self._past.popleft())
+            self._carry()
 
-    def _pass(self, volts: Array) -> None:
+    def _carry(self) -> None:
         """Carry spools and pressures on by a step."""
-        if self._seen:
-            oil = self._oil.copy()
-            self._run(oil, volts[None].copy(), CERTAIN, -np.inf, STEP)
-            self._oil[:] = oil
-        target = np.clip(self._gain * volts, -self._reach, self._reach)
-        self._spool = target + (self._spool - target) * np.exp(-STEP / self._lag)
+        monitor = self.monitor
+        self.model.kernels.carry(
+            monitor.q,
+            monitor.v,
+            self._oil,
+            self._spool,
+            self._known,
+            self._past,
+            self._latest,
+            self._seen,
+            self._valves,
+            self._rows,
+            self._springs,
+            self._squeeze,
+            self._turn,
+            self._press,
+        )
 
     def _of_all(self, volts: Array) -> Array:
         result = np.zeros(self._count)
@@ -113,29 +120,37 @@ class BrakingPredictor:
 
     def see(self) -> None:
         """Take over what the monitor knows now."""
-        monitor, known = self.monitor, self._known
+        monitor = self.monitor
         footing, load = monitor.footing, monitor.load
         if footing is None or load is None:
             self.degree = np.nan
             return
         self.ground.place(footing.plane, monitor.up)
-        still = np.zeros((1, len(monitor.q)))
-        self.degree = float(self.ground.moving_degrees(monitor.q[None], still, still, monitor.payload)[0])
+        self.degree = self.ground.present_degree(monitor.q, monitor.payload)
         if not np.isfinite(self.degree):
             return
-        axes = ground_axes(footing.plane)
-        normal, foot = axes[:, 2], footing.plane[3] * footing.plane[:3]
-        known[:3], known[3] = self.machine.gravity * monitor.up, monitor.payload
-        self._box[1:] = self._payload_errors()
-        known[4:13], known[13:16], known[16] = axes.T.ravel(), foot, STEP
-        turn = monitor.turning @ axes
-        self._turn = np.array([0.0, turn[0], turn[1]])
-        self.model.kernels.start(monitor.q, monitor.v, monitor.a, known, self._turn, self._pressures, self._base)
-        local = (load.attachments - foot) @ axes
-        self._rows = np.column_stack((np.ones(len(local)), local[:, 1], -local[:, 0]))
-        self._squeeze = self._free - (load.attachments @ normal - footing.plane[3])
-        self._press = self._base[21] * self.machine.gravity / len(self.contacts)
-        self._take_pressures()
+        self._box[1], self._box[2] = self._payload_errors()
+        mass = self.model.kernels.situate(
+            monitor.q,
+            monitor.v,
+            monitor.a,
+            self.machine.gravity * self.ground.up,
+            float(monitor.payload),
+            self.ground.plane,
+            monitor.turning,
+            load.attachments,
+            self._free,
+            STEP,
+            DRAWN if self._seen else 1.0,
+            self._oil,
+            self._spool,
+            self._known,
+            self._rows,
+            self._squeeze,
+            self._turn,
+            self._start,
+        )
+        self._press, self._seen = mass * self.machine.gravity / len(self.contacts), True
 
     def _payload_errors(self) -> tuple[float, float]:
         """Return by how much the payload may be less and more than known, kg."""
@@ -145,46 +160,30 @@ class BrakingPredictor:
         least, most = self.payload_bounds
         return max(known - least, 0.0), max(most - known, 0.0)
 
-    def _take_pressures(self) -> None:
-        part = DRAWN if self._seen else 1.0
-        oil, seen = self._oil.reshape(-1, 3), self._pressures.reshape(-1, 2)
-        oil[:, 0] = self._spool
-        oil[:, 1:] += part * (seen - oil[:, 1:])
-        self._seen = True
-
     # -- stops -------------------------------------------------------------------------------------------------------
 
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
         """Return the stop after outputs (m,) that are kept for a period; the arguments are those of `Stops`."""
-        kept = self._of_all(volts)[None]
-        if toward is not None:
-            most = self.settings.rate * STEP * np.arange(1, 1 + round(self.settings.hold / STEP))[:, None]
-            kept = np.concatenate((kept, kept + np.clip(self._of_all(toward) - kept, -most, most)))
-        end = kept[-1]
-        ahead = np.copysign(np.maximum(np.abs(end) - self._ramp, 0.0), end)
-        table = np.concatenate((*(row[None] for row in self._past), kept, ahead))
-        self._run(self._oil.copy(), table, self._box, enough, self.settings.longest)
-        least, when, standing = self._found
-        if not np.isfinite(self._found).all():
-            return Stop(-np.inf, 0, 0.0, -np.inf)
-        place = int(np.argmin(least))
-        return Stop(float(least[place]), place, float(when[place]), float(standing.min()))
-
-    def _run(self, oil: Array, volts: Array, box: Array, enough: float, longest: float) -> None:
-        monitor = self.monitor
-        self.model.kernels.brake(
-            monitor.q.copy(),
-            monitor.v.copy(),
-            oil,
+        monitor, kept, found = self.monitor, self._of_all(volts), self._found
+        self.model.kernels.stop(
+            monitor.q,
+            monitor.v,
+            self._oil,
             self._known,
-            volts,
+            self._past,
+            kept,
+            kept if toward is None else self._of_all(toward),
+            toward is not None,
+            self.settings.rate * STEP,
+            self._times,
             self._rows,
             self._springs,
             self._squeeze,
-            self._turn.copy(),
+            self._turn,
             self._press,
-            box,
+            self._box,
             enough,
-            round(longest / STEP),
-            self._found,
+            found,
         )
+        least, place, when, standing = found.tolist()
+        return Stop(least, int(place), when, standing)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
-import numpy as np
 
 from dyn_nodes.compile import build_module
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
@@ -18,6 +17,7 @@ from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.braking_kernels import brake, carry, ground, shared, situate, stop, table, unsure
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, solve_symmetric
@@ -124,94 +124,10 @@ class _Trace:
         return ca.vertcat(*pressures)
 
 
-def brake(q, v, oil, known, volts, rows, springs, squeeze, turn, press, box, enough, longest, found):
-    """Integrate a stop; see `BrakingModel`, whose arrays these are."""
-    n, k, w = q.shape[0], oil.shape[0], rows.shape[0]
-    step, steps = known[16], volts.shape[0]
-    a, rates, split = np.empty(3 + n), np.empty(k), np.empty(6)
-    lean, total, push, here = np.zeros(3), np.empty(3), np.empty(w), known.copy()
-    shares = np.empty((2, w))
-    gram = np.zeros((3, 3))
-    for i in range(w):
-        for r in range(3):
-            for c in range(3):
-                gram[r, c] += springs[0, i] * rows[i, r] * rows[i, c]
-    flexibility = np.linalg.inv(gram)
-    found[0], found[1], found[2] = np.inf, 0.0, 0.0
-    for t in range(max(longest, steps) + 1):
-        total[:] = 0.0
-        for i in range(w):
-            bend = rows[i, 0] * lean[0] + rows[i, 1] * lean[1] + rows[i, 2] * lean[2]
-            rate = rows[i, 0] * turn[0] + rows[i, 1] * turn[1] + rows[i, 2] * turn[2]
-            push[i] = springs[0, i] * (squeeze[i] - bend) - springs[1, i] * rate
-            for r in range(3):
-                total[r] += rows[i, r] * push[i]
-        # the base turns, and with it gravity in its axes
-        for r in range(3):
-            x, y = (r + 1) % 3, (r + 2) % 3
-            axis_x = lean[1] * known[4 + x] + lean[2] * known[7 + x]
-            axis_y = lean[1] * known[4 + y] + lean[2] * known[7 + y]
-            here[r] = known[r] - (axis_x * known[y] - axis_y * known[x])
-        arm_at(q, v, oil, volts[min(t, steps - 1)], here, turn, total, a, rates, split)  # type: ignore[name-defined]  # noqa: F821
-        shared(rows, springs, flexibility, split, shares)
-        fastest = 0.0
-        for j in range(n):
-            fastest = max(fastest, abs(v[j]))
-        least = np.inf
-        for i in range(w):
-            margin = (push[i] - unsure(box, shares[0, i], shares[1, i])) / press
-            least = min(least, margin)
-            if not margin >= found[0, i]:
-                found[0, i], found[1, i] = margin, t * step
-        if not least >= enough or t >= longest or (t >= steps and fastest < STILL):
-            break
-        for j in range(n):
-            v[j] += step * a[3 + j]
-            q[j] += step * v[j]
-        for j in range(k):
-            oil[j] += step * rates[j]
-        for r in range(3):
-            turn[r] += step * a[r]
-            lean[r] += step * turn[r]
-    # where it comes to rest
-    standing_at(q, known, split)  # type: ignore[name-defined]  # noqa: F821
-    shared(rows, springs, flexibility, split, shares)
-    for i in range(w):
-        certain = shares[0, i] + known[3] * shares[1, i] - unsure(box, shares[0, i], shares[1, i])
-        found[2, i] = certain / press
-
-
-def unsure(box, links, kilogram):
-    """Return what a wheel may carry less than known, N, by what links and a kilogram of payload do to it."""
-    return box[0] * abs(links) + max(box[1] * kilogram, -box[2] * kilogram)
-
-
-def shared(rows, springs, flexibility, split, shares):
-    """Write what links and a kilogram of payload do (6,), as the springs share it at rest, N, to shares (2, w)."""
-    shares[:] = 0.0
-    for i in range(rows.shape[0]):
-        for part in range(2):
-            share = 0.0
-            for r in range(3):
-                for c in range(3):
-                    share += rows[i, r] * flexibility[r, c] * split[3 * part + c]
-            shares[part, i] -= springs[0, i] * share
-
-
 class BrakingModel:
     """Compiled prediction of stops.
 
-    `kernels.brake` integrates a stop of a machine by linearly implicit Euler steps, oil and stops of joints implicit:
-
-    * q, v (n,) and oil (3 m,) of all actuators, spool and two pressures each: at the start; they are changed.
-    * known (`KNOWN`,), volts (t, m), of which the last row goes on, one row a step.
-    * rows (w, 3) of the springs, 1, y and -x in the axes of the ground; springs (2, w) stiffness and damping; squeeze
-      (w,) at the start, m; turn (3,) speeds of the base: up, about x and about y; changed.
-    * press, N: mean push on a spring. box (3,): part by which links may be wrong; kg by which
-      the payload may be less and more than known.
-    * enough: a share below which the stop need not be known. longest: steps that are taken at most; fewer where all
-      joints rest after the last row.
-    * found (3, w): least push on a spring over its mean, when, and that at rest where the machine comes to a stand.
+    Its kernels `situate`, `stop` and `carry` are those of `braking_kernels`.
 
     Args:
         machine: on wheels, its joints moved by hydraulic actuators alone.
@@ -224,7 +140,7 @@ class BrakingModel:
             f'{machine.name}: braking',
             [machine_fingerprint(machine)],
             self._functions,
-            drivers=[still, unsure, shared, brake],
+            drivers=[still, unsure, shared, brake, table, stop, carry, ground, situate],
         )
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:

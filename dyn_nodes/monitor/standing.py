@@ -14,7 +14,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel
 from dyn_nodes.stability.polygon import polygon_fault_kernel
-from dyn_nodes.stability.zmp import zmp_kernel
+from dyn_nodes.stability.zmp import degree_kernel, zmp_kernel
 
 Array = NDArray[np.float64]
 ROUNDS = 3
@@ -76,6 +76,13 @@ class StandingGround:
                 break
             plane = found.plane
         return degree
+
+    def present_degree(self, q: Array, payload: float) -> float:
+        """Return the stability degree at rest on the present plane, at positions (n,) and with a payload, kg."""
+        zeros = np.zeros(len(q))
+        load = self.model.evaluate(q, zeros, zeros, STILL, STILL, self.up * self.machine.gravity, payload)
+        corners = self.feet(load.attachments)
+        return float(degree_kernel(corners, load.force, load.moment, self.plane[:3]))
 
     def moving_degrees(self, q: Array, v: Array, a: Array, payload: float) -> Array:
         """Return the stability degrees (t,) of t states, the base at rest on the present plane.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.stability._states import UP, Array, Booleans, Parts, States, as_states, kernel, least, pick
-from dyn_nodes.stability.polygon import check_polygon, edge_inward, inradius, plane_normal
+from dyn_nodes.stability.polygon import check_polygon, edge_inward, inradius, plane_normal, polygon_fault_kernel
 
 
 class ZmpDegree(NamedTuple):
@@ -58,6 +58,15 @@ def zmp_degree(
     if single:
         return ZmpDegree(value[0], edges[0], valid[0], point[0], radius[0])
     return ZmpDegree(value, edges, valid, point, radius)
+
+
+@kernel
+def degree_kernel(feet, force, moment, up):
+    """Stability degree of one state: feet (n, 3), a load about the origin; -inf where the feet are no polygon."""
+    if polygon_fault_kernel(feet.reshape(1, -1, 3), up.reshape(1, 3))[2]:
+        return -np.inf
+    origin = np.zeros((1, 3))
+    return zmp_kernel(feet.reshape(1, -1, 3), origin, force.reshape(1, 3), moment.reshape(1, 3))[0][0]
 
 
 @kernel

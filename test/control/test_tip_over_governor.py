@@ -63,6 +63,22 @@ def test_a_certified_command_passes_at_its_rate_after_one_prediction():
     assert govern(stops, [-5.0, 2.0, 8.0], 200).volts == pytest.approx([-5.0, 2.0, 8.0])
 
 
+def test_no_stop_is_predicted_twice_for_a_decision():
+    """One of two functions is certified; the other leads nowhere better."""
+
+    class Noted(Written):
+        def stop(self, volts, enough=-np.inf, toward=None):
+            self.led.append((volts.tobytes(), None if toward is None else toward.tobytes()))
+            return super().stop(volts, enough, toward)
+
+    stops = Noted(lambda volts: 0.5 if volts[0] <= 0.0 else 0.0)
+    stops.led = []
+    verdict = govern(stops, [8.0, 8.0, 0.0])
+    assert verdict.volts == pytest.approx([0.0, 0.15, 0.0])
+    passed = [key for key in stops.led if np.frombuffer(key[0])[0] <= 0.0]
+    assert len(passed) == len(set(passed))
+
+
 def test_every_output_is_made_known_to_the_prediction():
     stops = Written(lambda volts: 0.5)
     governor = TipOverGovernor(NAMES, stops)

@@ -76,6 +76,18 @@ def test_on_ground_that_is_seen_from_below_nothing_is_allowed_and_the_wheels_are
     assert allowances.ground.standing_degree(np.array(q), 300.0) == -np.inf
     q, zeros = np.tile(q, (3, 1)), np.zeros((3, 3))
     assert (allowances.ground.moving_degrees(q, zeros, zeros, 300.0) == -np.inf).all()
+    assert allowances.ground.present_degree(q[0], 300.0) == -np.inf
+
+
+@pytest.mark.parametrize('name', POSTURES)
+def test_the_present_degree_is_that_of_a_machine_which_does_not_move(at, name):
+    q = np.array(POSTURES[name])
+    _, allowances = at(q, 300.0)
+    allowances.ground.place([0.02, -0.03, np.sqrt(1.0 - 0.0013), -1.4], [0.05, 0.01, np.sqrt(1.0 - 0.0026)])
+    still = np.zeros((1, 3))
+    expected = allowances.ground.moving_degrees(q[None], still, still, 300.0)[0]
+    assert np.isfinite(expected)
+    assert allowances.ground.present_degree(q, 300.0) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize('payload', [4800.0, 5900.0])
