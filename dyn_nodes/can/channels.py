@@ -112,7 +112,13 @@ class ChannelReader:
             self.report.add(entry.line, entry.path, 'lower below upper', f'{number(lower)} and {number(upper)}')
             return None
         message, _, short = own.signal.partition('.')
-        channel = Channel(kind, name, message, short, own.sign * size, own.offset, lower, upper, own.filter, cylinder)
+        rate = math.inf if own.max_rate is None else own.max_rate
+        if kind == 'command' and own.max_rate is not None:
+            place = entry.mapping['max_rate']
+            self.report.add(place.line, place.path, 'none for commands, which may step', number(own.max_rate))
+            return None
+        factor = own.sign * size
+        channel = Channel(kind, name, message, short, factor, own.offset, lower, upper, rate, own.filter, cylinder)
         self._check_range(channel, signal, entry)
         return channel
 

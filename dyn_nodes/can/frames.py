@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dyn_nodes.can.mapping import Channel, Frame, Key
+from dyn_nodes.can.mapping import Channel, Frame, Key, multiplexer_groups
 from dyn_nodes.can.mapping_keys import FrameEntry
 from dyn_nodes.model import Machine
 from dyn_nodes.model.problems import did_you_mean, number
@@ -58,8 +58,8 @@ class FrameReader:
             found = f'{number(period)} s' if own.period is not None or message.cycle_time else 'none'
             self.report.add(place.line, f'frames.{message.name}.period', expected, found)
         limit = timeout if own.timeout is None else own.timeout
-        if limit < 2.0 * period * self._groups(message):
-            expected = f'a timeout of two cycles of {number(period * self._groups(message))} s at least'
+        if limit < 2.0 * period * multiplexer_groups(message):
+            expected = f'a timeout of two cycles of {number(period * multiplexer_groups(message))} s at least'
             self.report.add(place.line, f'frames.{message.name}.timeout', expected, f'{number(limit)} s')
         kinds = {channel.kind == 'command' for channel in channels}
         if len(kinds) > 1:
@@ -74,10 +74,6 @@ class FrameReader:
         if len(self.report.problems) > before:
             return None
         return Frame(message, tuple(channels), period, limit, own.counter, own.checksum, byte, own.checksum_kind)
-
-    @staticmethod
-    def _groups(message: Any) -> int:
-        return max(len({group for signal in message.signals for group in signal.multiplexer_ids or ()}), 1)
 
     def _special(self, message: Any, channels: list[Channel], own: FrameEntry, place: Entry) -> int:
         """Check counter and checksum; return the place of the latter's byte, -1 where there is none."""

@@ -29,6 +29,7 @@ class Channel:
         message, signal: of the DBC.
         factor, offset: to SI units.
         lower, upper: bounds of the quantity, SI units: beyond them a sensor is broken; commands are never beyond them.
+        max_rate: a quantity that changes faster is not believed, SI units/s.
         filter: time constant, s.
         cylinder: through which the signal measures a joint; None: directly.
     """
@@ -41,6 +42,7 @@ class Channel:
     offset: float = 0.0
     lower: float = -math.inf
     upper: float = math.inf
+    max_rate: float = math.inf
     filter: float = 0.0
     cylinder: CylinderLength | None = None
 
@@ -98,6 +100,11 @@ class Frame:
         return str(self.message.name)
 
     @property
+    def cycle(self) -> float:
+        """Time between two values of a signal, s: of a multiplexed message, all of its groups in turn."""
+        return self.period * multiplexer_groups(self.message)
+
+    @property
     def is_command(self) -> bool:
         """Tell whether it carries commands to the machine; else measurements from it."""
         return self.channels[0].kind == 'command'
@@ -136,6 +143,18 @@ class CanMapping:
     def commands(self) -> tuple[Frame, ...]:
         """Frames that the machine receives."""
         return tuple(frame for frame in self.frames if frame.is_command)
+
+
+def multiplexer_groups(message: Any) -> int:
+    """Return the number of groups of signals that a message carries in turn, 1 without a multiplexer."""
+    return max(len({group for signal in message.signals for group in signal.multiplexer_ids or ()}), 1)
+
+
+def resolution(frame: Frame, channel: Channel) -> float:
+    """Return by how much a quantity changes with one step of its signal, SI units; of a cylinder at its least lever."""
+    signal = frame.message.get_signal_by_name(channel.signal)
+    step = 0.0 if signal.is_float else abs(channel.factor * float(signal.scale))
+    return step / channel.cylinder.least_lever() if channel.cylinder is not None else step
 
 
 def raw_limits(signal: Any, is_j1939: bool) -> tuple[int, int]:

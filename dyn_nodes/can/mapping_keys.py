@@ -20,6 +20,9 @@ class SignalEntry:
     offset: Annotated[float, number('added, in SI units')] = 0.0
     lower: Annotated[float | None, number('less is a fault of the sensor, and no command, SI units')] = None
     upper: Annotated[float | None, number('more is a fault of the sensor, and no command, SI units')] = None
+    max_rate: Annotated[
+        float | None, number('a quantity that changes faster is a fault, SI units per second', '', 'positive')
+    ] = None
     filter: Annotated[float, number('time constant of a first-order low-pass; 0: none', 's', 'non-negative')] = 0.0
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dyn_nodes.can.mapping import ROUNDING, Channel, Frame, Key, number_limits, raw_limits
+from dyn_nodes.can.others import Others
+from dyn_nodes.can.plausibility import Plausibility
 
 ANY_SOURCE = (0xFE, 0xFF)
 """Source addresses of a DBC that stand for any control unit."""
@@ -37,7 +39,8 @@ class Receiver:
         values: the newest by kind and name, SI units.
         heard: time of the newest frame used, s, by name of its message and, of multiplexed signals, by key.
         rejected: count by message and kind.
-        last: why a frame was rejected the last time, by message.
+        plausibility: of successive frames.  others: frames that are passed over.
+        last: why the newest frame was rejected, by message.
         taken, passed_over: counts of frames.
     """
 
@@ -48,6 +51,7 @@ class Receiver:
         self.rejected: Counter[str] = Counter()
         self.last: dict[str, str] = {}
         self.taken = self.passed_over = 0
+        self.plausibility, self.others = Plausibility(self.frames), Others()
         self._counters: dict[str, int] = {}
         self._exact = {(f.message.frame_id, f.message.is_extended_frame): f for f in self.frames if not f.is_j1939}
         self._groups: dict[int, list[Frame]] = {}
@@ -71,6 +75,7 @@ class Receiver:
         frame = self.frame_of(identifier, extended)
         if frame is None:
             self.passed_over += 1
+            self.others.take(identifier, now)
             return None
         try:
             self._use(frame, bytes(data), now)
@@ -79,15 +84,20 @@ class Receiver:
             self.last[frame.name] = str(error)
             return None
         self.taken += 1
+        self.last.pop(frame.name, None)
         return frame
 
     def _use(self, frame: Frame, data: bytes, now: float) -> None:
+        self.plausibility.count(frame, now)
         raw = self._decoded(frame, data)
         self._check_counter(frame, raw)
         found: dict[Key, float] = {}
         for channel in sorted(frame.channels, key=lambda own: own.kind == 'velocity'):  # positions first
             if channel.signal in raw:
                 found[channel.key] = self._value(frame, channel, raw[channel.signal], found)
+        self.plausibility.compare(frame, found, now)
+        if doubt := self.plausibility.doubt(frame, now):
+            raise RejectedError('implausible', doubt)
         for channel in frame.channels:
             if channel.key in found:
                 self.values[channel.key] = self._filtered(channel, found[channel.key], now, frame.timeout)
@@ -148,12 +158,13 @@ class Receiver:
         return before + (value - before) * -math.expm1(-step / channel.filter)
 
     def stale(self, now: float) -> list[Channel]:
-        """Return the channels whose signals are older than their timeout, or never came."""
+        """Return the channels whose signals are older than their timeout, never came, or are doubted."""
         return [
             channel
             for frame in self.frames
             for channel in frame.channels
             if not now - self.heard.get(channel.key, -math.inf) <= frame.timeout
+            or self.plausibility.is_doubted(channel, now)
         ]
 
     def fault(self, now: float) -> str:

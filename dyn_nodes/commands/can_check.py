@@ -59,6 +59,8 @@ def mapping_facts(mapping: CanMapping) -> dict[str, Any]:
 
 
 def _frame_facts(frame: Frame) -> dict[str, Any]:
+    from dyn_nodes.can.mapping import resolution
+
     return {
         'message': frame.name,
         'identifier': frame.message.frame_id,
@@ -74,13 +76,6 @@ def _frame_facts(frame: Frame) -> dict[str, Any]:
     }
 
 
-def resolution(frame: Frame, channel: Channel) -> float:
-    """Return by how much a quantity changes with one step of its signal, SI units; of a cylinder at its least lever."""
-    signal = frame.message.get_signal_by_name(channel.signal)
-    step = abs(channel.factor * float(signal.scale))
-    return step / channel.cylinder.least_lever() if channel.cylinder is not None else step
-
-
 def _unit(mapping: CanMapping, channel: Channel) -> str:
     if channel.kind == 'imu':
         return 'rad/s' if channel.name.startswith('angular') else 'm/s2'
@@ -91,6 +86,8 @@ def _unit(mapping: CanMapping, channel: Channel) -> str:
 
 
 def _print(mapping: CanMapping) -> None:
+    from dyn_nodes.can.mapping import resolution
+
     console = tables.console()
     title = f'bus of {mapping.machine.name}: {mapping.sources[1]}'
     table = Table(title=title, title_justify='left', title_style='bold')

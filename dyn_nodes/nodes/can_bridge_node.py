@@ -225,6 +225,8 @@ class CanBridgeNode(OverridableNode):
         health = Health(text='receiving' if receiver.taken else 'no frame of the mapping yet', values=values)
         if bus.fault or bus.send_fault:
             health.worse(ERROR, bus.fault or bus.send_fault)
+        if flood := receiver.others.flood(time.monotonic()):
+            health.worse(WARN, flood)
         return health
 
     def _signal_health(self) -> Health:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import pytest
 
@@ -15,10 +14,10 @@ from hypothesis import strategies as st
 
 from dyn_nodes.can.checksums import crc8_8h2f, crc8_j1850, sum8, xor8
 from dyn_nodes.can.cylinder_length import CylinderLength
+from dyn_nodes.can.mapping import resolution
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.receiver import Receiver, parameter_group
 from dyn_nodes.can.sender import Sender
-from dyn_nodes.commands.can_check import resolution
 
 MAPPING = log_loader()
 FRAMES = {frame.name: frame for frame in MAPPING.frames}
@@ -163,8 +162,8 @@ def test_nothing_is_sent_while_a_measurement_is_unknown():
 
 
 def test_a_filter_smooths_and_starts_anew_after_a_gap(tmp_path):
-    old = 'JointPositions.SwingAngle}'
-    mapping, _ = load_mapping(changed(tmp_path, 'log_loader.yaml', old, old[:-1] + ', filter: 0.02}'))
+    old = 'JointPositions.SwingAngle, max_rate: 3.0}'
+    mapping, _ = load_mapping(changed(tmp_path, 'log_loader.yaml', old, 'JointPositions.SwingAngle, filter: 0.02}'))
     frame = next(own for own in mapping.frames if own.name == 'JointPositions')
     receiver, sender = Receiver(mapping.frames), Sender(mapping.frames)
     key = 'position', 'swing_joint'
@@ -174,17 +173,53 @@ def test_a_filter_smooths_and_starts_anew_after_a_gap(tmp_path):
         assert receiver.values[key] == pytest.approx(expected, abs=1e-3)
 
 
-def test_random_frames_raise_nothing_and_never_give_a_value_that_is_out_of_bounds():
-    receiver, dice = Receiver(MAPPING.frames), random.Random(17)
-    known = [(f.message.frame_id, f.message.is_extended_frame) for f in MAPPING.frames]
-    bounds = {c.key: c for f in MAPPING.frames for c in f.channels}
-    for k in range(20_000):
-        identifier, extended = dice.choice(known) if dice.random() < 0.8 else (dice.getrandbits(29), True)
-        data = dice.randbytes(dice.choice((8, 8, 6, 0, 3, 64)))
-        receiver.take(identifier, extended, data, 1e-3 * k)
-        if receiver.values:
-            assert all(
-                c.lower <= receiver.values[key] <= c.upper for key, c in bounds.items() if key in receiver.values
-            )
-    assert receiver.passed_over > 1000
-    assert sum(receiver.rejected.values()) > 5000
+def swings(receiver, sender, times, angles):
+    """Deliver positions; return for each whether it was used."""
+    frames = (sent(sender, 'JointPositions', {**POSTURE, ('position', 'swing_joint'): angle}) for angle in angles)
+    return [deliver(receiver, frame, now) is not None for frame, now in zip(frames, times)]
+
+
+def test_a_jump_makes_its_signal_stale_at_once_and_until_nothing_jumps_for_one_timeout():
+    receiver, sender = Receiver([FRAMES['JointPositions']]), Sender(MAPPING.frames)
+    assert swings(receiver, sender, (0.0, 0.01), (0.3, 0.32)) == [True, True], '2 rad/s'
+    assert swings(receiver, sender, (0.02,), (0.36,)) == [False], '4 rad/s'
+    assert 'stale: JointPositions.SwingAngle' in receiver.fault(0.02)
+    assert 'found a jump of 0.04' in receiver.fault(0.02)
+    times = [0.01 * k for k in range(3, 12)]
+    assert not any(swings(receiver, sender, times, [0.36] * 9))
+    assert swings(receiver, sender, (0.1201,), (0.36,)) == [True]
+    assert receiver.fault(0.1201) == ''
+
+
+def test_frames_that_an_adapter_held_back_are_no_jump_and_not_too_many():
+    receiver, sender = Receiver([FRAMES['JointPositions']]), Sender(MAPPING.frames)
+    angles = [0.025 * k for k in range(40)]
+    assert all(swings(receiver, sender, [0.09 * (1 + k // 9) for k in range(40)], angles))
+
+
+def test_a_gap_allows_the_motion_of_its_time():
+    receiver, sender = Receiver([FRAMES['JointPositions']]), Sender(MAPPING.frames)
+    assert swings(receiver, sender, (0.0, 0.08), (0.0, 0.23)) == [True, True]
+    assert swings(receiver, sender, (0.16,), (0.48,)) == [False]
+
+
+def test_a_message_far_above_its_rate_is_not_believed_until_it_keeps_its_period():
+    receiver, sender = Receiver([FRAMES['WheelLoads']]), Sender(MAPPING.frames)
+    loads = {channel.key: 5e4 for channel in FRAMES['WheelLoads'].channels}
+    for k in range(400):  # every ms instead of every 50 ms
+        deliver(receiver, sent(sender, 'WheelLoads', loads), 1e-3 * k)
+    assert 'WheelLoads: expected a frame every 0.05 s, found 4 times as many' in receiver.fault(0.4)
+    for k in range(10):
+        deliver(receiver, sent(sender, 'WheelLoads', loads), 0.45 + 0.05 * k)
+    assert receiver.fault(0.9) == ''
+
+
+def test_an_identifier_that_floods_the_bus_is_named_for_a_second():
+    receiver = Receiver(MAPPING.frames)
+    for k in range(1500):
+        receiver.take(0x700 + k % 2, False, b'', 1e-3 * k)
+    assert receiver.others.flood(1.5) == '', 'each every 2 ms'
+    for k in range(200):
+        receiver.take(3, False, b'', 2.0 + 5e-4 * k)
+    assert 'identifier 0x3,' in receiver.others.flood(2.1)
+    assert receiver.others.flood(3.2) == ''

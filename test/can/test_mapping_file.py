@@ -27,6 +27,8 @@ FAULTS = [
     (YAML, BOOM, 'BoomLength', 'a unit of position: rad, mrad, deg'),
     (YAML, BOOM, BOOM + ', sign: 2', 'expected 1 or -1, found 2'),
     (YAML, BOOM, BOOM + ', lower: 2, upper: 1', 'lower below upper'),
+    (YAML, 'JointVelocities.SwingRate', 'JointVelocities.SwingRate, max_rate: -1', 'max_rate: expected'),
+    (YAML, 'ValveCommands.BoomVolts', 'ValveCommands.BoomVolts, max_rate: 5', 'expected none for commands'),
     (YAML, BOOM, BOOM + ', scale: 2', "'scale' (known"),
     (YAML, 'JointPositions.SwingAngle', 'JointPositions.SwingAngle, measures: cylinder_length', 'no cylinder moves'),
     (YAML, 'JointPositions.StickLength', 'JointPositions.BoomLength', 'a signal of its own (joints.boom_joint has it)'),
