@@ -83,6 +83,7 @@ setup(
             'meshio>=5',
             'pyarrow>=14',
             'distributed>=2023.12',
+            'SALib>=1.5',
             'example-robot-data',
             'rtb-data',
             'airo-models',
@@ -105,7 +106,7 @@ setup(
         # machines on a CAN bus
         'can': ['cantools>=39', 'python-can[serial]>=4.3'],
         # sweeps on this computer, and on a Dask cluster
-        'sweep': ['pyarrow>=14'],
+        'sweep': ['pyarrow>=14', 'SALib>=1.5'],
         'cluster': ['pyarrow>=14', 'distributed>=2023.12'],
         # meshes of deformable objects from files
         'mesh': ['meshio>=5'],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
 import time
@@ -12,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.sweep_report import report, show
 
 if TYPE_CHECKING:
     from dyn_nodes.sweeps.driver import Progress
@@ -48,6 +48,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster, such as tcp://127.0.0.1:8786')
     parser.add_argument('--plan', action='store_true', help='show what the sweep will cost, and run nothing')
     parser.add_argument('--outcome', metavar='NAME', help='with `report`: column to draw (the first outcome)')
+    parser.add_argument('--factors', metavar=('X', 'Y'), nargs=2, help='with `report`: of the map (the two strongest)')
+    parser.add_argument(
+        '--limit',
+        metavar='VALUE',
+        type=float,
+        help='with `report`: of the boundary in the map (half of the runs of a flag)',
+    )
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -58,11 +65,12 @@ def run(args: argparse.Namespace) -> int:
     except ImportError:
         raise CommandError("sweeps need pyarrow: pip install 'dyn_nodes[sweep]'") from None
     if args.file == REPORT:
-        return _report(args)
+        return report(args)
     if args.directory is not None:
         raise CommandError(f'expected one sweep, found {args.file} and {args.directory}', 2)
-    if args.outcome is not None:
-        raise CommandError('--outcome: expected with `report` alone', 2)
+    for name in ('outcome', 'factors', 'limit'):
+        if getattr(args, name) is not None:
+            raise CommandError(f'--{name}: expected with `report` alone', 2)
     if args.jobs is not None and args.scheduler is not None:
         raise CommandError('expected --jobs or --scheduler, found both', 2)
     jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1
@@ -123,7 +131,7 @@ def _run(args: argparse.Namespace, sweep: Sweep, jobs: int) -> int:
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        _show(found)
+        show(found)
         rate = f', {done.runs / seconds:.1f} a second' if done.runs else ''
         print(f'{done.runs} runs in {seconds:.1f} s{rate}; results: {directory}')
     return 0
@@ -149,53 +157,6 @@ def _progress() -> Iterator[Progress]:
             bar.update(task, total=total, completed=done, rate=text)
 
         yield progress
-
-
-# -- report ----------------------------------------------------------------------------------------------------------
-
-
-def _report(args: argparse.Namespace) -> int:
-    from dyn_nodes.sweeps.report import CSV, PICTURE, draw, effects, read_results, summary, write_csv
-    from dyn_nodes.sweeps.store import StoreError
-
-    if args.directory is None:
-        raise CommandError('report: expected the directory of a sweep, found none', 2)
-    try:
-        results = read_results(args.directory)
-        outcome = args.outcome or [*results.outcomes, 'end_time'][1]  # the first column is the time of the end
-        if outcome not in results.outcomes:
-            raise CommandError(f'--outcome: expected one of {", ".join(results.outcomes)}, found {outcome!r}')
-        found = {**summary(results), 'outcome': outcome, 'effects': effects(results, outcome)}
-        write_csv(results, args.directory / CSV)
-        draw(results, outcome, args.directory / PICTURE)
-    except StoreError as error:
-        raise CommandError(str(error)) from None
-    except OSError as error:
-        raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
-    if args.json:
-        found['effects'] = {name: None if math.isnan(own) else own for name, own in found['effects'].items()}
-        print(json.dumps(found, indent=2))
-        return 0
-    _show(found)
-    for name, own in found['effects'].items():
-        print(f'rank correlation of {name} with {outcome}: {own:.2f}')
-    print(f'written: {args.directory / CSV}, {args.directory / PICTURE}')
-    return 0
-
-
-def _show(found: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    states = ', '.join(f'{count} {status}' for status, count in found['status'].items())
-    table = Table(title=f'{found["name"]}: {found["runs"]} of {found["planned"]} runs: {states}', title_justify='left')
-    for heading in ('', 'least', 'mean', 'greatest', 'runs'):
-        table.add_column(heading, justify='right' if heading else 'left')
-    for name, own in {**found['factors'], **found['numbers']}.items():
-        cells = ['-' if own[key] is None else f'{own[key]:.4g}' for key in ('least', 'mean', 'greatest')]
-        table.add_row(name, *cells, str(own['count']))
-    for name, own in found['flags'].items():
-        table.add_row(name, '', f'{100.0 * own["share"]:.1f} %', '', str(own['count']))
-    tables.console().print(table)
 
 
 def _show_plan(plan: Plan, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from dyn_nodes.model.schema import choice, collection, flag, named, number, table, text
 
-DesignKind = Literal['grid', 'latin_hypercube', 'sobol', 'monte_carlo']
+DesignKind = Literal['grid', 'latin_hypercube', 'sobol', 'saltelli', 'monte_carlo']
 Spacing = Literal['linear', 'logarithmic']
 TARGETS = ('parameter', 'machine', 'volts', 'volts_scale', 'pace', 'joint', 'lever')
 """Keys of a factor that say what it is."""

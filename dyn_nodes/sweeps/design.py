@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 Array = NDArray[np.float64]
-Kind = Literal['grid', 'latin_hypercube', 'sobol', 'monte_carlo']
+Kind = Literal['grid', 'latin_hypercube', 'sobol', 'saltelli', 'monte_carlo']
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_RUNS = 5_000_000
 _TINY = 2.0**-53
@@ -78,7 +78,7 @@ class Design:
     """How values are chosen.
 
     Attributes:
-        kind: `grid`: every combination of the levels, the last factor fastest.
+        kind: `grid`: every combination of the levels, the last factor fastest; `saltelli`: for Sobol indices.
         runs: number of them.
         seed: of the random numbers; a grid has none.
     """
@@ -102,18 +102,37 @@ class Design:
 
     def _unit(self, dimensions: int) -> Array:
         """Return places (runs, dimensions) in the unit cube."""
+        if self.kind == 'saltelli':
+            return self._saltelli(dimensions)
+        if self.kind == 'sobol':
+            return self._sobol(dimensions, self.runs)
         rng = np.random.default_rng(self.seed)
         if self.kind == 'monte_carlo':
             return rng.random((self.runs, dimensions))
         from scipy.stats import qmc  # takes seconds to import, and workers draw nothing
 
-        if self.kind == 'latin_hypercube':
-            return np.asarray(qmc.LatinHypercube(dimensions, **_seeded(qmc.Sobol, rng)).random(self.runs))
+        return np.asarray(qmc.LatinHypercube(dimensions, **_seeded(qmc.Sobol, rng)).random(self.runs))
+
+    def _saltelli(self, dimensions: int) -> Array:
+        """Return base points with, between both halves A and B of each, A with one place after the other from B.
+
+        The order of Saltelli (2002), which estimators of Sobol indices take.
+        """
+        base = self._sobol(2 * dimensions, self.runs // (dimensions + 2))
+        blocks = np.repeat(base[:, np.newaxis, :dimensions], dimensions + 2, axis=1)
+        for k in range(dimensions):
+            blocks[:, 1 + k, k] = base[:, dimensions + k]
+        blocks[:, -1] = base[:, dimensions:]
+        return np.asarray(blocks.reshape(-1, dimensions))
+
+    def _sobol(self, dimensions: int, runs: int) -> Array:
+        """Return the beginning of a scrambled Sobol sequence (runs, dimensions)."""
+        from scipy.stats import qmc
+
         # a whole power of two keeps the balance of the sequence; the runs are its beginning
-        power = max(0, int(np.ceil(np.log2(self.runs))))
-        return np.asarray(
-            qmc.Sobol(dimensions, scramble=True, **_seeded(qmc.Sobol, rng)).random_base2(power)[: self.runs]
-        )
+        power = max(0, int(np.ceil(np.log2(runs))))
+        seeded = _seeded(qmc.Sobol, np.random.default_rng(self.seed))
+        return np.asarray(qmc.Sobol(dimensions, scramble=True, **seeded).random_base2(power)[:runs])
 
 
 def _seeded(engine: type, rng: np.random.Generator) -> dict[str, np.random.Generator]:

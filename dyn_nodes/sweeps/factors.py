@@ -41,6 +41,13 @@ class Factor:
         return self.target == 'machine'
 
     @property
+    def unit(self) -> str:
+        """Unit of the values; empty: none, or that of the key."""
+        if self.target == 'parameter':
+            return 'kg' if self.key == 'payload_mass' else ''
+        return {'slope': 'rad', 'volts': 'V', 'lever': 'V'}.get(self.target, '')
+
+    @property
     def angle(self) -> bool:
         """The values are angles."""
         return self.target == 'slope'

@@ -117,6 +117,7 @@ class Store:
             'parts': sweep.parts,
             'part_size': sweep.part_size,
             'factors': [own.name for own in sweep.factors],
+            'units': {own.name: own.unit for own in sweep.factors if own.unit},
             'columns': self.kinds,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -127,7 +128,16 @@ class _Reader:
             return None
         if runs != int(runs) or runs > MOST_RUNS:
             self.report.add(place.line, 'design.runs', f'a whole number up to {MOST_RUNS}', f'{runs:g}')
+        elif own.kind == 'saltelli':
+            self._check_saltelli(place.line, int(runs), len(factors) + 2)
         return None if self.report.failed else Design(own.kind, int(runs), int(own.seed))
+
+    def _check_saltelli(self, line: int, runs: int, block: int) -> None:
+        points = runs / block
+        if points < 2 or not math.log2(points).is_integer():
+            near = 2 ** max(1, round(math.log2(max(points, 1.0))))
+            expected = f'{block} (factors and 2 more) times a power of two, such as {block * near}'
+            self.report.add(line, 'design.runs', expected, f'{runs}')
 
     # -- machine and task ---------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from small_sweep import written
 from dyn_nodes import cli
 from dyn_nodes.sweeps.driver import run_sweep
 from dyn_nodes.sweeps.plan import plan_of
-from dyn_nodes.sweeps.report import effects, read_results, summary
+from dyn_nodes.sweeps.report import read_results, summary
+from dyn_nodes.sweeps.sensitivity import effects
 from dyn_nodes.sweeps.sweep_file import load_sweep
 from dyn_nodes.sweeps.workers import LocalWorkers
 
@@ -52,7 +53,10 @@ def test_the_report_writes_a_table_and_a_picture(directory, capsys):
     with (directory / 'results.csv').open() as file:
         rows = list(csv.DictReader(file))
     assert [int(row['run']) for row in rows] == list(range(40))
-    assert (directory / 'sweep.png').read_bytes().startswith(b'\x89PNG')
+    for name in ('map.png', 'tornado.png'):
+        assert (directory / name).read_bytes().startswith(b'\x89PNG')
+    assert (directory / 'boundary.csv').read_text().startswith('curve,')
+    assert found['no_indices'] == 'expected a design of kind saltelli, found latin_hypercube'
 
 
 @pytest.mark.parametrize(
@@ -65,7 +69,10 @@ def test_the_report_writes_a_table_and_a_picture(directory, capsys):
         (['no.yaml'], 'no.yaml'),
         (['no.yaml', '--jobs', '0'], '--jobs: expected 1 to 1024, found 0'),
         (['no.yaml', 'more'], 'expected one sweep'),
-        (['no.yaml', '--outcome', 'x'], 'with `report` alone'),
+        (['no.yaml', '--outcome', 'x'], '--outcome: expected with `report` alone'),
+        (['no.yaml', '--limit', '1'], '--limit: expected with `report` alone'),
+        (['report', '{directory}', '--factors', 'payload', 'slop'], '--factors: expected two of'),
+        (['report', '{directory}', '--factors', 'payload', 'payload'], "found 'payload' twice"),
     ],
 )
 def test_a_mistake_is_one_line(directory, tmp_path, capsys, arguments, found):

@@ -1,0 +1,137 @@
+"""`dyn-nodes sweep report`: table, numbers and pictures of a sweep's results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.sweeps.report import Results
+
+BOUNDARY = 'boundary.csv'
+
+
+def report(args: argparse.Namespace) -> int:
+    """Print the numbers of a sweep and write its table and pictures beside its parts."""
+    from dyn_nodes.sweeps.report import CSV, read_results, summary, write_csv
+    from dyn_nodes.sweeps.store import StoreError
+
+    if args.directory is None:
+        raise CommandError('report: expected the directory of a sweep, found none', 2)
+    try:
+        results = read_results(args.directory)
+        outcome = args.outcome or [*results.outcomes, 'end_time'][1]  # the first column is the time of the end
+        if outcome not in results.outcomes:
+            raise CommandError(f'--outcome: expected one of {", ".join(results.outcomes)}, found {outcome!r}')
+        found = {**summary(results), 'outcome': outcome}
+        write_csv(results, args.directory / CSV)
+        found.update(_sensitivity(results, outcome, args.directory))
+        found['boundary'] = _map(args, results, outcome, [*found['effects']])
+    except StoreError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
+    if args.json:
+        print(json.dumps(_finite(found), indent=2))
+    else:
+        _print(found, args.directory)
+    return 0
+
+
+def _sensitivity(results: Results, outcome: str, directory: Path) -> dict[str, Any]:
+    """Return effects, swings and indices; draw them. `no_indices` says why there are none of the last."""
+    from dyn_nodes.sweeps.pictures import INDICES, TORNADO, draw_indices, draw_tornado
+    from dyn_nodes.sweeps.sensitivity import NoIndicesError, effects, indices, swings
+
+    apart = results.independent()
+    widths = swings(apart, outcome)
+    draw_tornado(apart, outcome, widths, directory / TORNADO)
+    (directory / INDICES).unlink(missing_ok=True)
+    found: dict[str, Any] = {
+        'effects': effects(apart, outcome),
+        'swings': {name: own._asdict() for name, own in widths.items()},
+        'indices': {},
+        'no_indices': '',
+    }
+    try:
+        shares = indices(results, outcome)
+    except NoIndicesError as error:
+        return {**found, 'no_indices': str(error)}
+    except ImportError:
+        return {**found, 'no_indices': "they need SALib: pip install 'dyn_nodes[sweep]'"}
+    draw_indices(results, outcome, shares, directory / INDICES)
+    return {**found, 'indices': {name: own._asdict() for name, own in shares.items()}}
+
+
+def _map(args: argparse.Namespace, results: Results, outcome: str, strongest: list[str]) -> list[list[list[float]]]:
+    """Draw the map over the two factors asked for, or over the strongest ones; return its boundary's curves."""
+    from dyn_nodes.sweeps.maps import boundary, limit_of, map_of, write_boundary
+    from dyn_nodes.sweeps.pictures import MAP, draw_map
+
+    for name in args.factors or ():
+        if name not in strongest:
+            raise CommandError(f'--factors: expected two of {", ".join(strongest)}, found {name!r}')
+    names = args.factors or strongest[:2]
+    for stale in (MAP, BOUNDARY):
+        (args.directory / stale).unlink(missing_ok=True)
+    if len(set(names)) < 2:
+        if args.factors:
+            raise CommandError(f'--factors: expected two different factors, found {names[0]!r} twice')
+        return []
+    found = map_of(results, outcome, *names)
+    limit = args.limit if args.limit is not None else limit_of(results, outcome)
+    curves = [] if limit is None else boundary(found, limit)
+    draw_map(results, found, curves, limit, args.directory / MAP)
+    write_boundary(found, curves, args.directory / BOUNDARY)
+    return [own.tolist() for own in curves]
+
+
+def _finite(found: Any) -> Any:
+    """Return plain data with None for numbers that JSON does not have."""
+    if isinstance(found, dict):
+        return {name: _finite(own) for name, own in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [_finite(own) for own in found]
+    return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
+def _text(interval: tuple[float, float]) -> str:
+    return f'{interval[0]:.3g} to {interval[1]:.3g}'
+
+
+def _print(found: dict[str, Any], directory: Path) -> None:
+    from dyn_nodes.sweeps.pictures import INDICES, MAP, TORNADO
+    from dyn_nodes.sweeps.report import CSV
+
+    show(found)
+    for name, own in found['swings'].items():
+        low, high = (f'{own[key]:.4g} ({_text(own[f"{key}_interval"])})' for key in ('low', 'high'))
+        print(f'{found["outcome"]} over {name}: {low} to {high}, rank correlation {found["effects"][name]:.2f}')
+    for name, own in found['indices'].items():
+        first, total = (f'{own[key]:.3f} +- {own[f"{key}_error"]:.3f}' for key in ('first', 'total'))
+        print(f'Sobol indices of {name}: first order {first}, total {total}')
+    if found['no_indices']:
+        print(f'no Sobol indices: {found["no_indices"]}')
+    names = [name for name in (CSV, MAP, BOUNDARY, TORNADO, INDICES) if (directory / name).exists()]
+    print('written: ' + ', '.join(str(directory / name) for name in names))
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the table of `summary`."""
+    from rich.table import Table
+
+    states = ', '.join(f'{count} {status}' for status, count in found['status'].items())
+    table = Table(title=f'{found["name"]}: {found["runs"]} of {found["planned"]} runs: {states}', title_justify='left')
+    for heading in ('', 'least', 'mean', 'greatest', 'runs'):
+        table.add_column(heading, justify='right' if heading else 'left')
+    for name, own in {**found['factors'], **found['numbers']}.items():
+        cells = ['-' if own[key] is None else f'{own[key]:.4g}' for key in ('least', 'mean', 'greatest')]
+        table.add_row(name, *cells, str(own['count']))
+    for name, own in found['flags'].items():
+        table.add_row(name, '', f'{100.0 * own["share"]:.1f} %', '', str(own['count']))
+    tables.console().print(table)

@@ -1,0 +1,103 @@
+"""Pictures of a sweep: the map of an outcome with its boundary, the tornado, Sobol indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from dyn_nodes.sweeps.maps import Map
+from dyn_nodes.sweeps.report import Results
+from dyn_nodes.sweeps.sensitivity import Index, Swing
+
+Array = NDArray[np.float64]
+MAP, TORNADO, INDICES = 'map.png', 'tornado.png', 'indices.png'
+LOW, HIGH, LINE = '#56B4E9', '#D55E00', '#222222'
+"""Of Okabe and Ito's palette, safe for the usual kinds of colour blindness."""
+DEGREES = 180.0 / np.pi
+
+
+def label(results: Results, name: str) -> str:
+    """Return a factor with its unit as an axis shows it: angles in degrees."""
+    unit = results.units.get(name, '')
+    return f'{name}, {"degrees" if unit == "rad" else unit}' if unit else name
+
+
+def shown(results: Results, name: str, values: Array) -> Array:
+    """Return values of a factor as an axis shows them."""
+    return values * DEGREES if results.units.get(name) == 'rad' else values
+
+
+def draw_map(results: Results, found: Map, curves: list[Array], limit: float | None, path: Path) -> None:
+    """Draw the mean of an outcome over two factors, and where it is the limit."""
+    figure, axes = _figure(results, found.outcome, 5.2)
+    flag = results.outcomes[found.outcome] == 'flag'
+    edges = shown(results, found.across, found.x_edges), shown(results, found.up, found.y_edges)
+    scale = {'vmin': 0.0, 'vmax': 1.0} if flag else {}
+    mesh = axes.pcolormesh(*edges, np.ma.masked_invalid(found.means), cmap='cividis', **scale)
+    what = 'share of the runs' if flag else f'mean of {found.outcome}'
+    figure.colorbar(mesh, ax=axes, label=what)
+    for number, curve in enumerate(curves):
+        x, y = shown(results, found.across, curve[:, 0]), shown(results, found.up, curve[:, 1])
+        axes.plot(x, y, color='white', linewidth=4.0)
+        axes.plot(x, y, color=HIGH, linewidth=2.0, label=f'{what} is {limit:g}' if number == 0 else None)
+    axes.set(xlabel=label(results, found.across), ylabel=label(results, found.up))
+    if curves:
+        _legend(axes, 5.2)
+    figure.savefig(path, dpi=120)
+
+
+def draw_tornado(results: Results, outcome: str, found: Mapping[str, Swing], path: Path) -> None:
+    """Draw the mean of an outcome at both ends of every factor against its mean over all runs."""
+    height = 1.8 + 0.45 * max(1, len(found))
+    figure, axes = _figure(results, outcome, height)
+    values = results.column(outcome)
+    middle = float(np.nanmean(np.where(np.isfinite(values), values, np.nan))) if np.isfinite(values).any() else 0.0
+    places = np.arange(len(found))[::-1]
+    for which, colour, text in ((0, LOW, 'least values of the factor'), (1, HIGH, 'greatest values of the factor')):
+        ends = np.array([own[which] for own in found.values()])
+        bounds = np.array([own[2 + which] for own in found.values()]).reshape(-1, 2)
+        errors = np.nan_to_num(np.abs(bounds.T - ends), posinf=0.0).clip(0.0)
+        axes.barh(places, ends - middle, 0.62, middle, color=colour, label=text)
+        axes.errorbar(ends, places + (0.12 if which else -0.12), xerr=errors, fmt='none', ecolor=LINE, capsize=3.0)
+    axes.axvline(middle, color=LINE, linewidth=0.9)
+    axes.set_yticks(places, list(found))
+    what = 'share of the runs' if results.outcomes[outcome] == 'flag' else f'mean of {outcome}'
+    axes.set(xlabel=f'{what}, with intervals of 95 %')
+    _legend(axes, height)
+    figure.savefig(path, dpi=120)
+
+
+def draw_indices(results: Results, outcome: str, found: Mapping[str, Index], path: Path) -> None:
+    """Draw first-order and total Sobol indices of every factor."""
+    height = 1.9 + 0.55 * len(found)
+    figure, axes = _figure(results, outcome, height)
+    places = np.arange(len(found))[::-1]
+    for which, colour, text in ((0, LOW, 'first order: the factor alone'), (1, HIGH, 'total: with its interactions')):
+        shares = [own[which] for own in found.values()]
+        errors = [own[2 + which] for own in found.values()]
+        axes.barh(places + (-0.18 if which else 0.18), shares, 0.34, color=colour, label=text)
+        axes.errorbar(shares, places + (-0.18 if which else 0.18), xerr=errors, fmt='none', ecolor=LINE, capsize=3.0)
+    axes.axvline(0.0, color=LINE, linewidth=0.9)
+    axes.set_yticks(places, list(found))
+    axes.set(xlabel=f'Sobol index: share of the variance of {outcome}, with intervals of 95 %')
+    _legend(axes, height)
+    figure.savefig(path, dpi=120)
+
+
+def _figure(results: Results, outcome: str, height: float) -> tuple[Figure, Any]:
+    figure = Figure(figsize=(8.0, height), layout='constrained')
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.set_title(f'{results.note["name"]}: {outcome}, {results.table.num_rows} runs', loc='left', fontsize=11)
+    return figure, axes
+
+
+def _legend(axes: Any, height: float) -> None:
+    """Put the legend below the label of the axis, of a figure of this height in inches."""
+    axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.55 / (height - 1.2)), ncol=2, frameon=False)

@@ -1,0 +1,155 @@
+"""Maps, boundaries, swings and Sobol indices against functions whose own are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from small_sweep import written
+
+from dyn_nodes.model.problems import MachineError
+from dyn_nodes.sweeps.design import Design, Levels, Span
+from dyn_nodes.sweeps.maps import boundary, limit_of, map_of
+from dyn_nodes.sweeps.pictures import draw_indices, draw_map, draw_tornado
+from dyn_nodes.sweeps.report import Results
+from dyn_nodes.sweeps.sensitivity import NoIndicesError, indices, swings
+from dyn_nodes.sweeps.sweep_file import load_sweep
+
+CIRCLE = Span(-np.pi, np.pi)
+
+
+def results_of(design, distributions, outcome, kind='number'):
+    """Return the results of a sweep whose outcome is a function of its factors x, y, ..."""
+    values = design.values(distributions)
+    names = list('xyz'[: len(distributions)])
+    found = outcome(*values.T)
+    columns = dict(zip(names, values.T), run=np.arange(len(values)), status=['done'] * len(values), found=found)
+    kinds = {**dict.fromkeys(names, 'number'), 'run': 'count', 'status': 'text', 'found': kind}
+    note = {'name': 'known', 'factors': names, 'columns': kinds, 'design': design.kind, 'runs': len(values)}
+    return Results(note, pa.table(columns))
+
+
+def ishigami(x, y, z):
+    return np.sin(x) + 7.0 * np.sin(y) ** 2 + 0.1 * z**4 * np.sin(x)
+
+
+def ishigami_indices():
+    """First-order and total indices of x, y, z in closed form (Ishigami and Homma, 1990)."""
+    own = np.array([0.5 * (1.0 + 0.1 * np.pi**4 / 5.0) ** 2, 49.0 / 8.0, 0.0])
+    shared = 0.01 * np.pi**8 * (1.0 / 18.0 - 1.0 / 50.0)
+    variance = own.sum() + shared
+    return own / variance, (own + shared * np.array([1.0, 0.0, 1.0])) / variance
+
+
+def test_a_design_for_indices_changes_one_factor_at_a_time():
+    values = Design('saltelli', 5 * 8, 3).values((CIRCLE, CIRCLE, CIRCLE)).reshape(8, 5, 3)
+    a, b = values[:, 0], values[:, -1]
+    assert (a != b).all()
+    for k in range(3):
+        others = [own for own in range(3) if own != k]
+        assert (values[:, 1 + k, k] == b[:, k]).all()
+        assert (values[:, 1 + k, others] == a[:, others]).all()
+
+
+def test_indices_are_those_of_ishigamis_function_within_their_intervals():
+    pytest.importorskip('SALib')
+    found = indices(results_of(Design('saltelli', 5 * 1024, 1), (CIRCLE,) * 3, ishigami), 'found')
+    first, total = ishigami_indices()
+    assert list(found) == ['x', 'y', 'z']
+    for k, name in enumerate('xyz'):
+        assert abs(found[name].first - first[k]) < found[name].first_error < 0.1
+        assert abs(found[name].total - total[k]) < found[name].total_error < 0.1
+
+
+def test_a_base_point_without_a_value_is_left_out():
+    pytest.importorskip('SALib')
+    whole = results_of(Design('saltelli', 5 * 64, 1), (CIRCLE,) * 3, ishigami)
+    values = whole.column('found').copy()
+    values[7] = np.nan
+    place = whole.table.schema.get_field_index('found')
+    damaged = whole._replace(table=whole.table.set_column(place, 'found', pa.array(values)))
+    less = whole._replace(table=pa.concat_tables([whole.table.slice(0, 5), whole.table.slice(10)]))
+    assert indices(damaged, 'found') == indices(less, 'found')
+
+
+def test_independent_runs_of_a_design_for_indices_are_its_base_points():
+    design = Design('saltelli', 5 * 8, 3)
+    apart = results_of(design, (CIRCLE,) * 3, ishigami).independent()
+    values = design.values((CIRCLE,) * 3).reshape(8, 5, 3)[:, [0, 4]].reshape(16, 3)
+    np.testing.assert_array_equal(np.column_stack([apart.column(name) for name in 'xyz']), values)
+    other = results_of(Design('sobol', 40, 3), (CIRCLE,) * 3, ishigami)
+    assert other.independent() is other
+
+
+def test_other_designs_and_constant_outcomes_have_no_indices():
+    pytest.importorskip('SALib')
+    with pytest.raises(NoIndicesError, match='expected a design of kind saltelli, found sobol'):
+        indices(results_of(Design('sobol', 40, 1), (CIRCLE,) * 3, ishigami), 'found')
+    with pytest.raises(NoIndicesError, match='found the same in all runs'):
+        indices(results_of(Design('saltelli', 40, 1), (CIRCLE,) * 3, lambda x, y, z: 0.0 * x), 'found')
+
+
+@pytest.mark.parametrize('runs', [7, 50, 6 * 3])
+def test_a_number_of_runs_without_whole_base_points_is_a_fault(tmp_path, runs):
+    with pytest.raises(MachineError, match=rf'design.runs.*6 \(factors and 2 more\) times a power of two.*{runs}'):
+        load_sweep(written(tmp_path, design=f'design: {{kind: saltelli, runs: {runs}, seed: 1}}'))
+
+
+def test_a_swing_is_the_difference_of_the_means_at_both_ends():
+    levels, even = Levels((-1.0, 0.0, 1.0)), Span(0.0, 1.0)
+    found = swings(results_of(Design('sobol', 3000, 1), (levels, even), lambda x, y: 3.0 * x + y), 'found')
+    assert list(found) == ['x', 'y']
+    assert found['x'].high - found['x'].low == pytest.approx(6.0, abs=0.01)
+    assert found['y'].high - found['y'].low == pytest.approx(0.8, abs=0.3)  # means of fifths
+    assert found['x'].low_interval[0] < -2.5 < found['x'].low_interval[1]
+    assert np.ptp(found['x'].low_interval) == pytest.approx(2 * 1.96 * np.sqrt(1.0 / 12.0 / 1000.0), rel=0.02)
+
+
+def test_the_interval_of_a_share_stays_between_none_and_all():
+    """Wilson's interval, of 20 out of 20 and of 5 out of 20 (Newcombe, 1998, has such tables)."""
+    levels = Levels(tuple(np.arange(20.0)))
+    drawn = results_of(Design('grid', 40), (Levels((0.0, 1.0)), levels), lambda x, y: (x > 0) | (y < 5), 'flag')
+    found = swings(drawn, 'found')['x']
+    assert (found.low, found.high) == (0.25, 1.0)
+    np.testing.assert_allclose(found.low_interval, (0.1119, 0.4687), atol=1e-4)
+    np.testing.assert_allclose(found.high_interval, (0.8389, 1.0), atol=1e-4)
+
+
+def test_the_boundary_of_a_grid_is_linear_between_its_levels():
+    levels = Levels(tuple(np.linspace(0.0, 1.0, 6)))
+    found = map_of(results_of(Design('grid', 36), (levels, levels), lambda x, y: x + 2.0 * y), 'found', 'x', 'y')
+    (curve,) = boundary(found, 1.3)
+    np.testing.assert_allclose(curve @ [1.0, 2.0], 1.3, atol=1e-12)
+    assert np.ptp(curve[:, 0]) == pytest.approx(1.0)
+
+
+def test_the_boundary_of_a_flag_at_random_points_is_where_it_changes():
+    def outside(x, y):
+        return np.hypot(x, y) > 0.7
+
+    drawn = results_of(Design('sobol', 4096, 1), (Span(0.0, 1.0), Span(0.0, 1.0)), outside, 'flag')
+    assert limit_of(drawn, 'found') == 0.5
+    curves = boundary(map_of(drawn, 'found', 'x', 'y'), 0.5)
+    points = max(curves, key=len)
+    inner = points[(points > 0.1).all(axis=1)]
+    assert len(inner) > 10
+    np.testing.assert_allclose(np.hypot(*inner.T), 0.7, atol=0.02)
+
+
+def test_a_map_without_the_limit_has_no_boundary():
+    levels = Levels((0.0, 1.0))
+    found = map_of(results_of(Design('grid', 4), (levels, levels), lambda x, y: x + y), 'found', 'x', 'y')
+    assert boundary(found, 5.0) == []
+    assert boundary(found._replace(means=np.full((2, 2), np.nan)), 0.0) == []
+
+
+def test_pictures_of_outcomes_without_values_are_drawn(tmp_path):
+    pytest.importorskip('SALib')
+    even = (CIRCLE,) * 3
+    for outcome in (lambda x, y, z: np.nan * x, lambda x, y, z: 0.0 * x, ishigami):
+        made = results_of(Design('saltelli', 80, 1), even, outcome)
+        draw_map(made, map_of(made, 'found', 'x', 'y'), [], None, tmp_path / 'map.png')
+        draw_tornado(made, 'found', swings(made, 'found'), tmp_path / 'tornado.png')
+    draw_indices(made, 'found', indices(made, 'found'), tmp_path / 'indices.png')
+    for name in ('map', 'tornado', 'indices'):
+        assert (tmp_path / f'{name}.png').read_bytes().startswith(b'\x89PNG')
