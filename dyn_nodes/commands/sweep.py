@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
 from dyn_nodes.commands.sweep_report import report, show
+from dyn_nodes.commands.sweep_worst import worst
 
 if TYPE_CHECKING:
     from dyn_nodes.sweeps.driver import Progress
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from dyn_nodes.sweeps.sweep import Sweep
     from dyn_nodes.sweeps.workers import Workers
 
-REPORT = 'report'
+OF_RESULTS = {'report': report, 'worst': worst}
+"""Words in place of a file that act on the directory of a sweep."""
 MOST_JOBS = 1024
 
 
@@ -35,19 +37,24 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes sweep log_loader_tip_over --plan\n'
         'dyn-nodes sweep my_sweep.yaml --out runs/mine\n'
         'dyn-nodes sweep my_sweep.yaml --out runs/mine --scheduler tcp://127.0.0.1:8786\n'
-        'dyn-nodes sweep report runs/tip_over --outcome overturned',
+        'dyn-nodes sweep report runs/tip_over --outcome overturned\n'
+        'dyn-nodes sweep worst runs/tip_over --outcome least_zmp --count 3',
     )
     parser.add_argument(
-        'file', metavar='FILE', help='YAML of the sweep, or the name of one of this package; or `report`'
+        'file', metavar='FILE', help='YAML of the sweep, or the name of one of this package; or `report` or `worst`'
     )
-    parser.add_argument('directory', metavar='DIR', nargs='?', type=Path, help='with `report`: directory of a sweep')
+    parser.add_argument('directory', metavar='DIR', nargs='?', type=Path, help='with these: of a sweep')
     parser.add_argument(
         '--out', metavar='DIR', type=Path, help='where the results go (runs/sweeps/NAME); what is there is completed'
     )
     parser.add_argument('--jobs', metavar='N', type=int, help='processes of this computer (all cores)')
     parser.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster, such as tcp://127.0.0.1:8786')
     parser.add_argument('--plan', action='store_true', help='show what the sweep will cost, and run nothing')
-    parser.add_argument('--outcome', metavar='NAME', help='with `report`: column to draw (the first outcome)')
+    parser.add_argument('--outcome', metavar='NAME', help='with `report` and `worst`: column (the first outcome)')
+    parser.add_argument('--count', metavar='N', type=int, help='with `worst`: runs to write (5)')
+    parser.add_argument(
+        '--end', choices=['least', 'greatest'], help='with `worst`: which values are the worst (by name)'
+    )
     parser.add_argument('--factors', metavar=('X', 'Y'), nargs=2, help='with `report`: of the map (the two strongest)')
     parser.add_argument(
         '--limit',
@@ -64,13 +71,13 @@ def run(args: argparse.Namespace) -> int:
         import pyarrow  # noqa: F401
     except ImportError:
         raise CommandError("sweeps need pyarrow: pip install 'dyn_nodes[sweep]'") from None
-    if args.file == REPORT:
-        return report(args)
+    if args.file in OF_RESULTS:
+        return OF_RESULTS[args.file](args)
     if args.directory is not None:
         raise CommandError(f'expected one sweep, found {args.file} and {args.directory}', 2)
-    for name in ('outcome', 'factors', 'limit'):
+    for name in ('outcome', 'factors', 'limit', 'count', 'end'):
         if getattr(args, name) is not None:
-            raise CommandError(f'--{name}: expected with `report` alone', 2)
+            raise CommandError(f'--{name}: expected with `report` or `worst` alone', 2)
     if args.jobs is not None and args.scheduler is not None:
         raise CommandError('expected --jobs or --scheduler, found both', 2)
     jobs = args.jobs if args.jobs is not None else os.cpu_count() or 1

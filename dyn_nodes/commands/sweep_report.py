@@ -18,16 +18,14 @@ BOUNDARY = 'boundary.csv'
 
 def report(args: argparse.Namespace) -> int:
     """Print the numbers of a sweep and write its table and pictures beside its parts."""
-    from dyn_nodes.sweeps.report import CSV, read_results, summary, write_csv
+    from dyn_nodes.sweeps.report import CSV, outcome_of, read_results, summary, write_csv
     from dyn_nodes.sweeps.store import StoreError
 
     if args.directory is None:
         raise CommandError('report: expected the directory of a sweep, found none', 2)
     try:
         results = read_results(args.directory)
-        outcome = args.outcome or [*results.outcomes, 'end_time'][1]  # the first column is the time of the end
-        if outcome not in results.outcomes:
-            raise CommandError(f'--outcome: expected one of {", ".join(results.outcomes)}, found {outcome!r}')
+        outcome = outcome_of(results, args.outcome)
         found = {**summary(results), 'outcome': outcome}
         write_csv(results, args.directory / CSV)
         found.update(_sensitivity(results, outcome, args.directory))

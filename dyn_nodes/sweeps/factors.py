@@ -86,8 +86,8 @@ def case_of(factors: Sequence[Factor], values: Sequence[float], profile: Voltage
     for factor, value in zip(factors, values):
         if factor.target in places:
             places[factor.target][factor.key] = value
-        elif case.profile is not None and factor.target in _OF_THE_TASK:
-            case.profile = _OF_THE_TASK[factor.target](case.profile, factor.key, value)
+        elif case.profile is not None and factor.target in OF_THE_TASK:
+            case.profile = OF_THE_TASK[factor.target](case.profile, factor.key, value)
     return case
 
 
@@ -125,8 +125,9 @@ def _paced(profile: VoltageProfile, _: str, pace: float) -> VoltageProfile:
     return replace(profile, duration=end / pace + profile.duration - end, segments=tuple(segments))
 
 
-_OF_THE_TASK: dict[str, Callable[[VoltageProfile, str, float], VoltageProfile]] = {
+OF_THE_TASK: dict[str, Callable[[VoltageProfile, str, float], VoltageProfile]] = {
     'volts': _plateau,
     'volts_scale': _scaled,
     'pace': _paced,
 }
+"""Targets that change the task, by their names: of a task, a key and a value."""

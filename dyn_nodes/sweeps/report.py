@@ -72,6 +72,19 @@ def read_results(directory: Path) -> Results:
         raise StoreError(f'{directory}: expected parts with the same columns, found {error}') from None
 
 
+def outcome_of(results: Results, name: str | None) -> str:
+    """Return the column that a report is about: a given one, else the first outcome.
+
+    Raises:
+        StoreError: it is none.
+    """
+    if name is None:
+        return [*results.outcomes, 'end_time'][1]  # the first column is the time of the end
+    if name not in results.outcomes:
+        raise StoreError(f'--outcome: expected one of {", ".join(results.outcomes)}, found {name!r}')
+    return name
+
+
 def summary(results: Results) -> dict[str, Any]:
     """Return counts of the status and of flags, and ranges of numbers, as plain data for JSON."""
     found: dict[str, Any] = {

@@ -119,6 +119,7 @@ class Store:
             'factors': [own.name for own in sweep.factors],
             'units': {own.name: own.unit for own in sweep.factors if own.unit},
             'columns': self.kinds,
+            'definition': sweep.definition,
         }
 
     def _listed(self) -> set[int]:

@@ -42,6 +42,7 @@ class Sweep:
         design, factors, distributions: which values; the last two in the same order.
         outcomes: names of the known ones.  measures: of `least_margin`.
         expressions: further outcomes by name.
+        files: names or paths of URDF and machine YAML, of which the results do not depend on the paths.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Sweep:
     outcomes: tuple[str, ...]
     measures: tuple[str, ...]
     expressions: Mapping[str, Expression] = field(default_factory=dict)
+    files: tuple[str, str] = ('', '')
 
     @cached_property
     def values(self) -> Array:
@@ -90,13 +92,31 @@ class Sweep:
         levels = dict.fromkeys(tuple(row) for row in rows[:, places].tolist())
         return replace(self, machines={level: self.machines[level] for level in levels}), rows
 
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What a run is made of beside the values of its factors, as plain data."""
+        task = self.profile
+        return {
+            'files': list(self.files),
+            'task': None if task is None else {'duration': task.duration, 'segments': _plain(task)},
+            'levers': dict(self.levers),
+            'joint_positions': dict(self.joints),
+            'duration': self.duration,
+            'step': self.step,
+            'sample_period': self.sample_period,
+            'factors': [asdict(own) for own in self.factors],
+            'outcomes': list(self.outcomes),
+            'measures': list(self.measures),
+            'expressions': {name: own.text for name, own in self.expressions.items()},
+        }
+
     @cached_property
     def identity(self) -> str:
         """Return a hash of everything that the results follow from."""
         content: dict[str, Any] = {
             'version': __version__,
             'machines': [[list(level), machine_fingerprint(own)] for level, own in self.machines.items()],
-            'profile': None if self.profile is None else [asdict(own) for own in self.profile.segments],
+            'profile': None if self.profile is None else _plain(self.profile),
             'levers': dict(self.levers),
             'joints': dict(self.joints),
             'times': [self.duration, self.step, self.sample_period],
@@ -107,3 +127,7 @@ class Sweep:
             'expressions': {name: own.text for name, own in self.expressions.items()},
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(task: VoltageProfile) -> list[dict[str, Any]]:
+    return [asdict(own) for own in task.segments]

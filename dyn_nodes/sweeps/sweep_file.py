@@ -28,6 +28,7 @@ MOST_LEVELS = 100
 """Machines that a sweep compiles at most."""
 MOST_SAMPLES = 1_000_000
 """Instants that outcomes see."""
+YAML = ('.yaml', '.yml')
 
 
 def load_sweep(given: str | Path) -> Sweep:
@@ -85,6 +86,7 @@ class _Reader:
             tuple(own.outcomes),
             tuple(own.measures),
             expressions,
+            self._files(own),
         )
         NameChecks(self.report, root, sweep).check()
         return None if self.report.failed else sweep
@@ -179,14 +181,21 @@ class _Reader:
         return levels
 
     def _machine_files(self, root: Entry, own: SweepEntries) -> tuple[Path, Path | None] | None:
-        named = '/' not in own.machine and not own.machine.endswith(('.urdf', '.xacro'))
+        named = not _is_path(own.machine)
         urdf = self._resource(root, 'machine', own.machine, 'urdf/{}.urdf' if named else '')
         config = own.config or (own.machine if named else '')
         if not config:
             return None if urdf is None else (urdf, None)
         key = 'config' if own.config else 'machine'
-        path = self._resource(root, key, config, '' if config.endswith(('.yaml', '.yml')) else 'config/{}.yaml')
+        path = self._resource(root, key, config, '' if config.endswith(YAML) else 'config/{}.yaml')
         return None if urdf is None or path is None else (urdf, path)
+
+    def _files(self, own: SweepEntries) -> tuple[str, str]:
+        """Return names of the package, and paths of other files, from anywhere."""
+        named = not _is_path(own.machine)
+        urdf = own.machine if named else str((self.path.parent / own.machine).resolve())
+        config = own.config or (own.machine if named else '')
+        return urdf, str((self.path.parent / config).resolve()) if config.endswith(YAML) else config
 
     def _resource(self, root: Entry, key: str, given: str, pattern: str) -> Path | None:
         """Return a file of the package by its name, or one by its path from the sweep's file."""
@@ -206,7 +215,7 @@ class _Reader:
     def _profile(self, root: Entry, own: SweepEntries) -> VoltageProfile | None:
         if not own.task:
             return None
-        pattern = '' if own.task.endswith(('.yaml', '.yml')) else 'config/tasks/{}.yaml'
+        pattern = '' if own.task.endswith(YAML) else 'config/tasks/{}.yaml'
         path = self._resource(root, 'task', own.task, pattern)
         if path is None:
             return None
@@ -229,3 +238,8 @@ class _Reader:
         if duration / own.sample_period > MOST_SAMPLES:
             expected = f'at most {MOST_SAMPLES} samples of a run of {duration:g} s'
             self.report.add(period.line, 'sample_period', expected, f'{duration / own.sample_period:.3g}')
+
+
+def _is_path(urdf: str) -> bool:
+    """Return whether a URDF is given by its path, not by a name of this package."""
+    return '/' in urdf or urdf.endswith(('.urdf', '.xacro'))
