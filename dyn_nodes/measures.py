@@ -82,8 +82,8 @@ class Measure:
         """Return a value with its unit as people read it: '146 kN m', '0.66 m', '12 %'."""
         if self.unit in WITH_PREFIX:
             factor, prefix = next((pair for pair in PREFIXES if abs(value) >= pair[0]), (1.0, ''))
-            return f'{value / factor:.3g} {prefix}{self.unit}'
-        return f'{value * self.scale:.3g} {self.display_unit}'.rstrip()
+            return f'{value / factor + 0.0:.3g} {prefix}{self.unit}'  # + 0.0: never -0
+        return f'{value * self.scale + 0.0:.3g} {self.display_unit}'.rstrip()
 
 
 MEASURES: dict[str, Measure] = {

@@ -38,6 +38,11 @@ class DynamicsClient:
         self._set = node.create_client(SetParameters, f'{target}/set_parameters')
         self._asked: Any = None
 
+    @property
+    def is_there(self) -> bool:
+        """True where the dynamics node offers to be paused."""
+        return bool(self._pause.service_is_ready())
+
     def run(self, what: str, done: Callable[[], None]) -> None:
         """Pause, play, step or reset; `done` is called when it has been done."""
         if what in ('pause', 'play'):

@@ -244,7 +244,7 @@ class ViewerInputs:
 
     def _event(self, msg: Any) -> None:
         what = msg.name.rpartition(': ')[2].replace('_', ' ')
-        self.connection.event = f'{what}: {msg.message}'
+        self.connection.happened(f'{what}: {msg.message}', time.monotonic())
 
     def _diagnostics(self, msg: Any) -> None:
         for status in msg.status:

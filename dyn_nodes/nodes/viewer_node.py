@@ -175,6 +175,7 @@ class ViewerNode(GuardedNode):
         if now - self._questioned_at >= QUESTION_PERIOD:
             self._questioned_at = now
             self.dynamics.ask()
+            self.cockpit.controls.offer_simulation(self.dynamics.is_there)
 
     def _drive(self, now: float) -> None:
         if not self.levers.names:
@@ -286,7 +287,7 @@ class ViewerNode(GuardedNode):
             self.connection.play()
         if what == 'reset':
             self.cockpit.scene.clear_trace()
-            self.connection.event = ''
+            self.connection.happened('', time.monotonic())
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 

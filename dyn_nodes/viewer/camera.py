@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dyn_nodes.viewer.framing import FIELD_OF_VIEW, distance_to_show, eye_that_sees, visible
 
 Array = NDArray[np.float64]
 
@@ -17,69 +20,90 @@ PRESETS: dict[str, tuple[tuple[float, float, float], tuple[float, float, float]]
     'Top': ((2.0, -0.02, 23.0), (2.0, 0.0, 0.0)),
 }
 """Eye and the point it looks at, from the machine's base, x ahead, for a machine that reaches 8 m."""
-FIELD_OF_VIEW = 0.75
-VISIBLE = (1.0, 0.9)
-"""Half of the width and of the height of the picture that no panel covers, in halves of its height."""
 FOLLOW_STEP = 0.02
-SETTLING, PATIENCE, HAND = 2.0, 1.0, 0.3
-"""A new page gets this time to find its place; an answer is awaited so long; so long after a movement it is held, s."""
+SETTLING, LATEST, PATIENCE, HAND = 2.0, 15.0, 1.0, 0.3
+"""A new page gets this time to find its place, and the second one until it says that it has; an answer is awaited so
+long; so long after a movement the eye is held, s."""
 ECHO = 1e-3
-
-
-def distance_to_show(points: Array, target: Array, away: Array) -> float:
-    """Return the distance from a target at which an eye sees all points.
-
-    Args:
-        points: (n, 3), at least one.
-        target: (3,) that it looks at.
-        away: (3,) unit vector from the target to the eye, not vertical.
-    """
-    right = np.cross((0.0, 0.0, 1.0), away)
-    right /= np.linalg.norm(right)
-    across = np.abs((points - target) @ np.column_stack((right, np.cross(away, right))))
-    seen = np.array(VISIBLE) * np.tan(0.5 * FIELD_OF_VIEW)
-    return float(((across / seen).max(axis=1) + (points - target) @ away).max())
+REMEMBERED = 16
+"""Places of an eye that were asked for, of which a slow page may still tell."""
+WIDE = 16 / 9
+"""Width of a picture over its height where its page has not said it."""
 
 
 class Follower:
     """An eye that goes along with the machine, but never against the hand that turns it.
 
     A page tells where its eye is a moment after it was put there, and may still tell of before: an eye is moved only
-    from where its page has said it is, when nothing that was asked of it is outstanding and nobody is moving it.
+    from where its page has said it is, when nothing that was asked of it is outstanding and nobody is moving it. Where
+    nobody has moved it yet, it also goes back as far as it must to see the whole machine.
 
     Args:
         anchor: (3,) place of the machine for which the eye is where it is.
         now: s.
+        expected: (3,) where its page is to put it first, None where that is not known.
+
+    Attributes:
+        reported: (3,) where the page says that its eye is, None before it has.
+        ahead: (3,) in which direction it looks.
+        turned: somebody has moved it since the page found its place.
     """
 
-    def __init__(self, anchor: Array, now: float) -> None:
+    def __init__(self, anchor: Array, now: float, expected: Array | None = None) -> None:
         self.anchor, self.since = anchor.copy(), now
         self.reported: Array | None = None
+        self.ahead = np.zeros(3)
+        self.turned = False
+        self._placed = expected is None
         self._reported_at = now
-        self._asked: Array | None = None
+        self._outstanding: Array | None = None
+        self._asked = deque([] if expected is None else [np.array(expected)], maxlen=REMEMBERED)
         self._asked_at = now
 
-    def report(self, position: Array, now: float) -> None:
-        """The page says where its eye is."""
-        self.reported = np.array(position)
-        if self._asked is not None and np.linalg.norm(self.reported - self._asked) < ECHO:
-            self._asked = None  # this is what was asked for, nobody's hand
-        else:
-            self._reported_at = now
+    def report(self, position: Array, ahead: Array, now: float) -> None:
+        """The page says where its eye is and in which direction it looks, both (3,)."""
+        before, self.reported, self.ahead = self.reported, np.array(position), np.array(ahead)
+        if any(np.linalg.norm(self.reported - place) < ECHO for place in self._asked):
+            self._placed = True
+            if self._outstanding is not None and np.linalg.norm(self.reported - self._outstanding) < ECHO:
+                self._outstanding = None  # this is what was asked for, nobody's hand
+            return
+        self._reported_at = now
+        if before is not None and self._settled(now) and np.linalg.norm(self.reported - before) > ECHO:
+            self.turned = True
 
-    def shift(self, place: Array, now: float, step: float) -> Array | None:
-        """Return where the eye has to go now that the machine is at `place` (3,), None where it stays."""
-        if now - self.since < SETTLING or self.reported is None:
+    def _settled(self, now: float) -> bool:
+        """A page that has just been opened tells of other places first, a slow one for long."""
+        return now - self.since >= (SETTLING if self._placed else LATEST)
+
+    def shift(self, place: Array, points: Array, aspect: float, now: float, step: float) -> Array | None:
+        """Return where the eye has to go now that the machine is at a place, None where it stays.
+
+        Args:
+            place: (3,) of the machine.
+            points: (n, 3) of it, all of which are to be seen; none: wherever it is seen.
+            aspect: width of the picture over its height.
+            now: s.
+            step: least way of the machine for which the eye moves, m.
+        """
+        if not self._settled(now) or self.reported is None:
             self.anchor = place.copy()
             return None
-        if self._asked is not None and now - self._asked_at > PATIENCE:
-            self._asked = None
+        if self._outstanding is not None and now - self._asked_at > PATIENCE:
+            self._outstanding = None
+        if self._outstanding is not None or now - self._reported_at < HAND:
+            return None
         moved = place - self.anchor
-        if self._asked is not None or now - self._reported_at < HAND or np.linalg.norm(moved) < step:
+        wanted = self.reported + moved if np.linalg.norm(moved) >= step else self.reported
+        if len(points) and not self.turned and np.linalg.norm(self.ahead[:2]) > 0.0:
+            seeing = eye_that_sees(points, wanted, self.ahead, aspect)
+            wanted = wanted if seeing is None else seeing
+        if wanted is self.reported:
             return None
         self.anchor = place.copy()
-        self._asked, self._asked_at = self.reported + moved, now
-        return self._asked
+        self._asked.append(wanted)
+        self._outstanding, self._asked_at = wanted, now
+        return wanted
 
 
 class Cameras:
@@ -109,48 +133,54 @@ class Cameras:
         camera = self.server.initial_camera
         camera.position, camera.look_at, camera.fov = eye, target, FIELD_OF_VIEW
 
-    def preset(self, name: str) -> tuple[Array, Array]:
+    def preset(self, name: str, aspect: float = WIDE) -> tuple[Array, Array]:
         """Return eye and target (3,) in the level world. Raises KeyError.
 
         A machine that would not be seen as a whole is looked at in its middle, from the same side and farther away.
+
+        Args:
+            name: of PRESETS.
+            aspect: width of the picture over its height.
         """
         eye, target = (np.array(point) * self.unit for point in PRESETS[name])
-        away = (eye - target) / np.linalg.norm(eye - target)
-        if len(self._shape) and distance_to_show(self._shape, target, away) > np.linalg.norm(eye - target):
+        away, seen = (eye - target) / np.linalg.norm(eye - target), visible(aspect)
+        if len(self._shape) and distance_to_show(self._shape, target, away, seen) > np.linalg.norm(eye - target):
             target = 0.5 * (self._shape.min(axis=0) + self._shape.max(axis=0))
-            eye = target + away * distance_to_show(self._shape, target, away)
+            eye = target + away * distance_to_show(self._shape, target, away, seen)
         c, s = np.cos(self._heading), np.sin(self._heading)
         turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         return self._anchor + turn @ eye, self._anchor + turn @ target
 
     def choose(self, client: Any, name: str) -> None:
         """Put one eye where a preset says; 'Follow' also moves it with the machine from then on."""
-        eye, target = self.preset(name)
+        eye, target = self.preset(name, _aspect(client))
         with client.atomic():
             client.camera.position = eye
             client.camera.look_at = target
             client.camera.up_direction = (0.0, 0.0, 1.0)
         if name == 'Follow':
-            self._followers[client.client_id] = Follower(self._anchor, time.monotonic())
+            self._followers[client.client_id] = Follower(self._anchor, time.monotonic(), eye)
         else:
             self._followers.pop(client.client_id, None)
 
     def join(self, client: Any) -> None:
         """Someone new looks on, following."""
-        self._followers[client.client_id] = Follower(self._anchor, time.monotonic())
+        expected = self.server.initial_camera.position
+        self._followers[client.client_id] = Follower(self._anchor, time.monotonic(), expected)
 
         @client.camera.on_update
         async def _(camera: Any) -> None:
             follower = self._followers.get(client.client_id)
             if follower is not None:
-                follower.report(camera.position, time.monotonic())
+                follower.report(camera.position, camera.look_at - camera.position, time.monotonic())
 
-    def follow(self, position: Array, heading: float) -> None:
+    def follow(self, position: Array, heading: float, points: Array) -> None:
         """Take the eyes that follow along.
 
         Args:
             position: (3,) of the machine's base in the level world, m.
             heading: rad.
+            points: (n, 3) of the machine in the level world, all of which are to be seen, m.
         """
         now = time.monotonic()
         self._anchor, self._heading = np.array((position[0], position[1], 0.0)), heading
@@ -159,6 +189,13 @@ class Cameras:
             if number not in clients:
                 del self._followers[number]
                 continue
-            eye = follower.shift(self._anchor, now, FOLLOW_STEP * self.unit)
+            eye = follower.shift(self._anchor, points, _aspect(clients[number]), now, FOLLOW_STEP * self.unit)
             if eye is not None:
                 clients[number].camera.position = eye
+
+
+def _aspect(client: Any) -> float:
+    """Return width over height of the picture of a page, of the part that no panel covers."""
+    camera = client.camera
+    known = camera.update_timestamp != 0.0 and camera.image_height
+    return float(camera.image_width) / camera.image_height if known else WIDE

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.viewer.camera import Cameras
+from dyn_nodes.viewer.colours import OK
+from dyn_nodes.viewer.connection import PAUSED, RUNNING
 from dyn_nodes.viewer.gate import Gate
-from dyn_nodes.viewer.gauges import Scale
-from dyn_nodes.viewer.geometry import ground_rotation, roll_pitch, yaw_of
+from dyn_nodes.viewer.gauges import Scale, worst_band
+from dyn_nodes.viewer.geometry import ground_rotation, roll_pitch, rotation_of, yaw_of
 from dyn_nodes.viewer.panel import Action, Controls, Instruments
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.scene import Scene
@@ -51,6 +53,9 @@ class Cockpit:
         self.instruments = Instruments(self.server.gui, scale or Scale())
         self.server.on_client_connect(self._join)
         self._gauged = self._plotted = 0.0
+        self._robot: Robot | None = None
+        self._corners = np.zeros((0, 3))
+        self._worst = OK, ''
 
     @property
     def address(self) -> str:
@@ -88,6 +93,7 @@ class Cockpit:
         self, robot: Robot, implement: tuple[str, Any] | None = None, posture: Mapping[str, float] | None = None
     ) -> None:
         """Show this machine; the eye sees all of it in a posture (joints at zero)."""
+        self._robot = robot
         self.scene.set_robot(robot, implement)
         self.cameras.show(self.scene.unit, robot.corners(posture or {}))
 
@@ -99,24 +105,31 @@ class Cockpit:
     def update(self, snapshot: Snapshot) -> None:
         """Show an instant: the picture now, the gauges ten times a second, the plots four times."""
         self.scene.update(snapshot)
-        ground = ground_rotation(*snapshot.slope)
-        self.cameras.follow(ground.apply(snapshot.base_position), yaw_of(snapshot.base_quaternion))
+        ground, now = ground_rotation(*snapshot.slope), time.monotonic()
+        place = ground.apply(snapshot.base_position)
+        if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:
+            turn = ground * rotation_of(snapshot.base_quaternion)
+            self._corners = turn.apply(self._robot.corners(snapshot.joints))
+        self.cameras.follow(place, yaw_of(snapshot.base_quaternion), self._corners + place)
         roll, pitch = np.degrees(roll_pitch(snapshot.base_quaternion))
         pressures = {name: value / 1e6 for name, value in snapshot.pressures.items()}
         angles = {'roll': float(roll), 'pitch': float(pitch)}
         self.instruments.record(snapshot.time, snapshot.margins, angles, pressures)
-        now = time.monotonic()
         if now - self._gauged >= GAUGE_PERIOD:
             self._gauged = now
             self.instruments.show(snapshot.margins, snapshot.friction_use)
+            self._worst = worst_band(snapshot.margins, snapshot.friction_use, self.instruments.scale)
+            if snapshot.payload is not None:
+                self.controls.show_payload(snapshot.payload)
             self.controls.show_slope(*np.degrees(snapshot.slope))
         if now - self._plotted >= PLOT_PERIOD:
             self._plotted = now
             self.instruments.draw()
 
     def show_state(self, state: str, text: str, details: str = '') -> None:
-        """Say how things are; a picture that isn't of now is veiled."""
-        self.controls.show_state(state, text, details)
+        """Say how things are, the worst gauge before all else; a picture that isn't of now is veiled."""
+        band, where = self._worst if state in (RUNNING, PAUSED) else (OK, '')
+        self.controls.show_state(state, text, ' · '.join(part for part in (where, details) if part), band)
         self.scene.set_mist(state == 'lost')
 
     def notify(self, text: str, client: int | None = None) -> None:

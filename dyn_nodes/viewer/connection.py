@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 RUNNING, PAUSED, WAITING, LOST = 'running', 'paused', 'waiting', 'lost'
 RATE_WINDOW = 1.0
+EVENT_SHOWN = 10.0
+"""s of wall time for which an event is told."""
 RESUMED_AFTER, STEADY = 1.0, 0.2
 """Messages that still come so long after a pause, s, no further apart than this, s, mean that it is over."""
 
@@ -34,13 +36,13 @@ class Connection:
     Attributes:
         paused: somebody has paused the simulation.
         fault: what the machine's node says of itself if something is wrong, or ''.
-        event: the last thing that happened, or ''.
     """
 
     def __init__(self, source: str, silence: float = 1.0) -> None:
         self.source, self.silence = source, silence
         self.paused = False
-        self.fault = self.event = ''
+        self.fault = ''
+        self._event, self._event_at = '', 0.0
         self.time = 0.0
         self.rate = float('nan')
         self._paused_at = 0.0
@@ -69,6 +71,14 @@ class Connection:
         self.time, self._heard = time, now
         return back
 
+    def happened(self, text: str, now: float) -> None:
+        """Something has happened; '' forgets what has."""
+        self._event, self._event_at = text, now
+
+    def event(self, now: float) -> str:
+        """Return what has happened lately, ''  where nothing has."""
+        return self._event if now - self._event_at <= EVENT_SHOWN else ''
+
     def pause(self, now: float) -> None:
         """Somebody has paused the machine, or says that it is paused."""
         if not self.paused:
@@ -91,10 +101,10 @@ class Connection:
         age = now - self._heard
         if age <= self.silence:
             factor = f' · {self.rate:.2g}× real time' if self.rate == self.rate else ''
-            return State(RUNNING, f't = {self.time:.1f} s{factor}', self.fault or self.event)
+            return State(RUNNING, f't = {self.time:.1f} s{factor}', self.fault or self.event(now))
         still = f'The picture is of t = {self.time:.2f} s, {age:.0f} s ago.'
         if not publishers:
             return State(LOST, f'{self.source} has gone', still)
         if self.paused:
-            return State(PAUSED, f'Paused at t = {self.time:.3f} s', self.event)
+            return State(PAUSED, f'Paused at t = {self.time:.3f} s', self.event(now))
         return State(LOST, f'No data from {self.source}', ' '.join(text for text in (self.fault, still) if text))

@@ -106,6 +106,23 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     )
 
 
+def worst_band(margins: Mapping[str, Margin], uses: Mapping[str, float], scale: Scale) -> tuple[str, str]:
+    """Return the worst band of all gauges, and in words which gauge is in it; '' where all are OK."""
+    bands = [(scale.band(name, margins[name]), _place(name, margins[name])) for name in in_order(margins)]
+    if uses:
+        worst = worst_wheel(uses)
+        bands.append((scale.friction_band(uses[worst]), f'friction use {worst.replace("_", " ")}'))
+    for band in (DANGER, WARNING):
+        for found, where in bands:
+            if found == band:
+                return band, f'{band}: {where}'
+    return OK, ''
+
+
+def _place(name: str, margin: Margin) -> str:
+    return f'{measure_of(name).label} {margin.critical_name.replace("_", " ")}'.rstrip()
+
+
 def friction_gauges(uses: Mapping[str, float], scale: Scale) -> str:
     """Return the friction use of every wheel as a horizontal gauge, the worst one named and in bold."""
     if not uses:
@@ -168,7 +185,7 @@ def _tint(colour: Rgb, strength: float = 0.28) -> str:
     return f'rgba({colour[0]},{colour[1]},{colour[2]},{strength})'
 
 
-def banner(state: str, text: str, details: str = '', beat: int = 0) -> str:
+def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = OK) -> str:
     """Return the line at the top that says how things are.
 
     Args:
@@ -176,11 +193,14 @@ def banner(state: str, text: str, details: str = '', beat: int = 0) -> str:
         text: in words.
         details: a second, smaller line.
         beat: a number that changes as long as the viewer lives, for the script of the page.
+        band: the worst one of the gauges: the colour while the machine runs, and while it is paused in danger.
     """
-    colour = {'running': GREEN, 'paused': AMBER, 'waiting': GREY, 'lost': RED}.get(state, DARK)
+    colour = {'running': COLOURS[band], 'paused': AMBER, 'waiting': GREY, 'lost': RED}.get(state, DARK)
+    if state == 'paused' and band == DANGER:
+        colour = RED
     second = f'<div style="font-size:11.5px;opacity:.92">{html.escape(details)}</div>' if details else ''
     return (
-        f'<div data-connection="{state}" data-beat="{beat}" '
+        f'<div role="status" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
         'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;color:#fff;'
         f'background:{css(colour)};font-size:13.5px;line-height:1.35"><b>{html.escape(text)}</b>{second}</div>'
     )

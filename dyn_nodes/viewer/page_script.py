@@ -4,11 +4,16 @@ viser's page opens its websocket in a worker, from the page's address without it
 there, for this server only. A beat is sent from the page itself, not from the worker: a page that is frozen, hidden or
 left sends none. The server beats as well, by a number in the line that shows the state of the connection. Where that
 number stands still the page hides the line, as time and real-time factor in it are old, and shows for how long.
+
+On a narrow page the instruments at the left begin folded to a strip, so that the machine has room: the line with the
+state tells the worst of them. Who unfolds them keeps them.
 """
 
 BEAT = 'DynNodesBeat'
 BEAT_PERIOD = 0.2
 """s."""
+NARROW = 1000
+"""Width of a page below which the instruments begin folded, pixels."""
 STALE = 3.0
 """Time without a beat of the server after which a page counts as old, s."""
 LOOKING = 'This page only looks on. To drive, open the address with its token, as the terminal printed it.'
@@ -62,6 +67,13 @@ SCRIPT = (
     }
     old.textContent = '%SILENT%'.replace('%S', Math.floor(silent / 1000));
   }, %PERIOD%);
+  let folded = false;
+  setInterval(() => {
+    const wide = innerWidth >= %NARROW%;
+    const fold = document.querySelector('[data-dock-region-collapse="left"][aria-expanded="true"]');
+    if (!wide && !folded && fold !== null) fold.click();
+    folded = !wide && (folded || fold !== null);
+  }, %PERIOD%);
   if (token !== null) {
     setInterval(() => beat(document.visibilityState === 'visible'), %PERIOD%);
     document.addEventListener('visibilitychange', () => beat(document.visibilityState === 'visible'));
@@ -81,6 +93,7 @@ SCRIPT = (
 """.replace('%BEAT%', BEAT)
     .replace('%PERIOD%', str(round(1000 * BEAT_PERIOD)))
     .replace('%LOOKING%', LOOKING)
+    .replace('%NARROW%', str(NARROW))
     .replace('%STALE%', str(round(1000 * STALE)))
     .replace('%SILENT%', SILENT)
 )

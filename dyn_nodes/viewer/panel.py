@@ -11,6 +11,7 @@ from typing import Any
 
 from dyn_nodes.measures import in_order
 from dyn_nodes.viewer.camera import PRESETS
+from dyn_nodes.viewer.colours import OK
 from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
@@ -103,7 +104,7 @@ class Controls:
         gui.main_panel.dock_right()
         gui.main_panel.set_width(CONTROLS_WIDTH)
         self._banner = gui.add_html(banner('waiting', 'Waiting for a machine'), order=-1.0)
-        self._drive = gui.add_folder('Drive', order=0.0)
+        self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # until there is something to drive
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
             self._note = gui.add_html('', order=0.5)
@@ -120,9 +121,9 @@ class Controls:
             except queue.Empty:
                 return
 
-    def show_state(self, state: str, text: str, details: str = '') -> None:
-        """Say how things are."""
-        _set_html(self._banner, banner(state, text, details, int(time.monotonic())))
+    def show_state(self, state: str, text: str, details: str = '', band: str = OK) -> None:
+        """Say how things are, in the colour of the worst gauge."""
+        _set_html(self._banner, banner(state, text, details, int(time.monotonic()), band))
 
     def _event(self, name: str, value: Any = None) -> Any:
         async def note(event: Any) -> None:
@@ -143,6 +144,7 @@ class Controls:
         for handle in self._rest:
             handle.remove()
         self._rest, self.sliders = [], {}
+        self._drive.visible = True
         with self._drive:
             for k, name in enumerate(names):
                 self._add_lever(name, float(limits[name]), 1.0 + k)
@@ -172,6 +174,7 @@ class Controls:
         Args:
             limits: greatest offset by name, mm or degrees.
         """
+        self._drive.visible = True
         self.armed.label, self.armed.hint = 'Sliders on', 'Dead-man switch: no pose is sent before it is on.'
         with self._drive:
             for k, (name, limit) in enumerate(limits.items()):
@@ -224,7 +227,8 @@ class Controls:
 
     def _add_simulation(self) -> None:
         gui = self.gui
-        with gui.add_folder('Simulation', order=1.0):
+        self._simulation = gui.add_folder('Simulation', order=1.0, visible=False)  # until one answers
+        with self._simulation:
             self.run = gui.add_button_group('Run', ('Pause', 'Step', 'Play'), order=0.0)
             self.speed = gui.add_button_group('Speed', tuple(SPEEDS), order=1.0)
             reset = gui.add_button('Reset', icon='rotate-2', color='gray', order=1.5)
@@ -235,6 +239,12 @@ class Controls:
         self.speed.on_click(self._event('speed', lambda event: SPEEDS[event.target.value]))
         self.payload.on_update(self._event('payload', lambda event: float(event.target.value)))
         self.drop.on_click(self._event('payload', lambda _: 0.0))
+
+    def offer_simulation(self, there: bool) -> None:
+        """Show what a simulation can be asked for, or hide it where none answers: a bag or a real machine."""
+        for folder in (self._simulation, self._ground):
+            if folder.visible != there:
+                folder.visible = there
 
     def set_payload(self, mass: float, limit: float) -> None:
         """Offer to change the load, kg."""
@@ -250,7 +260,8 @@ class Controls:
 
     def _add_ground(self) -> None:
         gui = self.gui
-        with gui.add_folder('Ground', order=2.0, expand_by_default=False):
+        self._ground = gui.add_folder('Ground', order=2.0, expand_by_default=False, visible=False)
+        with self._ground:
             hint = 'Positive pitch: the front is downhill.'
             self.pitch = gui.add_slider('Pitch, deg', -20.0, 20.0, 0.5, 0.0, order=0.0, hint=hint)
             self.roll = gui.add_slider('Roll, deg', -20.0, 20.0, 0.5, 0.0, order=1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -121,14 +122,22 @@ class Robot:
     def corners(self, joints: Mapping[str, float]) -> Array:
         """Return the corners (n, 3) of boxes around the shapes, in axes of the links, in the root link's frame, m."""
         poses, found = self.poses(joints), [np.zeros((0, 3))]
-        for link, shapes in self.shapes.items():
+        for link, boxes in self._boxes.items():
             place, turn = poses[link]
+            found.append(turn.apply(boxes) + place)
+        return np.vstack(found)
+
+    @cached_property
+    def _boxes(self) -> dict[str, Array]:
+        """Corners (n, 3) of boxes around the shapes of every link that has any, in its frame."""
+        found: dict[str, list[Array]] = {}
+        for link, shapes in self.shapes.items():
             for shape in shapes:
                 if len(shape.vertices):
                     sides = np.array([shape.vertices.min(axis=0), shape.vertices.max(axis=0)], dtype=np.float64)
                     box = np.array([[sides[i, 0], sides[j, 1], sides[k, 2]] for i, j, k in np.ndindex(2, 2, 2)])
-                    found.append(turn.apply(box) + place)
-        return np.vstack(found)
+                    found.setdefault(link, []).append(box)
+        return {link: np.vstack(boxes) for link, boxes in found.items()}
 
     def size(self) -> float:
         """Return the greatest distance of any vertex from the root link's origin at joint positions zero, m."""

@@ -4,14 +4,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.share import folders_above
-from dyn_nodes.viewer.camera import FIELD_OF_VIEW, HAND, PATIENCE, PRESETS, SETTLING, VISIBLE, Cameras, Follower
+from dyn_nodes.viewer.camera import HAND, LATEST, PATIENCE, PRESETS, SETTLING, WIDE, Cameras, Follower
+from dyn_nodes.viewer.framing import EDGE, excursion, eye_that_sees, visible
 from dyn_nodes.viewer.robot import load_robot
 
 EYE = np.array([8.0, -12.0, 5.0])
 HERE = np.zeros(3)
+AHEAD = np.array([-8.0, 12.0, -4.0])
+NOTHING = np.zeros((0, 3))
 STEP = 0.02
 
 
@@ -22,71 +28,121 @@ def at(x: float) -> np.ndarray:
 @pytest.fixture
 def follower():
     made = Follower(HERE, 0.0)
-    made.report(EYE, 0.1)
-    made.shift(HERE, SETTLING - 0.01, STEP)
+    made.report(EYE, AHEAD, 0.1)
+    made.shift(HERE, NOTHING, WIDE, SETTLING - 0.01, STEP)
     return made
 
 
 def test_the_eye_goes_as_far_as_the_machine(follower):
-    assert follower.shift(at(0.5), 3.0, STEP) == pytest.approx(EYE + at(0.5))
+    assert follower.shift(at(0.5), NOTHING, WIDE, 3.0, STEP) == pytest.approx(EYE + at(0.5))
 
 
 def test_nothing_is_asked_for_a_machine_that_stands(follower):
-    assert follower.shift(at(0.5 * STEP), 3.0, STEP) is None
+    assert follower.shift(at(0.5 * STEP), NOTHING, WIDE, 3.0, STEP) is None
 
 
 def test_a_new_page_is_left_alone_until_it_has_found_its_place():
     follower = Follower(HERE, 0.0)
-    follower.report(np.zeros(3), 0.0)  # what a page says before it knows where its eye belongs
-    assert follower.shift(at(5.0), 1.0, STEP) is None
-    follower.report(EYE, 1.5)
-    assert follower.shift(at(5.0), 3.0, STEP) is None, 'the way of before is not made good'
-    assert follower.shift(at(5.5), 3.0, STEP) == pytest.approx(EYE + at(0.5))
+    follower.report(np.zeros(3), AHEAD, 0.0)  # what a page says before it knows where its eye belongs
+    assert follower.shift(at(5.0), NOTHING, WIDE, 1.0, STEP) is None
+    follower.report(EYE, AHEAD, 1.5)
+    assert follower.shift(at(5.0), NOTHING, WIDE, 3.0, STEP) is None, 'the way of before is not made good'
+    assert follower.shift(at(5.5), NOTHING, WIDE, 3.0, STEP) == pytest.approx(EYE + at(0.5))
 
 
 def test_the_next_step_waits_for_the_answer_and_starts_from_it(follower):
-    asked = follower.shift(at(0.5), 3.0, STEP)
-    follower.report(EYE, 3.05)  # still of before
-    assert follower.shift(at(0.8), 3.1, STEP) is None
-    follower.report(asked, 3.2)
-    assert follower.shift(at(0.8), 3.05 + 1.1 * HAND, STEP) == pytest.approx(EYE + at(0.8))
+    asked = follower.shift(at(0.5), NOTHING, WIDE, 3.0, STEP)
+    follower.report(EYE, AHEAD, 3.05)  # still of before
+    assert follower.shift(at(0.8), NOTHING, WIDE, 3.1, STEP) is None
+    follower.report(asked, AHEAD, 3.2)
+    assert follower.shift(at(0.8), NOTHING, WIDE, 3.05 + 1.1 * HAND, STEP) == pytest.approx(EYE + at(0.8))
 
 
 def test_an_answer_that_never_comes_is_not_awaited_for_ever(follower):
-    follower.shift(at(0.5), 3.0, STEP)
-    assert follower.shift(at(0.8), 3.0 + 0.9 * PATIENCE, STEP) is None
-    assert follower.shift(at(0.8), 3.0 + 1.1 * PATIENCE, STEP) == pytest.approx(EYE + at(0.3))
+    follower.shift(at(0.5), NOTHING, WIDE, 3.0, STEP)
+    assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 0.9 * PATIENCE, STEP) is None
+    assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 1.1 * PATIENCE, STEP) == pytest.approx(EYE + at(0.3))
 
 
 def test_a_hand_that_turns_the_view_has_its_way(follower):
     turned = EYE + np.array((1.0, 2.0, 0.0))
-    follower.report(turned, 3.0)
-    assert follower.shift(at(0.5), 3.0 + 0.9 * HAND, STEP) is None
-    assert follower.shift(at(0.5), 3.0 + 1.1 * HAND, STEP) == pytest.approx(turned + at(0.5))
+    follower.report(turned, AHEAD, 3.0)
+    assert follower.shift(at(0.5), NOTHING, WIDE, 3.0 + 0.9 * HAND, STEP) is None
+    assert follower.shift(at(0.5), NOTHING, WIDE, 3.0 + 1.1 * HAND, STEP) == pytest.approx(turned + at(0.5))
 
 
-def seen(cameras, points, name='Follow'):
+def seen(cameras, points, name='Follow', aspect=WIDE):
     """Greatest excursion of points across and up in the picture, in halves of its height."""
-    eye, target = cameras.preset(name)
-    ahead = (target - eye) / np.linalg.norm(target - eye)
-    right = np.cross(ahead, (0.0, 0.0, 1.0))
-    right /= np.linalg.norm(right)
-    depth = (points - eye) @ ahead
-    assert depth.min() > 0.0
-    picture = np.column_stack(((points - eye) @ right, (points - eye) @ np.cross(right, ahead))) / depth[:, None]
-    return np.abs(picture).max(axis=0) / np.tan(0.5 * FIELD_OF_VIEW)
+    eye, target = cameras.preset(name, aspect)
+    return excursion(points, eye, target - eye).max(axis=0)
 
 
+@pytest.mark.parametrize('aspect', [WIDE, 0.76, 0.37])
 @pytest.mark.parametrize('name', ['stewart_platform', 'arm_a6', 'car', 'log_loader', 'three_leg_device'])
 @pytest.mark.parametrize('preset', PRESETS)
-def test_every_camera_sees_the_whole_machine_in_its_posture(name, preset):
+def test_every_camera_sees_the_whole_machine_in_its_posture(name, preset, aspect):
     machine = machine_of(name, '')
     robot = load_robot(machine.urdf, folders_above(machine.sources[0]))
     corners = robot.corners(machine.initial.joint_positions)
     cameras = Cameras(SimpleNamespace(initial_camera=SimpleNamespace()))
     cameras.show(robot.size() / 8.0, corners)
-    assert (seen(cameras, corners, preset) <= np.array(VISIBLE) + 1e-9).all()
+    assert (seen(cameras, corners, preset, aspect) <= visible(aspect) + 1e-9).all()
     eye = cameras.preset('Follow')[0]
     assert np.array_equal(cameras.server.initial_camera.position, eye)
     if name == 'log_loader':  # it was seen as a whole before
         assert eye == pytest.approx(np.array(PRESETS['Follow'][0]) * robot.size() / 8.0)
+
+
+# -- the eye of a machine that reaches out -----------------------------------------------------------------------------
+
+POINTS = arrays(float, st.tuples(st.integers(1, 12), st.just(3)), elements=st.floats(-9.0, 9.0, width=32))
+
+
+@given(points=POINTS, aspect=st.floats(0.3, 3.0), turn=st.floats(0.0, 6.2), height=st.floats(-0.8, 0.8))
+def test_the_eye_moves_without_turning_to_where_it_sees_all(points, aspect, turn, height):
+    ahead = np.array([np.cos(turn), np.sin(turn), height])
+    eye = eye_that_sees(points, EYE, ahead, aspect)
+    if eye is None:
+        assert (excursion(points, EYE, ahead) <= EDGE * np.array((aspect, 1.0))).all()
+        return
+    forward = ahead / np.linalg.norm(ahead)
+    assert ((points - eye) @ forward >= -1e-9).all()
+    inside = excursion(points, eye - 1e-9 * forward, ahead) <= visible(aspect) + 1e-5
+    assert inside.all()
+    assert eye @ forward <= EYE @ forward + 1e-9, 'it goes back, never nearer'
+
+
+def test_a_new_eye_stands_where_the_old_one_stood_as_nearly_as_can_be():
+    """A machine that leaves the picture to the right: the eye goes right, not back, as long as it fits."""
+    eye = eye_that_sees(np.array([[0.0, 5.0, 0.0]]), np.array([10.0, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0]), 1.0)
+    assert eye == pytest.approx([10.0, 5.0 - 10.0 * visible(1.0)[0] * np.tan(0.375), 0.0])
+
+
+def test_the_eye_follows_a_boom_that_reaches_out_until_a_hand_turns_it(follower):
+    boom = np.array([[0.0, 0.0, 0.0], [0.0, -9.0, 9.0]])
+    eye = follower.shift(HERE, boom, WIDE, 3.0, STEP)
+    assert eye is not None
+    assert (excursion(boom, eye, AHEAD) <= visible(WIDE) + 1e-9).all()
+    follower.report(eye, AHEAD, 3.2)
+    assert follower.shift(HERE, boom, WIDE, 4.0, STEP) is None, 'it sees all'
+    follower.report(eye + np.array((1.0, 2.0, 0.0)), AHEAD, 5.0)
+    assert follower.turned
+    assert follower.shift(HERE, 2.0 * boom, WIDE, 6.0, STEP) is None, 'somebody looks at a detail'
+
+
+def test_a_slow_page_is_awaited_until_it_is_where_it_was_put():
+    """It tells of its first place, inside the machine, long after the others."""
+    boom = np.array([[0.0, 0.0, 0.0], [0.0, -9.0, 9.0]])
+    follower = Follower(HERE, 0.0, EYE)
+    follower.report(np.zeros(3), AHEAD, SETTLING + 1.0)
+    assert follower.shift(HERE, boom, WIDE, SETTLING + 2.0, STEP) is None
+    follower.report(EYE, AHEAD, SETTLING + 3.0)
+    assert not follower.turned
+    assert follower.shift(HERE, boom, WIDE, SETTLING + 4.0, STEP) is not None
+
+
+def test_a_page_that_is_never_where_it_was_put_is_followed_all_the_same():
+    follower = Follower(HERE, 0.0, EYE)
+    follower.report(EYE + at(1.0), AHEAD, 1.0)
+    assert follower.shift(at(3.0), NOTHING, WIDE, LATEST - 0.1, STEP) is None
+    assert follower.shift(at(4.0), NOTHING, WIDE, LATEST + 0.1, STEP) == pytest.approx(EYE + at(2.0))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.measures import in_order, measure_of
-from dyn_nodes.viewer.connection import LOST, PAUSED, RUNNING, WAITING, Connection
-from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, number, round_up
+from dyn_nodes.viewer.connection import EVENT_SHOWN, LOST, PAUSED, RUNNING, WAITING, Connection
+from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, number, round_up, worst_band
 from dyn_nodes.viewer.plots import History
 from dyn_nodes.viewer.snapshot import Margin
 
@@ -95,6 +95,40 @@ def test_admissible_reactions_are_a_gauge_with_the_wheel_and_the_words_of_the_me
     assert 'front left &middot; sliding or lifted' in page
 
 
+@pytest.mark.parametrize(
+    ('load', 'use', 'band', 'where'),
+    [
+        (0.25, 0.1, 'ok', ''),
+        (0.09, 0.1, 'warning', 'warning: wheel-load share rear left'),
+        (0.09, 0.9, 'danger', 'danger: friction use front'),
+        (0.01, 0.9, 'danger', 'danger: wheel-load share rear left'),
+        (math.nan, 0.1, 'danger', 'danger: wheel-load share'),
+    ],
+)
+def test_the_worst_gauge_is_named(load, use, band, where):
+    margins = {
+        'zmp_degree': Margin(0.9, (0.9, 1.0, 1.0), ('front', 'rear', 'left')),
+        'load_share': Margin(load, (load, 0.5, 0.5, 0.5), ('rear_left', 'b', 'c', 'd')),
+    }
+    assert worst_band(margins, {'front': use}, Scale()) == (band, where)
+    assert worst_band({}, {}, Scale()) == ('ok', '')
+
+
+@pytest.mark.parametrize(
+    ('state', 'band', 'colour'),
+    [
+        ('running', 'ok', '#009e73'),
+        ('running', 'warning', '#e69f00'),
+        ('running', 'danger', '#d52b1e'),
+        ('paused', 'ok', '#e69f00'),
+        ('paused', 'danger', '#d52b1e'),
+        ('lost', 'ok', '#d52b1e'),
+    ],
+)
+def test_the_banner_has_the_colour_of_the_worst_gauge(state, band, colour):
+    assert f'background:{colour}' in banner(state, 'text', band=band)
+
+
 def test_names_are_made_safe_for_the_page():
     page = gauges({'<script>': Margin(1.0, (1.0, 2.0), ('<b>', 'x'))}, Scale())
     page += friction_gauges({'<script>': 0.5}, Scale())
@@ -116,6 +150,8 @@ def test_measures_are_shown_in_one_order_whatever_order_they_come_in():
         (0.1, 'load_share', '10 %'),
         (2.4e6, 'energy', '2.4 MJ'),
         (0.6, 'zmp_degree', '0.6'),
+        (-0.0, 'zmp_degree', '0'),
+        (-0.0, 'net_moment', '0 N m'),
         (math.nan, 'static', 'not known'),
     ],
 )
@@ -179,6 +215,15 @@ def test_a_paused_machine_whose_node_has_gone_is_gone():
     connection = running(3.0)
     connection.pause(3.0)
     assert connection.state(8.0, 0).text == 'dynamics_node has gone'
+
+
+def test_an_event_is_told_for_a_while_and_not_for_ever():
+    connection = running(3.0)
+    connection.happened('lift off: rear left', 3.0)
+    assert connection.state(3.1, 1).details == 'lift off: rear left'
+    for tick in range(int(EVENT_SHOWN * 10)):
+        connection.message(1.5, 3.0 + tick / 10)
+    assert connection.state(3.0 + EVENT_SHOWN + 0.01, 1).details == ''
 
 
 def test_time_that_goes_back_is_noticed():
