@@ -51,6 +51,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster, such as tcp://127.0.0.1:8786')
     parser.add_argument('--plan', action='store_true', help='show what the sweep will cost, and run nothing')
     parser.add_argument('--outcome', metavar='NAME', help='with `report` and `worst`: column (the first outcome)')
+    parser.add_argument(
+        '--where',
+        metavar='CONDITION',
+        action='append',
+        help='with `report`: points that trends count, by their first run: a flag, or NAME>NUMBER, or NAME<NUMBER',
+    )
     parser.add_argument('--count', metavar='N', type=int, help='with `worst`: runs to write (5)')
     parser.add_argument(
         '--end', choices=['least', 'greatest'], help='with `worst`: which values are the worst (by name)'
@@ -75,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         return OF_RESULTS[args.file](args)
     if args.directory is not None:
         raise CommandError(f'expected one sweep, found {args.file} and {args.directory}', 2)
-    for name in ('outcome', 'factors', 'limit', 'count', 'end'):
+    for name in ('outcome', 'factors', 'limit', 'where', 'count', 'end'):
         if getattr(args, name) is not None:
             raise CommandError(f'--{name}: expected with `report` or `worst` alone', 2)
     if args.jobs is not None and args.scheduler is not None:

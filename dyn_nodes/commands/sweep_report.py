@@ -29,6 +29,7 @@ def report(args: argparse.Namespace) -> int:
         found = {**summary(results), 'outcome': outcome}
         write_csv(results, args.directory / CSV)
         found.update(_sensitivity(results, outcome, args.directory))
+        found['trends'] = _trends(args, results, outcome)
         found['boundary'] = _map(args, results, outcome, [*found['effects']])
     except StoreError as error:
         raise CommandError(str(error)) from None
@@ -64,6 +65,21 @@ def _sensitivity(results: Results, outcome: str, directory: Path) -> dict[str, A
         return {**found, 'no_indices': "they need SALib: pip install 'dyn_nodes[sweep]'"}
     draw_indices(results, outcome, shares, directory / INDICES)
     return {**found, 'indices': {name: own._asdict() for name, own in shares.items()}}
+
+
+def _trends(args: argparse.Namespace, results: Results, outcome: str) -> list[dict[str, Any]]:
+    """Return the trends of factors that vary one at a time; draw them."""
+    from dyn_nodes.sweeps.pictures import TRENDS, draw_trends
+    from dyn_nodes.sweeps.trends import ConditionError, trends
+
+    (args.directory / TRENDS).unlink(missing_ok=True)
+    try:
+        found = trends(results, outcome, args.where or ())
+    except ConditionError as error:
+        raise CommandError(f'--where: {error}') from None
+    if any(own.points for own in found):
+        draw_trends(results, outcome, [own for own in found if own.points], args.directory / TRENDS)
+    return [own._asdict() for own in found]
 
 
 def _map(args: argparse.Namespace, results: Results, outcome: str, strongest: list[str]) -> list[list[list[float]]]:
@@ -103,7 +119,7 @@ def _text(interval: tuple[float, float]) -> str:
 
 
 def _print(found: dict[str, Any], directory: Path) -> None:
-    from dyn_nodes.sweeps.pictures import INDICES, MAP, TORNADO
+    from dyn_nodes.sweeps.pictures import INDICES, MAP, TORNADO, TRENDS
     from dyn_nodes.sweeps.report import CSV
 
     show(found)
@@ -113,9 +129,13 @@ def _print(found: dict[str, Any], directory: Path) -> None:
     for name, own in found['indices'].items():
         first, total = (f'{own[key]:.3f} +- {own[f"{key}_error"]:.3f}' for key in ('first', 'total'))
         print(f'Sobol indices of {name}: first order {first}, total {total}')
+    for own in found['trends']:
+        shares = f'higher in {own["higher"]:.3f} ({_text(own["higher_interval"])}), lower in {own["lower"]:.3f}'
+        change = f'{own["factor"]} {own["first"]:g} to {own["value"]:g}'
+        print(f'{change}: {shares} of {own["points"]} points, median change {100.0 * own["median"]:+.1f} %')
     if found['no_indices']:
         print(f'no Sobol indices: {found["no_indices"]}')
-    names = [name for name in (CSV, MAP, BOUNDARY, TORNADO, INDICES) if (directory / name).exists()]
+    names = [name for name in (CSV, MAP, BOUNDARY, TORNADO, INDICES, TRENDS) if (directory / name).exists()]
     print('written: ' + ', '.join(str(directory / name) for name in names))
 
 

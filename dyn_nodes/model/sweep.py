@@ -7,7 +7,7 @@ from dyn_nodes.model.schema import choice, collection, flag, named, number, tabl
 
 DesignKind = Literal['grid', 'latin_hypercube', 'sobol', 'saltelli', 'monte_carlo']
 Spacing = Literal['linear', 'logarithmic']
-TARGETS = ('parameter', 'machine', 'volts', 'volts_scale', 'pace', 'joint', 'lever')
+TARGETS = ('parameter', 'machine', 'volts', 'volts_scale', 'pace', 'timing', 'joint', 'lever')
 """Keys of a factor that say what it is."""
 
 
@@ -23,6 +23,9 @@ class FactorEntry:
     volts_scale: Annotated[str, text('all voltages of this actuator in the task are multiplied')] = ''
     pace: Annotated[
         str, text('`task`: its segments are this many times as fast, times divided and voltages multiplied')
+    ] = ''
+    timing: Annotated[
+        str, text("of one segment of the task, s: the segment's name/wait, /length or /ramp; later segments move along")
     ] = ''
     joint: Annotated[str, text('position of a joint at the start, rad or m')] = ''
     lever: Annotated[str, text('voltage of an actuator that is held for the whole run, V')] = ''
@@ -53,7 +56,15 @@ class DesignEntry:
     kind: Annotated[
         DesignKind, choice('every combination of levels, or points drawn from the factors', get_args(DesignKind))
     ] = 'grid'
-    runs: Annotated[float | None, number('number of runs; a grid has as many as combinations', '', 'positive')] = None
+    runs: Annotated[
+        float | None, number('number of drawn points; a grid has as many runs as combinations', '', 'positive')
+    ] = None
+    varied: Annotated[
+        tuple[str, ...],
+        collection(
+            'names', 'factors with `values`, of which each point is run with the first, then with each other one'
+        ),
+    ] = ()
     seed: Annotated[float, number('of the random numbers, a whole number', '', 'non-negative')] = 1.0
 
 

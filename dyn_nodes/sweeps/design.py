@@ -5,6 +5,7 @@ A run is known by its number. Its values follow from the design and its seed alo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
 from itertools import product
@@ -81,11 +82,14 @@ class Design:
         kind: `grid`: every combination of the levels, the last factor fastest; `saltelli`: for Sobol indices.
         runs: number of them.
         seed: of the random numbers; a grid has none.
+        varied: places of the factors that vary one at a time: each drawn point is run with the first level of each,
+            and then with one other level after the other.
     """
 
     kind: Kind
     runs: int
     seed: int = 0
+    varied: tuple[int, ...] = ()
 
     def values(self, factors: tuple[Distribution, ...]) -> Array:
         """Return the values (runs, factors).
@@ -95,23 +99,40 @@ class Design:
         """
         if self.kind == 'grid':
             return _grid(factors)
+        if self.varied:
+            return self._one_at_a_time(factors)
         if not factors:
             return np.zeros((self.runs, 0))
-        unit = self._unit(len(factors))
+        unit = self._unit(len(factors), self.runs)
         return np.column_stack([own.at(unit[:, k]) for k, own in enumerate(factors)])
 
-    def _unit(self, dimensions: int) -> Array:
+    def _one_at_a_time(self, factors: tuple[Distribution, ...]) -> Array:
+        levels = {k: own.values for k, own in enumerate(factors) if k in self.varied and isinstance(own, Levels)}
+        drawn = [k for k in range(len(factors)) if k not in levels]
+        block = block_of(list(levels.values()))
+        unit = self._unit(len(drawn), self.runs // block)
+        found = np.empty((len(unit), block, len(factors)))
+        for column, k in enumerate(drawn):
+            found[:, :, k] = factors[k].at(unit[:, column])[:, np.newaxis]
+        place = 1
+        for k, values in levels.items():
+            found[:, :, k] = values[0]
+            found[:, place : place + len(values) - 1, k] = values[1:]
+            place += len(values) - 1
+        return found.reshape(-1, len(factors))
+
+    def _unit(self, dimensions: int, runs: int) -> Array:
         """Return places (runs, dimensions) in the unit cube."""
         if self.kind == 'saltelli':
             return self._saltelli(dimensions)
         if self.kind == 'sobol':
-            return self._sobol(dimensions, self.runs)
+            return self._sobol(dimensions, runs)
         rng = np.random.default_rng(self.seed)
         if self.kind == 'monte_carlo':
-            return rng.random((self.runs, dimensions))
+            return rng.random((runs, dimensions))
         from scipy.stats import qmc  # takes seconds to import, and workers draw nothing
 
-        return np.asarray(qmc.LatinHypercube(dimensions, **_seeded(qmc.Sobol, rng)).random(self.runs))
+        return np.asarray(qmc.LatinHypercube(dimensions, **_seeded(qmc.Sobol, rng)).random(runs))
 
     def _saltelli(self, dimensions: int) -> Array:
         """Return base points with, between both halves A and B of each, A with one place after the other from B.
@@ -133,6 +154,11 @@ class Design:
         power = max(0, int(np.ceil(np.log2(runs))))
         seeded = _seeded(qmc.Sobol, np.random.default_rng(self.seed))
         return np.asarray(qmc.Sobol(dimensions, scramble=True, **seeded).random_base2(power)[:runs])
+
+
+def block_of(levels: Sequence[Sequence[float]]) -> int:
+    """Return the number of runs of a point over factors with these levels, one at a time."""
+    return 1 + sum(len(own) - 1 for own in levels)
 
 
 def _seeded(engine: type, rng: np.random.Generator) -> dict[str, np.random.Generator]:

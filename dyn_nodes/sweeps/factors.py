@@ -11,7 +11,7 @@ from typing import Literal
 
 from dyn_nodes.control.voltage_profile import VoltageProfile
 
-Target = Literal['parameter', 'machine', 'volts', 'volts_scale', 'pace', 'joint', 'lever', 'slope']
+Target = Literal['parameter', 'machine', 'volts', 'volts_scale', 'pace', 'timing', 'joint', 'lever', 'slope']
 JOINTS = 'initial.joint_positions.'
 _AS_PARAMETERS: dict[str, tuple[Target, str]] = {
     'payload.mass': ('parameter', 'payload_mass'),
@@ -45,7 +45,7 @@ class Factor:
         """Unit of the values; empty: none, or that of the key."""
         if self.target == 'parameter':
             return 'kg' if self.key == 'payload_mass' else ''
-        return {'slope': 'rad', 'volts': 'V', 'lever': 'V'}.get(self.target, '')
+        return {'slope': 'rad', 'volts': 'V', 'lever': 'V', 'timing': 's'}.get(self.target, '')
 
     @property
     def angle(self) -> bool:
@@ -125,9 +125,34 @@ def _paced(profile: VoltageProfile, _: str, pace: float) -> VoltageProfile:
     return replace(profile, duration=end / pace + profile.duration - end, segments=tuple(segments))
 
 
+WAIT, LENGTH, RAMP = 'wait', 'length', 'ramp'
+TIMES = (WAIT, LENGTH, RAMP)
+"""What a factor of kind `timing` changes of a segment: the time between it and the one before, its own, its ramps."""
+
+
+def _timed(profile: VoltageProfile, key: str, value: float) -> VoltageProfile:
+    """Return the task with another time of a segment; later ones, and the end of the task, keep their distances."""
+    name, _, what = key.rpartition('/')
+    place = next(k for k, own in enumerate(profile.segments) if own.name == name)
+    own = profile.segments[place]
+    if what == RAMP:
+        changed, moved = replace(own, ramp=value), 0.0
+    elif what == LENGTH:
+        moved = own.start + value - own.end
+        changed = replace(own, end=own.start + value)
+    else:
+        before = profile.segments[place - 1].end if place else 0.0
+        moved = before + value - own.start
+        changed = replace(own, start=before + value, end=own.end + moved)
+    later = [replace(own, start=own.start + moved, end=own.end + moved) for own in profile.segments[place + 1 :]]
+    segments = (*profile.segments[:place], changed, *later)
+    return replace(profile, duration=profile.duration + moved, segments=segments)
+
+
 OF_THE_TASK: dict[str, Callable[[VoltageProfile, str, float], VoltageProfile]] = {
     'volts': _plateau,
     'volts_scale': _scaled,
     'pace': _paced,
+    'timing': _timed,
 }
 """Targets that change the task, by their names: of a task, a key and a value."""

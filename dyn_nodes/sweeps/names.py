@@ -8,7 +8,7 @@ from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.yaml_source import Entry
 from dyn_nodes.simulation import System
 from dyn_nodes.stability.balance import balance_observer
-from dyn_nodes.sweeps.factors import Factor, case_of
+from dyn_nodes.sweeps.factors import OF_THE_TASK, TIMES, Factor, case_of
 from dyn_nodes.sweeps.outcomes import columns_of
 from dyn_nodes.sweeps.sweep import Sweep
 from dyn_nodes.sweeps.trial import inputs_of_actuators
@@ -50,7 +50,7 @@ class NameChecks:
     def _factor(self, factor: Factor) -> None:
         entry, sweep = self.root.mapping['factors'].mapping[factor.name], self.sweep
         task = sweep.profile
-        if factor.target in ('volts', 'volts_scale', 'pace') and task is None:
+        if factor.target in OF_THE_TASK and task is None:
             self.report.add(entry.line, entry.path, 'a task, of which this is a factor', 'none')
             return
         if factor.target == 'parameter':
@@ -64,6 +64,10 @@ class NameChecks:
         elif factor.target == 'volts' and task is not None:
             known = [f'{own.name}/{name}' for own in task.segments for name in self.levers]
             self._demand(entry, "a segment's name/actuator", factor.key, known)
+
+        elif factor.target == 'timing' and task is not None:
+            known = [f'{own.name}/{what}' for own in task.segments for what in TIMES]
+            self._demand(entry, f"a segment's name/{', /'.join(TIMES)}", factor.key, known)
 
     def _ranges(self) -> None:
         """Record values that the machine cannot have."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from dyn_nodes.sweeps.maps import Map
 from dyn_nodes.sweeps.report import Results
 from dyn_nodes.sweeps.sensitivity import Index, Swing
+from dyn_nodes.sweeps.trends import Trend
 
 Array = NDArray[np.float64]
-MAP, TORNADO, INDICES = 'map.png', 'tornado.png', 'indices.png'
+MAP, TORNADO, INDICES, TRENDS = 'map.png', 'tornado.png', 'indices.png', 'trends.png'
 LOW, HIGH, LINE = '#56B4E9', '#D55E00', '#222222'
 """Of Okabe and Ito's palette, safe for the usual kinds of colour blindness."""
 DEGREES = 180.0 / np.pi
@@ -90,6 +91,24 @@ def draw_indices(results: Results, outcome: str, found: Mapping[str, Index], pat
     figure.savefig(path, dpi=120)
 
 
+def draw_trends(results: Results, outcome: str, found: Sequence[Trend], path: Path) -> None:
+    """Draw in which share of the points an outcome is higher, and in which it is lower, with another value."""
+    height = 1.9 + 0.36 * len(found)
+    figure, axes = _figure(results, outcome, height)
+    places = np.arange(len(found))[::-1]
+    higher, lower = (np.array([getattr(own, name) for own in found]) for name in ('higher', 'lower'))
+    bounds = np.array([own.higher_interval for own in found]).reshape(-1, 2)
+    axes.barh(places, higher, 0.62, color=HIGH, label=f'{outcome} higher')
+    axes.barh(places, 1.0 - higher - lower, 0.62, higher, color='#dddddd', label='the same')
+    axes.barh(places, lower, 0.62, 1.0 - lower, color=LOW, label='lower')
+    axes.errorbar(higher, places, xerr=np.abs(bounds.T - higher), fmt='none', ecolor=LINE, capsize=3.0)
+    axes.axvline(0.5, color=LINE, linewidth=0.9, linestyle=':')
+    axes.set_yticks(places, [f'{own.factor} {own.first:g} to {own.value:g}' for own in found])
+    axes.set(xlim=(0.0, 1.0), xlabel=f'share of {max(own.points for own in found)} points, with intervals of 95 %')
+    _legend(axes, height, 3)
+    figure.savefig(path, dpi=120)
+
+
 def _figure(results: Results, outcome: str, height: float) -> tuple[Figure, Any]:
     figure = Figure(figsize=(8.0, height), layout='constrained')
     FigureCanvasAgg(figure)
@@ -98,6 +117,6 @@ def _figure(results: Results, outcome: str, height: float) -> tuple[Figure, Any]
     return figure, axes
 
 
-def _legend(axes: Any, height: float) -> None:
+def _legend(axes: Any, height: float, columns: int = 2) -> None:
     """Put the legend below the label of the axis, of a figure of this height in inches."""
-    axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.55 / (height - 1.2)), ncol=2, frameon=False)
+    axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.55 / (height - 1.2)), ncol=columns, frameon=False)

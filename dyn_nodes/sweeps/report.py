@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 from numpy.typing import NDArray
 
+from dyn_nodes.sweeps.design import block_of
 from dyn_nodes.sweeps.store import StoreError, read_note, read_parts
 
 Array = NDArray[np.float64]
@@ -45,12 +46,21 @@ class Results(NamedTuple):
         return {name: kind for name, kind in self.note['columns'].items() if name not in known}
 
     def independent(self) -> Results:
-        """Return the runs that are independent of each other: of a design for Sobol indices two of each base point."""
-        if self.note['design'] != 'saltelli':
+        """Return the runs that are independent of each other.
+
+        Of a design for Sobol indices these are two of each base point; of one that varies factors one at a time the
+        first of each point.
+        """
+        varied = self.note.get('varied', {})
+        if self.note['design'] == 'saltelli':
+            block = len(self.note['factors']) + 2
+            kept = {0, block - 1}
+        elif varied:
+            block, kept = block_of(list(varied.values())), {0}
+        else:
             return self
-        block = len(self.note['factors']) + 2
         places = self.column('run').astype(np.int64) % block
-        return self._replace(table=self.table.filter(pa.array((places == 0) | (places == block - 1))))
+        return self._replace(table=self.table.filter(pa.array(np.isin(places, list(kept)))))
 
     def column(self, name: str) -> Array:
         """Return a column (n,) of numbers; flags are 0 and 1."""

@@ -104,8 +104,11 @@ def _of_mean(values: Array) -> tuple[float, float]:
 
 
 def _of_share(values: Array) -> tuple[float, float]:
-    """Return the interval of 95 % of the share of ones among zeros and ones."""
-    n, share = len(values), float(values.mean())
+    return share_interval(float(values.mean()), len(values))
+
+
+def share_interval(share: float, n: int) -> tuple[float, float]:
+    """Return the interval of 95 % of a share among n (Wilson, 1927)."""
     middle = (share + Z**2 / (2.0 * n)) / (1.0 + Z**2 / n)
     error = Z / (1.0 + Z**2 / n) * math.sqrt(share * (1.0 - share) / n + Z**2 / (4.0 * n**2))
     return middle - error, middle + error

@@ -118,6 +118,7 @@ class Store:
             'part_size': sweep.part_size,
             'factors': [own.name for own in sweep.factors],
             'units': {own.name: own.unit for own in sweep.factors if own.unit},
+            'varied': sweep.varied,
             'columns': self.kinds,
             'definition': sweep.definition,
         }

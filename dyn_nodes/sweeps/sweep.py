@@ -16,7 +16,7 @@ from dyn_nodes import __version__
 from dyn_nodes.control.voltage_profile import VoltageProfile
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.sweeps.design import Design, Distribution
+from dyn_nodes.sweeps.design import Design, Distribution, Levels
 from dyn_nodes.sweeps.expression import Expression
 from dyn_nodes.sweeps.factors import Factor
 
@@ -66,6 +66,12 @@ class Sweep:
     def values(self) -> Array:
         """(runs, factors) values of all runs."""
         return self.design.values(self.distributions)
+
+    @property
+    def varied(self) -> dict[str, list[float]]:
+        """Levels of the factors that vary one at a time, the first one first, by name."""
+        pairs = [(self.factors[k].name, self.distributions[k]) for k in self.design.varied]
+        return {name: list(own.values) for name, own in pairs if isinstance(own, Levels)}
 
     @property
     def part_size(self) -> int:

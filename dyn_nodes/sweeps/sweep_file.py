@@ -17,7 +17,7 @@ from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.sweep import DesignEntry, SweepEntries
 from dyn_nodes.model.yaml_source import Entry
 from dyn_nodes.share import find_resource
-from dyn_nodes.sweeps.design import MOST_RUNS, Design, Levels
+from dyn_nodes.sweeps.design import MOST_RUNS, Design, Levels, block_of
 from dyn_nodes.sweeps.expression import Expression, ExpressionError, parse
 from dyn_nodes.sweeps.factor_entries import FactorReader, ReadFactor
 from dyn_nodes.sweeps.names import NameChecks
@@ -82,7 +82,7 @@ class _Reader:
             own.sample_period,
             design,
             tuple(factor.factor for factor in factors),
-            tuple(factor.at(design.kind) for factor in factors),
+            tuple(factor.at('grid' if k in design.varied else design.kind) for k, factor in enumerate(factors)),
             tuple(own.outcomes),
             tuple(own.measures),
             expressions,
@@ -132,7 +132,30 @@ class _Reader:
             self.report.add(place.line, 'design.runs', f'a whole number up to {MOST_RUNS}', f'{runs:g}')
         elif own.kind == 'saltelli':
             self._check_saltelli(place.line, int(runs), len(factors) + 2)
-        return None if self.report.failed else Design(own.kind, int(runs), int(own.seed))
+        varied = self._varied(entry, own, factors)
+        if self.report.failed:
+            return None
+        total = int(runs) * block_of([factors[k].levels for k in varied])
+        if total > MOST_RUNS:
+            self.report.add(place.line, 'design.runs', f'at most {MOST_RUNS} runs', f'{total} with those of `varied`')
+            return None
+        return Design(own.kind, total, int(own.seed), varied)
+
+    def _varied(self, entry: Entry, own: DesignEntry, factors: list[ReadFactor]) -> tuple[int, ...]:
+        """Return the places of the factors that vary one at a time."""
+        names = [factor.factor.name for factor in factors]
+        places = []
+        for name in dict.fromkeys(own.varied):
+            line = entry.mapping['varied'].line
+            if own.kind in ('grid', 'saltelli'):
+                self.report.add(line, 'design.varied', 'nothing for this kind of design', name)
+            elif name not in names:
+                self.report.add(line, 'design.varied', 'one of the factors', did_you_mean(name, names))
+            elif not factors[names.index(name)].levels:
+                self.report.add(line, 'design.varied', 'a factor with values', name)
+            else:
+                places.append(names.index(name))
+        return tuple(sorted(places))
 
     def _check_saltelli(self, line: int, runs: int, block: int) -> None:
         points = runs / block
