@@ -1,3 +1,56 @@
-"""Dynamics, hydraulics, ground reactions and tip-over stability of mobile manipulators, as ROS 2 nodes."""
+"""Dynamics, hydraulics, ground reactions and tip-over stability of mobile manipulators: ROS 2 nodes, and a library.
+
+    import dyn_nodes as dn
+
+    m = dn.load('log_loader')                 # or load('machine.urdf', 'machine.yaml')
+    d = m.dynamics()
+    margins = m.margins()
+
+The library is imported when the first of its names is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = '0.1.0'
+
+if TYPE_CHECKING:
+    from dyn_nodes.library import (
+        Dynamics,
+        Kernel,
+        LinearModel,
+        Machine,
+        Margins,
+        MarginValues,
+        Reaction,
+        Run,
+        load,
+        machines,
+    )
+
+__all__ = [
+    'load',
+    'machines',
+    'Machine',
+    'Dynamics',
+    'Margins',
+    'MarginValues',
+    'Reaction',
+    'Run',
+    'LinearModel',
+    'Kernel',
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of the library."""
+    if name not in __all__:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    return getattr(import_module('dyn_nodes.library'), name)
+
+
+def __dir__() -> list[str]:
+    """Return the names of the package, those of the library among them."""
+    return sorted({*globals(), *__all__})

@@ -18,6 +18,7 @@ LAYERS = (
     {'simulation'},
     {'monitor', 'cosimulation', 'linear', 'teams', 'can'},
     {'studies', 'nodes', 'sweeps'},
+    {'library'},
     {'commands', 'cli', 'entry'},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -66,6 +66,10 @@ class LinearModel:
         for name, shape in shapes.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f'{name}: expected shape {shape}, found {getattr(self, name).shape}')
+
+    def __iter__(self) -> Iterator[Array]:
+        """Give A, B, C and D, to be unpacked."""
+        return iter((self.A, self.B, self.C, self.D))
 
     @cached_property
     def poles(self) -> NDArray[np.complex128]:

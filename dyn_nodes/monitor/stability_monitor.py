@@ -221,7 +221,7 @@ class StabilityMonitor:
 
     def _remember(self, time: float, load: Load, footing: Footing, up: Array) -> None:
         with suppress(ValueError):  # who asks for the balance of now will be told
-            self.guard.remember(time, self._estimate(load, footing, up).margins)
+            self.guard.remember(time, self.balance_under(load, footing, up).margins)
 
     @property
     def has_imu(self) -> bool:
@@ -328,9 +328,14 @@ class StabilityMonitor:
         """
         if self.load is None or self.footing is None:
             raise ValueError('no joint states yet')
-        return self._estimate(self.load, self.footing, self.up)
+        return self.balance_under(self.load, self.footing, self.up)
 
-    def _estimate(self, load: Load, footing: Footing, up: Array) -> Balance:
+    def balance_under(self, load: Load, footing: Footing, up: Array) -> Balance:
+        """Return reactions and margins under a load on its footing, with (3,) up against gravity in the base's axes.
+
+        Raises:
+            PolygonError: as for :meth:`balance`.
+        """
         order = self.ground.polygon
         assert order is not None
         axes, origin = ground_axes(footing.plane), footing.plane[3] * footing.plane[:3]

@@ -90,7 +90,8 @@ class Run:
         return [name.removesuffix('_rate') for name in self.system.state_names[nq : nq + nv]]
 
     @cached_property
-    def _outputs(self) -> Array:
+    def all_outputs(self) -> Array:
+        """(t, k) outputs, in the order of `system.output_names`."""
         if self.solver is None:
             return np.array([self.system.outputs(x, u, self.parameters) for x, u in zip(self.states, self.u)])
         rows = zip(self.states, self.u, self.a, self.multipliers)
@@ -99,7 +100,7 @@ class Run:
 
     def output(self, name: str) -> Array:
         """Return one output over time."""
-        return self._outputs[:, self.system.index('output', name)]
+        return self.all_outputs[:, self.system.index('output', name)]
 
     def outputs(self, prefix: str, suffixes: Sequence[str] = ('x', 'y', 'z')) -> Array:
         """Return several outputs `<prefix>_<suffix>` side by side, (t, n)."""

@@ -92,7 +92,7 @@ def _recovered(seen: Observed) -> tuple[Cell, ...]:
 def _least_margin(seen: Observed) -> tuple[Cell, ...]:
     assert seen.observer is not None
     cells: list[Cell] = []
-    for values in seen.observer.course(seen.run._outputs, seen.run.parameters[:3]).values():
+    for values in seen.observer.course(seen.run.all_outputs, seen.run.parameters[:3]).values():
         place = int(np.argmin(values))  # of a NaN, where there is one
         cells += [float(values[place]), float(seen.run.times[place])]
     return tuple(cells)

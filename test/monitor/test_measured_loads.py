@@ -103,7 +103,7 @@ def test_perfect_sensors_give_the_margins_of_the_simulation(task, machine):
         monitor.joints(1e-3 * k, joints[0], joints[1])
         if k % 40 or not monitor.settled:
             continue
-        truth = observer.observe(task._outputs[k], task.parameters[:3])
+        truth = observer.observe(task.all_outputs[k], task.parameters[:3])
         found = monitor.balance()
         for name in worst:
             error = abs(found.margins[name].value - truth.margins[name].value) / scale[name]

@@ -97,7 +97,7 @@ def write_run(bag: BagOfRun, run: Run, profile: VoltageProfile) -> None:
     observer = BalanceObserver(run.system)
     gravity = run.parameters[:3]
     friction = grip_of(machine).friction
-    outputs = run._outputs
+    outputs = run.all_outputs
     phase = ''
     for k, time in enumerate(run.times.tolist()):
         if profile.phase(time) != phase:

@@ -1,0 +1,120 @@
+"""Tape to C: one function of pointers, straight-line code in C99 that needs nothing but <math.h>."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+
+from dyn_nodes.compile.tape import SELECT, Tape
+
+_INFIX = {
+    ca.OP_ADD: '+',
+    ca.OP_SUB: '-',
+    ca.OP_MUL: '*',
+    ca.OP_DIV: '/',
+    ca.OP_LT: '<',
+    ca.OP_LE: '<=',
+    ca.OP_EQ: '==',
+    ca.OP_NE: '!=',
+    ca.OP_AND: '&&',
+    ca.OP_OR: '||',
+}
+_UNARY = {
+    ca.OP_NEG: '-{0}',
+    ca.OP_SQ: '{0} * {0}',
+    ca.OP_TWICE: '{0} + {0}',
+    ca.OP_INV: '1.0 / {0}',
+    ca.OP_SIGN: '{0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0}',
+    ca.OP_NOT: '!{0}',
+}
+_BINARY = {
+    ca.OP_FMIN: '{0} < {1} ? {0} : {1}',
+    ca.OP_FMAX: '{0} > {1} ? {0} : {1}',
+    ca.OP_IF_ELSE_ZERO: '{0} ? {1} : 0.0',
+}
+_CALLS = {
+    ca.OP_EXP: 'exp',
+    ca.OP_LOG: 'log',
+    ca.OP_POW: 'pow',
+    ca.OP_CONSTPOW: 'pow',
+    ca.OP_SQRT: 'sqrt',
+    ca.OP_SIN: 'sin',
+    ca.OP_COS: 'cos',
+    ca.OP_TAN: 'tan',
+    ca.OP_ASIN: 'asin',
+    ca.OP_ACOS: 'acos',
+    ca.OP_ATAN: 'atan',
+    ca.OP_SINH: 'sinh',
+    ca.OP_COSH: 'cosh',
+    ca.OP_TANH: 'tanh',
+    ca.OP_ASINH: 'asinh',
+    ca.OP_ACOSH: 'acosh',
+    ca.OP_ATANH: 'atanh',
+    ca.OP_ERF: 'erf',
+    ca.OP_LOG1P: 'log1p',
+    ca.OP_EXPM1: 'expm1',
+    ca.OP_ATAN2: 'atan2',
+    ca.OP_HYPOT: 'hypot',
+    ca.OP_FMOD: 'fmod',
+    ca.OP_FLOOR: 'floor',
+    ca.OP_CEIL: 'ceil',
+    ca.OP_FABS: 'fabs',
+    ca.OP_COPYSIGN: 'copysign',
+}
+
+
+def c_source(tape: Tape, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+    """Return C source of a tape: `void name(const double *input, ..., double *output, ...)`.
+
+    Args:
+        tape: the function.
+        name: of the C function, an identifier.
+        inputs: names of its inputs, identifiers.
+        outputs: names of its outputs.
+
+    Raises:
+        NotImplementedError: an operation that C's <math.h> does not have.
+    """
+    arguments = [f'const double *{own}' for own in inputs] + [f'double *{own}' for own in outputs]
+    sizes = ', '.join(f'{own}[{size}]' for own, size in zip([*inputs, *outputs], [*tape.inputs, *tape.outputs]))
+    lines = [f'/* {sizes}; no argument may overlap another one */', '#include <math.h>', '']
+    lines += [f'void {name}({", ".join(arguments)})', '{']
+    for k, ((op, a, b, c), number) in enumerate(zip(tape.code.tolist(), tape.constants.tolist())):
+        if op == ca.OP_CONST:
+            text = _number(number)
+        elif op == ca.OP_INPUT:
+            text = f'{inputs[a]}[{b}]'
+        else:
+            text = _operation(op, [f'v{place}' for place in (a, b, c) if place >= 0])
+        lines.append(f'    const double v{k} = {text};')
+    written = [np.zeros(size, dtype=bool) for size in tape.outputs]
+    for output, element, value in tape.results.tolist():
+        written[output][element] = True
+        lines.append(f'    {outputs[output]}[{element}] = v{value};')
+    for own, known in zip(outputs, written):  # what CasADi never writes is zero
+        lines += [f'    {own}[{element}] = 0.0;' for element in np.flatnonzero(~known)]
+    return '\n'.join([*lines, '}', ''])
+
+
+def _number(value: float) -> str:
+    if np.isnan(value):
+        return 'NAN'
+    if np.isinf(value):
+        return 'INFINITY' if value > 0 else '-INFINITY'
+    return repr(float(value))
+
+
+def _operation(op: int, operands: list[str]) -> str:
+    if op == SELECT:
+        return '{} ? {} : {}'.format(*operands)
+    if op in _INFIX:
+        return f'{operands[0]} {_INFIX[op]} {operands[1]}'
+    if op in _UNARY:
+        return _UNARY[op].format(*operands)
+    if op in _BINARY:
+        return _BINARY[op].format(*operands)
+    if op in _CALLS:
+        return f'{_CALLS[op]}({", ".join(operands)})'
+    raise NotImplementedError(f'CasADi operation {op} has no C source here')

@@ -1,0 +1,32 @@
+"""The Python library: a machine by name or by its files, with its dynamics, margins, runs and linear models.
+
+    import dyn_nodes as dn
+
+    m = dn.load('log_loader')
+    d = m.dynamics()
+    M, g = d.mass_matrix(q), d.gravity(q)
+
+`dyn_nodes` itself hands these names on and imports this room when the first of them is used.
+"""
+
+from dyn_nodes.library.dynamics import Dynamics
+from dyn_nodes.library.kernel import Kernel
+from dyn_nodes.library.machine import Machine
+from dyn_nodes.library.margins import Margins, MarginValues
+from dyn_nodes.library.named import load, machines
+from dyn_nodes.library.reactions import Reaction
+from dyn_nodes.library.run import Run
+from dyn_nodes.linear import LinearModel
+
+__all__ = [
+    'load',
+    'machines',
+    'Machine',
+    'Dynamics',
+    'Margins',
+    'MarginValues',
+    'Reaction',
+    'Run',
+    'LinearModel',
+    'Kernel',
+]

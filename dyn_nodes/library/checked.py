@@ -1,0 +1,44 @@
+"""Compiled rigid-body functions that also say whether their inputs are finite: one more element, the sum of all inputs.
+
+A look at the numbers of three vectors from Python takes longer than the forward dynamics of an arm.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+
+from dyn_nodes.compile import CompiledModule, build_module
+from dyn_nodes.model.fingerprint import machine_fingerprint
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody import TreeState, bias_force, build_tree, forward_dynamics, inverse_dynamics, mass_matrix
+
+
+def checked_kernels(machine: Machine) -> CompiledModule:
+    """Return `mass_matrix`, `gravity`, `bias`, `inverse` and `forward`, all with the parameters of `RigidBodyModel`.
+
+    Each fills its result, columns first, and then the sum of its inputs: not finite where one of them is not.
+    """
+    return build_module(f'{machine.name}: checked', [machine_fingerprint(machine)], lambda: (_functions(machine), {}))
+
+
+def _functions(machine: Machine) -> dict[str, ca.Function]:
+    tree = build_tree(machine)
+    q, v, a = ca.SX.sym('q', tree.nq), ca.SX.sym('v', tree.nv), ca.SX.sym('a', tree.nv)
+    p = ca.SX.sym('p', 4)
+    gravity = p[0:3]
+    still, moving = (TreeState(tree, q, rate, p[3]) for rate in (ca.SX(tree.nv, 1), v))
+
+    def checked(name: str, inputs: list[Any], result: Any) -> ca.Function:
+        seen = sum((ca.sum1(own) for own in (*inputs, p)), ca.SX(0))
+        return ca.Function(name, [*inputs, p], [ca.densify(ca.vertcat(ca.vec(ca.densify(result)), seen))])
+
+    functions = (
+        checked('mass_matrix', [q], mass_matrix(still)),
+        checked('gravity', [q], bias_force(still, gravity)),
+        checked('bias', [q, v], bias_force(moving, gravity)),
+        checked('inverse', [q, v, a], inverse_dynamics(moving, a, gravity)),
+        checked('forward', [q, v, a], forward_dynamics(moving, a, gravity)),
+    )
+    return {function.name(): function for function in functions}

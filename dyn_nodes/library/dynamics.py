@@ -1,0 +1,215 @@
+"""Rigid-body dynamics of a machine, for one state or many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.library.checked import checked_kernels
+from dyn_nodes.library.notice import shown
+from dyn_nodes.library.vectors import Coordinates, each_row, known_name, together, whole
+from dyn_nodes.model.machine import Machine as MachineData
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
+
+Array = NDArray[np.float64]
+
+
+class Dynamics:
+    """The rigid bodies of a machine on their joints: no wheels on springs, no friction, no oil.
+
+    Every method takes single vectors (n,) or rows (t, n), and gives the same with one dimension more or less; a single
+    vector beside rows counts for each of them. Positions q are (nq,) in the order of `position_names`, velocities,
+    accelerations and generalized forces (nv,) in that of `velocity_names`. A free base comes first: x, y, z, m, and
+    quaternion x, y, z, w in the world; its velocity [angular; linear] and its force [moment; force] are in its own
+    axes. Where a base can move, the joints alone (nj,) are enough: the base is then level, at rest and without force.
+
+    SI units. Made by `Machine.dynamics`.
+
+    Attributes:
+        position_names: of q, in order.
+        velocity_names: of v, in order.
+        gravity_vector: (3,) in the world, m/s2.
+        payload: mass in the implement, kg.
+
+    Raises:
+        ValueError: every method, for another shape or a number that is not finite.
+    """
+
+    def __init__(self, machine: MachineData, payload: float, gravity: tuple[float, float, float]) -> None:
+        with shown():
+            self._model = model = RigidBodyModel(machine)
+        self._machine, self._owner = machine, machine.name
+        self.position_names, self.velocity_names = model.position_names, model.velocity_names
+        self.gravity_vector, self.payload = np.array(gravity), payload
+        self._p = np.array([*gravity, payload])
+        joints = len(machine.movable_joints)
+        base = model.nq - joints if not machine.loads else 0
+        self._positions = Coordinates(model.position_names, joints if base else model.nq, model.neutral()[:base])
+        self._velocities = Coordinates(
+            model.velocity_names, joints if base else model.nv, np.zeros(model.nv - joints if base else 0)
+        )
+        self._nv, self._constrained = model.nv, machine.needs_constraints
+        with shown():
+            kernels = checked_kernels(machine)
+        self._mass_matrix, self._gravity, self._bias = kernels.mass_matrix, kernels.gravity, kernels.bias
+        self._inverse, self._forward = kernels.inverse, _not_of_a_tree if self._constrained else kernels.forward
+        self._whole, self._square = slice(0, model.nv), slice(0, model.nv**2)
+
+    # The methods that inner loops call try the compiled function first: it looks at types and lengths, and tells
+    # whether all numbers are finite. Whatever is not a sound vector goes on to what knows rows, lists and names.
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """Return the mass matrix M (nv, nv), or (t, nv, nv), by composite rigid bodies (Featherstone 2008, 6.2)."""
+        n = self._nv
+        found = np.empty(n * n + 1)
+        try:
+            self._mass_matrix(q, self._p, found)
+            if isfinite(found[n * n]):
+                return found[self._square].reshape(n, n)
+        except (TypeError, ValueError):
+            pass
+        flat = self._kernel('mass_matrix', n * n, q=self._q(q))
+        return flat.reshape(*flat.shape[:-1], n, n)
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """Return the generalized forces (nv,) that hold the machine against gravity at rest."""
+        found = np.empty(self._nv + 1)
+        try:
+            self._gravity(q, self._p, found)
+            if isfinite(found[self._nv]):
+                return found[self._whole]
+        except (TypeError, ValueError):
+            pass
+        still = np.zeros(self._nv)
+        return self._kernel('inverse_dynamics', self._nv, q=self._q(q), v=still, a=still)
+
+    def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return the generalized forces (nv,) at zero acceleration: centrifugal, Coriolis and gravity."""
+        found = np.empty(self._nv + 1)
+        try:
+            self._bias(q, v, self._p, found)
+            if isfinite(found[self._nv]):
+                return found[self._whole]
+        except (TypeError, ValueError):
+            pass
+        still = np.zeros(self._nv)
+        return self._kernel('inverse_dynamics', self._nv, q=self._q(q), v=self._v('v', v), a=still)
+
+    def inverse(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Return the generalized forces (nv,) of accelerations a (nv,), by recursive Newton-Euler (ibid., 5.3)."""
+        found = np.empty(self._nv + 1)
+        try:
+            self._inverse(q, v, a, self._p, found)
+            if isfinite(found[self._nv]):
+                return found[self._whole]
+        except (TypeError, ValueError):
+            pass
+        return self._kernel('inverse_dynamics', self._nv, q=self._q(q), v=self._v('v', v), a=self._v('a', a))
+
+    def forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
+        """Return the accelerations (nv,) of generalized forces tau (nv,), by articulated bodies (ibid., 7.3).
+
+        Constraints of the machine (loops, rolling wheels, locks) are kept: their forces are found with the
+        accelerations. q and v have to meet them.
+
+        Raises:
+            ValueError: a shape or number as above; constraints that do not determine the accelerations.
+        """
+        found = np.empty(self._nv + 1)
+        try:
+            self._forward(q, v, tau, self._p, found)
+            if isfinite(found[self._nv]):
+                return found[self._whole]
+        except (TypeError, ValueError):
+            pass
+        q, v, tau = self._q(q), self._v('v', v), self._v('tau', tau)
+        if self._constrained:
+            return self._rows(self._solved, q=q, v=v, tau=tau)
+        return self._kernel('forward_dynamics', self._nv, q=q, v=v, tau=tau)
+
+    def energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return kinetic and potential energy (2,), J; the potential is zero with every mass at the world's origin."""
+        return self._kernel('energy', 2, q=self._q(q), v=self._v('v', v))
+
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Return (6,): angular momentum about the centre of mass, kg m2/s, and linear, kg m/s, in world axes."""
+        return self._kernel('momentum', 6, q=self._q(q), v=self._v('v', v))
+
+    def center_of_mass(self, q: ArrayLike) -> Array:
+        """Return the centre of mass (3,) of machine and payload in the world, m."""
+        return self._kernel('center_of_mass', 3, q=self._q(q))
+
+    def pose(self, link: str, q: ArrayLike) -> Array:
+        """Return the pose (4, 4) of a link in the world. Raises KeyError for no such link."""
+        self._link(link)
+        with shown():
+            return self._rows(lambda own: self._model.link_pose(link, own), q=self._q(q))
+
+    def jacobian(self, link: str, q: ArrayLike) -> Array:
+        """Return the Jacobian (6, nv) of a link's origin, [angular; linear] in world axes. Raises KeyError."""
+        self._link(link)
+        with shown():
+            return self._rows(lambda own: self._model.jacobian(link, own), q=self._q(q))
+
+    # -- one or many ---------------------------------------------------------------------------------------------------
+
+    def _q(self, q: ArrayLike) -> Array:
+        return whole(self._owner, 'q', q, self._positions)
+
+    def _v(self, name: str, v: ArrayLike) -> Array:
+        return whole(self._owner, name, v, self._velocities)
+
+    def _link(self, link: str) -> None:
+        known_name(self._owner, 'link', link, tuple(self._model.tree.frames))
+
+    def _kernel(self, name: str, size: int, **inputs: Array) -> Array:
+        """Call a compiled function of some inputs and, beside q alone, the parameters."""
+        kernels = self._model.kernels
+        if all(array.ndim == 1 for array in inputs.values()):
+            result = np.empty(size)
+            getattr(kernels, name)(*inputs.values(), self._p, result)
+            return result
+        count, rows = together(self._owner, **inputs)
+        result = np.empty((count or 0, size))
+        if name in BATCHED:
+            parameters = np.tile(self._p, (len(result), 1))
+            getattr(kernels, f'{name}_batch')(*rows, parameters, result)
+            return result
+        kernel = getattr(kernels, name)
+        for k, row in enumerate(zip(*rows)):
+            kernel(*row, self._p, result[k])
+        return result
+
+    def _rows(self, call: Callable[..., Any], **inputs: Array) -> Array:
+        count, rows = together(self._owner, **inputs)
+        return each_row(count, rows, call)
+
+    @cached_property
+    def _blocks(self) -> Any:
+        from dyn_nodes.constraints import ConstraintBlocks
+        from dyn_nodes.simulation.machine_rows import machine_dynamics
+
+        rows = machine_dynamics(self._machine, 'effort').blocks.constraints  # without its springs and wheels on springs
+        x, y, z = self.gravity_vector
+        return ConstraintBlocks(self._model.tree, rows, (), (x, y, z), self.payload)
+
+    def _solved(self, q: Array, v: Array, tau: Array) -> Array:
+        from dyn_nodes.constraints import ConstraintError, constrained_dynamics
+
+        try:
+            return np.asarray(constrained_dynamics(self._blocks, q, v, tau).acceleration)
+        except ConstraintError as error:
+            raise ValueError(f'{self._owner}: {error}') from error
+
+
+BATCHED = ('forward_dynamics', 'inverse_dynamics', 'mass_matrix')
+
+
+def _not_of_a_tree(*_: Any) -> None:
+    """Stand where a tree has its compiled function: a machine with constraints is solved."""
+    raise TypeError

@@ -1,0 +1,123 @@
+"""Voltages and torques of a run as users give them: numbers, tables over time, or functions of time and state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.library.vectors import by_name, known_name, rows_of
+from dyn_nodes.simulation.trace import Inputs
+
+if TYPE_CHECKING:
+    from dyn_nodes.control import VoltageProfile
+
+Array = NDArray[np.float64]
+Values = Mapping[str, Any] | Sequence[float] | Array
+Drive = Values | Callable[[float, Array], Values]
+"""Numbers or `(times, values)` by name, an array in order, or a function of t and x that returns numbers."""
+
+
+def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], held: Mapping[str, float]) -> Inputs:
+    """Return inputs over time.
+
+    Args:
+        owner: name of the machine.
+        what: `voltage` or `torque`.
+        drive: numbers, or tables, by name; or numbers in the order of `inputs`.
+        inputs: name of the input of the system, by that of an actuator or joint.
+        held: values of the inputs that are not given, by their name.
+
+    Raises:
+        KeyError: a name that is not among `inputs`.
+        ValueError: numbers that are not finite, times that do not rise.
+    """
+    if not isinstance(drive, Mapping):
+        numbers = rows_of(owner, what, drive, tuple(inputs))
+        if numbers.ndim != 1:
+            raise ValueError(f'{owner}: {what}: expected shape ({len(inputs)},); found {numbers.shape}')
+        drive = dict(zip(inputs, numbers))
+    columns = {}
+    for name, value in drive.items():
+        known_name(owner, _kind(what), name, tuple(inputs))
+        columns[inputs[name]] = _column(owner, f'{what}[{name!r}]', value)
+    knots = np.unique(np.concatenate([np.zeros(1), *(times for times, _ in columns.values())]))
+    sides = {
+        name: [_side(knots, times, own, side) for side in ('left', 'right')] for name, (times, own) in columns.items()
+    }
+    jumps = np.any([left != right for left, right in sides.values()], axis=0) | np.zeros(len(knots), dtype=bool)
+    places = np.repeat(np.arange(len(knots)), 1 + jumps)  # both limits where a table jumps
+    after = np.append(np.diff(places) > 0, True)
+    values = {name: np.full(len(places), value) for name, value in held.items()}
+    for name, (left, right) in sides.items():
+        values[name] = np.where(after, right[places], left[places])
+    return Inputs(knots[places], values)
+
+
+def _column(owner: str, where: str, value: Any) -> tuple[Array, Array]:
+    """Return times and values of one input."""
+    if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[0]) == 1:
+        times, own = (np.asarray(part, dtype=np.float64) for part in value)
+        if times.shape != own.shape or not len(times) or not np.isfinite([*times, *own]).all():
+            raise ValueError(
+                f'{owner}: {where}: expected as many finite times and values, found {times.shape} and {own.shape}'
+            )
+        if not (np.diff(times) >= 0).all():
+            raise ValueError(f'{owner}: {where}: expected times that rise')
+        return times, own
+    numbers = rows_of(owner, where, [value] if np.ndim(value) == 0 else value, ('number',))
+    return np.zeros(1), numbers
+
+
+def _side(knots: Array, times: Array, values: Array, side: Any) -> Array:
+    """Return a piecewise-linear function at knots from one side of where it jumps; constant beyond its ends."""
+    place = np.searchsorted(times, knots, side=side)
+    exact = place if side == 'left' else place - 1
+    hit = np.isin(knots, times)
+    return np.where(hit, values[np.clip(exact, 0, len(times) - 1)], np.interp(knots, times, values))
+
+
+def task_profile(owner: str, task: str | Path | VoltageProfile, actuators: Sequence[str]) -> VoltageProfile:
+    """Return a task by its name, from its file, or as it is.
+
+    Raises:
+        ValueError: no such task; (`TaskError`) faults of the file; a task that waits for events, which a controller
+            plays.
+    """
+    from dyn_nodes.control import VoltageProfile, load_voltage_profile
+    from dyn_nodes.model.problems import did_you_mean
+    from dyn_nodes.share import share_directory
+
+    if isinstance(task, VoltageProfile):
+        profile = task
+    else:
+        path = Path(task)
+        if isinstance(task, str) and '/' not in task and path.suffix not in ('.yaml', '.yml'):
+            known = {own.stem: own for own in sorted((share_directory() / 'config' / 'tasks').glob('*.yaml'))}
+            if task not in known:
+                raise ValueError(f'{owner}: unknown task {did_you_mean(task, known)}')
+            path = known[task]
+        elif not path.is_file():
+            raise ValueError(f'{owner}: task: no such file: {path}')
+        profile = load_voltage_profile(path, actuators)
+    if profile.recover_on is not None:
+        raise ValueError(f'{owner}: task {profile.name!r} waits for an event: controller_node plays it')
+    return profile
+
+
+def values_at(owner: str, what: str, found: Any, inputs: Mapping[str, str]) -> dict[str, float]:
+    """Return what a function of t and x returned, by the names of inputs. Raises KeyError and ValueError."""
+    if isinstance(found, Mapping):
+        numbers = by_name(owner, what, found, tuple(inputs), _kind(what))
+        return {inputs[name]: value for name, value in numbers.items()}
+    values = rows_of(owner, f'{what}(t, x)', [found] if np.ndim(found) == 0 else found, tuple(inputs))
+    if values.ndim != 1:
+        raise ValueError(f'{owner}: {what}(t, x): expected shape ({len(inputs)},); found {values.shape}')
+    return dict(zip(inputs.values(), values.tolist()))
+
+
+def _kind(what: str) -> str:
+    return 'actuator' if what == 'voltage' else 'driven joint'

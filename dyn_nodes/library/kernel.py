@@ -1,0 +1,111 @@
+"""A compiled function of a machine for inner loops: from Python, inside Numba functions, and as C source."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+from dyn_nodes.compile.c_source import c_source
+from dyn_nodes.compile.code import call_code
+from dyn_nodes.compile.tape import Tape
+from dyn_nodes.library.notice import shown
+from dyn_nodes.library.vectors import known_name
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
+
+if TYPE_CHECKING:
+    from dyn_nodes.compile import CompiledModule
+    from dyn_nodes.library.loaded import Loaded
+
+Array = NDArray[np.float64]
+ARGUMENTS = {
+    'forward_dynamics': (('q', 'v', 'tau', 'p'), 'a'),
+    'inverse_dynamics': (('q', 'v', 'a', 'p'), 'tau'),
+    'mass_matrix': (('q', 'p'), 'M'),
+    'forward_dynamics_mass_matrix': (('q', 'v', 'tau', 'p'), 'a'),
+    'position_rate': (('q', 'v'), 'q_rate'),
+    'energy': (('q', 'v', 'p'), 'energy'),
+    'momentum': (('q', 'v', 'p'), 'momentum'),
+    'center_of_mass': (('q', 'p'), 'com'),
+}
+"""Names of the inputs and of the output, by kernel."""
+
+
+class Kernel:
+    """Machine code of one function of the rigid bodies of a machine, made by `Machine.kernel`.
+
+    `f(q, v, tau, p, a)` reads its inputs and fills its output: contiguous vectors of float64, the same in Python and
+    inside `numba.njit`. Vectors of another length raise ValueError. `p` is `f.parameters`.
+
+    Attributes:
+        name: of the function.
+        inputs: names of its inputs, in order.
+        output: name of its output, which comes after them.
+        sizes: lengths of the inputs and of the output, by name; a matrix is filled column by column.
+        parameters: (4,) gravity in the world, m/s2, and the payload, kg, as the machine YAML has them.
+        address: of the machine code as a C function of pointer and length of each argument, which returns 0, or another
+            number where a length is wrong; it holds as long as this object.
+    """
+
+    def __init__(self, module: CompiledModule, name: str, parameters: Array) -> None:
+        self._module, self.name, self.parameters = module, name, parameters
+        self.inputs, self.output = ARGUMENTS[name]
+        self._tape = Tape.load(module.directory / f'{name}.npz')
+        lengths = [*self._tape.inputs, *self._tape.outputs]
+        self.sizes = dict(zip((*self.inputs, self.output), lengths))
+        self.address = module.code(name)
+        self._call = getattr(module, name)
+
+    def __repr__(self) -> str:
+        arguments = ', '.join(f'{name}[{size}]' for name, size in self.sizes.items())
+        return f'<kernel {self.name}({arguments})>'
+
+    def __call__(self, *vectors: Array) -> None:
+        """Fill the output from the inputs. Raises ValueError for another length, TypeError for other arguments."""
+        self._call(*vectors)
+
+    def result(self) -> Array:
+        """Return an array for the output, (n,)."""
+        return np.empty(self.sizes[self.output])
+
+    @cached_property
+    def jitted(self) -> Any:
+        """The function as Numba calls it; other functions of Numba may also call this object itself."""
+        return _jitted(self.name, self.address, len(self.sizes))
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.jitted)
+
+    def c_source(self) -> str:
+        """Return the function in C99: `void name(const double *q, ..., double *a)`, to compile anywhere."""
+        return c_source(self._tape, self.name, self.inputs, [self.output])
+
+
+def _jitted(name: str, address: int, count: int) -> Any:
+    """Return a Numba function of `count` vectors that calls machine code; it holds the address as a constant."""
+    letters = ', '.join(f'x{k}' for k in range(count))
+    text = (
+        f'def kernel({letters}):\n'
+        f'    if call_code(address, {letters}) != 0:\n'
+        f'        raise ValueError("kernel {name}: expected vectors of other lengths")\n'
+    )
+    inside = {'call_code': call_code, 'address': address}
+    exec(text, inside)
+    return njit(inside['kernel'])
+
+
+@lru_cache(maxsize=32)
+def _model(machine: Any) -> RigidBodyModel:
+    with shown():
+        return RigidBodyModel(machine)
+
+
+def kernel_of(machine: Loaded, name: str) -> Kernel:
+    """Return a kernel of a machine; errors are those of `Machine.kernel`."""
+    known_name(machine.name, 'kernel', name, tuple(ARGUMENTS))
+    model = _model(machine.data)
+    return Kernel(model.kernels, name, model.parameters(gravity=machine.gravity_vector()))

@@ -1,0 +1,87 @@
+"""Linear models of a machine about a state, a posture or its rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.library.motion import motion_of
+from dyn_nodes.library.notice import shown
+from dyn_nodes.library.vectors import by_name, rows_of
+
+if TYPE_CHECKING:
+    from dyn_nodes.library.loaded import Loaded
+    from dyn_nodes.linear import LinearModel
+    from dyn_nodes.simulation import System
+
+Array = NDArray[np.float64]
+
+
+def linear_model(
+    machine: Loaded,
+    x: ArrayLike | None,
+    u: ArrayLike | Mapping[str, float] | None,
+    outputs: Sequence[str] | None,
+    torque: bool,
+    payload: float | None,
+    slope: tuple[float, float] | None,
+) -> LinearModel:
+    """Return a linear model; arguments and errors are those of `Machine.linearize`."""
+    from dyn_nodes.linear import Linearizer
+
+    system = machine.system(torque)
+    plant = machine.plant(torque, payload=payload, slope=slope)
+    p = plant.p
+    if x is None:
+        state = plant.x
+    elif np.shape(x) == (len(system.state_names),):
+        state = rows_of(machine.name, 'x', x, system.state_names)
+    elif np.shape(x) in ((system.nq,), (len(machine.joints),)):
+        state = _resting(machine, system, x, plant.payload, slope)
+    else:
+        sizes = f'({len(system.state_names)},), or ({system.nq},) of positions, or ({len(machine.joints)},) of joints'
+        raise ValueError(f'{machine.name}: x: expected shape {sizes}; found {np.shape(x)}')
+    with shown():
+        linearizer = Linearizer(system, outputs)
+        return linearizer.at(state, _inputs(machine, system, state, u, p), p)
+
+
+def _resting(machine: Loaded, system: System, q: ArrayLike, payload: float, slope: tuple[float, float] | None) -> Array:
+    """Return the state at rest with the joints of some positions; a base that is given is put where it was given."""
+    motion = motion_of(machine, q, None, None)
+    joints = {name: float(motion.q[0, machine.position_names.index(name)]) for name in machine.joints}
+    plant = machine.plant(system.actuation == 'effort', joints, payload, slope)
+    state = plant.x.copy()
+    if not motion.standing:
+        state[: system.nq] = motion.q[0]
+    return state
+
+
+def _inputs(machine: Loaded, system: System, x: Array, u: ArrayLike | Mapping[str, float] | None, p: Array) -> Array:
+    """Return inputs (m,): as given, or those that hold the joints with efforts, closed valves beside them."""
+    names = system.input_names
+    result = np.zeros(len(names))
+    if isinstance(u, Mapping):
+        given = by_name(machine.name, 'u', {_full(names, key): value for key, value in u.items()}, names, 'input')
+        for name, value in given.items():
+            result[system.index('input', name)] = value
+        return result
+    if u is not None:
+        return rows_of(machine.name, 'u', u, names)
+    efforts = [k for k, name in enumerate(names) if name.endswith('/effort')]
+    if not efforts:
+        return result
+    rates = [system.index('state', f'{names[k].removesuffix("/effort")}_rate') for k in efforts]
+    still = x.copy()
+    still[system.nq : system.nq + system.nv] = 0.0
+    slopes = system.jacobians(still, result, p)[1][np.ix_(rates, efforts)]
+    result[efforts] = np.linalg.lstsq(slopes, -system.rhs(still, result, p)[rates], rcond=1e-9)[0]
+    return result
+
+
+def _full(names: Sequence[str], key: str) -> str:
+    """Return the input of an actuator or a joint by its name alone."""
+    return next((name for name in names if name.rpartition('/')[0] == key), key)

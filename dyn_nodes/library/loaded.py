@@ -1,0 +1,88 @@
+"""The parts of a loaded machine and of a run that the modules behind their methods read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.model.machine import Machine as MachineData
+from dyn_nodes.simulation.run import Run as SystemRun
+
+if TYPE_CHECKING:
+    from dyn_nodes.simulation import System
+    from dyn_nodes.simulation.plant import Plant
+
+Array = NDArray[np.float64]
+
+
+class Loaded(Protocol):
+    """A loaded machine; see `dyn_nodes.library.machine.Machine`."""
+
+    data: MachineData
+    name: str
+    joints: tuple[str, ...]
+    driven: tuple[str, ...]
+    actuators: tuple[str, ...]
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """Names of the positions."""
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the velocities."""
+
+    def posture(self) -> Array:
+        """Return the positions at rest."""
+
+    def gravity_vector(self) -> tuple[float, float, float]:
+        """Return gravity in the frame of the ground."""
+
+    def system(self, torque: bool = False) -> System:
+        """Return the compiled system."""
+
+    def plant(
+        self,
+        torque: bool = False,
+        joints: Mapping[str, float] | None = None,
+        payload: float | None = None,
+        slope: tuple[float, float] | None = None,
+        period: float = 0.01,
+        step: float = 1e-3,
+        measures: tuple[str, ...] = (),
+    ) -> Plant:
+        """Return the machine at rest."""
+
+
+class Sampled(Protocol):
+    """A run; see `dyn_nodes.library.run.Run`."""
+
+    machine: Loaded
+    raw: SystemRun
+    times: Array
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, name: str) -> Array: ...
+
+    @property
+    def q(self) -> Array:
+        """Positions."""
+
+    @property
+    def v(self) -> Array:
+        """Velocities."""
+
+    @property
+    def tilt(self) -> Array:
+        """Tilt of the base."""
+
+    @property
+    def stands(self) -> bool:
+        """True where it has margins."""
+
+    def margins(self, measures: Sequence[str] = ...) -> Any:
+        """Return margins and ground reactions."""

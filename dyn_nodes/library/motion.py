@@ -1,0 +1,85 @@
+"""Motions that users give: positions, velocities and accelerations as rows, and a machine at rest in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.library.vectors import Coordinates, together, whole
+
+if TYPE_CHECKING:
+    from dyn_nodes.library.loaded import Loaded
+    from dyn_nodes.simulation.plant import Plant
+
+Array = NDArray[np.float64]
+
+
+class Motion(NamedTuple):
+    """Rows of a motion.
+
+    Attributes:
+        rows: their number; None: a single state was given.
+        standing: the base is where its wheels let it stand, else where q puts it.
+        q, v, a: (t, nq), (t, nv), (t, nv).
+    """
+
+    rows: int | None
+    standing: bool
+    q: Array
+    v: Array
+    a: Array
+
+    @property
+    def moves(self) -> bool:
+        """True where something moves."""
+        return bool(self.v.any() or self.a.any())
+
+
+def motion_of(
+    machine: Loaded, q: ArrayLike | None, v: ArrayLike | None, a: ArrayLike | None, base: Array | None = None
+) -> Motion:
+    """Return positions, velocities and accelerations as rows of whole vectors.
+
+    `base`: where it is if the joints alone are given; None: level, at the origin. Raises ValueError.
+    """
+    owner, names, rates, joints = machine.name, machine.position_names, machine.velocity_names, len(machine.joints)
+    loads = bool(machine.data.loads)
+    count = len(names) if loads else joints
+    level = np.zeros(len(names) - count)
+    if len(level) == 7:
+        level[6] = 1.0
+    if q is None:
+        initial = machine.data.initial.joint_positions
+        q = machine.posture() if loads else np.array([initial.get(name, 0.0) for name in machine.joints])
+    positions = Coordinates(names, count, level if base is None else base)
+    velocities = Coordinates(rates, len(rates) if loads else joints, np.zeros(0 if loads else len(rates) - joints))
+    standing = bool(len(level)) and np.shape(q)[-1:] == (count,)
+    still = np.zeros(len(rates))
+    number, rows = together(
+        owner,
+        q=whole(owner, 'q', q, positions),
+        v=still if v is None else whole(owner, 'v', v, velocities),
+        a=still if a is None else whole(owner, 'a', a, velocities),
+    )
+    return Motion(number, standing, *rows)
+
+
+def at_rest(
+    machine: Loaded, motion: Motion, payload: float, slope: tuple[float, float], measures: tuple[str, ...] = ()
+) -> Iterator[Plant]:
+    """Yield the machine at rest in each posture of a motion, held by its drives; every time the same plant.
+
+    Raises ValueError where it cannot rest.
+    """
+    plant = None
+    for q in motion.q:
+        joints = {name: float(q[machine.position_names.index(name)]) for name in machine.joints}
+        if plant is None:
+            plant = machine.plant(True, joints, payload, slope, measures=measures)
+        else:
+            plant.start = joints
+            plant.reset()
+        yield plant

@@ -1,0 +1,101 @@
+"""Force and torque at a joint of a machine, for one motion or many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.library.motion import Motion, at_rest, motion_of
+from dyn_nodes.library.notice import shown
+from dyn_nodes.library.optional import pandas
+
+if TYPE_CHECKING:
+    from dyn_nodes.library.loaded import Loaded
+    from dyn_nodes.simulation import JointReaction, System
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reaction:
+    """Force and torque of the parent link on the child link at a joint.
+
+    Along (or about) the axis of a movable joint it is the effort of its drive less its damping.
+
+    Attributes:
+        joint: its name.
+        side: whose axes the vectors are in, `child` or `parent`; torques are about that link's origin of the joint.
+        force: (3,) or (t, 3), N.
+        torque: (3,) or (t, 3), N m.
+    """
+
+    joint: str
+    side: str
+    force: Array
+    torque: Array
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with a row a state and six columns. Raises ImportError without pandas."""
+        names = [f'{what}_{axis}' for what in ('force', 'torque') for axis in 'xyz']
+        values = np.atleast_2d(np.concatenate([self.force, self.torque], axis=-1))
+        return pandas().DataFrame(values, columns=names)
+
+
+def reaction_of(
+    machine: Loaded,
+    q: ArrayLike | None,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    joint: str,
+    side: str,
+    payload: float,
+    slope: tuple[float, float],
+) -> Reaction:
+    """Return the reaction of a motion; arguments and errors are those of `Machine.reactions`."""
+    motion = motion_of(machine, q, v, a)
+    solve = _constrained if machine.data.needs_constraints else _of_tree
+    wrenches = solve(machine, motion, joint, side, payload, slope)
+    if motion.rows is None:
+        return Reaction(joint, side, wrenches[0, :3], wrenches[0, 3:])
+    return Reaction(joint, side, wrenches[:, :3], wrenches[:, 3:])
+
+
+@lru_cache(maxsize=64)
+def _kernel(system: System, joint: str, side: str) -> JointReaction:
+    from dyn_nodes.simulation import JointReaction
+
+    return JointReaction(system, (joint,), side=cast(Any, side))
+
+
+def _of_tree(
+    machine: Loaded, motion: Motion, joint: str, side: str, payload: float, slope: tuple[float, float]
+) -> Array:
+    """Return the wrenches (t, 6) of a machine without constraints, from its motion."""
+    system = machine.system(torque=True)
+    with shown():
+        kernel = _kernel(system, joint, side)
+    p = system.parameters({'payload_mass': payload}, slope)
+    if motion.standing:
+        states = []
+        for plant, v in zip(at_rest(machine, motion, payload, slope), motion.v):
+            states.append(plant.x.copy())
+            states[-1][system.nq : system.nq + len(v)] = v
+    else:
+        states = [system.state(q, v, p) for q, v in zip(motion.q, motion.v)]
+    return np.array([kernel.evaluate(x, a, p)[0] for x, a in zip(states, motion.a)])
+
+
+def _constrained(
+    machine: Loaded, motion: Motion, joint: str, side: str, payload: float, slope: tuple[float, float]
+) -> Array:
+    """Return the wrenches (t, 6) of a machine with constraints, held at rest by its drives."""
+    if motion.moves:
+        raise ValueError(f'{machine.name}: reactions: expected no velocities beside constraints')
+    if side != 'child':
+        raise ValueError(f'{machine.name}: reactions: expected side child beside constraints, found {side}')
+    asked = cast(Any, type(machine))(replace(machine.data, reactions=(joint,)))
+    return np.array([plant.joint_reactions()[0] for plant in at_rest(asked, motion, payload, slope)])

@@ -1,0 +1,142 @@
+"""Runs of a machine: in one compiled sweep where inputs are known, period by period where a function gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyn_nodes.library.inputs import Drive, table_of, task_profile, values_at
+from dyn_nodes.library.notice import shown
+from dyn_nodes.library.run import Run
+from dyn_nodes.library.vectors import number, rows_of
+from dyn_nodes.simulation import Inputs, Settings
+from dyn_nodes.simulation.period import PlantDivergedError
+from dyn_nodes.simulation.run import Run as SystemRun
+
+if TYPE_CHECKING:
+    from dyn_nodes.control import VoltageProfile
+    from dyn_nodes.library.loaded import Loaded
+    from dyn_nodes.simulation import System
+    from dyn_nodes.simulation.plant import Plant
+
+Array = NDArray[np.float64]
+LONGEST = 1e6
+"""Most samples of a run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What `Machine.simulate` was asked for; arguments are its own."""
+
+    duration: float | None
+    voltage: Drive | None
+    torque: Drive | None
+    task: str | Path | VoltageProfile | None
+    joints: Mapping[str, float]
+    x0: ArrayLike | None
+    payload: float | None
+    slope: tuple[float, float] | None
+    period: float
+    step: float
+
+    @property
+    def drive(self) -> tuple[str, Drive | None]:
+        """Name and value of what drives the machine."""
+        return ('torque', self.torque) if self.torque is not None else ('voltage', self.voltage)
+
+
+def simulate(machine: Loaded, asked: Request) -> Run:
+    """Run a machine; arguments and errors are those of `Machine.simulate`."""
+    owner = machine.name
+    given = [name for name in ('voltage', 'torque', 'task') if getattr(asked, name) is not None]
+    if len(given) > 1:
+        raise ValueError(f'{owner}: expected one of voltage, torque and task, found {" and ".join(given)}')
+    for name in ('period', 'step'):
+        if not number(owner, name, getattr(asked, name)) > 0.0:
+            raise ValueError(f'{owner}: {name}: expected above 0 s, found {getattr(asked, name):g}')
+    if not machine.actuators and (asked.voltage is not None or asked.task is not None):
+        raise ValueError(f'{owner}: {given[0]}: it has no actuators; drive its joints by torque')
+    profile = None if asked.task is None else task_profile(owner, asked.task, machine.actuators)
+    times = _times(owner, asked, profile)
+    plant = machine.plant(asked.torque is not None, asked.joints, asked.payload, asked.slope, asked.period, asked.step)
+    what, drive = asked.drive
+    if callable(drive):
+        if asked.x0 is not None:
+            raise ValueError(f'{owner}: x0: expected beside numbers and tables, found a function that drives')
+        return Run(machine, _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what)))
+    system: Any = plant.system
+    held = {name: float(value) for name, value in zip(system.input_names, plant.u)}
+    if profile is not None:
+        knots = profile.knot_times
+        volts = profile.evaluate(knots, profile.actuators)
+        drive = {name: (knots, column) for name, column in zip(profile.actuators, np.asarray(volts).T)}
+    inputs = table_of(owner, what, {} if drive is None else drive, _inputs_of(machine, system, what), held)
+    x0 = plant.x if asked.x0 is None else rows_of(owner, 'x0', asked.x0, system.state_names)
+    if x0.ndim != 1:
+        raise ValueError(f'{owner}: x0: expected shape ({len(system.state_names)},); found {x0.shape}')
+    settings = Settings(step=plant.period / plant.substeps, watch=True)
+    with shown():
+        return Run(machine, system.run(x0, times, inputs, plant.p, settings))
+
+
+def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
+    if asked.duration is None and profile is None:
+        raise ValueError(f'{owner}: duration: expected seconds, found none')
+    duration = profile.duration if asked.duration is None and profile is not None else asked.duration
+    seconds = number(owner, 'duration', duration)
+    count = seconds / asked.period
+    if not seconds > 0.0 or count > LONGEST:
+        raise ValueError(f'{owner}: duration: expected above 0 s and at most {LONGEST:g} periods, found {seconds:g} s')
+    times: Array = asked.period * np.arange(np.floor(count + 1e-9) + 1.0)
+    return times if seconds - times[-1] < 1e-9 else np.append(times, seconds)
+
+
+def _inputs_of(machine: Loaded, system: System, what: str) -> dict[str, str]:
+    """Return the inputs that may be driven, by the name of the actuator or joint."""
+    ending = '/voltage' if what == 'voltage' else '/effort'
+    return {name.removesuffix(ending): name for name in system.input_names if name.endswith(ending)}
+
+
+def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inputs: dict[str, str]) -> SystemRun:
+    """Advance a plant, asking the function at the beginning of every period."""
+    states, values, events = [plant.x.copy()], [], []
+    status, detail = 'done', ''
+    with shown():
+        for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
+            plant.set_inputs(values_at(owner, what, drive(float(time), plant.x.copy()), inputs))
+            values.append(plant.u.copy())
+            try:
+                plant.advance()
+            except PlantDivergedError as error:
+                status, detail = 'diverged', str(error)
+                break
+            states.append(plant.x.copy())
+            events += plant.take_events()
+            if plant.overturned:
+                status = 'guarded'
+                break
+    kept: Array = plant.period * np.arange(float(len(states)))
+    table = np.repeat(np.array(values), 2, axis=0)[: 2 * len(states) - 2] if len(states) > 1 else np.array(values[:1])
+    knots: Array = np.repeat(kept, 2)[1:-1] if len(states) > 1 else kept
+    columns = {name: table[:, k] for k, name in enumerate(plant.system.input_names)}
+    system: Any = plant.system
+    solver = system.solver_from(states[0], np.array(values[0]), plant.p, Settings()) if system.constraints else None
+    return SystemRun(
+        system,
+        kept,
+        np.array(states),
+        Inputs(knots, columns),
+        plant.p.copy(),
+        status,
+        states[-1],
+        float(kept[-1]),
+        {},
+        events,
+        detail,
+        solver,
+    )
