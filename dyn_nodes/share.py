@@ -79,6 +79,17 @@ def find_resource(name: str | Path) -> Path:
     raise FileNotFoundError(f'{shown} was not found in {share}; {folder}/ holds {known}')
 
 
+def named_file(given: str | Path, folder: str) -> Path:
+    """A YAML by its path, or one of a folder of the share by its name: `named_file('log_loader', 'config/can')`.
+
+    Raises:
+        FileNotFoundError: A name without a file; the message lists the folder's files.
+    """
+    path = Path(given)
+    is_path = bool(path.suffix) or len(path.parts) > 1 or path.is_file()
+    return path if is_path else find_resource(f'{folder}/{given}.yaml')
+
+
 def find_mesh(reference: str, directories: Sequence[str | Path] = ()) -> Path | None:
     """The file of a mesh in a URDF; None when there is none.
 

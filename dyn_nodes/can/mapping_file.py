@@ -24,8 +24,8 @@ from dyn_nodes.model.named_file import load_file
 from dyn_nodes.model.problems import MachineError, Problem, Report
 from dyn_nodes.model.schema import keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
-from dyn_nodes.model.yaml_source import Entry, read_yaml
-from dyn_nodes.share import find_resource
+from dyn_nodes.model.yaml_source import Entry
+from dyn_nodes.share import find_resource, named_file
 
 
 def load_mapping(given: str | Path) -> tuple[CanMapping, tuple[Problem, ...]]:
@@ -40,29 +40,13 @@ def load_mapping(given: str | Path) -> tuple[CanMapping, tuple[Problem, ...]]:
         FileNotFoundError: a name that no file has.
         ImportError: cantools is not installed.
     """
-    path = mapping_path(given)
+    path = named_file(given, 'config/can')
 
     def made(root: Entry, report: Report) -> tuple[CanMapping, tuple[Problem, ...]] | None:
         mapping = _read(root, path, report)
         return None if mapping is None else (mapping, report.sorted_warnings())
 
     return load_file(path, made)
-
-
-def mapping_path(given: str | Path) -> Path:
-    """Return the file of a mapping by its path, or by its name. Raises FileNotFoundError for a name without a file."""
-    path = Path(given)
-    if path.suffix or len(path.parts) > 1 or path.is_file():
-        return path
-    return find_resource(f'config/can/{given}.yaml')
-
-
-def is_mapping_file(path: str | Path) -> bool:
-    """Return whether a YAML is a mapping: it has `dbc`."""
-    if Path(path).suffix not in ('.yaml', '.yml'):
-        return False
-    root = read_yaml(Path(path), Report(str(path)))
-    return root is not None and 'dbc' in root.mapping
 
 
 def _read(root: Entry, path: Path, report: Report) -> CanMapping | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands.refusal import print_refusal
 from dyn_nodes.model.problems import MachineError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def check_mapping(path: str, as_json: bool) -> int:
         text = f'a mapping of a CAN bus needs {error.name}: {sys.executable} -m pip install "dyn_nodes[can]"'
         raise CommandError(text) from None
     except MachineError as error:
-        _refuse(error, as_json)
+        print_refusal(error, as_json)
         return 1
     if as_json:
         shown = {'valid': True, 'problems': [], 'warnings': [vars(own) for own in warnings]}
@@ -42,15 +43,6 @@ def check_mapping(path: str, as_json: bool) -> int:
         tables.console().print(f'warning: {warning}', style='yellow', soft_wrap=True)
     tables.console().print('no problems', style='green')
     return 0
-
-
-def _refuse(error: MachineError, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({'valid': False, 'problems': [vars(problem) for problem in error.problems]}, indent=2))
-        return
-    print(error, file=sys.stderr)
-    count = len(error.problems)
-    print(f'{count} {"problem" if count == 1 else "problems"}', file=sys.stderr)
 
 
 def mapping_facts(mapping: CanMapping) -> dict[str, Any]:

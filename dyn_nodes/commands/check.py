@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands.refusal import print_problems
 from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, load_machine_report
 
@@ -40,11 +41,12 @@ def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
     if args.yaml is not None and args.config is not None:
         raise CommandError(f'expected one machine YAML, found {args.yaml} and --config {args.config}', 2)
-    if args.yaml is None and args.config is None and _is_team(args.urdf):
+    kind = _kind(args.urdf) if args.yaml is None and args.config is None else 'machine'
+    if kind == 'team':
         from dyn_nodes.commands.team_check import check_team
 
         return check_team(args.urdf, args.json)
-    if args.yaml is None and args.config is None and _is_mapping(args.urdf):
+    if kind == 'mapping':
         from dyn_nodes.commands.can_check import check_mapping
 
         return check_mapping(args.urdf, args.json)
@@ -52,26 +54,23 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
     elif report.machine is None:
-        _print_problems(report)
+        print_problems(report.problems, report.warnings)
     else:
         _print_machine(report, list_assumed=args.assumed)
     return 0 if report.machine is not None else 1
 
 
-def _is_team(path: str) -> bool:
+def _kind(path: str) -> str:
+    """Return what a file is by its keys: `team`, also where it cannot be read, `mapping` of a CAN bus, or `machine`."""
     if not path.endswith(('.yaml', '.yml')):
-        return False
-    from dyn_nodes.teams.team_file import is_team_file
+        return 'machine'
+    from dyn_nodes.model.problems import Report
+    from dyn_nodes.model.yaml_source import read_yaml
 
-    return is_team_file(path)
-
-
-def _is_mapping(path: str) -> bool:
-    if not path.endswith(('.yaml', '.yml')):
-        return False
-    from dyn_nodes.can.mapping_file import is_mapping_file
-
-    return is_mapping_file(path)
+    root = read_yaml(Path(path), Report(path))
+    if root is not None and 'dbc' in root.mapping:
+        return 'mapping'
+    return 'team' if root is None or 'robots' in root.mapping else 'machine'
 
 
 def with_plant(report: LoadReport) -> LoadReport:
@@ -112,15 +111,6 @@ def _as_json(report: LoadReport) -> dict[str, Any]:
 
         result['machine'] = machine_summary(report.machine)
     return result
-
-
-def _print_problems(report: LoadReport) -> None:
-    for problem in report.problems:
-        print(problem, file=sys.stderr)
-    for warning in report.warnings:
-        print(f'{warning} (warning)', file=sys.stderr)
-    count = len(report.problems)
-    print(f'{count} {"problem" if count == 1 else "problems"}', file=sys.stderr)
 
 
 def _print_machine(report: LoadReport, list_assumed: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from dyn_nodes.commands import tables
+from dyn_nodes.commands.refusal import print_refusal
 
 if TYPE_CHECKING:
     from dyn_nodes.teams.team import Team
@@ -26,11 +26,11 @@ def check_team(path: str, as_json: bool) -> int:
     try:
         team = load_team(Path(path))
     except MachineError as error:
-        _refuse(error, as_json)
+        print_refusal(error, as_json)
         return 1
     problems = _plants(team)
     if problems:
-        _refuse(MachineError(problems), as_json)
+        print_refusal(MachineError(problems), as_json)
         return 1
     facts = team_facts(team)
     if as_json:
@@ -48,16 +48,6 @@ def _plants(team: Team) -> list[Any]:
     for robot in team.robots.values():
         found |= dict.fromkeys(build_problems(robot.machine))
     return list(found)
-
-
-def _refuse(error: Any, as_json: bool) -> None:
-    if as_json:
-        problems = [vars(problem) for problem in error.problems]
-        print(json.dumps({'valid': False, 'problems': problems}, indent=2))
-        return
-    print(error, file=sys.stderr)
-    count = len(error.problems)
-    print(f'{count} {"problem" if count == 1 else "problems"}', file=sys.stderr)
 
 
 def _as_json(team: Team, facts: TeamFacts) -> dict[str, Any]:

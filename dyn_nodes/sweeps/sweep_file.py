@@ -16,7 +16,7 @@ from dyn_nodes.model.schema import build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.sweep import DesignEntry, SweepEntries
 from dyn_nodes.model.yaml_source import Entry
-from dyn_nodes.share import find_resource
+from dyn_nodes.share import find_resource, named_file
 from dyn_nodes.sweeps.design import MOST_RUNS, Design, Levels, block_of
 from dyn_nodes.sweeps.expression import Expression, ExpressionError, parse
 from dyn_nodes.sweeps.factor_entries import FactorReader, ReadFactor
@@ -42,9 +42,7 @@ def load_sweep(given: str | Path) -> Sweep:
             the task, too.
         FileNotFoundError: a name that no file has.
     """
-    path = Path(given)
-    if not path.suffix and len(path.parts) == 1 and not path.is_file():
-        path = find_resource(f'config/sweeps/{given}.yaml')
+    path = named_file(given, 'config/sweeps')
     return load_file(path, lambda root, report: _Reader(report, path).read(root))
 
 

@@ -31,8 +31,8 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.schema import build, keys_of
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.team import GraspEntry, ObjectEntry, RobotEntry, TeamEntries
-from dyn_nodes.model.yaml_source import Entry, read_yaml
-from dyn_nodes.share import find_resource, share_directory
+from dyn_nodes.model.yaml_source import Entry
+from dyn_nodes.share import find_resource, named_file, share_directory
 from dyn_nodes.teams.held_patches import held, held_points, lost, placed_grasps
 from dyn_nodes.teams.reach import fitted, hand_place, moved
 from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
@@ -54,24 +54,8 @@ def load_team(given: str | Path) -> Team:
             objects, too.
         FileNotFoundError: a name that no file has.
     """
-    path = team_path(given)
+    path = named_file(given, 'config/teams')
     return load_file(path, lambda root, report: _Reader(report, path).read(root))
-
-
-def team_path(given: str | Path) -> Path:
-    """Return the file of a team by its path, or by its name. Raises FileNotFoundError for a name without a file."""
-    path = Path(given)
-    if path.suffix or len(path.parts) > 1 or path.is_file():
-        return path
-    return find_resource(f'config/teams/{given}.yaml')
-
-
-def is_team_file(path: str | Path) -> bool:
-    """Return whether a YAML is one of a team: it has `robots` and no `base`."""
-    if Path(path).suffix not in ('.yaml', '.yml'):
-        return False
-    root = read_yaml(Path(path), Report(str(path)))
-    return root is None or 'robots' in root.mapping
 
 
 class _Reader:
