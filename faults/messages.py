@@ -23,6 +23,7 @@ from dyn_nodes.nodes.grasp_messages import mobility_message, write_mobility, wri
 from dyn_nodes.nodes.stamps import NANO, stamp_of
 from faults.values import absurd_message, damaged
 
+ON_A_BUS = {'mapping': 'log_loader', 'interface': 'virtual', 'channel': 'faults'}
 NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
     'dynamics': ('dynamics_node', 'DynamicsNode', {'machine': 'log_loader'}),
     'hydraulics': ('hydraulic_actuator_node', 'HydraulicActuatorNode', {'machine': 'log_loader'}),
@@ -35,6 +36,8 @@ NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
     'monitor': ('stability_monitor_node', 'StabilityMonitorNode', {'machine': 'log_loader'}),
     'governor': ('tip_over_governor_node', 'TipOverGovernorNode', {'machine': 'log_loader'}),
     'teleop': ('teleop_node', 'TeleopNode', {'machine': 'log_loader'}),
+    'CAN bridge': ('can_bridge_node', 'CanBridgeNode', ON_A_BUS),
+    'machine on a CAN bus': ('can_bridge_node', 'CanBridgeNode', {**ON_A_BUS, 'role': 'machine'}),
     'recorder': ('recorder_node', 'RecorderNode', {}),
     'robot of a team': ('dynamics_node', 'DynamicsNode', {'team': 'team_bar', 'robot': 'left', 'partner': 'external'}),
     'object': ('object_node', 'ObjectNode', {'team': 'team_bar'}),
@@ -42,7 +45,7 @@ NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 """Module, class and parameters of the nodes by a short name."""
 MODES = ('lockstep', 'realtime')
-WITHOUT_MODE = ('teleop', 'recorder')
+WITHOUT_MODE = ('teleop', 'recorder', 'CAN bridge', 'machine on a CAN bus')
 LARGEST_COMMAND = 1e12
 """Nothing that a node publishes as a command is larger."""
 STEP = 0.005

@@ -24,7 +24,7 @@ TwistStamped = message('geometry_msgs/msg/TwistStamped')
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = ('lockstep', 'realtime')
-WITHOUT_MODE = ('stability_monitor_node', 'recorder_node', 'viewer_node', 'teleop_node')
+WITHOUT_MODE = ('stability_monitor_node', 'recorder_node', 'viewer_node', 'teleop_node', 'can_bridge_node')
 MOVING = 0.03
 """A joint moves with so much while nothing fails, rad/s."""
 TWIST_PERIOD = 0.1

@@ -133,6 +133,15 @@ VEHICLE = Setup(
     twist='cmd_vel',
 )
 """A vehicle on electric motors. Its wheels of 0.1 m turn with 10 rad/s at its greatest speed."""
-ELSEWHERE = ('composition_node', 'object_node', 'team_controller_node', 'can_bridge_node')
+ON_A_BUS = Setup(
+    'log_loader',
+    ALONE.chain,
+    ('can_bridge_node',),
+    ('can_bridge_node',),
+    parameters={'can_bridge_node': ('mapping:=log_loader', 'interface:=virtual', 'role:=machine')},
+    motion=LOG_LOADER.motion,
+)
+"""The log-loader whose control units send frames; its the other end: `test/nodes/test_can_bridge_node.py`."""
+ELSEWHERE = ('composition_node', 'object_node', 'team_controller_node')
 """Nodes that fail in tests of their own: of a composition all nodes fail at once, of a team see its launch."""
-SETUPS = {'log_loader': LOG_LOADER, 'hand': HAND, 'platform': PLATFORM, 'vehicle': VEHICLE}
+SETUPS = {'log_loader': LOG_LOADER, 'hand': HAND, 'platform': PLATFORM, 'vehicle': VEHICLE, 'bus': ON_A_BUS}

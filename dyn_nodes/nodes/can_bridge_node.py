@@ -59,7 +59,7 @@ class CanBridgeNode(OverridableNode):
     """Measurements one way, commands of valves the other.
 
     Attributes:
-        mapping: signals and quantities.
+        mapping: signals and quantities.  machine: whose they are.
         receiver: of the frames that come.
         arming: may the machine be commanded.
         refusals: of `valve_commands`.
@@ -71,7 +71,7 @@ class CanBridgeNode(OverridableNode):
         super().__init__('can_bridge_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.mapping = mapping_of(values['mapping'])
-        machine = self.mapping.machine
+        self.machine = machine = self.mapping.machine
         order = valve_order(machine, values['joints'])
         self.names = [machine.actuators[k].name for k in order]
         self.bounds = CommandBounds(self.mapping, self.names)

@@ -253,6 +253,10 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
     pressures = tester.listen('sensor_msgs/msg/FluidPressure', '/bridge/hydraulics/swing/pressure_b')
     loads = tester.listen('std_msgs/msg/Float64', '/bridge/wheel_loads/rear_left')
     valves = tester.listen('std_msgs/msg/Float64MultiArray', '/machine/valve_commands')
+    arrivals = []
+    tester.node.create_subscription(
+        Volts, '/machine/valve_commands', lambda msg: arrivals.append((time.monotonic(), msg.data[0])), 10
+    )
     health = tester.listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics')
     levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands', 10)
     arm = tester.node.create_client(SetBool, '/bridge/can_bridge_node/arm')
@@ -262,7 +266,8 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
         while not condition():
             assert time.monotonic() < end, [status for array in health[-4:] for status in array.status]
             simulation.publish()
-            levers.publish(Volts(data=[volts, 0.0, 0.0]))
+            if volts is not None:
+                levers.publish(Volts(data=[volts, 0.0, 0.0]))
             tester.for_seconds(0.02)
 
     until(lambda: states and pressures and loads)
@@ -282,8 +287,19 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
 
     until(armed)
     until(lambda: valves and valves[-1].data[0] == pytest.approx(1.5), volts=1.5)
+
+    def neutral_after(start, timeout):
+        """Tell that the machine got neutral commands in time; nothing is measured finer than its messages come."""
+        until(lambda: valves[-1].data[0] == 0.0, volts=None, seconds=10.0)
+        first = next(at for at, volts in arrivals if at > start and volts == 0.0)
+        longest = max(np.diff([at for at, _ in arrivals if start - 1.0 < at <= start]), default=0.1)
+        assert first - start <= timeout + 0.02 + 2.0 * longest, f'{first - start:.3f} s, gaps of {longest:.3f} s'
+
+    neutral_after(time.monotonic(), 0.2)  # command_timeout of the bridge
+    begin = time.monotonic()
+    until(lambda: time.monotonic() > begin + 0.5 and valves[-1].data[0] == pytest.approx(1.5), volts=1.5)
     bridge.kill()
-    until(lambda: valves[-1].data[0] == 0.0, volts=1.5, seconds=5.0)
+    neutral_after(time.monotonic(), 0.1)  # timeout of the mapping
     status, errors = machine.stop()
     assert status == 0
     assert 'Traceback' not in errors

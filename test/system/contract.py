@@ -218,6 +218,18 @@ CARTESIAN = [
     Output('hand_reference', 'geometry_msgs/msg/PoseStamped', lambda msg: pose_in(msg, MACHINE.base.link)),
     Output('hand_error', FLOAT, lambda msg: 0.0 <= msg.data < 0.05, settles=True),
 ]
+BRIDGE = [
+    Output('joint_states', STATES, bool, silent=True),
+    Output('imu', IMU, bool, silent=True),
+    *(
+        Output(f'hydraulics/{name}/{line}', 'sensor_msgs/msg/FluidPressure', bool, silent=True)
+        for name in ACTUATORS
+        for line in (('head_pressure', 'rod_pressure') if name in CYLINDERS else ('pressure_a', 'pressure_b'))
+    ),
+    *(Output(f'wheel_loads/{wheel}', FLOAT, bool, silent=True) for wheel in WHEELS),
+    Output('can/valve_commands', ARRAY, volts, silent=True),
+    Output('can/state', 'std_msgs/msg/String', lambda msg: msg.data == 'shadow', latched=True),
+]
 OUTPUTS = {
     'dynamics_node': DYNAMICS,
     'hydraulic_actuator_node': HYDRAULICS,
@@ -226,12 +238,18 @@ OUTPUTS = {
     'stability_monitor_node': MONITOR,
     'tip_over_governor_node': GOVERNOR,
     'teleop_node': [Output('valve_commands_in', ARRAY, volts)],
+    'can_bridge_node': BRIDGE,
     'viewer_node': [Output('payload', FLOAT, bool, silent=True)],
 }
 """Of every node; those that all nodes have, /rosout, /parameter_events and /diagnostics, apart."""
-NAMESPACES = {'tip_over_governor_node': 'b', 'teleop_node': 'b', 'cartesian_controller_node': 'c'}
+NAMESPACES = {
+    'tip_over_governor_node': 'b',
+    'teleop_node': 'b',
+    'cartesian_controller_node': 'c',
+    'can_bridge_node': 'd',
+}
 """Where a node runs; the others in `a`. Teleop drives the machine of `b` through the governor; in `c` a node holds the
-hand of the machine of `a`, which does not take its commands."""
+hand of the machine of `a`, which does not take its commands; in `d` a bridge listens to a silent bus."""
 INPUTS = {
     'dynamics_node': {'joint_command': STATES, 'payload': FLOAT},
     'hydraulic_actuator_node': {'joint_states': STATES, 'valve_commands': ARRAY},
@@ -250,6 +268,7 @@ INPUTS = {
     'stability_monitor_node': {'joint_states': STATES, 'imu': IMU, 'payload': FLOAT},
     'tip_over_governor_node': {'valve_commands_in': ARRAY, 'joint_states': STATES, 'imu': IMU, 'payload': FLOAT},
     'teleop_node': {'joy': 'sensor_msgs/msg/Joy'},
+    'can_bridge_node': {'valve_commands': ARRAY},
     'viewer_node': {
         'robot_description': 'std_msgs/msg/String',
         'joint_states': STATES,
@@ -278,6 +297,7 @@ SERVICES = {
         **(SIMULATION if are_available() else {}),
     },
     'hydraulic_actuator_node': {'reset': 'std_srvs/srv/Trigger'},
+    'can_bridge_node': {'arm': 'std_srvs/srv/SetBool', 'activate': 'std_srvs/srv/SetBool'},
 }
 """Under the node's name; those of parameters, which every node has, apart."""
 DIAGNOSTICS = {
@@ -288,4 +308,5 @@ DIAGNOSTICS = {
     'stability_monitor_node': ('joint_states', 'imu', 'stability', 'allowance'),
     'tip_over_governor_node': ('joint_states', 'imu', 'governor'),
     'teleop_node': ('gamepad',),
+    'can_bridge_node': ('bus', 'signals', 'state'),
 }

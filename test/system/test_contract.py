@@ -1,7 +1,8 @@
 """Every topic, service and parameter of the contract, read by another process from nodes that a launch file started.
 
 Two machines run at once: in the namespace `a` a node for everything, in `b` hydraulics inside the dynamics, driven by
-teleop_node through tip_over_governor_node. The test is the gamepad. A cartesian_controller_node in `c` reads `a`.
+teleop_node through tip_over_governor_node. The test is the gamepad. A cartesian_controller_node in `c` reads `a`, a
+can_bridge_node in `d` a silent bus.
 """
 
 from __future__ import annotations
@@ -75,11 +76,13 @@ def machines(directory: Path) -> Iterator[dict[str, Running]]:
     watched = ('namespace:=a', 'viewer:=true', 'port:=0', 'monitor:=true', 'record:=true', f'bag:={directory / "bag"}')
     teleop = ('-r', '__ns:=/b', '-r', 'valve_commands:=valve_commands_in', '-p', 'machine:=log_loader')
     hand = ('-r', '__ns:=/c', '-r', 'joint_states:=/a/joint_states', '-p', 'machine:=log_loader')
+    bus = ('-r', '__ns:=/d', '-p', 'mapping:=log_loader', '-p', 'interface:=virtual')
     timing = ('-p', 'exchange_period:=0.002', '-p', 'payload:=1000.0')
     made = {
         'hand': Running(
             directory / 'hand.log', 'dyn_nodes.nodes.cartesian_controller_node', '--ros-args', *hand, *timing
         ),
+        'bridge': Running(directory / 'bridge.log', 'dyn_nodes.nodes.can_bridge_node', '--ros-args', *bus),
         'teleop': Running(directory / 'teleop.log', 'dyn_nodes.nodes.teleop_node', '--ros-args', *teleop),
         'b': Running(directory / 'b.log', *launch, *driven),
         'a': Running(directory / 'a.log', *launch, *watched),
@@ -350,7 +353,7 @@ def test_two_machines_share_nothing_but_diagnostics(probe: Probe) -> None:
     assert '/b/dynamics_node' in nodes
     shared = {'/rosout', '/parameter_events', '/diagnostics'}
     topics = {name for name, _ in probe.node.get_topic_names_and_types()} - shared
-    assert all(name.startswith(('/a/', '/b/', '/c/')) for name in topics), topics
+    assert all(name.startswith(('/a/', '/b/', '/c/', '/d/')) for name in topics), topics
     for name in 'ab':
         for topic in ('clock', 'joint_states', *(['tf'] if HAS_FRAMES else [])):
 
