@@ -105,6 +105,8 @@ setup(
         'bench': ['pin', 'mujoco', 'osqp', 'quadprog', 'clarabel>=0.9'],
         # machines on a CAN bus
         'can': ['cantools>=39', 'python-can[serial]>=4.3'],
+        # logs of CAN buses in MF4
+        'mf4': ['cantools>=39', 'python-can[serial]>=4.3', 'asammdf>=7'],
         # sweeps on this computer, and on a Dask cluster
         'sweep': ['pyarrow>=14', 'SALib>=1.5'],
         'cluster': ['pyarrow>=14', 'distributed>=2023.12'],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dyn_nodes.can.mapping import ROUNDING, Channel, Frame, Key, number_limits, raw_limits
@@ -36,9 +36,9 @@ class Receiver:
         frames: to take; others on the bus are passed over.
 
     Attributes:
-        values: the newest by kind and name, SI units.
+        values: the newest by kind and name, SI units.  numbers: as the DBC scales them.
         heard: time of the newest frame used, s, by name of its message and, of multiplexed signals, by key.
-        rejected: count by message and kind.
+        rejected: count by message and kind.  examples: text of the first of each.
         plausibility: of successive frames.  others: frames that are passed over.
         last: why the newest frame was rejected, by message.
         taken, passed_over: counts of frames.
@@ -47,8 +47,10 @@ class Receiver:
     def __init__(self, frames: Iterable[Frame]) -> None:
         self.frames = tuple(frames)
         self.values: dict[Key, float] = {}
+        self.numbers: dict[Key, float] = {}
         self.heard: dict[Key, float] = {}
         self.rejected: Counter[str] = Counter()
+        self.examples: dict[str, str] = {}
         self.last: dict[str, str] = {}
         self.taken = self.passed_over = 0
         self.plausibility, self.others = Plausibility(self.frames), Others()
@@ -77,29 +79,44 @@ class Receiver:
             self.passed_over += 1
             self.others.take(identifier, now)
             return None
+        self.plausibility.count(frame, now)
+        return self._counted(frame, lambda: self._use(frame, self._received(frame, bytes(data)), now))
+
+    def take_numbers(self, frame: Frame, numbers: Mapping[str, float], now: float) -> Frame | None:
+        """Take numbers of a message, by signal as the DBC scales them, at a time, s; return it where they are used."""
+        return self._counted(frame, lambda: self._use(frame, numbers, now))
+
+    def _counted(self, frame: Frame, use: Callable[[], None]) -> Frame | None:
         try:
-            self._use(frame, bytes(data), now)
+            use()
         except RejectedError as error:
-            self.rejected[f'{frame.name}: {error.kind}'] += 1
+            what = f'{frame.name}: {error.kind}'
+            self.rejected[what] += 1
+            self.examples.setdefault(what, str(error))
             self.last[frame.name] = str(error)
             return None
         self.taken += 1
         self.last.pop(frame.name, None)
         return frame
 
-    def _use(self, frame: Frame, data: bytes, now: float) -> None:
-        self.plausibility.count(frame, now)
+    def _received(self, frame: Frame, data: bytes) -> dict[str, float]:
+        """Return the numbers of a frame."""
         raw = self._decoded(frame, data)
         self._check_counter(frame, raw)
+        used = [channel.signal for channel in frame.channels if channel.signal in raw]
+        return {name: self._number(frame, name, raw[name]) for name in used}
+
+    def _use(self, frame: Frame, numbers: Mapping[str, float], now: float) -> None:
         found: dict[Key, float] = {}
         for channel in sorted(frame.channels, key=lambda own: own.kind == 'velocity'):  # positions first
-            if channel.signal in raw:
-                found[channel.key] = self._value(frame, channel, raw[channel.signal], found)
+            if channel.signal in numbers:
+                found[channel.key] = self._value(frame, channel, numbers[channel.signal], found)
         self.plausibility.compare(frame, found, now)
         if doubt := self.plausibility.doubt(frame, now):
             raise RejectedError('implausible', doubt)
         for channel in frame.channels:
             if channel.key in found:
+                self.numbers[channel.key] = numbers[channel.signal]
                 self.values[channel.key] = self._filtered(channel, found[channel.key], now, frame.timeout)
                 self.heard[channel.key] = now
 
@@ -130,14 +147,18 @@ class Receiver:
         if before is not None and (count - before) % steps != 1:
             self.rejected[f'{frame.name}: lost frames'] += (count - before) % steps - 1
 
-    def _value(self, frame: Frame, channel: Channel, raw: float, found: dict[Key, float]) -> float:
-        signal = frame.message.get_signal_by_name(channel.signal)
-        where = f'{frame.name}.{channel.signal}'
+    @staticmethod
+    def _number(frame: Frame, name: str, raw: float) -> float:
+        signal, where = frame.message.get_signal_by_name(name), f'{frame.name}.{name}'
         if not signal.is_float:
             least, most = raw_limits(signal, frame.is_j1939)
             if not least <= raw <= most:
                 raise RejectedError('not available', f'{where}: expected a measurement, found raw 0x{int(raw):X}')
-        number = raw * float(signal.scale) + float(signal.offset)
+        return raw * float(signal.scale) + float(signal.offset)
+
+    def _value(self, frame: Frame, channel: Channel, number: float, found: dict[Key, float]) -> float:
+        signal = frame.message.get_signal_by_name(channel.signal)
+        where = f'{frame.name}.{channel.signal}'
         low, high = number_limits(signal, frame.is_j1939)
         slack = 1e-9 * max(abs(number), abs(float(signal.scale)))
         if not low - slack <= number <= high + slack:

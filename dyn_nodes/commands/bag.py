@@ -6,7 +6,7 @@ import argparse
 import json
 from datetime import datetime
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, bag_play
+from dyn_nodes.commands import CommandError, Subparsers, add_command, bag_import, bag_play
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -37,6 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
     record.add_argument('-d', '--max-duration', type=float, default=0.0, metavar='SECONDS', help='stop after so long')
     record.add_argument('--use-sim-time', action='store_true', help='log times are of /clock')
     bag_play.add_parser(verbs)
+    bag_import.add_parser(verbs)
     compare = add_command(
         verbs,
         'compare',
@@ -49,7 +50,14 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    return {'info': _info, 'record': _record, 'play': bag_play.play, 'compare': _compare}[args.verb](args)
+    runs = {
+        'info': _info,
+        'record': _record,
+        'play': bag_play.play,
+        'compare': _compare,
+        'import': bag_import.run_import,
+    }
+    return runs[args.verb](args)
 
 
 def _record(args: argparse.Namespace) -> int:

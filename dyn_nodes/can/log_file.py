@@ -1,0 +1,200 @@
+"""Logs of a bus: frames (CSV, ASC, BLF and LOG by python-can, MF4 with asammdf) or columns of signals (CSV, MF4)."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dyn_nodes.can.mapping import CanMapping
+
+SUFFIXES = ('.csv', '.asc', '.blf', '.log', '.mf4')
+TIMES = ('time', 'timestamp', 'time_s', 't')
+"""Names of the column of time, s."""
+LATEST = 2.0**31
+"""s: times of ROS end there."""
+FRAME_COLUMNS = 'timestamp,arbitration_id'
+MOST_SHOWN = 120
+
+
+class LogError(ValueError):
+    """A log that cannot be read; the text names file, place, what was expected and what was found, in one line."""
+
+
+class LogFrame(NamedTuple):
+    """A frame and the time at which it was logged, s."""
+
+    time: float
+    identifier: int
+    extended: bool
+    data: bytes
+
+
+class LogRow(NamedTuple):
+    """Numbers of signals as the DBC scales them, by message and signal, and their time, s."""
+
+    time: float
+    numbers: dict[str, dict[str, float]]
+
+
+def read_log(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
+    """Yield what a log holds, in its order.
+
+    Args:
+        path: of the log; its suffix tells its kind.
+        mapping: tells the columns of a log of signals.
+
+    Raises:
+        LogError: no file, a damaged one, one without a column of the mapping, or a package that is missing.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise LogError(f'{path}: expected a log by its suffix, {", ".join(SUFFIXES)}, found {path.suffix or "none"}')
+    if not path.is_file():
+        raise LogError(f'{path}: expected a log, found no such file')
+    if suffix == '.csv' and not _has_frames(path):
+        entries: Iterator[LogFrame | LogRow] = _csv_rows(path, mapping)
+    elif suffix == '.mf4':
+        entries = _mf4(path, mapping)
+    else:
+        entries = _frames(path)
+    for number, entry in enumerate(entries, 1):
+        if not 0.0 <= entry.time < LATEST:
+            raise LogError(f'{path}: entry {number}: expected a time of 0 to {LATEST:.0f} s, found {entry.time:g}')
+        yield entry
+
+
+def _one_line(error: object) -> str:
+    text = ' '.join(str(error).split())
+    return text if len(text) <= MOST_SHOWN else f'{text[:MOST_SHOWN]} ...'
+
+
+def _frames(path: Path) -> Iterator[LogFrame]:
+    try:
+        import can
+    except ImportError:
+        raise LogError(f"{path}: python-can is missing: pip install 'dyn_nodes[can]'") from None
+    count = 0
+    try:
+        with can.LogReader(path) as reader:
+            for message in reader:
+                count += 1
+                if not (message.is_error_frame or message.is_remote_frame):
+                    identifier, extended = message.arbitration_id, message.is_extended_id
+                    yield LogFrame(float(message.timestamp), identifier, extended, bytes(message.data))
+    except Exception as error:  # every reader of python-can has errors of its own
+        kind, found = path.suffix[1:].upper(), f'{type(error).__name__}: {_one_line(error)}'
+        raise LogError(f'{path}: after {count} frames: expected the next one of a {kind} log, found {found}') from None
+
+
+# -- columns of signals -----------------------------------------------------------------------------------------------
+
+
+def _signals(mapping: CanMapping) -> dict[str, tuple[str, str]]:
+    """Return message and signal by the names that a column may have: `Message.Signal`, `Signal` where it is unique."""
+    pairs = [(frame.name, channel.signal) for frame in mapping.frames for channel in frame.channels]
+    known = {f'{message}.{signal}': (message, signal) for message, signal in pairs}
+    short = [signal for _, signal in pairs]
+    return known | {signal: (message, signal) for message, signal in pairs if short.count(signal) == 1}
+
+
+def _header(path: Path) -> str:
+    try:
+        with path.open(encoding='utf-8-sig') as file:
+            return file.readline(1 << 16)
+    except (OSError, UnicodeDecodeError) as error:
+        raise LogError(f'{path}: expected a text with a line of headings, found {_one_line(error)}') from None
+
+
+def _has_frames(path: Path) -> bool:
+    return _header(path).replace(' ', '').startswith(FRAME_COLUMNS)
+
+
+def _csv_rows(path: Path, mapping: CanMapping) -> Iterator[LogRow]:
+    header = _header(path)
+    delimiter = max(',;\t', key=header.count)
+    names = [name.strip().strip('"') for name in header.strip().split(delimiter)]
+    known = _signals(mapping)
+    columns = {k: known[name] for k, name in enumerate(names) if name in known}
+    time = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
+    if time is None:
+        raise LogError(f'{path}:1: expected a column of time ({", ".join(TIMES)}), found {_one_line(", ".join(names))}')
+    if not columns:
+        expected = f'a column that is a signal of the mapping, such as {next(iter(known))}'
+        raise LogError(f'{path}:1: expected {expected}, found {_one_line(", ".join(names))}')
+    line = 1
+    try:
+        with path.open(encoding='utf-8-sig', newline='') as file:
+            reader = csv.reader(file, delimiter=delimiter)
+            next(reader)
+            for cells in reader:
+                line = reader.line_num
+                if cells:
+                    yield _row(f'{path}:{line}', names, cells, time, columns, delimiter)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise LogError(f'{path}:{line + 1}: expected a line of numbers, found {_one_line(error)}') from None
+
+
+def _row(
+    place: str, names: list[str], cells: list[str], time: int, columns: dict[int, tuple[str, str]], delimiter: str
+) -> LogRow:
+    if len(cells) != len(names):
+        raise LogError(f'{place}: expected {len(names)} cells, found {len(cells)}')
+
+    def number(k: int) -> float:
+        text = cells[k].strip()
+        try:
+            value = float(text if delimiter == ',' else text.replace(',', '.'))
+        except ValueError:
+            raise LogError(f'{place}: {names[k]}: expected a number, found {_one_line(repr(text))}') from None
+        if not math.isfinite(value) and k == time:
+            raise LogError(f'{place}: {names[k]}: expected a finite number, found {value}')
+        return value
+
+    numbers: dict[str, dict[str, float]] = {}
+    for k, (message, signal) in columns.items():
+        if cells[k].strip() and not math.isnan(value := number(k)):
+            numbers.setdefault(message, {})[signal] = value
+    return LogRow(number(time), numbers)
+
+
+# -- MF4 --------------------------------------------------------------------------------------------------------------
+
+
+def _mf4(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
+    try:
+        from asammdf import MDF
+    except ImportError:
+        raise LogError(f"{path}: the package asammdf is missing: pip install 'dyn_nodes[mf4]'") from None
+    try:
+        with MDF(path) as file:
+            is_bus = any(name.startswith('CAN_DataFrame') for name in file.channels_db)
+            rows = [] if is_bus else _mf4_rows(file, mapping)
+    except Exception as error:  # of asammdf, for whatever the file holds
+        found = f'{type(error).__name__}: {_one_line(error)}'
+        raise LogError(f'{path}: expected an MF4 log, found {found}') from None
+    if is_bus:
+        yield from _frames(path)
+    elif not rows:
+        raise LogError(
+            f'{path}: expected frames of a bus, or signals such as {next(iter(_signals(mapping)))}, found none'
+        )
+    yield from rows
+
+
+def _mf4_rows(file: Any, mapping: CanMapping) -> list[LogRow]:
+    """Return the samples of all signals that the mapping knows, in the order of their times."""
+    found: dict[float, dict[str, dict[str, float]]] = {}
+    taken = set()
+    for name, pair in _signals(mapping).items():
+        if pair in taken or name not in file.channels_db:
+            continue
+        taken.add(pair)
+        group, index = file.channels_db[name][0]
+        signal = file.get(group=group, index=index)
+        for time, value in zip(signal.timestamps.tolist(), signal.samples.astype(float).tolist()):
+            if math.isfinite(value):
+                found.setdefault(time, {}).setdefault(pair[0], {})[pair[1]] = value
+    return [LogRow(time, found[time]) for time in sorted(found)]

@@ -1,0 +1,80 @@
+"""`dyn-nodes bag import`: a log of a machine's bus as a bag, and what is wrong with the log."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.refusal import print_refusal
+
+if TYPE_CHECKING:
+    from dyn_nodes.nodes.log_import import Imported
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'import',
+        "Write a log of a machine's CAN bus to a bag, by the mapping of its signals.",
+        'dyn-nodes bag import day_1.blf --mapping log_loader -o day_1\n'
+        'dyn-nodes bag import measured.csv --mapping my_machine.yaml -o measured',
+    )
+    parser.add_argument(
+        'log', metavar='LOG', type=Path, help='frames: .csv, .asc, .blf, .log, .mf4; columns of signals: .csv, .mf4'
+    )
+    parser.add_argument('--mapping', required=True, metavar='YAML', help='of the signals, or its name in config/can')
+    parser.add_argument(
+        '-o', '--output', type=Path, metavar='DIR', help='must not exist (default: the name of the log)'
+    )
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run_import(args: argparse.Namespace) -> int:
+    """Import a log; return 0, or 1 where the mapping has faults.
+
+    Raises:
+        CommandError: the log or the directory can't be used.
+    """
+    from dyn_nodes.can.log_file import LogError
+    from dyn_nodes.can.mapping_file import load_mapping
+    from dyn_nodes.model.problems import MachineError
+    from dyn_nodes.nodes.log_import import import_log
+    from dyn_nodes.recording import BagError
+
+    directory = args.output if args.output is not None else args.log.with_suffix('')
+    try:
+        mapping, _ = load_mapping(args.mapping)
+        imported = import_log(args.log, mapping, directory)
+    except ImportError as error:
+        raise CommandError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
+    except MachineError as error:
+        print_refusal(error, args.json)
+        return 1
+    except (LogError, BagError, FileNotFoundError) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'{error.filename or directory}: {error.strerror or error}') from None
+    if args.json:
+        found = {**imported._asdict(), 'findings': [own._asdict() for own in imported.findings]}
+        print(json.dumps({'bag': str(directory), **found}, indent=2))
+    else:
+        _print(directory, imported)
+    return 0
+
+
+def _print(directory: Path, imported: Imported) -> None:
+    console = tables.console()
+    total = sum(imported.counts.values())
+    console.print(
+        f'{directory}: {total} messages on {len(imported.counts)} topics, {imported.duration:.6g} s; '
+        f'{imported.used} frames used, {imported.passed_over} of other messages',
+        soft_wrap=True,
+    )
+    for finding in imported.findings:
+        console.print(f'{finding.kind}: {finding.text}', style='yellow', soft_wrap=True)
+    if not imported.findings:
+        console.print('no gaps, no jumps of the clock, no frozen or saturated sensors', style='green')
