@@ -163,6 +163,17 @@ class Chromium:
             pointerType='mouse',
         )
 
+    def touch(self, kind: str, *place: float) -> None:
+        """An event of one finger: touchStart, touchMove with its place x, y, or touchEnd."""
+        self.call('Emulation.setTouchEmulationEnabled', enabled=bool(place))
+        points = [{'x': place[0], 'y': place[1]}] if place else []
+        self.call('Input.dispatchTouchEvent', type=kind, touchPoints=points)
+
+    def key(self, name: str) -> None:
+        """Press and release a key, as KeyboardEvent names it."""
+        for kind in ('rawKeyDown', 'keyUp'):
+            self.call('Input.dispatchKeyEvent', type=kind, key=name, code=name)
+
     def place(self, label: str, selector: str) -> dict:
         """Where an element is, in the row that has a label: x, y, width, height."""
         return self.wait_for(f"""(() => {{

@@ -183,6 +183,28 @@ def test_neutral_stops_the_boom(page):
     assert page.viewer.levers.armed, 'neutral is no reason to switch off'
 
 
+def test_the_arrow_keys_move_a_lever_that_has_the_focus(page):
+    page.browser.evaluate("document.querySelectorAll('.mantine-Slider-thumb')[2].focus()")  # the swing's
+    for volts in (0.1, 0.2):
+        page.browser.key('ArrowRight')
+        page.until(lambda volts=volts: page.viewer.levers.values(time.monotonic())['swing'] == pytest.approx(volts))
+    assert page.viewer.levers.armed
+    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
+    page.until(lambda: page.viewer.levers.values(time.monotonic())['swing'] == 0.0)
+
+
+def test_a_finger_moves_a_lever(page):
+    slider = page.browser.place('boom', '.mantine-Slider-track')
+    x, y = centre(slider)
+    page.browser.touch('touchStart', x, y)
+    page.browser.touch('touchMove', x + 0.1 * slider['width'], y)
+    page.browser.touch('touchMove', x + 0.25 * slider['width'], y)
+    page.browser.touch('touchEnd')
+    page.until(lambda: page.viewer.levers.values(time.monotonic())['boom'] == pytest.approx(4.0, abs=0.5))
+    page.browser.click(*centre(page.browser.place('All levers to neutral', 'span')))
+    page.until(lambda: page.viewer.levers.values(time.monotonic())['boom'] == 0.0)
+
+
 def test_dropping_the_load_takes_it_off_the_page(page):
     before, picture = page.viewer.inputs.snapshot.margins['load_share'].value, page.picture()
     page.browser.click(*centre(page.browser.place('Drop the load', 'span')))
