@@ -19,8 +19,8 @@ from dyn_nodes.sweeps.design import Design
 from dyn_nodes.sweeps.driver import run_sweep
 from dyn_nodes.sweeps.sweep import Sweep
 from dyn_nodes.sweeps.sweep_file import load_sweep
-from dyn_nodes.sweeps.trial import run_part
-from dyn_nodes.sweeps.workers import LocalWorkers, Rows, order_of
+from dyn_nodes.sweeps.trial import Made, run_part
+from dyn_nodes.sweeps.workers import LocalWorkers, order_of
 
 
 def sweep_of(runs: int) -> Sweep:
@@ -36,13 +36,13 @@ class Timed(LocalWorkers):
         super().__init__(1)
         self.seconds = 0.0
 
-    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Rows]]:
+    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
         """Yield the rows of parts."""
         for part in parts:
             since = time.process_time()
-            rows = run_part(*order_of(sweep, part))
+            made = run_part(*order_of(sweep, part))
             self.seconds += time.process_time() - since
-            yield part, rows
+            yield part, made
 
 
 def whole(sweep: Sweep) -> tuple[float, float]:

@@ -89,6 +89,10 @@ class SweepEntries:
     duration: Annotated[float | None, number('s; absent: that of the task, at its own pace', 's', 'positive')] = None
     step: Annotated[float, number('of the integrator', 's', 'positive')] = 1e-3
     sample_period: Annotated[float, number('between the instants that outcomes see', 's', 'positive')] = 0.01
+    record_period: Annotated[
+        float | None,
+        number('between the rows of the dataset, a multiple of `sample_period`; absent: none', 's', 'positive'),
+    ] = None
     design: Annotated[DesignEntry, table('how the values are chosen', DesignEntry)] = field(default_factory=DesignEntry)
     factors: Annotated[Any, named('what varies, by the names of their columns', FactorEntry)]
     outcomes: Annotated[tuple[str, ...], collection('names', 'of the outcomes that this package knows')] = (

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dyn_nodes.sweeps.sweep import Sweep
-from dyn_nodes.sweeps.trial import run_part
-from dyn_nodes.sweeps.workers import AHEAD, MOST_LOSSES, Rows, WorkersLostError, losses_text, order_of
+from dyn_nodes.sweeps.trial import Made, run_part
+from dyn_nodes.sweeps.workers import AHEAD, MOST_LOSSES, WorkersLostError, losses_text, order_of
 
 CONNECT, PERIOD = 10.0, 1.0
 """Time for a scheduler to answer, and between two looks at it, s."""
@@ -54,7 +54,7 @@ class DaskWorkers:
         """Leave the cluster; it goes on."""
         self._client.close()
 
-    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Rows]]:
+    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
         """Yield the rows of parts as they come. Workers may come and go; without any it waits.
 
         Raises:

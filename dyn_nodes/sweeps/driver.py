@@ -53,9 +53,9 @@ def run_sweep(sweep: Sweep, directory: Path, workers: Workers, progress: Progres
             progress(done, total)
             if missing:
                 _compile(sweep, missing)
-            for part, rows in workers.results(sweep, missing):
-                store.keep(part, rows)
-                done += len(rows)
+            for part, made in workers.results(sweep, missing):
+                store.keep(part, made)
+                done += len(made.rows)
                 progress(done, total)
             return Done(done - found, found)
     except (StoreError, WorkersLostError) as error:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.simulation.run import Run
-from dyn_nodes.stability.balance import BalanceObserver
 
 if TYPE_CHECKING:
     from dyn_nodes.sweeps.sweep import Sweep
@@ -27,12 +26,12 @@ class Observed(NamedTuple):
 
     Attributes:
         run: sampled.
-        observer: of the balance; None: no margin is wanted.
+        margins: (t,) of the measures by name; none where no margin is wanted.
         loads: (t, w) push of the ground on every contact, N.
     """
 
     run: Run
-    observer: BalanceObserver | None
+    margins: Mapping[str, Array]
     loads: Array
 
 
@@ -90,9 +89,8 @@ def _recovered(seen: Observed) -> tuple[Cell, ...]:
 
 
 def _least_margin(seen: Observed) -> tuple[Cell, ...]:
-    assert seen.observer is not None
     cells: list[Cell] = []
-    for values in seen.observer.course(seen.run.all_outputs, seen.run.parameters[:3]).values():
+    for values in seen.margins.values():
         place = int(np.argmin(values))  # of a NaN, where there is one
         cells += [float(values[place]), float(seen.run.times[place])]
     return tuple(cells)

@@ -2,6 +2,7 @@
 
     sweep.json       what the results follow from; written first
     parts/*.parquet  runs of consecutive numbers; each is written beside its place and moved there when it is whole
+    samples/*.parquet  rows over time of the same runs, where the sweep has a dataset; each written before its part
     manifest.jsonl   a line for each part in their order: name, runs, SHA-256
 
 The driver alone writes. At whatever moment it is killed, a part is whole or absent; a cut line of the manifest is
@@ -14,7 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
@@ -24,14 +25,14 @@ import pyarrow.parquet as pq
 
 from dyn_nodes.sweeps.outcomes import Cell
 from dyn_nodes.sweeps.sweep import Sweep
-from dyn_nodes.sweeps.trial import status_kinds
+from dyn_nodes.sweeps.trial import Made, status_kinds
 
 try:
     import fcntl
 except ImportError:  # not a POSIX system: nothing keeps two drivers apart
     fcntl = None  # type: ignore[assignment]
 
-NOTE, MANIFEST, LOCK, PARTS = 'sweep.json', 'manifest.jsonl', 'lock', 'parts'
+NOTE, MANIFEST, LOCK, PARTS, SAMPLES = 'sweep.json', 'manifest.jsonl', 'lock', 'parts', 'samples'
 TYPES = {'count': pa.int64(), 'number': pa.float64(), 'flag': pa.bool_(), 'text': pa.string()}
 _UNFINISHED = '.unfinished'
 
@@ -56,6 +57,8 @@ class Store:
         self.directory, self.sweep = directory, sweep
         self.kinds = status_kinds(sweep)
         (directory / PARTS).mkdir(parents=True, exist_ok=True)
+        if sweep.record_period is not None:
+            (directory / SAMPLES).mkdir(exist_ok=True)
         self._lock: TextIO | None = None
 
     def __enter__(self) -> Store:
@@ -76,16 +79,22 @@ class Store:
         """Return the place of a part."""
         return self.directory / PARTS / f'part-{part:06d}.parquet'
 
+    def samples_path(self, part: int) -> Path:
+        """Return the place of the samples of a part."""
+        return self.directory / SAMPLES / f'part-{part:06d}.parquet'
+
     def missing(self) -> list[int]:
         """Return the parts that are not there, in their order; whole ones that the manifest lacks are entered in it."""
         absent = [part for part in range(self.sweep.parts) if part not in self.listed and not self._adopted(part)]
         self._enter()
         return absent
 
-    def keep(self, part: int, rows: Sequence[tuple[Cell, ...]]) -> None:
-        """Write a part, and the lines of the manifest that are due."""
-        write_whole(self.part_path(part), _parquet(self._table(part, rows)))
-        self._found[part] = len(rows)
+    def keep(self, part: int, made: Made) -> None:
+        """Write a part with its samples, and the lines of the manifest that are due."""
+        if made.samples is not None:
+            write_whole(self.samples_path(part), _parquet(self._samples(part, made.samples)))
+        write_whole(self.part_path(part), _parquet(self._table(part, made.rows)))
+        self._found[part] = len(made.rows)
         self._enter()
 
     # -- what is there -----------------------------------------------------------------------------------------------
@@ -144,13 +153,19 @@ class Store:
 
     def _entry(self, part: int, rows: int) -> dict[str, Any]:
         path = self.part_path(part)
-        return {'part': path.name, 'rows': rows, 'sha256': hashlib.sha256(path.read_bytes()).hexdigest()}
+        entry = {'part': path.name, 'rows': rows, 'sha256': hashlib.sha256(path.read_bytes()).hexdigest()}
+        if self.sweep.record_period is not None:
+            entry['samples_sha256'] = hashlib.sha256(self.samples_path(part).read_bytes()).hexdigest()
+        return entry
 
     def _adopted(self, part: int) -> bool:
         """Return whether a part that the manifest lacks is whole."""
         path = self.part_path(part)
-        path.with_name(path.name + _UNFINISHED).unlink(missing_ok=True)
+        for own in (path, self.samples_path(part)):
+            own.with_name(own.name + _UNFINISHED).unlink(missing_ok=True)
         try:
+            if self.sweep.record_period is not None:
+                pq.read_table(self.samples_path(part))
             metadata = pq.read_schema(path).metadata or {}
             rows = pq.read_table(path).num_rows
         except (OSError, pa.ArrowInvalid):
@@ -175,10 +190,19 @@ class Store:
                 os.fsync(file.fileno())
 
     def _table(self, part: int, rows: Sequence[tuple[Cell, ...]]) -> pa.Table:
-        fields = [pa.field(name, TYPES[kind]) for name, kind in self.kinds.items()]
-        schema = pa.schema(fields, metadata={'sweep': self.sweep.identity, 'part': str(part)})
-        columns = [pa.array(column, own.type) for column, own in zip(zip(*rows), fields)]
+        schema = self._schema(part, self.kinds)
+        columns = [pa.array(column, own.type) for column, own in zip(zip(*rows), schema)]
         return pa.Table.from_arrays(columns, schema=schema)
+
+    def _samples(self, part: int, columns: Mapping[str, Any]) -> pa.Table:
+        kept = {'run': 'count', **{name: kind for name, kind in self.kinds.items() if kind == 'flag'}}
+        schema = self._schema(part, {name: kept.get(name, 'number') for name in columns})
+        arrays = [pa.array(columns[own.name].astype(own.type.to_pandas_dtype())) for own in schema]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def _schema(self, part: int, kinds: Mapping[str, str]) -> pa.Schema:
+        fields = [pa.field(name, TYPES[kind]) for name, kind in kinds.items()]
+        return pa.schema(fields, metadata={'sweep': self.sweep.identity, 'part': str(part)})
 
 
 def _locked(path: Path) -> TextIO:

@@ -42,6 +42,7 @@ class Sweep:
         design, factors, distributions: which values; the last two in the same order.
         outcomes: names of the known ones.  measures: of `least_margin`.
         expressions: further outcomes by name.
+        record_period: between the rows of the dataset, s; None: there is none.
         files: names or paths of URDF and machine YAML, of which the results do not depend on the paths.
     """
 
@@ -60,6 +61,7 @@ class Sweep:
     outcomes: tuple[str, ...]
     measures: tuple[str, ...]
     expressions: Mapping[str, Expression] = field(default_factory=dict)
+    record_period: float | None = None
     files: tuple[str, str] = ('', '')
 
     @cached_property
@@ -125,7 +127,7 @@ class Sweep:
             'profile': None if self.profile is None else _plain(self.profile),
             'levers': dict(self.levers),
             'joints': dict(self.joints),
-            'times': [self.duration, self.step, self.sample_period],
+            'times': [self.duration, self.step, self.sample_period, self.record_period],
             'design': asdict(self.design),
             'factors': [asdict(own) for own in self.factors],
             'distributions': [[type(own).__name__, asdict(own)] for own in self.distributions],

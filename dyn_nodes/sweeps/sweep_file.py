@@ -84,6 +84,7 @@ class _Reader:
             tuple(own.outcomes),
             tuple(own.measures),
             expressions,
+            own.record_period,
             self._files(own),
         )
         NameChecks(self.report, root, sweep).check()
@@ -256,6 +257,12 @@ class _Reader:
             self.report.add(
                 place.line, place.path, f'a step up to the sample period, {own.sample_period:g} s', own.step
             )
+        if own.record_period is not None:
+            parts = own.record_period / own.sample_period
+            if parts < 0.5 or abs(parts - round(parts)) > 1e-9 * parts:
+                place = root.mapping['record_period']
+                expected = f'a multiple of the sample period, {own.sample_period:g} s'
+                self.report.add(place.line, place.path, expected, f'{own.record_period:g}')
         if duration / own.sample_period > MOST_SAMPLES:
             expected = f'at most {MOST_SAMPLES} samples of a run of {duration:g} s'
             self.report.add(period.line, 'sample_period', expected, f'{duration / own.sample_period:.3g}')

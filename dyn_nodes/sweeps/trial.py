@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,31 @@ def status_kinds(sweep: Sweep) -> dict[str, str]:
     return {'run': 'count', **factors, 'status': 'text', 'end_time': 'number', **outcomes}
 
 
+def sample_kinds(sweep: Sweep, states: Sequence[str]) -> dict[str, str]:
+    """Return name -> kind of all columns of a sweep's dataset, in their order, for a machine with these states."""
+    margins = sweep.measures if 'least_margin' in sweep.outcomes else ()
+    flags = [name for name, kind in columns_of(sweep).items() if kind == 'flag']
+    return {
+        'run': 'count',
+        'time': 'number',
+        **dict.fromkeys(states, 'number'),
+        **dict.fromkeys(margins, 'number'),
+        **dict.fromkeys(flags, 'flag'),
+    }
+
+
+class Made(NamedTuple):
+    """What came of the runs of a part.
+
+    Attributes:
+        rows: a tuple for each run, in the order of `status_kinds`.
+        samples: name -> (n,) columns of the dataset, in the order of `sample_kinds`; None: the sweep has none.
+    """
+
+    rows: list[tuple[Cell, ...]]
+    samples: dict[str, Array] | None = None
+
+
 class Trials:
     """Runs of a sweep; a machine is compiled once.
 
@@ -48,6 +73,8 @@ class Trials:
         self.sweep = sweep
         self._systems: dict[Level, System] = {}
         self._observers: dict[Level, BalanceObserver | None] = {}
+        self.samples: list[dict[str, Array]] = []
+        """Of the runs that were made, where the sweep has a dataset; who takes them clears the list."""
         self._watch = bool({'lift_off', 'recovered'} & set(sweep.outcomes))
 
     def system(self, level: Level = ()) -> System:
@@ -74,7 +101,11 @@ class Trials:
             return (number, *given, NO_START, float('nan'), *self._nothing)
         run = self.run(case, p, start)
         status = OVERTURNED if run.overturned else run.status
-        return (number, *given, status, run.end_time, *self._outcomes(case, run))
+        seen = self._seen(case, run)
+        cells = self._outcomes(seen)
+        if self.sweep.record_period is not None:
+            self.samples.append(self._samples(number, seen, cells))
+        return (number, *given, status, run.end_time, *cells)
 
     def start(self, case: Case) -> tuple[Array, Array]:
         """Return the parameters of a case, and the state from which it starts.
@@ -124,13 +155,32 @@ class Trials:
             self._observers[level] = balance_observer(system, self.sweep.measures) if wanted else None
         return self._observers[level]
 
-    def _outcomes(self, case: Case, run: Run) -> tuple[Cell, ...]:
+    def _seen(self, case: Case, run: Run) -> Observed:
+        observer = self._observer(case.level)
+        margins = {} if observer is None else observer.course(run.all_outputs, run.parameters[:3])
         contacts = run.system.machine.ground_contacts if self._watch else ()
         loads = [run.output(f'{own.name}/normal_force') for own in contacts]
-        seen = Observed(run, self._observer(case.level), np.column_stack([np.empty((len(run.times), 0)), *loads]))
+        return Observed(run, margins, np.column_stack([np.empty((len(run.times), 0)), *loads]))
+
+    def _outcomes(self, seen: Observed) -> tuple[Cell, ...]:
+        run = seen.run
         cells = [cell for name in OUTCOMES if name in self.sweep.outcomes for cell in OUTCOMES[name].values(seen)]
         found = [own.value(run.times, lambda name: signal(run, name)) for own in self.sweep.expressions.values()]
         return (*cells, *found)
+
+    def _samples(self, number: int, seen: Observed, cells: Sequence[Cell]) -> dict[str, Array]:
+        """Return the rows of a run in the dataset: its states, its margins, and what came of it in each."""
+        every = round((self.sweep.record_period or 0.0) / self.sweep.sample_period)
+        run, taken = seen.run, slice(None, None, every)
+        times = run.times[taken]
+        flags = [(name, cell) for (name, kind), cell in zip(self._outcome_kinds.items(), cells) if kind == 'flag']
+        return {
+            'run': np.full(len(times), float(number)),
+            'time': times,
+            **{name: run.states[taken, k] for k, name in enumerate(run.system.state_names)},
+            **{name: np.asarray(values)[taken] for name, values in seen.margins.items()},
+            **{name: np.full(len(times), float(cell)) for name, cell in flags},
+        }
 
 
 _kept: dict[str, Trials] = {}
@@ -143,8 +193,8 @@ class OtherVersionError(RuntimeError):
     """A worker has another version of this package than its driver."""
 
 
-def run_part(identity: str, version: str, sweep: Sweep, first: int, values: Array) -> list[tuple[Cell, ...]]:
-    """Return the rows of consecutive runs: the function that goes to other processes.
+def run_part(identity: str, version: str, sweep: Sweep, first: int, values: Array) -> Made:
+    """Return the rows and samples of consecutive runs: the function that goes to other processes.
 
     Args:
         identity: of the whole sweep.
@@ -164,4 +214,12 @@ def run_part(identity: str, version: str, sweep: Sweep, first: int, values: Arra
             _kept.clear()
             known = _kept[identity] = Trials(sweep)
         known.sweep.machines.update(sweep.machines)
-        return [known.row(first + k, row) for k, row in enumerate(values)]
+        known.samples.clear()
+        rows = [known.row(first + k, row) for k, row in enumerate(values)]
+        return Made(rows, _stacked(sweep, known) if sweep.record_period is not None else None)
+
+
+def _stacked(sweep: Sweep, trials: Trials) -> dict[str, Array]:
+    """Return the samples of all runs of a part, column by column; of none where no run began."""
+    names = sample_kinds(sweep, trials.system(next(iter(sweep.machines))).state_names)
+    return {name: np.concatenate([np.empty(0), *(own[name] for own in trials.samples)]) for name in names}

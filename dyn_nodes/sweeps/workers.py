@@ -13,11 +13,9 @@ from multiprocessing import connection, get_context, parent_process
 from typing import Any, Protocol
 
 from dyn_nodes import __version__
-from dyn_nodes.sweeps.outcomes import Cell
 from dyn_nodes.sweeps.sweep import Sweep
-from dyn_nodes.sweeps.trial import run_part
+from dyn_nodes.sweeps.trial import Made, run_part
 
-Rows = list[tuple[Cell, ...]]
 AHEAD = 2
 """Parts handed out for each process: none waits for the driver, few are lost with a process."""
 MOST_LOSSES = 5
@@ -31,7 +29,7 @@ class WorkersLostError(RuntimeError):
 class Workers(Protocol):
     """What runs the parts of a sweep."""
 
-    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Rows]]:
+    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
         """Yield the rows of parts as they come."""
 
     def close(self) -> None:
@@ -54,7 +52,7 @@ class LocalWorkers:
         """Numbers of the processes, of the operating system."""
         return [] if self._pool is None else list(self._pool._processes or ())
 
-    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Rows]]:
+    def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
         """Yield the rows of parts as they come.
 
         Raises:
@@ -75,8 +73,8 @@ class LocalWorkers:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
-    def _shared_out(self, sweep: Sweep, waiting: deque[int]) -> Iterator[tuple[int, Rows]]:
-        running: dict[Future[Rows], int] = {}
+    def _shared_out(self, sweep: Sweep, waiting: deque[int]) -> Iterator[tuple[int, Made]]:
+        running: dict[Future[Made], int] = {}
         losses = 0
         while waiting or running:
             try:
@@ -97,7 +95,7 @@ class LocalWorkers:
                     raise WorkersLostError(losses_text(sweep, lost)) from None
                 waiting.extendleft(reversed(lost))
 
-    def _submit(self, sweep: Sweep, part: int) -> Future[Rows]:
+    def _submit(self, sweep: Sweep, part: int) -> Future[Made]:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self.count, get_context('spawn'), _begin)
         return self._pool.submit(run_part, *order_of(sweep, part))
