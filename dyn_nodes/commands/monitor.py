@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor`: the stability monitor on a simulated machine with noisy sensors."""
+"""`dyn-nodes monitor`: the stability monitor on a bag, or on a simulated machine with noisy sensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, monitor_payload, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, monitor_payload, monitor_replay, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.measured_run import MeasuredRun
@@ -25,11 +25,17 @@ RUNS = {'work': Task(3000.0), 'tipping': Task(5100.0), 'slope': Task(2000.0, (0.
 def add_parser(subparsers: Subparsers) -> None:
     """Add the `monitor` command to the command line."""
     example = (
+        'dyn-nodes monitor replay day_1 --machine my_machine.urdf --config my_machine.yaml\n'
         'dyn-nodes monitor check --seeds 1 2 3\n'
         'dyn-nodes monitor bag noisy_bag --run tipping\n'
         'dyn-nodes monitor payload --cases 1000'
     )
-    parser = add_command(subparsers, 'monitor', 'Try the stability monitor on a machine with noisy sensors', example)
+    parser = add_command(
+        subparsers,
+        'monitor',
+        'Give a bag to the stability monitor, or try it on a simulated machine with noisy sensors',
+        example,
+    )
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
     check = verbs.add_parser(
         'check',
@@ -67,6 +73,7 @@ def add_parser(subparsers: Subparsers) -> None:
     bag.add_argument('directory', metavar='BAG', help='directory to make')
     bag.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
     monitor_payload.add_verb(verbs)
+    monitor_replay.add_verb(verbs)
     for verb in (check, errors, bag):
         verb.add_argument(
             '--run',
@@ -83,7 +90,14 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Do what was asked; the exit status of `check` is 0 where every bound is kept."""
-    return {'bag': _bag, 'errors': _errors, 'check': _check, 'payload': monitor_payload.run}[args.verb](args)
+    runs = {
+        'bag': _bag,
+        'errors': _errors,
+        'check': _check,
+        'payload': monitor_payload.run,
+        'replay': monitor_replay.run,
+    }
+    return runs[args.verb](args)
 
 
 def _measured(name: str, payload: float | None, seed: int, rate: float) -> MeasuredRun:

@@ -127,7 +127,7 @@ class StabilityMonitorNode(OverridableNode):
         began = time.perf_counter()
         monitor = self.sensing.monitor
         if not self.sensing.trustworthy:
-            self._withdraw()
+            self.withdraw()
             return
         try:
             balance = monitor.balance()
@@ -146,11 +146,11 @@ class StabilityMonitorNode(OverridableNode):
 
     def _fail(self, fault: str) -> None:
         self.fault = fault
-        self._withdraw()
+        self.withdraw()
         self.get_logger().error(f'no margins: {fault}', throttle_duration_sec=1.0)
         self._update_diagnostics()
 
-    def _withdraw(self) -> None:
+    def withdraw(self) -> None:
         """Publish once that the last margins and allowances are no longer those of now: NaN."""
         if self._withdrawn:
             return
@@ -186,7 +186,7 @@ class StabilityMonitorNode(OverridableNode):
 
     def _watch(self) -> None:
         if not self.sensing.trustworthy:
-            self._withdraw()
+            self.withdraw()
         self._update_diagnostics()
 
     def _update_diagnostics(self) -> None:

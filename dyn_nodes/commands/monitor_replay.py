@@ -1,0 +1,135 @@
+"""`dyn-nodes monitor replay`: margins, allowances and payload from a bag of a real machine, and a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from dyn_nodes.commands import CommandError, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.nodes.monitor_replay import Replayed
+
+UNITS = {'payload': 'kg', 'reach': 'm', 'swing_speed': 'rad/s'}
+
+
+def add_verb(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        'replay',
+        help='give a bag of measurements to the monitor, and make a report',
+        description='Give joint_states, imu, payload and pressures of a bag to stability_monitor_node, without the '
+        'network. DIR gets a bag with the measurements, reactions, margins, allowances and the payload, and '
+        'summary.json, plots and report.html.',
+    )
+    parser.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
+    parser.add_argument('--machine', required=True, metavar='URDF', help='a URDF, or a machine of this package')
+    parser.add_argument('--config', default='', metavar='YAML', help='machine YAML (default: that of the name)')
+    parser.add_argument('--out', type=Path, metavar='DIR', help='must not exist (default: <BAG>_replay)')
+    parser.add_argument('--estimate', action='store_true', help='estimate the payload from the pressures')
+    parser.add_argument('--namespace', default='', metavar='NS', help="of the machine's topics")
+    parser.add_argument(
+        '-p', dest='parameters', action='append', default=[], metavar='NAME:=VALUE', help='of stability_monitor_node'
+    )
+    parser.add_argument('--json', action='store_true', help='print the summary as JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay a bag and make its report.
+
+    Raises:
+        CommandError: the bag, the machine or the directory can't be used.
+    """
+    from rich.console import Console
+
+    from dyn_nodes.commands.free_domain import claimed_domain
+    from dyn_nodes.commands.progress import make_with_progress
+    from dyn_nodes.commands.summary_text import print_summary
+    from dyn_nodes.middleware import InvalidParameterTypeException, InvalidParameterValueException
+    from dyn_nodes.nodes.monitor_replay import replay_bag
+    from dyn_nodes.recording import BagError
+    from dyn_nodes.studies.bag_reading import BagReadingError
+
+    directory = args.out if args.out is not None else args.bag.with_name(f'{args.bag.name}_replay')
+    if directory.exists():
+        raise CommandError(f'{directory}: the directory exists; nothing is ever overwritten')
+    wrong = (InvalidParameterTypeException, InvalidParameterValueException)
+    namespace = f'/{args.namespace.strip("/")}'.rstrip('/')
+    console = Console(highlight=False, emoji=False, markup=False, stderr=args.json)
+    try:
+        with claimed_domain() as domain:
+            os.environ['ROS_DOMAIN_ID'] = str(domain)
+            replayed = replay_bag(args.bag, directory / 'bag', _parameters(args), namespace)
+        made = make_with_progress(
+            console,
+            directory / 'bag',
+            directory,
+            config=_config(args.config),
+            namespace='',
+            command=f'dyn-nodes monitor replay {args.bag}',
+            extra={'replay': {**replayed._asdict(), 'bag': str(args.bag)}},
+        )
+    except (OSError, ValueError, BagError, BagReadingError, *wrong) as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise CommandError(f'{directory}: {reason}' if reason else str(error)) from None
+    if args.json:
+        print(json.dumps(made.summary, indent=2))
+    else:
+        print_summary(console, made)
+        _print(replayed)
+    return 0
+
+
+def _config(given: str) -> Path | None:
+    from dyn_nodes.share import named_file
+
+    return named_file(given, 'config') if given else None
+
+
+def _parameters(args: argparse.Namespace) -> dict[str, Any]:
+    from dyn_nodes.model.problems import did_you_mean
+    from dyn_nodes.nodes.parameters import all_parameters
+
+    known = {item.name: item.default for item in all_parameters('stability_monitor_node')}
+    parameters: dict[str, Any] = {'machine': args.machine, 'config': args.config}
+    parameters['payload_source'] = 'estimated' if args.estimate else 'told'
+    for text in args.parameters:
+        name, separator, value = text.partition(':=')
+        try:
+            found = yaml.safe_load(value)
+        except yaml.YAMLError:
+            found = None
+        if not separator or not name or found is None:
+            raise CommandError(f'-p: expected NAME:=VALUE, found {text!r}', 2)
+        if name not in known and not name.startswith('thresholds.'):
+            raise CommandError(
+                f'-p: expected a parameter of stability_monitor_node, found {did_you_mean(name, known)}', 2
+            )
+        parameters[name] = _as(known.get(name, 0.0), found)
+    return parameters
+
+
+def _as(default: Any, found: Any) -> Any:
+    """Return a value as the type of a parameter: 1 of a number with decimals is 1.0."""
+    if isinstance(default, float) and isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    if isinstance(default, list) and isinstance(found, list):
+        return [_as(default[0] if default else None, item) for item in found]
+    return found
+
+
+def _print(replayed: Replayed) -> None:
+    console = tables.console()
+    for name, (value, time) in replayed.least.items():
+        console.print(f'least allowance of {name}: {value:.4g} {UNITS[name]} at {time:.2f} s')
+    if replayed.payload is not None:
+        console.print(f'payload at the end: {replayed.payload[0]:.0f} to {replayed.payload[1]:.0f} kg')
+    refused = ', '.join(f'{count} {kind}' for kind, count in replayed.refused.items())
+    console.print(f'{replayed.instants} joint states used{f"; refused: {refused}" if refused else ""}')

@@ -1,0 +1,177 @@
+"""A bag given to stability_monitor_node message by message, off the network; what it publishes goes into a new bag."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dyn_nodes.middleware import Context, Parameter, QoSProfile, deserialize_message, init, message, type_name
+from dyn_nodes.nodes.bag_topics import BagTopics
+from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
+from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
+from dyn_nodes.printing import printable
+from dyn_nodes.recording.reading import BagReader
+
+String = message('std_msgs/msg/String')
+NAMESPACE = '/replay'
+LEFT_OUT = ('/diagnostics', '/rosout', '/parameter_events', '/tf', 'markers')
+"""Topics of the node that depend on the pace of this computer, or that no report needs."""
+COPIED = ('hydraulics/', 'wheel_loads/', 'valve_commands')
+"""Measured topics that go into the new bag beside those that the monitor takes."""
+ALLOWANCE = 'stability/allowance/'
+
+
+class ReplayError(ValueError):
+    """A bag that a monitor cannot use; one line."""
+
+
+class Replayed(NamedTuple):
+    """What came of a replay.
+
+    Attributes:
+        instants: joint states used.  refused: messages, by kind.
+        least: (allowance, time s) where it was least, by name: payload kg, reach m, swing_speed rad/s.
+        payload: lower and upper end of the payload's interval at the end, kg; None where it was told.
+    """
+
+    instants: int
+    refused: dict[str, int]
+    least: dict[str, tuple[float, float]]
+    payload: tuple[float, float] | None
+
+
+@contextmanager
+def _node(parameters: dict[str, Any]) -> Iterator[StabilityMonitorNode]:
+    context = Context()
+    init(args=['monitor_replay', '--ros-args', '-r', f'__ns:={NAMESPACE}'], context=context)
+    try:
+        made = [Parameter(name, value=value) for name, value in parameters.items()]
+        node = StabilityMonitorNode(context=context, parameter_overrides=made)
+        node.get_logger().set_level(50)  # counted, and shown once at the end
+        try:
+            yield node
+        finally:
+            node.destroy_node()
+    finally:
+        context.try_shutdown()
+
+
+def replay_bag(path: Path, directory: Path, parameters: dict[str, Any], namespace: str = '') -> Replayed:
+    """Give the measurements of a bag to a stability monitor; write them and what it publishes to a new bag.
+
+    Args:
+        path: of the bag with `joint_states` and, as far as they are measured, `imu`, `payload` and pressures.
+        directory: of the new bag; it must not exist.
+        parameters: of stability_monitor_node, `machine` among them.
+        namespace: of the machine's topics, '' or `/loader`.
+
+    Raises:
+        ReplayError: nothing in the bag that the monitor can use.
+        BagError: a bag that is none or damaged, or a directory that exists.
+        ParameterError, ValueError: of the node.
+        OSError: the new bag can't be written.
+    """
+    with _node({**parameters, 'publish_tf': False}) as node, BagReader(path) as reader:
+        topics = BagTopics(directory)
+        try:
+            replayed = _Replay(node, reader, topics, namespace).run(path)
+            topics.close({'replayed': path.name})
+        except BaseException:
+            topics.bag.close()
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+    return replayed
+
+
+class _Replay:
+    """One replay; see `replay_bag`."""
+
+    def __init__(self, node: StabilityMonitorNode, reader: BagReader, topics: BagTopics, namespace: str) -> None:
+        self.node, self.reader, self.topics, self.namespace = node, reader, topics, namespace.rstrip('/')
+        self.least: dict[str, tuple[float, float]] = {}
+        self._state_stamp: int | None = None
+        for publisher in list(node.publishers):
+            self._capture(publisher)
+        self._takers = {self._own(own.topic_name): own for own in node.subscriptions}
+
+    @staticmethod
+    def _own(topic: str) -> str:
+        return topic.removeprefix(f'{NAMESPACE}/')
+
+    def _capture(self, publisher: Any) -> None:
+        """Let a publisher of the node write into the bag, or nowhere."""
+        topic = self._own(publisher.topic_name)
+        if topic in LEFT_OUT:
+            publisher.publish = lambda msg: None
+            return
+        out = self.topics.create_publisher(publisher.msg_type, topic, QoSProfile(depth=10))
+
+        def publish(msg: Any) -> None:
+            out.publish(msg)
+            name = topic.removeprefix(ALLOWANCE)
+            if name != topic and msg.data < self.least.get(name, (float('inf'), 0.0))[0]:
+                self.least[name] = float(msg.data), self.topics.time / NANO
+
+        publisher.publish = publish
+        publisher.get_subscription_count = out.get_subscription_count
+
+    def run(self, path: Path) -> Replayed:
+        node, takers = self.node, {}
+        start = f'{self.namespace}/'
+        for connection in self.reader.connections:
+            topic = connection.topic.removeprefix(start)
+            if not connection.topic.startswith(start) or not (topic in self._takers or topic.startswith(COPIED)):
+                continue
+            taker = self._takers.get(topic)
+            kind = message(connection.msgtype) if taker is None else taker.msg_type
+            if type_name(kind) == connection.msgtype:
+                out = self.topics.create_publisher(kind, topic, QoSProfile(depth=10))
+                takers[connection.id] = connection, kind, out, None if taker is None else taker.callback
+        if 'joint_states' not in {connection.topic.removeprefix(start) for connection, *_ in takers.values()}:
+            known = ', '.join(sorted(printable(connection.topic) for connection in self.reader.connections))
+            raise ReplayError(f'{path}: expected joint_states below {start}, found {known or "nothing"}')
+        self.topics.time = self.reader.start_time
+        description = self.topics.create_publisher(String, 'robot_description', QoSProfile(depth=1))
+        description.publish(String(data=node.machine.urdf))
+        for connection, log_time, raw in self.reader.messages([item[0] for item in takers.values()]):
+            _, kind, out, callback = takers[connection.id]
+            self.topics.time = log_time
+            out.publish(bytes(raw))
+            if callback is not None:
+                self._give(path, connection, kind, bytes(raw), callback)
+        return self._result(path)
+
+    def _give(self, path: Path, connection: Any, kind: Any, raw: bytes, callback: Callable[[Any], None]) -> None:
+        try:
+            msg = deserialize_message(raw, kind)
+        except Exception as error:  # of the decoder, for whatever the bag holds
+            text = (
+                f'{path}: {printable(connection.topic)}: expected {connection.msgtype}, found {printable(str(error))}'
+            )
+            raise ReplayError(text) from None
+        if self._own(connection.topic).endswith('joint_states'):
+            self._watch_time(nanoseconds_of_stamp(msg.header.stamp))
+        callback(msg)
+
+    def _watch_time(self, stamp: int) -> None:
+        """Withdraw the margins in a gap of the bag, as the node does while it gets nothing."""
+        before, self._state_stamp = self._state_stamp, stamp
+        timeout = round(self.node.values['state_timeout'] * NANO)
+        if before is not None and stamp - before > timeout:
+            now, self.topics.time = self.topics.time, before + timeout
+            self.node.withdraw()
+            self.topics.time = now
+
+    def _result(self, path: Path) -> Replayed:
+        node = self.node
+        if node.guard.failed:
+            raise ReplayError(f'{path}: the monitor failed: {node.guard.last_failure}')
+        refused = dict(node.sensing.refusals.counts)
+        if not node.sensing.received:
+            raise ReplayError(f'{path}: expected joint states of {node.machine.name}: {node.sensing.refusals.last}')
+        estimate = None if node.payload is None else node.payload.estimate
+        payload = None if estimate is None else (float(estimate.lower), float(estimate.upper))
+        return Replayed(node.sensing.received, refused, dict(self.least), payload)
