@@ -1,4 +1,4 @@
-"""`dyn-nodes governor`: an adversary against the tip-over governor of a machine."""
+"""`dyn-nodes governor`: an adversary against the tip-over governor of a machine, and what it costs in ordinary work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, governor_cycles, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.model.machine import Machine
@@ -26,7 +26,8 @@ def add_parser(subparsers: Subparsers) -> None:
     example = (
         'dyn-nodes governor test log_loader --runs 500 --jobs 2 --out runs/governor\n'
         'dyn-nodes governor test log_loader --runs 0 --search 2000 --json\n'
-        'dyn-nodes governor test log_loader --runs 50 --nominal'
+        'dyn-nodes governor test log_loader --runs 50 --nominal\n'
+        'dyn-nodes governor cycles log_loader'
     )
     parser = add_command(subparsers, 'governor', 'Try to tip a machine that the tip-over governor holds', example)
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
@@ -74,9 +75,13 @@ def add_parser(subparsers: Subparsers) -> None:
     test.add_argument('--worst', metavar='N', type=int, default=WORST, help='worst cases to show and to write (5)')
     test.add_argument('--json', action='store_true', help='print JSON')
 
+    governor_cycles.add_verb(verbs)
+
 
 def run(args: argparse.Namespace) -> int:
-    """Run the adversary; the exit status is 0 where no wheel lifted with the governor."""
+    """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or drive working cycles."""
+    if args.verb == 'cycles':
+        return governor_cycles.run(args)
     _check(args)
     machine, box = _machine(args)
     path = _directory(args)

@@ -140,7 +140,7 @@ class _Partner:
         self.monitor.payload = payload
         self.governor.reset()
 
-    def measure(self, sample: _Sample) -> None:
+    def measure(self, sample: Sample) -> None:
         """Take the measurements of an instant."""
         if sample.imu is not None:
             orientation, turn, felt = sample.imu
@@ -154,7 +154,9 @@ class _Partner:
 
 
 @dataclass(frozen=True)
-class _Sample:
+class Sample:
+    """Measurements of an instant, s: joints, and (orientation, turning, specific force) or None."""
+
     time: float
     q: Array
     v: Array
@@ -174,13 +176,13 @@ class _Trial:
         index = plant.system.index
         self._loads = [index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts]
         self._tilt = index('output', 'tilt')
-        self._states: deque[_Sample] = deque()
+        self._states: deque[Sample] = deque()
         self._commands: deque[Array] = deque([np.zeros(len(levers))] * round(case.command_delay / PERIOD))
 
     def run(self) -> Outcome:
         """Run to the end."""
         plant, wanted, given, diverged = self.plant, 0.0, 0.0, False
-        watch = _Wheels(plant.outputs()[self._loads], float(plant.outputs()[self._tilt]))
+        watch = Wheels(plant.outputs()[self._loads], float(plant.outputs()[self._tilt]))
         if self.partner is not None:
             self.partner.begin(self.case.known_payload)
         for levers in self._levers:
@@ -213,14 +215,14 @@ class _Trial:
             return levers
         plant = self.plant
         imu = tuple(read_imu(plant)) if self.case.imu else None
-        self._states.append(_Sample(plant.time, plant.positions.copy(), plant.velocities.copy(), imu))
+        self._states.append(Sample(plant.time, plant.positions.copy(), plant.velocities.copy(), imu))
         while self._states and self._states[0].time <= plant.time - self.case.state_delay + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
         self._commands.append(self.partner.command(levers))
         return self._commands.popleft()
 
 
-class _Wheels:
+class Wheels:
     """Watches wheels and base.
 
     Attributes:

@@ -213,7 +213,7 @@ def test_a_heavier_machine_has_heavier_links_and_the_same_payload(machine):
 
 
 def wheels_after(*instants):
-    watch = governed_run._Wheels(np.full(4, 1e4), 0.0)
+    watch = governed_run.Wheels(np.full(4, 1e4), 0.0)
     for time, load, tilt in instants:
         watch.see(time, np.array([load, 1e4, 1e4, 1e4]), tilt)
     return watch

@@ -1,0 +1,127 @@
+"""`dyn-nodes governor cycles`: the time of working cycles with the tip-over governor, over that without it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, tables
+
+if TYPE_CHECKING:
+    from dyn_nodes.studies.work_cycles import Compared
+
+
+def add_verb(verbs: Any) -> None:
+    """Add the verb to `dyn-nodes governor`."""
+    example = 'dyn-nodes governor cycles log_loader\ndyn-nodes governor cycles log_loader --payload-error 3 --json'
+    verb = verbs.add_parser(
+        'cycles',
+        help='time of working cycles with the governor, over that without it',
+        description='Drive a simulated machine through working cycles that keep its wheels down, without the governor\n'
+        'and with it, and compare their times. A cycle that lifts a wheel without the governor, or does not come to\n'
+        'its end, does not count. The exit status is 1 where all that count together take more than 1.08 of their\n'
+        'time, or one of them lifts a wheel or does not come to its end with the governor.',
+        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    verb.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')
+    verb.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='that the governor allows for (10)')
+    verb.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='the same of the payload (20)')
+    verb.add_argument('--delay', metavar='MS', type=float, default=100.0, help='the same of the valves (100)')
+    verb.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Drive the cycles; the exit status is 0 where the governor costs no more than it may."""
+    for name, most in (('mass_error', 50.0), ('payload_error', 100.0), ('delay', 500.0)):
+        if not 0.0 <= getattr(args, name) <= most:  # false for NaN too
+            raise CommandError(f'--{name.replace("_", "-")}: expected 0 to {most:g}, found {getattr(args, name):g}')
+    compared = _compared(args)
+    found = _result(compared)
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        _print(found)
+    return 0 if found['passed'] else 1
+
+
+def _compared(args: argparse.Namespace) -> list[Compared]:
+    from dyn_nodes.control.tip_over_governor import GovernorSettings
+    from dyn_nodes.model.problems import MachineError
+    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.simulation.initial import NoEquilibriumError
+    from dyn_nodes.studies.cycles_file import load_cycles
+    from dyn_nodes.studies.governed_run import Rig
+    from dyn_nodes.studies.governor_cases import box_of
+    from dyn_nodes.studies.work_cycles import DEFAULT, WorkCycles
+
+    try:
+        machine = machine_of(args.machine, args.config)
+        box_of(machine)
+    except ValueError as error:
+        raise CommandError(str(error).replace("parameter 'machine': ", '')) from None
+    try:
+        cycles = load_cycles(args.cycles or DEFAULT, machine)
+    except MachineError as error:
+        raise CommandError(str(error)) from None
+    errors = {'mass_error': 0.01 * args.mass_error, 'payload_error': 0.01 * args.payload_error}
+    work = WorkCycles(Rig(machine, GovernorSettings(delay=1e-3 * args.delay, **errors)))
+    result = []
+    for cycle in cycles:
+        try:
+            result.append(work.compare(cycle))
+        except NoEquilibriumError as error:
+            raise CommandError(f'cycle {cycle.name}: {error}') from None
+    return result
+
+
+def _result(compared: list[Compared]) -> dict[str, Any]:
+    from dyn_nodes.studies.work_cycles import ALLOWED
+
+    counted = [own for own in compared if own.safe]
+    free = sum(own.free.time for own in counted)
+    ended = all(own.governed.finished and not own.governed.lifted for own in counted)
+    ratio = sum(own.governed.time for own in counted) / free if counted else None
+    return {
+        'ratio': ratio,
+        'allowed': ALLOWED,
+        'passed': ratio is not None and ended and ratio <= ALLOWED,
+        'cycles': [
+            {
+                'name': own.name,
+                'counts': own.safe,
+                'ratio': own.ratio if own.governed.finished else None,
+                'without_governor': asdict(own.free),
+                'with_governor': asdict(own.governed),
+            }
+            for own in compared
+        ],
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    table = Table()
+    headings = ('cycle', 'without governor, s', 'least load share', 'with governor, s', 'least load share', 'ratio')
+    for heading in headings:
+        table.add_column(heading, justify='left' if heading == 'cycle' else 'right')
+    for own in found['cycles']:
+        free, governed = own['without_governor'], own['with_governor']
+        shown = 'not reached' if own['ratio'] is None else f'{own["ratio"]:.2f}'
+        table.add_row(own['name'], *_driven(free), *_driven(governed), shown if own['counts'] else f'({shown})')
+    ratio = 'none counts' if found['ratio'] is None else f'{found["ratio"]:.3f}'
+    table.add_row('all', '', '', '', '', ratio)
+    console.print(table)
+    console.print(f'at most {found["allowed"]:g}: {"passed" if found["passed"] else "MISSED"}')
+
+
+def _driven(own: dict[str, Any]) -> tuple[str, str]:
+    time = f'{sum(own["times"]):.2f}' if own['finished'] else 'not reached'
+    return time, f'{own["share"]:.2f}{", lifted" if own["lifted"] else ""}'
