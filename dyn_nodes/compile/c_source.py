@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from dyn_nodes.compile.tape import SELECT, Tape
+from dyn_nodes.compile.tape import LIBM, SELECT, Tape
 
 _INFIX = {
     ca.OP_ADD: '+',
@@ -35,6 +35,7 @@ _BINARY = {
     ca.OP_IF_ELSE_ZERO: '{0} ? {1} : 0.0',
 }
 _CALLS = {
+    **LIBM,
     ca.OP_EXP: 'exp',
     ca.OP_LOG: 'log',
     ca.OP_POW: 'pow',
@@ -42,22 +43,6 @@ _CALLS = {
     ca.OP_SQRT: 'sqrt',
     ca.OP_SIN: 'sin',
     ca.OP_COS: 'cos',
-    ca.OP_TAN: 'tan',
-    ca.OP_ASIN: 'asin',
-    ca.OP_ACOS: 'acos',
-    ca.OP_ATAN: 'atan',
-    ca.OP_SINH: 'sinh',
-    ca.OP_COSH: 'cosh',
-    ca.OP_TANH: 'tanh',
-    ca.OP_ASINH: 'asinh',
-    ca.OP_ACOSH: 'acosh',
-    ca.OP_ATANH: 'atanh',
-    ca.OP_ERF: 'erf',
-    ca.OP_LOG1P: 'log1p',
-    ca.OP_EXPM1: 'expm1',
-    ca.OP_ATAN2: 'atan2',
-    ca.OP_HYPOT: 'hypot',
-    ca.OP_FMOD: 'fmod',
     ca.OP_FLOOR: 'floor',
     ca.OP_CEIL: 'ceil',
     ca.OP_FABS: 'fabs',

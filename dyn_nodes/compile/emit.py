@@ -17,30 +17,12 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from dyn_nodes.compile.tape import SELECT, Tape
+from dyn_nodes.compile.tape import LIBM, SELECT, Tape
 
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
 FLAGS = ('contract', 'nsz')
 
 _COMPARE = {ca.OP_LT: '<', ca.OP_LE: '<=', ca.OP_EQ: '==', ca.OP_NE: '!='}
-_LIBM = {
-    ca.OP_TAN: 'tan',
-    ca.OP_ASIN: 'asin',
-    ca.OP_ACOS: 'acos',
-    ca.OP_ATAN: 'atan',
-    ca.OP_SINH: 'sinh',
-    ca.OP_COSH: 'cosh',
-    ca.OP_TANH: 'tanh',
-    ca.OP_ASINH: 'asinh',
-    ca.OP_ACOSH: 'acosh',
-    ca.OP_ATANH: 'atanh',
-    ca.OP_ERF: 'erf',
-    ca.OP_LOG1P: 'log1p',
-    ca.OP_EXPM1: 'expm1',
-    ca.OP_ATAN2: 'atan2',
-    ca.OP_HYPOT: 'hypot',
-    ca.OP_FMOD: 'fmod',
-}
 _INTRINSIC = {
     ca.OP_EXP: 'llvm.exp',
     ca.OP_LOG: 'llvm.log',
@@ -194,8 +176,8 @@ class _Emitter:
         operands = [self.number(k) for k in (a, b) if k >= 0]
         if op in _INTRINSIC:
             return self._intrinsic(_INTRINSIC[op], operands)
-        if op in _LIBM:
-            return builder.call(self._libm(_LIBM[op], len(operands)), operands)
+        if op in LIBM:
+            return builder.call(self._libm(LIBM[op], len(operands)), operands)
         raise NotImplementedError(f'CasADi operation {op} has no machine code here')
 
     def _intrinsic(self, name: str, operands: list[Any]) -> Any:

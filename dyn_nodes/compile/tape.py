@@ -18,6 +18,26 @@ SELECT = 1000
 """Opcode of a selection made here: value = condition ? first : second."""
 NONE = -1
 
+LIBM = {
+    ca.OP_TAN: 'tan',
+    ca.OP_ASIN: 'asin',
+    ca.OP_ACOS: 'acos',
+    ca.OP_ATAN: 'atan',
+    ca.OP_SINH: 'sinh',
+    ca.OP_COSH: 'cosh',
+    ca.OP_TANH: 'tanh',
+    ca.OP_ASINH: 'asinh',
+    ca.OP_ACOSH: 'acosh',
+    ca.OP_ATANH: 'atanh',
+    ca.OP_ERF: 'erf',
+    ca.OP_LOG1P: 'log1p',
+    ca.OP_EXPM1: 'expm1',
+    ca.OP_ATAN2: 'atan2',
+    ca.OP_HYPOT: 'hypot',
+    ca.OP_FMOD: 'fmod',
+}
+"""Functions of the C library by opcode."""
+
 COMMUTATIVE = {ca.OP_ADD, ca.OP_MUL, ca.OP_FMIN, ca.OP_FMAX, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR}
 BINARY = COMMUTATIVE | {
     ca.OP_SUB,
