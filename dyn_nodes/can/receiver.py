@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dyn_nodes.can.mapping import ROUNDING, Channel, Frame, Key, number_limits, raw_limits
 from dyn_nodes.can.others import Others
@@ -27,6 +27,24 @@ def parameter_group(identifier: int) -> int:
     """Return the PGN of an identifier of 29 bits (SAE J1939-21): without destination where it has one."""
     group = identifier >> 8 & 0x3FFFF
     return group if (group >> 8 & 0xFF) >= 240 else group & 0x3FF00
+
+
+class _Range(NamedTuple):
+    """Scale and offset of a signal, raw values that are a measurement, and numbers that its DBC allows."""
+
+    scale: float
+    offset: float
+    least: float
+    most: float
+    low: float
+    high: float
+
+
+def _range_of(frame: Frame, name: str) -> _Range:
+    signal = frame.message.get_signal_by_name(name)
+    least, most = (-math.inf, math.inf) if signal.is_float else raw_limits(signal, frame.is_j1939)
+    low, high = number_limits(signal, frame.is_j1939)
+    return _Range(float(signal.scale), float(signal.offset), least, most, low, high)
 
 
 class Receiver:
@@ -54,6 +72,9 @@ class Receiver:
         self.last: dict[str, str] = {}
         self.taken = self.passed_over = 0
         self.plausibility, self.others = Plausibility(self.frames), Others()
+        self._ranges = {
+            (frame.name, own.signal): _range_of(frame, own.signal) for frame in self.frames for own in frame.channels
+        }
         self._counters: dict[str, int] = {}
         self._exact = {(f.message.frame_id, f.message.is_extended_frame): f for f in self.frames if not f.is_j1939}
         self._groups: dict[int, list[Frame]] = {}
@@ -147,25 +168,23 @@ class Receiver:
         if before is not None and (count - before) % steps != 1:
             self.rejected[f'{frame.name}: lost frames'] += (count - before) % steps - 1
 
-    @staticmethod
-    def _number(frame: Frame, name: str, raw: float) -> float:
-        signal, where = frame.message.get_signal_by_name(name), f'{frame.name}.{name}'
-        if not signal.is_float:
-            least, most = raw_limits(signal, frame.is_j1939)
-            if not least <= raw <= most:
-                raise RejectedError('not available', f'{where}: expected a measurement, found raw 0x{int(raw):X}')
-        return raw * float(signal.scale) + float(signal.offset)
+    def _number(self, frame: Frame, name: str, raw: float) -> float:
+        own = self._ranges[frame.name, name]
+        if not own.least <= raw <= own.most:
+            found = f'raw 0x{int(raw):X}' if math.isfinite(raw) else f'{raw}'
+            raise RejectedError('not available', f'{frame.name}.{name}: expected a measurement, found {found}')
+        return raw * own.scale + own.offset
 
     def _value(self, frame: Frame, channel: Channel, number: float, found: dict[Key, float]) -> float:
-        signal = frame.message.get_signal_by_name(channel.signal)
+        own = self._ranges[frame.name, channel.signal]
         where = f'{frame.name}.{channel.signal}'
-        low, high = number_limits(signal, frame.is_j1939)
-        slack = 1e-9 * max(abs(number), abs(float(signal.scale)))
-        if not low - slack <= number <= high + slack:
-            raise RejectedError('out of range', f'{where}: expected {low:g} to {high:g} (DBC), found {number:g}')
+        slack = 1e-9 * max(abs(number), abs(own.scale))
+        if not own.low - slack <= number <= own.high + slack:
+            limits = f'expected {own.low:g} to {own.high:g} (DBC), found {number:g}'
+            raise RejectedError('out of range', f'{where}: {limits}')
         position = found.get(('position', channel.name), self.values.get(('position', channel.name)))
         value = channel.value(number, position)
-        slack = ROUNDING * (abs(value) + abs(channel.factor * float(signal.scale)))
+        slack = ROUNDING * (abs(value) + abs(channel.factor * own.scale))
         if not math.isfinite(value) or not channel.lower - slack <= value <= channel.upper + slack:
             expected = f'expected {channel.lower:g} to {channel.upper:g} for {channel.kind} {channel.name}'
             raise RejectedError('out of range', f'{where}: {expected}, found {value:g}')

@@ -15,7 +15,7 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 from dyn_nodes.printing import printable
 from dyn_nodes.recording.reading import BagReader
 
-String = message('std_msgs/msg/String')
+String, Float64 = message('std_msgs/msg/String'), message('std_msgs/msg/Float64')
 NAMESPACE = '/replay'
 LEFT_OUT = ('/diagnostics', '/rosout', '/parameter_events', '/tf', 'markers')
 """Topics of the node that depend on the pace of this computer, or that no report needs."""
@@ -33,7 +33,8 @@ class Replayed(NamedTuple):
 
     Attributes:
         instants: joint states used.  refused: messages, by kind.
-        least: (allowance, time s) where it was least, by name: payload kg, reach m, swing_speed rad/s.
+        least: (allowance, s since the start of the bag) where it was least, by name: payload kg, reach m, swing_speed
+            rad/s.
         payload: lower and upper end of the payload's interval at the end, kg; None where it was told.
     """
 
@@ -113,7 +114,7 @@ class _Replay:
             out.publish(msg)
             name = topic.removeprefix(ALLOWANCE)
             if name != topic and msg.data < self.least.get(name, (float('inf'), 0.0))[0]:
-                self.least[name] = float(msg.data), self.topics.time / NANO
+                self.least[name] = float(msg.data), (self.topics.time - self.reader.start_time) / NANO
 
         publisher.publish = publish
         publisher.get_subscription_count = out.get_subscription_count
@@ -130,12 +131,16 @@ class _Replay:
             if type_name(kind) == connection.msgtype:
                 out = self.topics.create_publisher(kind, topic, QoSProfile(depth=10))
                 takers[connection.id] = connection, kind, out, None if taker is None else taker.callback
-        if 'joint_states' not in {connection.topic.removeprefix(start) for connection, *_ in takers.values()}:
+        topics = {connection.topic.removeprefix(start) for connection, *_ in takers.values()}
+        if 'joint_states' not in topics:
             known = ', '.join(sorted(printable(connection.topic) for connection in self.reader.connections))
             raise ReplayError(f'{path}: expected joint_states below {start}, found {known or "nothing"}')
         self.topics.time = self.reader.start_time
         description = self.topics.create_publisher(String, 'robot_description', QoSProfile(depth=1))
         description.publish(String(data=node.machine.urdf))
+        if node.payload is None and 'payload' not in topics:
+            told = self.topics.create_publisher(Float64, 'payload', QoSProfile(depth=10))
+            told.publish(Float64(data=float(node.sensing.monitor.payload)))
         for connection, log_time, raw in self.reader.messages([item[0] for item in takers.values()]):
             _, kind, out, callback = takers[connection.id]
             self.topics.time = log_time

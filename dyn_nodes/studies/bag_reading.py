@@ -25,6 +25,9 @@ SCALAR = 'std_msgs/msg/Float64'
 SIMULATED_LOG_TIME = 1e-3
 """A bag whose log times differ from the stamps by less than this, s, was logged in simulated time."""
 
+WALL_CLOCK = 1e8
+"""s: a bag whose times are all later is of a real machine; no simulation runs for three years."""
+
 # counted, not read: at every exchange, and nothing is made of it
 _SKIPPED = ('joint_command',)
 
@@ -78,6 +81,7 @@ class BagData:
         tables: numbers by topic relative to the namespace: `odom`, `stability/zmp`.
         texts: (time, text) of std_msgs/String topics.
         statuses: (time, status) of diagnostic topics; times are s, None where nothing tells them.
+        origin: time of the start of the bag where its stamps are those of a wall clock, s; all times are since then.
         log_span: wall time from the first to the last message, s; None where the bag was logged in simulated time.
     """
 
@@ -89,6 +93,7 @@ class BagData:
     tables: dict[str, Table] = field(default_factory=dict)
     texts: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     statuses: dict[str, list[tuple[float, Status]]] = field(default_factory=dict)
+    origin: float = 0.0
     log_span: float | None = None
 
     def table(self, topic: str) -> Table:
@@ -228,8 +233,11 @@ class _Collector:
     def _put_over_time(self) -> None:
         self.clock.learn(self.columns.values())
         self.data.log_span = self.clock.log_span
+        times = {topic: self._times(topic, column) for topic, column in self.columns.items()}
+        start = min(float(time.min()) for time in times.values())
+        self.data.origin = start if start > WALL_CLOCK else 0.0
         for topic, column in self.columns.items():
-            time = self._times(topic, column)
+            time = times[topic] - self.data.origin
             first = column.rows[0]
             if isinstance(first, str):
                 self.data.texts[topic] = list(zip(time.tolist(), column.rows))

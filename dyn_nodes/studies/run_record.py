@@ -106,8 +106,9 @@ class RunRecord:
                 return float(status.values['payload'])
             except (KeyError, ValueError):
                 continue
-        if 'payload' in self.data.tables:
-            return float(self.data.tables['payload']['data'][-1])
+        for name in ('payload', 'payload/estimate'):
+            if name in self.data.tables:
+                return float(self.data.tables[name]['data'][-1])
         if self.machine is None or self.machine.payload is None:
             return None
         return self.machine.payload.mass

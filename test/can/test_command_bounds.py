@@ -84,6 +84,18 @@ def test_a_signal_of_floating_point_is_bounded_too(as_float, volts):
     assert heard['boom'] == pytest.approx(min(max(volts, -0.1), 0.3) if math.isfinite(volts) else 0.0, abs=1e-6)
 
 
+@pytest.mark.parametrize('number', [math.nan, math.inf, -math.inf])
+def test_a_received_float_that_is_no_number_is_refused(as_float, number):
+    (frame,) = as_float.commands
+    raw = Sender(as_float.commands).encode(frame, {('command', name): 0.0 for name in NAMES})
+    data = bytearray(np.float32(number).tobytes() + raw.data[4:])
+    data[frame.checksum_byte] = frame.checksum_of(bytes(data))
+    receiver = Receiver(as_float.commands)
+    assert receiver.take(raw.identifier, raw.extended, bytes(data), 0.0) is None
+    assert 'BoomVolts' in receiver.last['ValveCommands']
+    assert not receiver.values
+
+
 def test_a_missing_command_is_neutral_and_is_counted(mapping):
     (frame,) = mapping.commands
     sender = Sender(mapping.commands)

@@ -45,9 +45,9 @@ class Wires:
         return newest
 
 
-def bridge_on(context, channel, mapping='log_loader'):
+def bridge_on(context, channel, mapping='log_loader', neutral_time=0.1):
     """Return a bridge whose messages stay in boxes."""
-    values = {'mapping': str(mapping), 'interface': 'virtual', 'channel': channel, 'neutral_time': 0.1}
+    values = {'mapping': str(mapping), 'interface': 'virtual', 'channel': channel, 'neutral_time': neutral_time}
     node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
     node.commands_out, node.state_out, node.diagnostics.publisher = Outbox(), Outbox(), Outbox()
     return node
@@ -69,3 +69,13 @@ def run(node, wires, seconds=0.15, command=None, skip=''):
 def ask(node, what, data=True):
     response = SetBool.Response()
     return getattr(node, f'_on_{what}')(SimpleNamespace(data=data), response)
+
+
+def arm_and_command(node, wires):
+    """Arm a bridge and command 1 V; again where this computer has stood still for longer than signals may be old."""
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        run(node, wires, 0.25)
+        if ask(node, 'arm').success and (run(node, wires, 0.3, command=1.0) or [0.0])[-1] > 0.9:
+            return
+    raise AssertionError(node.fault())
