@@ -29,8 +29,10 @@ class Processes:
         self.domain, self.logs = domain, log_directory
         self.running: dict[str, subprocess.Popen] = {}
 
-    def start(self, node: str, **parameters: object) -> None:
+    def start(self, node: str, remapped: dict[str, str] | None = None, **parameters: object) -> None:
         arguments = [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args']
+        for name, topic in (remapped or {}).items():
+            arguments += ['-r', f'{name}:={topic}']
         for name, value in parameters.items():
             arguments += ['-p', f'{name}:={literal(value)}']
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(self.domain)}
@@ -40,6 +42,12 @@ class Processes:
     def kill(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGKILL)
         self.running.pop(node).wait(10)
+
+    def freeze(self, node: str) -> None:
+        self.running[node].send_signal(signal.SIGSTOP)
+
+    def thaw(self, node: str) -> None:
+        self.running[node].send_signal(signal.SIGCONT)
 
     def wait(self, node: str, timeout: float) -> int:
         try:
@@ -53,6 +61,7 @@ class Processes:
     def stop(self) -> None:
         for process in self.running.values():
             if process.poll() is None:
+                process.send_signal(signal.SIGCONT)  # one that is frozen takes nothing else
                 process.send_signal(signal.SIGINT)
         for process in self.running.values():
             try:
