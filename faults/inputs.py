@@ -1,4 +1,4 @@
-"""Damaged inputs of commands: objects, meshes, planned motions, poses, teams, vehicles, motors, runs of a governor.
+"""Damaged inputs of commands: objects, meshes, motions, teams, vehicles, motors, runs of a governor, logs of a bus.
 
 Every case is given to the command that reads it, or to the reader of the node that does. Each ends in a result or in
 lines that say what is wrong, within a time limit; a warning of a library on the terminal is a fault, too.
@@ -35,6 +35,10 @@ MOTORS = """motors:
   small: {voltage_limit: 24.0, current_limit: 10.0, resistance: 0.5, torque_constant: 0.05, gear_ratio: 50.0,
     rotor_inertia: 1.0e-5, continuous_current: 4.0}
 """
+COLUMNS = 'time,SwingAngle,JointVelocities.SwingRate,BoomLength,StickLength,BoomVolts\n' + ''.join(
+    f'{0.01 * k:.2f},{10 + 0.1 * k:.1f},10.0,1980.0,{1500 + k},{0.1 * k:.1f}\n' for k in range(20)
+)
+BUS = ROOT / 'config' / 'can'
 LEVERS = ((1.0, (4.0, -3.0, 2.0)), (0.5, (-8.0, 8.0, 0.0)))
 MACHINE = 'log_loader'
 MOST_LINES = 100
@@ -59,7 +63,31 @@ def texts() -> dict[str, tuple[str, ...]]:
         'motors': (MOTORS,),
         'cases': (_lines(1),),
         'runs': (_lines(3),),
+        'mapping': ((BUS / 'log_loader.yaml').read_text().replace('dbc: ', f'dbc: {BUS}/'),),
+        'columns': (COLUMNS,),
+        'frames': (_frames('asc'), _frames('csv')),
     }
+
+
+def _frames(suffix: str) -> str:
+    """Return a log of frames of a log-loader's bus."""
+    import can
+
+    from dyn_nodes.can.mapping_file import load_mapping
+    from dyn_nodes.can.sender import Sender
+
+    mapping = load_mapping(MACHINE)[0]
+    sender = Sender(mapping.frames)
+    values = {channel.key: 1.0 for frame in mapping.frames for channel in frame.channels}
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / f'log.{suffix}'
+        with can.Logger(str(path)) as logger:
+            for k in range(20):
+                for frame in mapping.frames:
+                    raw = sender.encode(frame, values)
+                    if raw is not None:
+                        logger.on_message_received(can.Message(0.01 * k, raw.identifier, raw.extended, data=raw.data))
+        return path.read_text()
 
 
 def mesh_text(form: str) -> str:
@@ -178,8 +206,17 @@ READERS: dict[str, Callable[[Path], str]] = {
     'motors': _motors,
     'cases': _command(*GOVERNOR, '--runs', '0', '--cases', 'FILE'),
     'runs': _command(*GOVERNOR, '--runs', '3', '--out', 'DIRECTORY'),
+    'mapping': _command('check', 'FILE'),
+    'columns': _command('bag', 'import', 'FILE', '--mapping', MACHINE),
+    'frames': _command('bag', 'import', 'FILE', '--mapping', MACHINE),
 }
-NAMES = {'mesh': 'body.msh', 'waypoints': 'path.csv', 'cases': 'cases.jsonl', 'runs': 'runs.jsonl'}
+NAMES = {
+    'mesh': 'body.msh',
+    'waypoints': 'path.csv',
+    'cases': 'cases.jsonl',
+    'runs': 'runs.jsonl',
+    'columns': 'log.csv',
+}
 MESHES = {'$MeshFormat': 'body.msh', '# vtk DataFile': 'body.vtk', '*HEADING': 'body.inp'}
 
 
@@ -187,6 +224,8 @@ def name_of(kind: str, content: bytes) -> str:
     """Return the name under which a case is written; that of a mesh says its format."""
     if kind == 'mesh':
         return next((name for start, name in MESHES.items() if start.encode() in content[:200]), 'body.msh')
+    if kind == 'frames':
+        return 'log.csv' if b'arbitration_id' in content[:200] else 'log.asc'
     return NAMES.get(kind, 'damaged.yaml')
 
 
