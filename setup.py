@@ -92,6 +92,9 @@ setup(
             'mcap',
             'cantools>=39',
             'python-can[serial]>=4.3',
+            'asammdf>=7',
+            'pandas>=2',
+            'xarray>=2023.1',
             'mkdocs>=1.6,<2',
             'mkdocs-material>=9.5,<10',
             'pymdown-extensions',
@@ -110,6 +113,8 @@ setup(
         # sweeps on this computer, and on a Dask cluster
         'sweep': ['pyarrow>=14', 'SALib>=1.5'],
         'cluster': ['pyarrow>=14', 'distributed>=2023.12'],
+        # margins, reactions and runs of the library as tables
+        'tables': ['pandas>=2', 'xarray>=2023.1'],
         # meshes of deformable objects from files
         'mesh': ['meshio>=5'],
         'test': [

@@ -101,7 +101,8 @@ class HybridRun(Run):
         return self.parameter_sets[self.parameter_index[instant]]
 
     @cached_property
-    def _outputs(self) -> Array:
+    def all_outputs(self) -> Array:
+        """(t, k) outputs, each in the mode of its time."""
         outputs, names = self.system.output_vector, [self.system.modes[mode] for mode in self.modes]
         rows = enumerate(zip(names, self.states, self.u))
         return np.array([outputs(mode, x, u, self.parameters_at(k)) for k, (mode, x, u) in rows])

@@ -43,6 +43,8 @@ OPTIONAL = {
     'meshio',
     'can',
     'cantools',
+    'asammdf',
+    'SALib',
     'lz4',
     'pyarrow',
     'distributed',

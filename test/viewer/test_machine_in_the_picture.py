@@ -47,7 +47,7 @@ def demo(machine):
     run = system.run(initial_state(system, p), np.linspace(0.0, DURATION, 241), inputs, p)
     observer, found = BalanceObserver(system), []
     for k, at in enumerate(run.times.tolist()):
-        balance = observer.observe(run._outputs[k], run.parameters[:3])
+        balance = observer.observe(run.all_outputs[k], run.parameters[:3])
         turn = Rotation.from_euler('ZYX', [run.output(name)[k] for name in ('yaw', 'pitch', 'roll')])
         margins = {
             name: Margin(float(own.value), tuple(float(value) for value in own.edges))
