@@ -103,9 +103,8 @@ class HybridRun(Run):
     @cached_property
     def all_outputs(self) -> Array:
         """(t, k) outputs, each in the mode of its time."""
-        outputs, names = self.system.output_vector, [self.system.modes[mode] for mode in self.modes]
-        rows = enumerate(zip(names, self.states, self.u))
-        return np.array([outputs(mode, x, u, self.parameters_at(k)) for k, (mode, x, u) in rows])
+        outputs, rows = self.system.output_vector, enumerate(zip(self.modes, self.states, self.u))
+        return np.array([outputs(self.system.modes[m], x, u, self.parameters_at(k)) for k, (m, x, u) in rows])
 
 
 class HybridModel(NamedVectors, ABC):
