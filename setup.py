@@ -98,6 +98,7 @@ setup(
             'mkdocs>=1.6,<2',
             'mkdocs-material>=9.5,<10',
             'pymdown-extensions',
+            'mkdocstrings[python]>=1,<2',
             'latex2mathml>=3.77',
             'colcon-core',
             'colcon-ros',

@@ -34,6 +34,7 @@ from rich.table import Table
 from benchmarks.scipy_task import build_peer
 from dyn_nodes.commands.free_domain import choose_domain
 from dyn_nodes.control import load_voltage_profile
+from dyn_nodes.library import Dynamics
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.share import find_resource
@@ -47,6 +48,8 @@ THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_
 LEAST_RATIO = {
     'forward_dynamics_call': 5.0,
     'forward_dynamics_batch': 6.0,
+    'library_forward_call': 1.5,
+    'library_mass_matrix_call': 0.8,
     'task_realtime_factor': 300.0,
     'task_against_scipy': 50.0,
     'second_start_s': 1.0,
@@ -184,6 +187,30 @@ def forward_dynamics_call(loader: Loader, rounds: int) -> Result:
     loader.check(names['a'], q, v, tau)
     best, theirs = interleaved(ours, peer, 10 * rounds)
     return Result(theirs / best, best * 1e6, theirs * 1e6, 'us/call', 'pinocchio.aba, called from Python')
+
+
+def library_calls(machine: Machine, loader: Loader, rounds: int) -> dict[str, Result]:
+    """Calls of the library, which look at their arguments and allocate their results, against those of Pinocchio."""
+    q, v, tau = (column[0].copy() for column in loader.states(1))
+    pq, pv, ptau = loader.peer_state(q, v, tau)
+    dynamics = Dynamics(machine, 0.0, (0.0, 0.0, -9.81))
+    loader.check(dynamics.forward(q, v, tau), q, v, tau)
+    expected = loader.pin.crba(loader.peer, loader.peer_data, pq)[np.ix_(loader.order, loader.order)]
+    if np.abs(dynamics.mass_matrix(q) - expected).max() > 1e-9 * np.abs(expected).max():
+        raise ValueError('the mass matrix differs from Pinocchio: nothing to compare')
+    names = {'d': dynamics, 'q': q, 'v': v, 'tau': tau, 'pq': pq, 'pv': pv, 'ptau': ptau}
+    names |= {'pin': loader.pin, 'model': loader.peer, 'data': loader.peer_data}
+    pairs = {
+        'library_forward_call': ('d.forward(q, v, tau)', 'pin.aba(model, data, pq, pv, ptau)'),
+        'library_mass_matrix_call': ('d.mass_matrix(q)', 'pin.crba(model, data, pq)'),
+    }
+    results = {}
+    for name, (statement, other) in pairs.items():
+        ours, peer = (seconds_per_call(text, names, SLICE) for text in (statement, other))
+        best, theirs = interleaved(ours, peer, 10 * rounds)
+        function = other.partition('(')[0].replace('pin.', 'pinocchio.')
+        results[name] = Result(theirs / best, best * 1e6, theirs * 1e6, 'us/call', f'{function}, called from Python')
+    return results
 
 
 def forward_dynamics_batch(loader: Loader, rounds: int) -> Result:
@@ -515,6 +542,7 @@ def main(arguments: list[str] | None = None) -> int:
         loader = Loader(machine)
         results['forward_dynamics_call'] = forward_dynamics_call(loader, rounds)
         results['forward_dynamics_batch'] = forward_dynamics_batch(loader, rounds)
+        results.update(library_calls(machine, loader, rounds))
         task = Task(machine)
         results['task_realtime_factor'] = task_realtime_factor(task, rounds)
         results['task_against_scipy'] = task_against_scipy(task, rounds, console.print)

@@ -55,6 +55,7 @@ class Row:
     def __str__(self) -> str:
         said = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
         said = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', said)
+        said = said.replace('[', r'\[')  # in Markdown a bracket may begin a link
         return f'| {self.name} | {self.cases} | {len(self.faults)} | {said} | {self.seconds:.0f} |'
 
 

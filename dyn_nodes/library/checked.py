@@ -1,10 +1,11 @@
-"""Compiled rigid-body functions that also say whether their inputs are finite: one more element, the sum of all inputs.
+"""Compiled rigid-body functions that also check their inputs: if one is not finite, the result begins with NaN.
 
-A look at the numbers of three vectors from Python takes longer than the forward dynamics of an arm.
+A check of the numbers of three vectors from Python takes longer than the forward dynamics of an arm.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import casadi as ca
@@ -18,7 +19,7 @@ from dyn_nodes.multibody import TreeState, bias_force, build_tree, forward_dynam
 def checked_kernels(machine: Machine) -> CompiledModule:
     """Return `mass_matrix`, `gravity`, `bias`, `inverse` and `forward`, all with the parameters of `RigidBodyModel`.
 
-    Each fills its result, columns first, and then the sum of its inputs: not finite where one of them is not.
+    Each fills its result, columns first; the first element is NaN where an input, or the sum of all, is not finite.
     """
     return build_module(f'{machine.name}: checked', [machine_fingerprint(machine)], lambda: (_functions(machine), {}))
 
@@ -32,7 +33,10 @@ def _functions(machine: Machine) -> dict[str, ca.Function]:
 
     def checked(name: str, inputs: list[Any], result: Any) -> ca.Function:
         seen = sum((ca.sum1(own) for own in (*inputs, p)), ca.SX(0))
-        return ca.Function(name, [*inputs, p], [ca.densify(ca.vertcat(ca.vec(ca.densify(result)), seen))])
+        filled = ca.vec(ca.densify(result))
+        if filled.numel():
+            filled[0] = ca.if_else(ca.fabs(seen) < math.inf, filled[0], math.nan)
+        return ca.Function(name, [*inputs, p], [filled])
 
     functions = (
         checked('mass_matrix', [q], mass_matrix(still)),

@@ -18,6 +18,9 @@ from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 Array = NDArray[np.float64]
 
+UNFIT = (TypeError, ValueError, IndexError)
+"""Raised by a compiled function for other types or lengths, and by a machine of no joints for its first element."""
+
 
 class Dynamics:
     """The rigid bodies of a machine on their joints: no wheels on springs, no friction, no oil.
@@ -58,56 +61,55 @@ class Dynamics:
             kernels = checked_kernels(machine)
         self._mass_matrix, self._gravity, self._bias = kernels.mass_matrix, kernels.gravity, kernels.bias
         self._inverse, self._forward = kernels.inverse, _not_of_a_tree if self._constrained else kernels.forward
-        self._whole, self._square = slice(0, model.nv), slice(0, model.nv**2)
 
-    # The methods that inner loops call try the compiled function first: it looks at types and lengths, and tells
-    # whether all numbers are finite. Whatever is not a sound vector goes on to what knows rows, lists and names.
+    # The methods that inner loops call try the compiled function first: it checks types and lengths, and its first
+    # element shows whether all inputs are finite. Everything else goes on to the code that knows rows, lists and names.
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Return the mass matrix M (nv, nv), or (t, nv, nv), by composite rigid bodies (Featherstone 2008, 6.2)."""
         n = self._nv
-        found = np.empty(n * n + 1)
+        found = np.empty((n, n))
         try:
-            self._mass_matrix(q, self._p, found)
-            if isfinite(found[n * n]):
-                return found[self._square].reshape(n, n)
-        except (TypeError, ValueError):
+            self._mass_matrix(q, self._p, found.ravel())
+            if isfinite(found[0, 0]):
+                return found
+        except UNFIT:
             pass
         flat = self._kernel('mass_matrix', n * n, q=self._q(q))
         return flat.reshape(*flat.shape[:-1], n, n)
 
     def gravity(self, q: ArrayLike) -> Array:
         """Return the generalized forces (nv,) that hold the machine against gravity at rest."""
-        found = np.empty(self._nv + 1)
+        found = np.empty(self._nv)
         try:
             self._gravity(q, self._p, found)
-            if isfinite(found[self._nv]):
-                return found[self._whole]
-        except (TypeError, ValueError):
+            if isfinite(found[0]):
+                return found
+        except UNFIT:
             pass
         still = np.zeros(self._nv)
         return self._kernel('inverse_dynamics', self._nv, q=self._q(q), v=still, a=still)
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Return the generalized forces (nv,) at zero acceleration: centrifugal, Coriolis and gravity."""
-        found = np.empty(self._nv + 1)
+        found = np.empty(self._nv)
         try:
             self._bias(q, v, self._p, found)
-            if isfinite(found[self._nv]):
-                return found[self._whole]
-        except (TypeError, ValueError):
+            if isfinite(found[0]):
+                return found
+        except UNFIT:
             pass
         still = np.zeros(self._nv)
         return self._kernel('inverse_dynamics', self._nv, q=self._q(q), v=self._v('v', v), a=still)
 
     def inverse(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Return the generalized forces (nv,) of accelerations a (nv,), by recursive Newton-Euler (ibid., 5.3)."""
-        found = np.empty(self._nv + 1)
+        found = np.empty(self._nv)
         try:
             self._inverse(q, v, a, self._p, found)
-            if isfinite(found[self._nv]):
-                return found[self._whole]
-        except (TypeError, ValueError):
+            if isfinite(found[0]):
+                return found
+        except UNFIT:
             pass
         return self._kernel('inverse_dynamics', self._nv, q=self._q(q), v=self._v('v', v), a=self._v('a', a))
 
@@ -120,12 +122,12 @@ class Dynamics:
         Raises:
             ValueError: a shape or number as above; constraints that do not determine the accelerations.
         """
-        found = np.empty(self._nv + 1)
+        found = np.empty(self._nv)
         try:
             self._forward(q, v, tau, self._p, found)
-            if isfinite(found[self._nv]):
-                return found[self._whole]
-        except (TypeError, ValueError):
+            if isfinite(found[0]):
+                return found
+        except UNFIT:
             pass
         q, v, tau = self._q(q), self._v('v', v), self._v('tau', tau)
         if self._constrained:

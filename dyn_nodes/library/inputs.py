@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Values = Mapping[str, Any] | Sequence[float] | Array
-Drive = Values | Callable[[float, Array], Values]
-"""Numbers or `(times, values)` by name, an array in order, or a function of t and x that returns numbers."""
+Drive = Values | Callable[[float, Array], Values] | EllipsisType
+"""Numbers or `(times, values)` by name, an array in order, a function of t and x that returns numbers; `...`: none."""
 
 
 def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], held: Mapping[str, float]) -> Inputs:

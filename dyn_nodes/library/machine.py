@@ -1,4 +1,4 @@
-"""A loaded machine and what can be asked of it."""
+"""A loaded machine: dynamics, margins, reactions, runs, linear models, kernels."""
 
 from __future__ import annotations
 
@@ -137,10 +137,14 @@ class Machine:
         found: Array = self.plant(torque, {**(joints or {}), **positions}, payload, slope).x
         return found.copy()
 
-    # -- what can be asked ---------------------------------------------------------------------------------------------
+    # -- dynamics, margins, runs ---------------------------------------------------------------------------------------
 
     def dynamics(self, payload: float | None = None, slope: Slope | None = None) -> Dynamics:
         """Return the rigid-body dynamics: mass matrix, gravity, forward and inverse dynamics, Jacobians.
+
+        Args:
+            payload: kg.
+            slope: of the ground, rad.
 
         Raises:
             ValueError: a payload that the machine cannot carry, numbers that are not finite.
@@ -234,9 +238,9 @@ class Machine:
 
         Of `voltage`, `torque` and `task` one may be given. A voltage or torque is: numbers by name, constant;
         `(times, values)` by name, piecewise linear, s; an array in the order of `actuators` or `driven`; or a function
-        of time t and state x (n,) that returns numbers by name or such an array, held for a period. Valves without a
-        voltage stay closed; joints without a torque have the constant effort that holds them at the start. With
-        `torque` no actuator is part of the machine.
+        of time t and state x (n,) that returns numbers by name or such an array, held for a period; or `...`, which
+        gives none. Valves without a voltage stay closed; joints without a torque have the constant effort that holds
+        them at the start. With `torque` no actuator is part of the machine.
 
         Args:
             duration: s; None: that of the task.
@@ -311,7 +315,11 @@ class Machine:
     # -- shared by the modules of this room ----------------------------------------------------------------------------
 
     def system(self, torque: bool = False) -> System:
-        """Return the compiled system behind runs and linear models: its actuators inside, or efforts as inputs."""
+        """Return the compiled system behind runs and linear models.
+
+        Args:
+            torque: without actuators, efforts of the driven joints as inputs.
+        """
         return self._systems('effort' if torque or not self.actuators else 'hydraulic')
 
     @cached_property
@@ -368,6 +376,15 @@ class Machine:
         measures: tuple[str, ...] = (),
     ) -> Plant:
         """Return the machine at rest as a plant that is advanced step by step (`dyn_nodes.simulation.plant.Plant`).
+
+        Args:
+            torque: without actuators, efforts of the driven joints as inputs.
+            joints: positions by name, over those of the machine YAML, rad or m.
+            payload: kg.
+            slope: of the ground, rad.
+            period: of `Plant.advance`, s.
+            step: greatest one of the integrator, s.
+            measures: stability measures that it computes.
 
         Raises:
             KeyError: no such joint.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +102,9 @@ class Run:
 
         The forces are those of the simulated ground: springs, dampers and friction, or the constraints of the wheels.
 
+        Args:
+            measures: names; see `dyn_nodes.measures`.
+
         Raises:
             KeyError: no such measure.
             ValueError: a machine without a support polygon.
@@ -138,11 +142,15 @@ class Run:
 
         return plot_run(self, path)
 
-    def save_bag(self, path: str | Path) -> Path:
+    def save_bag(self, path: str | Path | None = None) -> Path:
         """Write a bag that ROS 2, PlotJuggler, Foxglove and `dyn-nodes report` read: a new directory, MCAP.
 
         Topics are those of `dynamics_node`: `joint_states`, `odom`, `robot_description`, and where the machine stands,
         `ground_reactions/<wheel>`, `stability/<measure>` and its `edges`.
+
+        Args:
+            path: of the directory; None: name of the machine and local time in the working directory, as
+                `log_loader_2025_01_31-13_45_00`.
 
         Returns:
             The directory.
@@ -152,4 +160,6 @@ class Run:
         """
         from dyn_nodes.library.bag import save_bag
 
+        if path is None:
+            path = f'{self.machine.name}_{datetime.now():%Y_%m_%d-%H_%M_%S}'
         return save_bag(self, Path(path))

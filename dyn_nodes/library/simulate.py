@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.library.inputs import Drive, table_of, task_profile, values_at
+from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, values_at
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
 from dyn_nodes.library.vectors import number, rows_of
@@ -45,9 +46,10 @@ class Request:
     step: float
 
     @property
-    def drive(self) -> tuple[str, Drive | None]:
+    def drive(self) -> tuple[str, Values | Callable[[float, Array], Values] | None]:
         """Name and value of what drives the machine."""
-        return ('torque', self.torque) if self.torque is not None else ('voltage', self.voltage)
+        what, drive = ('torque', self.torque) if self.torque is not None else ('voltage', self.voltage)
+        return what, {} if isinstance(drive, EllipsisType) else drive
 
 
 def simulate(machine: Loaded, asked: Request) -> Run:
