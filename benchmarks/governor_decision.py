@@ -25,39 +25,42 @@ SEED, RUNS = 7, 4
 
 
 def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the times of decisions, ms, the predictions of each, and the times of predictions, ms."""
+    """Return the times of decisions, ms, whether a lever was held in each, and the times of predictions, ms."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     rig = Rig(machine)
     partner = rig.partner(True)
-    command, stop = partner.command, partner.stops.stop
-    spent, counts, single = [], [], []
+    command, decide = partner.command, partner.stops.decide
+    spent, held, single = [], [], []
 
-    def timed_stop(*args, **options):
-        began = time.thread_time()
-        found = stop(*args, **options)
-        single.append(1e3 * (time.thread_time() - began))
+    def noted(*args):
+        found = decide(*args)
+        held[-1] = not args[3].all()  # time since a lever was held
         return found
 
     def timed(levers):
-        before, began = len(single), time.thread_time()
+        held.append(False)
+        began = time.thread_time()
         volts = command(levers)
         spent.append(1e3 * (time.thread_time() - began))
-        counts.append(len(single) - before)
+        if np.isfinite(partner.stops.degree):
+            began = time.thread_time()
+            partner.stops.stop(volts)
+            single.append(1e3 * (time.thread_time() - began))
         return volts
 
-    partner.command, partner.stops.stop = timed, timed_stop
+    partner.command, partner.stops.decide = timed, noted
     for case in random_cases(box_of(machine), runs, SEED):
         rig.run(case)
-    return np.array(spent), np.array(counts), np.array(single)
+    return np.array(spent), np.array(held), np.array(single)
 
 
 def main() -> int:
     """Print medians and the 99th percentiles."""
-    spent, counts, single = decisions(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
+    spent, held, single = decisions(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
     rows = {
         'all decisions': spent,
-        'nothing held': spent[counts == 1],
-        'held': spent[counts > 1],
+        'nothing held': spent[~held],
+        'held': spent[held],
         'a prediction': single,
     }
     for name, times in rows.items():

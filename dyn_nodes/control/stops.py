@@ -1,4 +1,4 @@
-"""What a tip-over governor asks: how a machine comes to rest after an output."""
+"""Between a tip-over governor and what predicts how a machine comes to rest after an output."""
 
 from __future__ import annotations
 
@@ -26,8 +26,22 @@ class Stop(NamedTuple):
     standing: float
 
 
+class Decision(NamedTuple):
+    """What is let through of a command.
+
+    Attributes:
+        output: (m,) V.
+        parts: (m,) which part of its command a held lever gets; NaN where it is not held.
+        stop: behind the output.
+    """
+
+    output: Array
+    parts: Array
+    stop: Stop
+
+
 class Stops(Protocol):
-    """Predicts stops from what is known of the machine now.
+    """Predicts stops from what is known of the machine now, and decides by `governor_law`.
 
     Attributes:
         contacts: names of the wheels.
@@ -37,14 +51,8 @@ class Stops(Protocol):
     contacts: tuple[str, ...]
     degree: float
 
-    def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
-        """Return the stop after outputs (m,) that are kept for a period.
-
-        Args:
-            volts: outputs.
-            enough: below this share it may end.
-            toward: outputs (m,) to which these are led first, and kept there, for `hold` of the settings in all.
-        """
+    def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
+        """Return what is let through of a command (m,) for a step, s; arguments as in `governor_law.decide`."""
         ...
 
     def issued(self, volts: Array, step: float) -> None:

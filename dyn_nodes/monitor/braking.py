@@ -9,11 +9,12 @@ begins with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.control.stops import Stop
+from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
@@ -68,7 +69,7 @@ class BrakingPredictor:
         self._springs, self._free = np.ascontiguousarray(np.array(springs).T[:2]), np.array(springs)[:, 2].copy()
         times = self.settings.hold, self.settings.horizon, self.settings.longest
         self._times = np.array([round(own / STEP) for own in times])
-        self._box = np.array([self.settings.mass_error, 0.0, 0.0])
+        self._box, self._law = np.array([self.settings.mass_error, 0.0, 0.0]), self.settings.law
         self.payload_bounds: tuple[float, float] | None = None
         wheels = len(self.contacts)
         self._known, self._turn, self._press = np.zeros(KNOWN), np.zeros(3), np.nan
@@ -162,18 +163,36 @@ class BrakingPredictor:
 
     # -- stops -------------------------------------------------------------------------------------------------------
 
+    def decide(self, command: Array, before: Array, step: float, since: Array) -> Decision:
+        """Return what is let through; the arguments are those of `Stops`."""
+        output, parts = np.empty(len(before)), np.empty(len(before))
+        command = np.ascontiguousarray(command, dtype=np.float64)
+        self.model.kernels.decide(command, before, step, self._law, since, self._situation, output, parts, self._found)
+        return Decision(output, parts, self._stop_found)
+
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
-        """Return the stop after outputs (m,) that are kept for a period; the arguments are those of `Stops`."""
-        monitor, kept, found = self.monitor, self._of_all(volts), self._found
-        self.model.kernels.stop(
+        """Return the stop after outputs (m,) that are kept for a period.
+
+        Args:
+            volts: outputs.
+            enough: below this share it may end.
+            toward: outputs (m,) to which these are led first, and kept there, for `hold` of the settings in all.
+        """
+        led = volts if toward is None else toward
+        self.model.kernels.predict(volts, led, toward is not None, enough, self._situation, self._found)
+        return self._stop_found
+
+    @property
+    def _situation(self) -> tuple[Any, ...]:
+        """What `predict` looks at."""
+        monitor = self.monitor
+        return (
             monitor.q,
             monitor.v,
             self._oil,
             self._known,
             self._past,
-            kept,
-            kept if toward is None else self._of_all(toward),
-            toward is not None,
+            self._order,
             self.settings.rate * STEP,
             self._times,
             self._rows,
@@ -182,8 +201,9 @@ class BrakingPredictor:
             self._turn,
             self._press,
             self._box,
-            enough,
-            found,
         )
-        least, place, when, standing = found.tolist()
+
+    @property
+    def _stop_found(self) -> Stop:
+        least, place, when, standing = self._found.tolist()
         return Stop(least, int(place), when, standing)

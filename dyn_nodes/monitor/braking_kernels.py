@@ -154,6 +154,17 @@ def stop(
     stopped[0], stopped[1], stopped[2], stopped[3] = found[0, place], place, found[1, place], found[2].min()
 
 
+def predict(volts, toward, leads, enough, situation, stopped):
+    """Predict the stop after outputs (m,) in the order of the levers, as `governor_law` asks for it."""
+    q, v, oil, known, past, order, most, times, rows, springs, squeeze, turn, press, box = situation
+    kept, led = np.zeros(past.shape[1]), np.zeros(past.shape[1])
+    for j in range(order.shape[0]):
+        kept[order[j]], led[order[j]] = volts[j], toward[j]
+    stop(
+        q, v, oil, known, past, kept, led, leads, most, times, rows, springs, squeeze, turn, press, box, enough, stopped
+    )
+
+
 def carry(q, v, oil, spool, known, past, volts, moves, valves, rows, springs, squeeze, turn, press):
     """Go on by a step: volts (m,) begin to wait, and what has waited longest gets to the valves.
 

@@ -12,12 +12,13 @@ from typing import Any
 import casadi as ca
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.control import governor_law
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
 from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.braking_kernels import brake, carry, ground, shared, situate, stop, table, unsure
+from dyn_nodes.monitor.braking_kernels import brake, carry, ground, predict, shared, situate, stop, table, unsure
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, solve_symmetric
@@ -30,6 +31,17 @@ STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
 LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre no effort tells them."""
+
+LAW = (
+    governor_law.approach,
+    governor_law.place_of,
+    governor_law.remember,
+    governor_law.predict_once,
+    governor_law.to_safety,
+    governor_law.share_out,
+    governor_law.choose,
+    governor_law.decide,
+)
 
 
 class _Trace:
@@ -127,7 +139,7 @@ class _Trace:
 class BrakingModel:
     """Compiled prediction of stops.
 
-    Its kernels `situate`, `stop` and `carry` are those of `braking_kernels`.
+    Its kernels `situate`, `predict` and `carry` are those of `braking_kernels`, `decide` that of `governor_law`.
 
     Args:
         machine: on wheels, its joints moved by hydraulic actuators alone.
@@ -135,12 +147,12 @@ class BrakingModel:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        still = f'STILL = {STILL!r}\n'
+        constants = f'STILL = {STILL!r}\n{governor_law.CONSTANTS}'
         self.kernels = build_module(
             f'{machine.name}: braking',
             [machine_fingerprint(machine)],
             self._functions,
-            drivers=[still, unsure, shared, brake, table, stop, carry, ground, situate],
+            drivers=[constants, unsure, shared, brake, table, stop, carry, ground, situate, predict, *LAW],
         )
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The governor's law with stops that are written down here."""
+"""The governor's law, run as plain Python, with stops that are written down here."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ import numpy as np
 import pytest
 import yaml
 
-from dyn_nodes.control.stops import Stop
-from dyn_nodes.control.tip_over_governor import GAIN, PARTS, GovernorSettings, TipOverGovernor, Verdict
+from dyn_nodes.control import governor_law
+from dyn_nodes.control.governor_law import GAIN, PARTS
+from dyn_nodes.control.stops import Decision, Stop
+from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.nodes.parameters import FOLDER
 
 RESERVE, PERIOD, RATE = 0.12, 0.01, 15.0
 NAMES = ('boom', 'stick', 'swing')
+
+
+def predict(volts, toward, leads, enough, situation, stopped):
+    stopped[:] = situation.stop(volts.copy(), enough, toward.copy() if leads else None)
+
+
+@pytest.fixture(autouse=True)
+def _written_stops(monkeypatch):
+    monkeypatch.setattr(governor_law, 'predict', predict)
 
 
 class Written:
@@ -29,6 +40,12 @@ class Written:
         self.asked.append(volts.copy())
         led = volts if toward is None else toward
         return Stop(float(self.least(volts)), 1, 0.3, float(self.standing(led)))
+
+    def decide(self, command, before, step, since):
+        output, parts, stopped = np.empty(len(before)), np.empty(len(before)), np.empty(4)
+        governor_law.decide(command, before, step, GovernorSettings().law, since, self, output, parts, stopped)
+        least, contact, ahead, standing = stopped.tolist()
+        return Decision(output, parts, Stop(least, int(contact), ahead, standing))
 
     def issued(self, volts, step):
         self.given.append((volts.copy(), step))
