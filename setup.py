@@ -42,7 +42,6 @@ setup(
         (f'share/{PACKAGE}/config/omni', glob('config/omni/*.yaml')),
         (f'share/{PACKAGE}/config/objects', glob('config/objects/*.yaml')),
         (f'share/{PACKAGE}/config/teams', glob('config/teams/*.yaml')),
-        (f'share/{PACKAGE}/config/teams/machines', glob('config/teams/machines/*.yaml')),
     ],
     package_data={PACKAGE: ['**/*.html', '**/*.yaml', 'py.typed']},
     zip_safe=False,

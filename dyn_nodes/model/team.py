@@ -54,7 +54,7 @@ class GraspEntry:
     """A hand on a patch."""
 
     robot: Annotated[str, text('of this team')]
-    hand: Annotated[str, text("one of the machine's `grasps`")]
+    hand: Annotated[str, text("one of the machine's `grasps`; `payload`: where its payload is, which it does without")]
     object: Annotated[str, text('of this team')]
     patch: Annotated[str, text("one of the object's `grasps`")]
     kind: Annotated[GraspKind, choice('a ball passes force alone, a fixed one torque, too', get_args(GraspKind))] = (

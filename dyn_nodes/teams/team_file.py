@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.deformable.object_file import load_object
 from dyn_nodes.model import load_machine
+from dyn_nodes.model.hand import Hand
 from dyn_nodes.model.limits import NAME
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.named_file import load_file
@@ -39,6 +40,8 @@ from dyn_nodes.teams.team import Team, TeamObject, TeamRobot
 
 Array = NDArray[np.float64]
 Part = TypeVar('Part')
+PAYLOAD = 'payload'
+"""Name of a hand at the payload of a machine: what it holds takes the payload's place."""
 REACH = 5e-3
 """Distance between a hand and its patch at the start up to which a robot is moved, m."""
 
@@ -74,6 +77,8 @@ class _Reader:
         grasps = {
             name: own for name, entry in entries.items() if (own := self._record(GraspEntry, name, entry)) is not None
         }
+        for name in {own.robot for own in grasps.values() if own.hand == PAYLOAD} & set(robots):
+            robots[name] = _with_hand_for_payload(robots[name])
         for name, own in grasps.items():
             self._known(entries[name], own, robots, objects)
         self._each_once(entries, grasps)
@@ -186,7 +191,7 @@ class _Reader:
     ) -> None:
         if self._is_one('robot', own.robot, robots, 'a robot of this team', entry):
             machine = robots[own.robot].machine
-            hands = [hand.name for hand in machine.grasps]
+            hands = [hand.name for hand in machine.grasps] + [PAYLOAD] * (machine.payload is not None)
             self._is_one('hand', own.hand, hands, f'one of the grasps of {machine.name}', entry)
         if self._is_one('object', own.object, objects, 'an object of this team', entry):
             patches = [grasp.name for grasp in objects[own.object].item.grasps]
@@ -298,6 +303,15 @@ class _Reader:
                 expected = f'a hand at its patch {_spelled(patches[key])} m at the start, within {REACH:g} m'
                 found = f'{own.hand} of {own.robot} at {_spelled(hands[key])} m, {distance:.4g} m away'
                 self.report.add(place.line, place.path, expected, found)
+
+
+def _with_hand_for_payload(robot: TeamRobot) -> TeamRobot:
+    """Return a robot with a hand where its payload was; itself where it has none, or another hand of that name."""
+    payload, hands = robot.machine.payload, robot.machine.grasps
+    if payload is None or any(hand.name == PAYLOAD for hand in hands):
+        return robot
+    hand = Hand(PAYLOAD, payload.link, payload.position)
+    return replace(robot, machine=replace(robot.machine, payload=None, grasps=(*hands, hand)))
 
 
 def _shifted(robot: TeamRobot, gap: Array) -> TeamRobot:

@@ -31,6 +31,7 @@ WRONG = [
     ('e2', kane.e2, kane, 'VEHICLE_MASS', 61.0, 2),
     ('e3', kane.e3, kane, 'S0_TURN', 0.81, 5),
     ('e4', kane.e4, kane, 'by_multipliers', lambda robot, *run: by_multipliers(rm_1(1.001), *run), 1),
+    ('e5', kane.e5, kane, 'S0_SPEED', 0.51, 1),
     ('e6', reactions.unique_reactions, reactions, 'S0_TRACTION', (31.0, 19.0, 0.0), 3),
     ('e7', reactions.tipping, reactions, 'FOUR', 1.01 * reactions.FOUR, 2),
     ('e8', reactions.friction_cone, reactions, 'cone_function', lambda f, mu: cone_function(f, np.sqrt(mu)), 3),

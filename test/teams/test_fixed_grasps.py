@@ -42,9 +42,6 @@ def team_of(tmp_path):
         for old, new in changes:
             assert old in text
             text = text.replace(old, new)
-        machine = find_resource('config/teams/machines/agv_mecanum_arm.yaml')
-        (tmp_path / 'machines').mkdir(exist_ok=True)
-        (tmp_path / 'machines' / machine.name).write_text(machine.read_text())
         file = tmp_path / 'team.yaml'
         file.write_text(text)
         return load_team(file)

@@ -99,6 +99,14 @@ def test_a_robot_is_moved_by_what_its_hand_misses(tmp_path):
     assert team.grasps['left_end'].distance == pytest.approx(team.grasps['left_end'].position[2] - 0.8224, abs=1e-9)
 
 
+def test_a_hand_in_the_place_of_a_payload_holds_the_object_and_the_payload_is_gone():
+    machine = load_team('team_plank').robots['left'].machine
+    assert machine.payload is None
+    hand = machine.grasp('payload')
+    assert hand.link == 'arm_hand'
+    np.testing.assert_array_equal(hand.point, (0.0, 0.0, 0.15))
+
+
 def test_a_body_on_a_line_lies_upright_where_its_hands_are():
     patches = np.array([(-0.3, 0.0, 0.0), (0.3, 0.0, 0.0)])
     hands = np.array([(1.0, 2.0, 0.5), (1.0, 2.5, 0.9)])
@@ -121,6 +129,7 @@ def test_a_body_with_four_hands_lies_where_they_are():
 FAULTS = {
     'an unknown robot': (('robot: left', 'robot: lft'), '9: grasps.left_end.robot', "(did you mean 'left'?)"),
     'an unknown hand': (('robot: left, hand: hand', 'robot: left, hand: hnd'), '9: grasps.left_end.hand', "'hand'"),
+    'no payload': (('left, hand: hand', 'left, hand: payload'), '9: grasps.left_end.hand', 'of the grasps of rm_1'),
     'an unknown object': (('bar, patch: left', 'br, patch: left'), '9: grasps.left_end.object', "'bar'"),
     'an unknown patch': (('patch: right', 'patch: top'), '10: grasps.right_end.patch', 'known: left, right'),
     'an unknown machine': (('left: {machine: rm_1', 'left: {machine: rm_9'), '4: robots.left.machine', "'rm_1'?"),

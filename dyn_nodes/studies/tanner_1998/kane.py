@@ -1,4 +1,4 @@
-"""E2 to E4, S3 to S6, S10: Kane's equations of RM-1 beside the other formulations, and at the reference state."""
+"""E2 to E5, S3 to S6, S10: Kane's equations of RM-1 beside the other formulations, and at the reference state."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from dyn_nodes.constraints.kane.parts import part_in
 from dyn_nodes.constraints.witnesses import WITNESSES
 from dyn_nodes.multibody import Frame
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.tanner_1998.robot import AXLE, WHEELS
 from dyn_nodes.studies.tanner_1998.runs import Ended, by_kane, by_multipliers, swinging
 from dyn_nodes.studies.tanner_1998.vehicle import (
     ARM,
+    RADIUS,
     S0,
     S0_RATES,
     S0_SPEED,
@@ -200,3 +202,32 @@ def run(name: str) -> tuple[Ended, float]:
     ended = by_kane(robot, S0, u, torques, 0.5, 1e-9)
     other = by_multipliers(robot, S0, u, torques, 0.5)
     return ended, float(np.abs(ended.q - other.q).max())
+
+
+def vehicle_alone() -> tuple[float, float]:
+    """Return the rates of speed, m/s2, of the axle's middle and of turning, rad/s2, of RM-1 without its arm at S0."""
+    robot = rm_1(arm_scale=1e-9)
+    here, _ = reference(robot)
+    a = here.accelerations(robot.efforts((0.0, 0.0, 0.0), T0_DRIVES))
+    axle = robot.blocks.tree.frame('axle')
+    place = here.places[axle.body]
+    middle = place.p + place.R @ axle.p
+    ahead = place.R[:, 0] @ (place.moving_at(middle) @ a + place.acceleration_at(middle))
+    return float(ahead), float(a[robot.blocks.tree.velocity_index('yaw')])
+
+
+@study('tanner-1998/e5', 'The vehicle of RM-1 without its arm accelerates in closed form (E5)')
+def e5(s: StudyRun) -> None:
+    """Check rates of speed and of turning against the numbers of the specification, and against the closed form."""
+    ahead, turning = vehicle_alone()
+    left, right = T0_DRIVES
+    half, mass, about = float(WHEELS[0][1]), VEHICLE_MASS, VEHICLE_INERTIA[2] + VEHICLE_MASS * AXLE**2
+    driven = (left + right) / (RADIUS * mass) + AXLE * S0_TURN**2
+    turned = (half * (right - left) / RADIUS - mass * AXLE * S0_TURN * S0_SPEED) / about
+    for said, source, expected, found in (
+        ('rate of speed, m/s2', '6.2', 0.929333333, ahead),
+        ('rate of turning, rad/s2', '6.2', -1.233644860, turning),
+        ('rate of speed in closed form, m/s2', 'E5', driven, ahead),
+        ('rate of turning in closed form, rad/s2', 'E5', turned, turning),
+    ):
+        s.near(said, source, expected, found, absolute=1e-9)
