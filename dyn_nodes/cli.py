@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from dyn_nodes import __version__
-from dyn_nodes.commands import CommandError
+from dyn_nodes.commands import CommandError, CommandParser
 from dyn_nodes.compiling import CompilationNotice
 from dyn_nodes.printing import printable
 
@@ -46,24 +46,13 @@ COMMANDS = (
     'service',
     'bag',
     'graph',
+    'cache',
+    'completion',
 )
 """In the order of the help. A command whose module isn't there is left out."""
 
-COMPUTING = (
-    'check',
-    'study',
-    'loadchart',
-    'contact',
-    'ik',
-    'workspace',
-    'linearize',
-    'omni',
-    'design',
-    'fit',
-    'governor',
-    'sweep',
-)
-"""Commands that show on standard error when they compile."""
+SHOWN_BY_NODES = ('launch', 'run', 'demo')
+"""Commands whose nodes show that they compile; all others show it on standard error."""
 
 
 def _module(command: str) -> ModuleType | None:
@@ -73,7 +62,7 @@ def _module(command: str) -> ModuleType | None:
 
 def build_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     """The whole parser, or that of some commands only."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = CommandParser(
         prog='dyn-nodes',
         description='Simulation, control and safety nodes for mobile manipulators.',
         epilog='dyn-nodes COMMAND --help says more about a command.',
@@ -116,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         if argv is None:
             signal.signal(signal.SIGTERM, _stop)
-        with CompilationNotice(_note) if args.command in COMPUTING else contextlib.nullcontext():
+        with contextlib.nullcontext() if args.command in SHOWN_BY_NODES else CompilationNotice(_note):
             return int(args.run_command(args) or 0)
     except SystemExit as exit_:  # argparse: help, version, a wrong usage
         return exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1

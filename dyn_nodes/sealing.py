@@ -45,13 +45,14 @@ def cache_directory() -> Path:
     `DYN_NODES_CACHE` names it; the default is `dyn_nodes` in the user's cache directory. Where there is none, it cannot
     be written, or it belongs to another user, a private temporary directory serves this process.
     """
-    directory = _chosen_directory()
+    directory = chosen_directory()
     if directory is not None and _usable(directory):
         return directory
     return private_directory()
 
 
-def _chosen_directory() -> Path | None:
+def chosen_directory() -> Path | None:
+    """Return the directory of compiled code that is wanted, whether it is there or not; None where there is no home."""
     chosen = os.environ.get('DYN_NODES_CACHE')
     if chosen:
         return Path(chosen)

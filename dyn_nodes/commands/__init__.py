@@ -8,6 +8,14 @@ mistake is a `CommandError`: one line on standard error, exit status 1.
 from __future__ import annotations
 
 import argparse
+import difflib
+import textwrap
+from typing import Any
+
+WIDTH = 79
+"""Greatest width of a line of help, so that it can be read and copied on a terminal of 80 columns."""
+MACHINE_HELP = 'name of a machine of this package, or its URDF'
+CONFIG_HELP = "machine YAML, or the name of one of this package (the named machine's own)"
 
 
 class CommandError(Exception):
@@ -22,16 +30,83 @@ Subparsers = argparse._SubParsersAction
 """What `add_parser` gets."""
 
 
+class HelpFormatter(argparse.HelpFormatter):
+    """Help of at most `WIDTH` columns. Paragraphs are wrapped; lines that begin with a blank stay as they are."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, **options)
+        self._width = min(self._width, WIDTH)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines: list[str] = []
+        for paragraph in text.split('\n\n'):
+            own = paragraph.split('\n')
+            if any(line.startswith(' ') for line in own):
+                lines += own
+            else:
+                lines += textwrap.wrap(' '.join(own), width)
+            lines.append('')
+        return '\n'.join(indent + line for line in lines[:-1])
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose help fits on 80 columns, and which names the word that was likely meant by a wrong one."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault('formatter_class', HelpFormatter)
+        super().__init__(*args, **options)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError:
+            near = difflib.get_close_matches(str(value), [str(choice) for choice in action.choices or ()], 1)
+            if not near:
+                raise
+            raise argparse.ArgumentError(action, f'invalid choice: {value!r} (did you mean {near[0]!r}?)') from None
+
+
 def add_command(subparsers: Subparsers, name: str, help: str, example: str) -> argparse.ArgumentParser:
     """Add a parser with the house's look: a line of help, the same as description, and an example below.
 
     Args:
         subparsers: Of the parser above.
         name: The command.
-        help: One sentence.
-        example: Command lines, each a line.
+        help: One sentence, with a capital letter and a full stop.
+        example: Command lines, each a line; a long one is broken so that it can be copied.
     """
-    epilog = 'example:\n' + '\n'.join(f'  {line}' for line in example.splitlines())
-    return subparsers.add_parser(
-        name, help=help, description=help, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    lines = [line for command in example.splitlines() for line in broken_command(command)]
+    epilog = 'example:\n' + '\n'.join(f'  {line}' for line in lines)
+    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=help, description=help, epilog=epilog)
+    return parser
+
+
+def broken_command(command: str, width: int = WIDTH - 2) -> list[str]:
+    """Return a command line as lines of at most `width` characters that a shell reads as one; quotes stay whole."""
+    if len(command) <= width:
+        return [command]
+    lines, line = [], ''
+    for word in _words(command):
+        if line and len(line) + len(word) + 3 > width:  # the blank before the word, and the backslash after it
+            lines.append(f'{line} \\')
+            line = f'    {word}'
+        else:
+            line = f'{line} {word}' if line else word
+    return [*lines, line]
+
+
+def _words(command: str) -> list[str]:
+    """Return the words of a command; an option and its first value are one, and so is what stands in quotes."""
+    words: list[str] = []
+    quote = ''
+    for part in command.split(' '):
+        if quote or (words and words[-1].startswith('-') and ' ' not in words[-1] and not part.startswith('-')):
+            words[-1] += f' {part}'
+        else:
+            words.append(part)
+        for letter in part:
+            if letter == quote:
+                quote = ''
+            elif not quote and letter in '\'"':
+                quote = letter
+    return words

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command
 from dyn_nodes.commands.attach_config import joined_config
 from dyn_nodes.model.limits import NAME
 
@@ -30,8 +30,8 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes attach agv.urdf arm.urdf --to base_link --prefix arm_ -o both.urdf --config agv.yaml '
         '--arm-config arm.yaml --output-config both.yaml',
     )
-    parser.add_argument('platform', metavar='PLATFORM', type=Path, help='URDF or xacro file')
-    parser.add_argument('arm', metavar='ARM', type=Path, help='URDF or xacro file')
+    parser.add_argument('platform', metavar='PLATFORM', type=Path, help=MACHINE_HELP)
+    parser.add_argument('arm', metavar='ARM', type=Path, help=MACHINE_HELP)
     parser.add_argument(
         '--to', metavar='LINK', required=True, help="link of the platform that the arm's root is fixed to"
     )
@@ -109,8 +109,13 @@ def _mount(arm: Machine, args: argparse.Namespace) -> str:
 
 def _read(path: Path, config: Path | None) -> Machine | None:
     from dyn_nodes.model import load_machine_report
+    from dyn_nodes.model.named import machine_files
 
-    report = load_machine_report(path, config, massless_joints=True)
+    try:
+        urdf = machine_files(str(path))[0]
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    report = load_machine_report(urdf, config, massless_joints=True)
     for problem in report.problems:
         print(problem, file=sys.stderr)
     return report.machine

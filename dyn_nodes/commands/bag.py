@@ -41,7 +41,7 @@ def add_parser(subparsers: Subparsers) -> None:
     compare = add_command(
         verbs,
         'compare',
-        'Tell whether two bags are the same, byte for byte; where not, which messages differ.',
+        'Compare two bags byte for byte, and show which messages differ.',
         'dyn-nodes bag compare runs/first/bag runs/second/bag',
     )
     compare.add_argument('first', metavar='BAG', help='a bag directory')

@@ -12,25 +12,35 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.refusal import print_problems
 from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, load_machine_report
+from dyn_nodes.model.named import YAML_ENDINGS, is_name, known_machines, machine_files
+from dyn_nodes.share import share_directory
 
 
-def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     """Add the `check` command to the command line."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         'check',
-        help='validate a machine, a team or the mapping of a CAN bus and print what it is',
-        description='Validate a URDF and a machine YAML, the YAML of a team, or that of a CAN bus. '
-        'Prints every fault with file and line, '
-        'or a table of the machine: joints, masses, actuators, and how it stands; of a team its robots, objects and '
-        'grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.',
+        'Validate a machine, a team or the mapping of a CAN bus, and print what it is.',
+        'dyn-nodes check log_loader\n'
+        'dyn-nodes check my_machine.urdf my_machine.yaml --assumed\n'
+        'dyn-nodes check team_bar\n'
+        'dyn-nodes check config/can/log_loader.yaml',
     )
-    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file, or YAML of a team or of a CAN bus')
+    parser.description = (
+        'Validate a URDF and a machine YAML, the YAML of a team, or that of a CAN bus. Prints every fault with file '
+        'and line, or a table of the machine: joints, masses, actuators, and how it stands; of a team its robots, '
+        'objects and grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.'
+    )
+    parser.add_argument(
+        'urdf', metavar='MACHINE', help=f'{MACHINE_HELP}; or a team, by name or YAML, or the YAML of a CAN bus'
+    )
     parser.add_argument('yaml', metavar='YAML', nargs='?', help='machine YAML, the same as --config YAML')
-    parser.add_argument('--config', metavar='YAML', help='machine YAML: wheels, actuators, payload, ...')
+    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
     parser.add_argument('--json', action='store_true', help='print JSON')
     parser.add_argument('--assumed', action='store_true', help='list the values that are marked as assumed')
     parser.set_defaults(run=run)
@@ -41,16 +51,22 @@ def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
     if args.yaml is not None and args.config is not None:
         raise CommandError(f'expected one machine YAML, found {args.yaml} and --config {args.config}', 2)
-    kind = _kind(args.urdf) if args.yaml is None and args.config is None else 'machine'
+    alone = args.yaml is None and args.config is None
+    team = _team_of_name(args.urdf) if alone else None
+    kind = 'team' if team else _kind(args.urdf) if alone else 'machine'
     if kind == 'team':
         from dyn_nodes.commands.team_check import check_team
 
-        return check_team(args.urdf, args.json)
+        return check_team(team or args.urdf, args.json)
     if kind == 'mapping':
         from dyn_nodes.commands.can_check import check_mapping
 
         return check_mapping(args.urdf, args.json)
-    report = with_masses(with_plant(load_machine_report(args.urdf, args.config or args.yaml)))
+    try:
+        files = machine_files(args.urdf, args.config or args.yaml)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    report = with_masses(with_plant(load_machine_report(*files)))
     if args.json:
         print(json.dumps(_as_json(report), indent=2))
     elif report.machine is None:
@@ -58,6 +74,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_machine(report, list_assumed=args.assumed)
     return 0 if report.machine is not None else 1
+
+
+def _team_of_name(given: str) -> str | None:
+    """Return the YAML of a team of the package that has this name and that no machine has; else None."""
+    if not is_name(given, YAML_ENDINGS) or given in known_machines():
+        return None
+    path = share_directory() / 'config' / 'teams' / f'{given}.yaml'
+    return str(path) if path.is_file() else None
 
 
 def _kind(path: str) -> str:

@@ -22,7 +22,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'contact',
-        'Ground reactions along a planned motion: where wheels would slide or lift, and what would do',
+        'Find where wheels would slide or lift along a planned motion.',
         'dyn-nodes contact plan config/plans/agv_mecanum_arm.yaml\n'
         'dyn-nodes contact plan fetch.yaml --friction 0.3 --plot contact.png\n'
         'dyn-nodes contact drive agv_mecanum_arm --runs 50',
@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
     plan = add_command(
         verbs,
         'plan',
-        'Instants of a planned motion without admissible ground reactions',
+        'Find instants of a planned motion without admissible ground reactions.',
         'dyn-nodes contact plan fetch.yaml --margin 20 --json',
     )
     plan.description = (

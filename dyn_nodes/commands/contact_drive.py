@@ -22,14 +22,14 @@ def add_drive_parser(verbs: Subparsers) -> None:
     drive = add_command(
         verbs,
         'drive',
-        'Random cmd_vel and arm motions that try to make wheels slide or lift, with the grip governor and without it',
+        'Try to make wheels slide or lift by random cmd_vel and arm motions.',
         'dyn-nodes contact drive agv_mecanum_arm --runs 50\n'
         'dyn-nodes contact drive car --speed 12 --turn 1 --acceleration 7 --turn-acceleration 4 --json',
     )
     drive.description = (
-        'Simulates a vehicle on wheels with springs under random commands, reversals and full speed among\n'
+        'Simulate a vehicle on wheels with springs under random commands, reversals and full speed among\n'
         'them, with random payloads, slopes and motions of its arm, without the grip governor and\n'
-        'with it, and counts the runs in which a wheel slid or lifted for longer than 0.05 s. The\n'
+        'with it, and count the runs in which a wheel slid or lifted for longer than 0.05 s. The\n'
         'exit status is 1 where one did with the governor.'
     )
     drive.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')

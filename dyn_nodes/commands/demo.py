@@ -27,7 +27,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'demo',
-        'Run the log-loader: it reaches out, tips and recovers; leave a bag, plots and a report.',
+        'Run the log-loader: it reaches out, tips and recovers; make a report of it.',
         'dyn-nodes demo\ndyn-nodes demo --fast\ndyn-nodes demo --no-recovery --out /tmp/runs',
     )
     parser.add_argument(

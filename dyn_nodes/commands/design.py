@@ -21,7 +21,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'design',
-        'Find layouts of wheels with wanted properties',
+        'Find layouts of wheels with wanted properties.',
         'dyn-nodes design isotropic --wheels 3 --map three.png\n'
         'dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --vehicle mine.yaml\n'
         'dyn-nodes design isotropic --wheels 4 --places "0.3,0.2 -0.3,0.2 -0.3,-0.2 0.3,-0.2"',
@@ -29,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     isotropic = verbs.add_parser(
         'isotropic',
-        help='omnidirectional wheels whose drives see every motion alike',
+        help='Find omnidirectional wheels whose drives see every motion alike.',
         description='Layouts of omnidirectional wheels whose drives see every motion alike: condition number one at '
         'a characteristic length. All families that there are; in given places (--places) the layout nearest to one.',
     )

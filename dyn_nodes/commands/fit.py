@@ -8,7 +8,8 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.machine_report import machine_report
 from dyn_nodes.printing import printable
 
 if TYPE_CHECKING:
@@ -20,21 +21,22 @@ GROUPS = {'inlet_gain': 'valve', 'outlet_gain': 'valve', 'bypass_area': 'valve',
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the `fit` command to the command line."""
-    example = 'dyn-nodes fit hydraulics runs/bag --machine urdf/log_loader.urdf --config config/log_loader.yaml'
-    parser = add_command(subparsers, 'fit', 'Estimate parameters of a machine from a bag', example)
+    example = 'dyn-nodes fit hydraulics runs/latest/bag --machine log_loader'
+    parser = add_command(subparsers, 'fit', 'Estimate parameters of a machine from a bag.', example)
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
-    hydraulics = verbs.add_parser(
-        'hydraulics',
-        help='valve areas, bulk modulus and viscous friction of hydraulic actuators',
-        description='Estimate valve areas, bulk modulus and viscous friction of every actuator from spool, pressures '
+    hydraulics = add_command(
+        verbs, 'hydraulics', 'Estimate valve areas, bulk modulus and friction of hydraulic actuators.', example
+    )
+    hydraulics.description = (
+        'Estimate valve areas, bulk modulus and viscous friction of every actuator from spool, pressures '
         'and joint motion: topics joint_states and hydraulics/<actuator>/spool, supply_pressure, head_pressure and '
         'rod_pressure (of a motor pressure_a and pressure_b), at 50 Hz or faster. Prints estimates with standard '
         'errors and the lines for the machine YAML. What is not estimated, volumes and areas of the cylinders, pump '
-        'flow, dead zone, is taken from the machine YAML.',
+        'flow, dead zone, is taken from the machine YAML.'
     )
     hydraulics.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
-    hydraulics.add_argument('--machine', metavar='URDF', required=True, help='URDF or xacro file')
-    hydraulics.add_argument('--config', metavar='YAML', required=True, help='machine YAML with first guesses')
+    hydraulics.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
+    hydraulics.add_argument('--config', metavar='YAML', help=f'{CONFIG_HELP}, with first guesses')
     hydraulics.add_argument('--actuator', metavar='NAME', nargs='+', help='only these (all that were recorded)')
     hydraulics.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
     hydraulics.add_argument('--json', action='store_true', help='print JSON')
@@ -42,9 +44,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit and print; return 0 where every actuator chosen was fitted."""
-    from dyn_nodes.model import load_machine_report
-
-    report = load_machine_report(args.machine, args.config)
+    report = machine_report(args.machine, args.config)
     if report.machine is None:
         for problem in report.problems:
             print(problem, file=sys.stderr)

@@ -29,17 +29,16 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes governor test log_loader --runs 50 --nominal\n'
         'dyn-nodes governor cycles log_loader'
     )
-    parser = add_command(subparsers, 'governor', 'Try to tip a machine that the tip-over governor holds', example)
+    parser = add_command(subparsers, 'governor', 'Try to tip a machine that the tip-over governor holds.', example)
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
     test = verbs.add_parser(
         'test',
-        help='run lever sequences that try to tip the machine',
+        help='Run lever sequences that try to tip the machine.',
         description='Run a simulated machine under random, switching and reaching lever sequences, with the governor\n'
         'and without it, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
         'around what the governor knows. The exit status is 1 where a wheel lifted with the governor.',
         epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     test.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
     test.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")

@@ -19,13 +19,12 @@ def add_verb(verbs: Any) -> None:
     example = 'dyn-nodes governor cycles log_loader\ndyn-nodes governor cycles log_loader --payload-error 3 --json'
     verb = verbs.add_parser(
         'cycles',
-        help='time of working cycles with the governor, over that without it',
+        help='Compare times of working cycles with the governor and without it.',
         description='Drive a simulated machine through working cycles that keep its wheels down, without the governor\n'
         'and with it, and compare their times. A cycle that lifts a wheel without the governor, or does not come to\n'
         'its end, does not count. The exit status is 1 where all that count together take more than 1.08 of their\n'
         'time, or one of them lifts a wheel or does not come to its end with the governor.',
         epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
     verb.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")

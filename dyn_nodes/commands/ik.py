@@ -23,7 +23,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'ik',
-        'Joint positions that bring a link of a machine to a pose, within the joint limits',
+        'Find joint positions that bring a link to a pose, within the joint limits.',
         'dyn-nodes ik log_loader --link payload_link --pose 5.5 1.0 0.5\n'
         'dyn-nodes ik arm_pa10 --link link_7 --pose 0.4 0.1 0.7 0 1.57 0 --starts 20 --json\n'
         'dyn-nodes ik stewart_platform --link platform --pose 0.1 0.05 1.8 0 0 0.2',

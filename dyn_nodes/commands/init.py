@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command
 
 if TYPE_CHECKING:
     from dyn_nodes.commands.init_guess import Guess
@@ -24,10 +24,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'init',
-        'Write a first machine YAML for a URDF: contacts with the ground, stiffness, payload, guessed and marked so.',
+        'Write a first machine YAML for a URDF, with guesses that are marked as such.',
         'dyn-nodes init my_machine.urdf -o my_machine.yaml\ndyn-nodes check my_machine.urdf --config my_machine.yaml',
     )
-    parser.add_argument('urdf', metavar='URDF', type=Path, help='URDF or xacro file')
+    parser.add_argument('urdf', metavar='MACHINE', type=Path, help=MACHINE_HELP)
     parser.add_argument(
         '-o', '--output', metavar='YAML', help="file to write; - for standard output (default: the URDF's name, .yaml)"
     )
@@ -41,10 +41,15 @@ def run(args: argparse.Namespace) -> int:
         CommandError: the output can't be written, or is there already.
     """
     from dyn_nodes.model import load_machine_report
+    from dyn_nodes.model.named import machine_files
 
     output = args.output or f'{args.urdf.stem}.yaml'
     if output != '-' and os.path.exists(output) and not args.force:
         raise CommandError(f'{output} is there already; --force writes over it')
+    try:
+        args.urdf = machine_files(str(args.urdf))[0]
+    except ValueError as error:
+        raise CommandError(str(error)) from None
     report = load_machine_report(args.urdf, massless_joints=True)
     if report.machine is None:
         for problem in report.problems:

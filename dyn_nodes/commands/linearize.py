@@ -25,7 +25,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'linearize',
-        'Linear model of a machine about a state: poles, modes, Bode, controllability',
+        'Make a linear model about a state: poles, modes, Bode, controllability.',
         'dyn-nodes linearize log_loader --posture boom_joint=0.5,stick_joint=-1.0 --payload 500\n'
         'dyn-nodes linearize log_loader --input boom/voltage=2 --after 0.5 --bode boom/voltage boom_joint\n'
         'dyn-nodes linearize log_loader --plot poles.png\n'

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.machine_report import machine_report
 
 if TYPE_CHECKING:
     from dyn_nodes.studies.load_chart import LoadChart
@@ -23,11 +24,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'loadchart',
-        'The greatest safe payload of a machine against reach, swing angle and slope, as picture, CSV and table',
-        'dyn-nodes loadchart urdf/log_loader.urdf --config config/log_loader.yaml --slope 0 5 10 --out chart',
+        'Compute the greatest safe payload against reach, swing angle and slope.',
+        'dyn-nodes loadchart log_loader --slope 0 5 10 --out chart\n'
+        'dyn-nodes loadchart my_machine.urdf --config my_machine.yaml --json',
     )
-    parser.add_argument('urdf', metavar='URDF', help='URDF or xacro file')
-    parser.add_argument('--config', metavar='YAML', required=True, help='machine YAML: wheels, actuators, payload, ...')
+    parser.add_argument('urdf', metavar='MACHINE', help=MACHINE_HELP)
+    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
     parser.add_argument(
         '--slope', type=float, nargs='+', metavar='DEG', help="slopes of the ground, degrees (the machine YAML's own)"
     )
@@ -58,9 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compute, print and write the chart; return 0, or 1 for a machine with faults."""
     _check(args)
-    from dyn_nodes.model import load_machine_report
-
-    report = load_machine_report(args.urdf, args.config)
+    report = machine_report(args.urdf, args.config)
     if report.machine is None:
         for problem in report.problems:
             print(problem, file=sys.stderr)

@@ -33,20 +33,27 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'monitor',
-        'Give a bag to the stability monitor, or try it on a simulated machine with noisy sensors',
+        'Give a bag to the stability monitor, or try it on noisy measurements.',
         example,
     )
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
     check = verbs.add_parser(
         'check',
-        help='compare its margins with the truth',
+        help='Compare its margins with the truth.',
         description='Simulate the log-loader, add the errors of encoders and an IMU, give the measurements to the '
         'monitor, and compare its margins with the true ones in % of their value on the unloaded machine in its first '
         'posture. The exit status is 1 where a bound is missed: 5 % in steady phases, 15 % in motion, 5 % on the '
         'unsafe side in both; this alone from 0.02 s before a wheel comes down to 0.3 s after.',
     )
     check.add_argument('--seeds', metavar='N', type=int, nargs='+', default=[1], help='of the random numbers (1)')
-    check.add_argument('--without', choices=('imu', 'velocities'), nargs='+', default=[], help='leave out sensors')
+    check.add_argument(
+        '--without',
+        choices=('imu', 'velocities'),
+        metavar='SENSOR',
+        nargs='+',
+        default=[],
+        help='leave out sensors: imu, velocities',
+    )
     check.add_argument(
         '--stiffness',
         metavar='FACTOR',
@@ -57,7 +64,7 @@ def add_parser(subparsers: Subparsers) -> None:
     check.add_argument('--json', action='store_true', help='print JSON')
     errors = verbs.add_parser(
         'errors',
-        help='tell what a wrong machine model does to its margins',
+        help='Show what a wrong machine model does to its margins.',
         description='Give the measurements to monitors that know stiffness, mass, centre of mass or payload with an '
         'error, too large and too small, and print their greatest deviations from the truth, in % as `check` has them.',
     )
@@ -66,7 +73,7 @@ def add_parser(subparsers: Subparsers) -> None:
     errors.add_argument('--json', action='store_true', help='print JSON')
     bag = verbs.add_parser(
         'bag',
-        help='write the measurements to a bag',
+        help='Write the measurements to a bag.',
         description='Write joint_states, imu and payload as measured, and the true margins as '
         'truth/stability/<measure>, to a new bag, to be played to stability_monitor_node.',
     )
@@ -78,6 +85,7 @@ def add_parser(subparsers: Subparsers) -> None:
         verb.add_argument(
             '--run',
             choices=tuple(RUNS),
+            metavar='RUN',
             nargs='+' if verb is check else None,
             default=['work', 'tipping', 'slope'] if verb is check else 'work',
             help='work: a cycle within what the machine can do; tipping: the reference task, tipped and recovered; '

@@ -26,7 +26,7 @@ def add_verb(verbs: Any) -> None:
     """Add the verb to those of `monitor`."""
     verb = verbs.add_parser(
         'payload',
-        help='compare the estimated payload with the truth',
+        help='Compare the estimated payload with the truth.',
         description='Simulate a machine in random cases of work, measure pressures, joints and IMU with the errors of '
         'sensors, and estimate the payload by a model whose masses, friction and payload place are wrong. Without '
         '--steps the exit status is 1 where the interval of 95 % holds the truth in less than 93 or more than 97 % of '

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.commands import MACHINE_HELP, CommandError, tables
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.monitor_replay import Replayed
@@ -23,13 +23,13 @@ def add_verb(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         'replay',
-        help='give a bag of measurements to the monitor, and make a report',
+        help='Give a bag of measurements to the monitor, and make a report.',
         description='Give joint_states, imu, payload and pressures of a bag to stability_monitor_node, without the '
         'network. DIR gets a bag with the measurements, reactions, margins, allowances and the payload, and '
         'summary.json, plots and report.html.',
     )
     parser.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
-    parser.add_argument('--machine', required=True, metavar='URDF', help='a URDF, or a machine of this package')
+    parser.add_argument('--machine', required=True, metavar='MACHINE', help=MACHINE_HELP)
     parser.add_argument('--config', default='', metavar='YAML', help='machine YAML (default: that of the name)')
     parser.add_argument('--out', type=Path, metavar='DIR', help='must not exist (default: <BAG>_replay)')
     parser.add_argument('--estimate', action='store_true', help='estimate the payload from the pressures')

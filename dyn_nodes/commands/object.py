@@ -26,12 +26,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'object',
-        'Deformable objects that robots hold',
+        'Check deformable objects that robots hold.',
         'dyn-nodes object check bar\ndyn-nodes object check my_plank.yaml --frequencies 10 --refine --json',
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
-    text = 'frequencies, stiffness between the grasps, sag, and how near rods come to the object'
-    check = verbs.add_parser('check', help=text, description=text[0].upper() + text[1:] + '.')
+    text = 'Compute frequencies, stiffness between the grasps, sag, and the error of rods.'
+    check = add_command(verbs, 'check', text, 'dyn-nodes object check bar')
     check.add_argument('file', metavar='FILE', help='YAML of the object, or the name of one in config/objects')
     check.add_argument(
         '--frequencies', type=int, default=6, metavar='N', help='number of them, free and with the grasps at rest (6)'

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from dyn_nodes.studies.omni_levels import OmniRun
 
 VERBS = {
-    'rates': 'level 1: rates and accelerations of wheels and rollers along a path',
-    'angles': 'level 2: these, and the angles of the wheels',
-    'torques': 'level 3: these, and the torques of the drives with least effort within their limits',
-    'simulate': 'level 4: these, and the motion that those torques give, against the plan',
+    'rates': 'Level 1: compute rates and accelerations of wheels and rollers along a path.',
+    'angles': 'Level 2: compute these, and the angles of the wheels.',
+    'torques': 'Level 3: compute these, and the torques of least effort within the limits.',
+    'simulate': 'Level 4: compute these, and the motion by those torques against the plan.',
 }
 MOST_SAMPLES = 200_000
 
@@ -31,14 +31,14 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'omni',
-        'Rates, angles, torques and simulation of a vehicle on omnidirectional wheels along a path',
+        'Compute the wheels of an omnidirectional vehicle along a path.',
         'dyn-nodes omni torques four_wheels path_3 --limit wheel_4=0.01 --plot torques.png\n'
         'dyn-nodes omni rates my_vehicle.yaml my_waypoints.csv --csv rates.csv\n'
         'dyn-nodes omni simulate six_wheels path_3 --json',
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     for verb, text in VERBS.items():
-        _add_verb(verbs.add_parser(verb, help=text, description=text[0].upper() + text[1:] + '.'), verb)
+        _add_verb(add_command(verbs, verb, text, f'dyn-nodes omni {verb} four_wheels path_3'), verb)
 
 
 def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:

@@ -22,8 +22,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'size',
-        'What a recorded task asks of the drives, and motors and gears that would do',
-        'dyn-nodes size runs/bag\ndyn-nodes size runs/bag --machine arm_a6 --motors motors.yaml --plot drives.png',
+        'Compute what a recorded task asks of the drives, and motors and gears for it.',
+        'dyn-nodes size runs/latest/bag\n'
+        'dyn-nodes size arm_bag --machine arm_a6 --motors motors.yaml --plot drives.png',
     )
     parser.description = (
         'From velocities and efforts of joint_states: greatest and RMS effort, speed,\n'

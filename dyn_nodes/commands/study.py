@@ -18,7 +18,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'study',
-        "List or run the sources' experiments; every run is compared with what the source says",
+        "List or run the sources' experiments, compared with what the sources say.",
         'dyn-nodes study list\n'
         'dyn-nodes study run abo-shanab-2003/e3 --plot\n'
         'dyn-nodes study run abo-shanab-2003/e1 abo-shanab-2003/e2\n'
@@ -26,25 +26,30 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes study view saha-1991/disk --variants F1 F2 D4',
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
-    listing = verbs.add_parser('list', help='names and titles of all studies')
+    listing = add_command(verbs, 'list', 'List names and titles of all studies.', 'dyn-nodes study list')
     listing.add_argument('--json', action='store_true', help='print JSON')
-    running = verbs.add_parser(
+    running = add_command(
+        verbs,
         'run',
-        help='run studies',
-        description='Run studies. Exit status 0 only if every claim holds.',
+        'Run studies; exit status 0 only if every claim holds.',
+        'dyn-nodes study run abo-shanab-2003/e1 abo-shanab-2003/e2 --plot\ndyn-nodes study run saha-1991/all --json',
     )
-    running.add_argument('names', nargs='+', metavar='NAME', help='SOURCE/STUDY, SOURCE/all or all')
+    running.add_argument('names', nargs='+', metavar='STUDY', help='SOURCE/STUDY, SOURCE/all or all')
     running.add_argument('--plot', action='store_true', help='draw the figures; they go to --out with one HTML page')
     running.add_argument('--json', action='store_true', help='print all claims as JSON')
     running.add_argument('--out', metavar='DIR', help=f'directory of the page and the figures ({DEFAULT_OUT})')
     running.add_argument('--jobs', type=int, metavar='N', help='processes for sweeps (one a core)')
-    viewing = verbs.add_parser(
+    viewing = add_command(
+        verbs,
         'view',
-        help='watch the motion of a study in the browser',
-        description='Watch the motion of a study in the browser, on this machine only (127.0.0.1), until Ctrl-C. '
-        'saha-1991/disk: the rolling disk by up to six of its schemes at once (--variants).',
+        'Watch the motion of a study in the browser.',
+        'dyn-nodes study view saha-1991/disk --variants F1 F2 D4',
     )
-    viewing.add_argument('name', metavar='NAME', help='SOURCE/STUDY')
+    viewing.description = (
+        'Watch the motion of a study in the browser, on this machine only (127.0.0.1), until Ctrl-C. '
+        'saha-1991/disk: the rolling disk by up to six of its schemes at once (--variants).'
+    )
+    viewing.add_argument('name', metavar='STUDY', help='SOURCE/STUDY')
     viewing.add_argument('--variants', nargs='+', default=[], metavar='NAME', help='such as schemes (F1 F2)')
     viewing.add_argument('--port', type=int, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
     viewing.add_argument('--duration', type=float, metavar='S', help='end after so long')
@@ -94,15 +99,15 @@ def _view(args: argparse.Namespace) -> int:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from dyn_nodes.studies.framework import load_studies
+    from dyn_nodes.studies.listing import listed_studies
 
-    studies = load_studies()
+    studies = listed_studies()
     if args.json:
-        print(json.dumps([{'name': entry.name, 'title': entry.title} for entry in studies.values()], indent=2))
+        print(json.dumps([{'name': name, 'title': title} for name, title in studies.items()], indent=2))
         return 0
     width = max((len(name) for name in studies), default=0)
-    for entry in studies.values():
-        print(f'{entry.name:<{width}}  {entry.title}')
+    for name, title in studies.items():
+        print(f'{name:<{width}}  {title}')
     return 0
 
 

@@ -33,7 +33,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'sweep',
-        'Run a machine thousands of times over factors of a file, on all cores or on a Dask cluster',
+        'Run a machine thousands of times over factors, on all cores or on a cluster.',
         'dyn-nodes sweep log_loader_tip_over --plan\n'
         'dyn-nodes sweep my_sweep.yaml --out runs/mine\n'
         'dyn-nodes sweep my_sweep.yaml --out runs/mine --scheduler tcp://127.0.0.1:8786\n'

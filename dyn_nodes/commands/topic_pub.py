@@ -19,7 +19,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'pub',
-        "Publish messages. In VALUES 'now' is a stamp of the present, 'auto' a header with one.",
+        "Publish messages; 'now' is a stamp of the present, 'auto' a header.",
         "dyn-nodes topic pub --once /payload std_msgs/msg/Float64 '{data: 2500.0}'\n"
         "dyn-nodes topic pub -r 50 /valve_commands '{data: [0.0, 1.5, 0.0]}'",
     )

@@ -26,7 +26,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'workspace',
-        'Where a link of a machine gets, how well it moves there and how stiff it is',
+        'Show where a link gets, how well it moves there and how stiff it is.',
         'dyn-nodes workspace log_loader --link payload_link --plot workspace.png\n'
         'dyn-nodes workspace log_loader --link payload_link --stiffness swing_joint=2e7 --json\n'
         'dyn-nodes workspace stewart_platform --link platform --rows x y z rx ry rz',

@@ -46,11 +46,15 @@ class ChildState:
     log: Path
 
 
-def new_log_directory() -> Path:
-    """A fresh directory for a launch's logs: below `$ROS_LOG_DIR`, else below `~/.dyn_nodes/log`."""
+def log_root() -> Path:
+    """The directory of all launches' logs: `$ROS_LOG_DIR`, else `~/.dyn_nodes/log`."""
     root = os.environ.get('ROS_LOG_DIR')
-    base = Path(root) if root else Path.home() / '.dyn_nodes' / 'log'
-    directory = base / f'{time.strftime("%Y-%m-%d-%H-%M-%S")}-{os.getpid()}-{secrets.token_hex(2)}'
+    return Path(root) if root else Path.home() / '.dyn_nodes' / 'log'
+
+
+def new_log_directory() -> Path:
+    """A fresh directory for a launch's logs, below `log_root()`."""
+    directory = log_root() / f'{time.strftime("%Y-%m-%d-%H-%M-%S")}-{os.getpid()}-{secrets.token_hex(2)}'
     directory.mkdir(parents=True)
     return directory
 

@@ -7,10 +7,7 @@ from pathlib import Path
 from dyn_nodes.library.machine import Machine
 from dyn_nodes.library.notice import shown
 from dyn_nodes.model.load import load_machine
-from dyn_nodes.model.problems import did_you_mean
-from dyn_nodes.share import share_directory
-
-ENDINGS = ('.urdf', '.xacro', '.xml')
+from dyn_nodes.model.named import known_machines, machine_files
 
 
 def machines() -> tuple[str, ...]:
@@ -18,7 +15,7 @@ def machines() -> tuple[str, ...]:
 
     Each has a machine YAML; a URDF of its name, or that of the machine whose name it begins with.
     """
-    return tuple(sorted(_files()))
+    return tuple(sorted(known_machines()))
 
 
 def load(machine: str | Path, config: str | Path | None = None) -> Machine:
@@ -37,43 +34,9 @@ def load(machine: str | Path, config: str | Path | None = None) -> Machine:
         ValueError: no such name or file; the message has the nearest name. Or (`MachineError`) the files have faults;
             all of them are in its message, with file, line and key.
     """
-    known = _files()
-    named = isinstance(machine, str) and '/' not in machine and not machine.endswith(ENDINGS)
-    if named:
-        if machine not in known:
-            raise ValueError(f'unknown machine {did_you_mean(str(machine), machines())}')
-        urdf, own = known[str(machine)]
-    else:
-        urdf, own = _file('machine', Path(machine)), None
-    if config is None:
-        yaml = own
-    elif isinstance(config, str) and '/' not in config and not config.endswith(('.yaml', '.yml')):
-        if config not in known:
-            raise ValueError(f'unknown config {did_you_mean(config, machines())}')
-        yaml = known[config][1]
-    else:
-        yaml = _file('config', Path(config))
+    urdf, yaml = machine_files(machine, config)
+    for what, path in (('machine', urdf), ('config', yaml)):
+        if path is not None and not path.is_file():
+            raise ValueError(f'{what}: no such file: {path}')
     with shown():
         return Machine(load_machine(urdf, yaml))
-
-
-def _file(what: str, path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError(f'{what}: no such file: {path}')
-    return path
-
-
-def _files() -> dict[str, tuple[Path, Path]]:
-    """Return URDF and YAML of every machine of the share, by name."""
-    share = share_directory()
-    urdfs = {path.stem: path for path in (share / 'urdf').glob('*.urdf')}
-    found = {}
-    for yaml in (share / 'config').glob('*.yaml'):
-        name = yaml.stem
-        if name in urdfs:
-            found[name] = (urdfs[name], yaml)
-        elif (share / 'launch' / f'{name}.launch.xml').is_file():  # a variant, such as agv_axle_rigid of agv_axle
-            begins = [stem for stem in urdfs if name.startswith(f'{stem}_')]
-            if begins:
-                found[name] = (urdfs[max(begins, key=len)], yaml)
-    return found

@@ -21,7 +21,6 @@ import math
 import multiprocessing
 import os
 import pkgutil
-import re
 import sys
 import time
 import traceback
@@ -35,6 +34,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dyn_nodes.studies.listing import natural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -247,7 +248,7 @@ def load_studies() -> dict[str, Study]:
             path = importlib.import_module(package.name).__path__
             for module in pkgutil.iter_modules(path, f'{package.name}.'):
                 importlib.import_module(module.name)
-    return {name: _REGISTRY[name] for name in sorted(_REGISTRY, key=_natural)}
+    return {name: _REGISTRY[name] for name in sorted(_REGISTRY, key=natural)}
 
 
 def select(pattern: str) -> list[Study]:
@@ -356,10 +357,6 @@ def _rises(values: Sequence[float]) -> bool:
     if any(math.isnan(value) for value in numbers):
         return False
     return all(b > a or a == b == math.inf for a, b in itertools.pairwise(numbers))
-
-
-def _natural(name: str) -> list[Any]:
-    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', name)]
 
 
 def _cores() -> int:

@@ -1,0 +1,96 @@
+"""`dyn-nodes cache`: where machine code and logs are, how large they are, and how to clear them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+
+KINDS = ('code', 'logs')
+MODULE = re.compile(r'(module|trace|making)-[0-9A-Za-z_]+')
+ROOM, TEXT = re.compile(r'[a-z_]+(-guarded)?'), re.compile(r'[0-9a-f]{32}')
+LAUNCH = re.compile(r'\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d-\d+-[0-9a-f]+')
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        'cache',
+        'Show where machine code and logs are and how large, or clear them.',
+        'dyn-nodes cache\ndyn-nodes cache --clear\ndyn-nodes cache --clear logs',
+    )
+    parser.description = (
+        'Show where machine code and logs are and how large. Machine code is in dyn_nodes below $XDG_CACHE_HOME or '
+        '~/.cache; $DYN_NODES_CACHE names another directory. Logs of launches are in ~/.dyn_nodes/log; $ROS_LOG_DIR '
+        'names another directory.'
+    )
+    parser.add_argument(
+        '--clear',
+        nargs='*',
+        metavar='KIND',
+        choices=KINDS,
+        help='remove code, logs or both (code): the next start of a machine compiles again',
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show or clear.
+
+    Raises:
+        CommandError: something cannot be removed.
+    """
+    places = cache_places()
+    for kind in () if args.clear is None else args.clear or ('code',):
+        if kind in places:
+            _clear(kind, places[kind])
+    for kind, place in places.items():
+        files, size = usage(place)
+        print(f'{kind:<5} {size / 1e6:9.1f} MB in {files} files  {place}')
+    return 0
+
+
+def cache_places() -> dict[str, Path]:
+    """Return the directories by kind; none is made."""
+    from dyn_nodes.launching.session import log_root
+    from dyn_nodes.sealing import chosen_directory
+
+    code = chosen_directory()
+    return {**({'code': code} if code is not None else {}), 'logs': log_root()}
+
+
+def usage(place: Path) -> tuple[int, int]:
+    """Return number and size, bytes, of the files in a directory; links are not followed."""
+    sizes = [path.lstat().st_size for path in place.rglob('*') if path.is_file() and not path.is_symlink()]
+    return len(sizes), sum(sizes)
+
+
+def own_entries(kind: str, place: Path) -> Iterator[Path]:
+    """Yield what these programs have made in a directory, by the forms of its names, and nothing else."""
+    for entry in sorted(place.iterdir()):
+        if kind == 'logs':
+            if LAUNCH.fullmatch(entry.name) and entry.is_dir():
+                yield entry
+        elif MODULE.fullmatch(entry.name) or (
+            ROOM.fullmatch(entry.name)
+            and entry.is_dir()
+            and all(TEXT.fullmatch(below.name) is not None for below in entry.iterdir())
+        ):
+            yield entry
+
+
+def _clear(kind: str, place: Path) -> None:
+    if not place.is_dir():
+        return
+    for entry in own_entries(kind, place):
+        try:
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
+        except OSError as error:
+            raise CommandError(f'{entry} cannot be removed: {error.strerror}') from None

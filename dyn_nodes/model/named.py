@@ -1,0 +1,63 @@
+"""Machines of the package by their names, and the files behind a name or a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dyn_nodes.model.problems import did_you_mean
+from dyn_nodes.share import share_directory
+
+ENDINGS = ('.urdf', '.xacro', '.xml')
+YAML_ENDINGS = ('.yaml', '.yml')
+
+
+def known_machines() -> dict[str, tuple[Path, Path]]:
+    """Return URDF and YAML of every machine of the package, by name.
+
+    Each has a machine YAML; a URDF of its name, or, with a launch file, that of the machine whose name it begins with.
+    """
+    share = share_directory()
+    urdfs = {path.stem: path for path in (share / 'urdf').glob('*.urdf')}
+    found = {}
+    for yaml in sorted((share / 'config').glob('*.yaml')):
+        name = yaml.stem
+        if name in urdfs:
+            found[name] = (urdfs[name], yaml)
+        elif (share / 'launch' / f'{name}.launch.xml').is_file():  # a variant, such as agv_axle_rigid of agv_axle
+            begins = [stem for stem in urdfs if name.startswith(f'{stem}_')]
+            if begins:
+                found[name] = (urdfs[max(begins, key=len)], yaml)
+    return found
+
+
+def is_name(given: str | Path, endings: tuple[str, ...] = ENDINGS) -> bool:
+    """Return whether a text is a name: no path, no ending of a file, and no file of this directory."""
+    return isinstance(given, str) and '/' not in given and not given.endswith(endings) and not Path(given).is_file()
+
+
+def machine_files(machine: str | Path, config: str | Path | None = None) -> tuple[Path, Path | None]:
+    """Return URDF and YAML of a machine.
+
+    Args:
+        machine: name of a machine of the package, or path of a URDF or xacro file.
+        config: path of the machine YAML, or name of one of the package; None or '': the named machine's own, or for a
+            path None.
+
+    Raises:
+        ValueError: an unknown name; the message has the nearest one.
+    """
+    own: Path | None = None
+    urdf = Path(machine)
+    if is_name(machine):
+        known = known_machines()
+        if machine not in known:
+            raise ValueError(f'unknown machine {did_you_mean(str(machine), sorted(known))}')
+        urdf, own = known[str(machine)]
+    if not config:
+        return urdf, own
+    if is_name(config, YAML_ENDINGS):
+        yaml = share_directory() / 'config' / f'{config}.yaml'
+        if not yaml.is_file():
+            raise ValueError(f'unknown config {did_you_mean(str(config), sorted(known_machines()))}')
+        return urdf, yaml
+    return urdf, Path(config)
