@@ -5,12 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, governor_cycles, tables
+from dyn_nodes.commands import (
+    CommandError,
+    Subparsers,
+    add_command,
+    governor_box,
+    governor_cycles,
+    governor_stops,
+    tables,
+)
 
 if TYPE_CHECKING:
     from dyn_nodes.model.machine import Machine
@@ -27,7 +34,8 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes governor test log_loader --runs 500 --jobs 2 --out runs/governor\n'
         'dyn-nodes governor test log_loader --runs 0 --search 2000 --json\n'
         'dyn-nodes governor test log_loader --runs 50 --nominal\n'
-        'dyn-nodes governor cycles log_loader'
+        'dyn-nodes governor cycles log_loader\n'
+        'dyn-nodes governor stops log_loader --runs 20'
     )
     parser = add_command(subparsers, 'governor', 'Try to tip a machine that the tip-over governor holds.', example)
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
@@ -40,8 +48,6 @@ def add_parser(subparsers: Subparsers) -> None:
         'around what the governor knows. The exit status is 1 where a wheel lifted with the governor.',
         epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
     )
-    test.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
-    test.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
     test.add_argument('--runs', metavar='N', type=int, default=100, help='random lever sequences (100)')
     test.add_argument(
         '--search',
@@ -55,35 +61,24 @@ def add_parser(subparsers: Subparsers) -> None:
     test.add_argument(
         '--cases', metavar='FILE', type=Path, help='cases to run as well: a runs.jsonl, or its lines with a `case`'
     )
-    test.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
-    test.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
-    test.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links (10)')
-    test.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload (20)')
-    test.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
-    test.add_argument('--delay', metavar='MS', type=float, default=100.0, help='from measurement to valve (100)')
-    test.add_argument(
-        '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
-    )
-    test.add_argument('--no-stops', action='store_true', help='joints do not stop at their limits')
-    test.add_argument('--no-imu', action='store_true', help='the governor has no IMU and takes the ground for level')
+    governor_box.add_options(test)
     test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
-    test.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
-    test.add_argument(
-        '--out', metavar='DIR', type=Path, help='write runs.jsonl there, which a later call goes on from, and tasks'
-    )
     test.add_argument('--worst', metavar='N', type=int, default=WORST, help='worst cases to show and to write (5)')
     test.add_argument('--json', action='store_true', help='print JSON')
 
     governor_cycles.add_verb(verbs)
+    governor_stops.add_verb(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or drive working cycles."""
-    if args.verb == 'cycles':
-        return governor_cycles.run(args)
-    _check(args)
-    machine, box = _machine(args)
-    path = _directory(args)
+    """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or run another verb."""
+    if args.verb != 'test':
+        return {'cycles': governor_cycles.run, 'stops': governor_stops.run}[args.verb](args)
+    governor_box.check(args, {'runs': (0, MOST_RUNS), 'search': (0, MOST_RUNS), 'worst': (0, 1000)})
+    if args.runs == args.search == 0 and args.cases is None:
+        raise CommandError('--runs 0: expected runs, --search or --cases, found none')
+    machine, box = governor_box.machine_and_box(args)
+    path = governor_box.runs_file(args)
     try:
         governed, free = _records(args, machine, box, path)
         found = _result(args, governed, free, box)
@@ -94,56 +89,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(found)
     return 1 if found['lifted'] or found['diverged'] else 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    bounds = {
-        'runs': (0, MOST_RUNS),
-        'search': (0, MOST_RUNS),
-        'seed': (0, 2**32),
-        'seconds': (1.0, 120.0),
-        'mass_error': (0.0, 50.0),
-        'payload_error': (0.0, 100.0),
-        'slope': (0.0, 30.0),
-        'delay': (0.0, 1000.0),
-        'jobs': (1, 64),
-        'worst': (0, 1000),
-    }
-    for name, (least, most) in bounds.items():
-        value = getattr(args, name)
-        if not least <= value <= most:  # false for NaN too
-            raise CommandError(f'--{name.replace("_", "-")}: expected {least:g} to {most:g}, found {value:g}')
-    if args.runs == args.search == 0 and args.cases is None:
-        raise CommandError('--runs 0: expected runs, --search or --cases, found none')
-
-
-def _machine(args: argparse.Namespace) -> tuple[Machine, Box]:
-    from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.studies.governor_cases import box_of
-
-    try:
-        machine = machine_of(args.machine, args.config)
-        errors = {
-            'mass_error': 0.01 * args.mass_error,
-            'payload_error': 0.01 * args.payload_error,
-            'slope': math.radians(args.slope),
-            'delay': 1e-3 * args.delay,
-        }
-        known = dict.fromkeys(errors, 0.0) if args.nominal else errors
-        return machine, box_of(machine, **known, duration=args.seconds, stops=not args.no_stops, imu=not args.no_imu)
-    except ValueError as error:
-        text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
-        raise CommandError(text) from None
-
-
-def _directory(args: argparse.Namespace) -> Path | None:
-    if args.out is None:
-        return None
-    try:
-        args.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CommandError(f'--out: {error.filename}: {error.strerror}') from None
-    return Path(args.out / 'runs.jsonl')
 
 
 def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
@@ -163,17 +108,12 @@ def _records(
     args: argparse.Namespace, machine: Machine, box: Box, path: Path | None
 ) -> tuple[list[Record], list[Record]]:
     """Return the runs with the governor and those without it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from dyn_nodes.studies.governor_campaign import Campaign, random_cases
     from dyn_nodes.studies.governor_search import SearchSettings, search
 
-    console = Console(stderr=True)
-    columns = (TextColumn('{task.description:<18}'), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed)
     with (
-        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar,
+        governor_box.progress() as bar,
         Campaign(machine, path, args.jobs) as campaign,
     ):
 

@@ -111,7 +111,7 @@ class Plant:
         self.run_out = WheelRunOut(machine, exchange_period)
         delays = input_delays(machine, self.system.input_names)
         self.hands = Hands(self)
-        self._delay = None if delays is None else CommandDelay(delays)
+        self.delay = None if delays is None else CommandDelay(delays)
         self._events: list[Event] = []
         self.u = np.zeros(len(self.system.input_names))
         self.reset()
@@ -156,8 +156,8 @@ class Plant:
         self.x, efforts = self.ground.at_rest(self.p, self.start)
         self.ticks = 0
         self.overturned = self._dropped = False
-        if self._delay is not None:
-            self._delay.clear()
+        if self.delay is not None:
+            self.delay.clear()
         self.u[:] = 0.0
         self._outputs: Array | None = None
         self._balance: Balance | None = None
@@ -281,16 +281,16 @@ class Plant:
         Raises PlantDivergedError and stays at the state before, if the numbers run away.
         """
         knots, table, history = self._knots, self.u.reshape(1, -1), None
-        if self._delay is not None:
-            history = self._delay.history
-            knots, table = self._delay.table(self.time, self.time + self.period, self.u)
+        if self.delay is not None:
+            history = self.delay.history
+            knots, table = self.delay.table(self.time, self.time + self.period, self.u)
         try:
             if self.constraints is not None and self._outputs is not None:
                 self.constraints.check(self._outputs)
             reached = self.ground.advance(self.x, self.p, self._period(knots, table))
         except PlantDivergedError:
-            if self._delay is not None and history is not None:
-                self._delay.history = history
+            if self.delay is not None and history is not None:
+                self.delay.history = history
             raise
         if any(event.kind == 'payload_drop' for event in reached.events):
             self._dropped, self._held_payload = True, self.payload

@@ -107,14 +107,18 @@ class Rig:
             self._partners[imu] = _Partner(self.machine, self.settings)
         return self._partners[imu]
 
-    def run(self, case: Case, governed: bool = True) -> Outcome:
-        """Run a case to the end of its levers or until the machine overturns."""
+    def trial(self, case: Case, governed: bool = True) -> Trial:
+        """Return a run of a case before its first step; the next one takes its plant and its governor."""
         plant = self.plant(case.mass)
         plant.p[:] = plant.system.parameters(
             {'payload_mass': case.payload, 'joint_stop_scale': float(case.stops)}, (case.roll, case.pitch)
         )
         plant.reset()
-        return _Trial(plant, case, self.partner(case.imu) if governed else None).run()
+        return Trial(plant, case, self.partner(case.imu) if governed else None)
+
+    def run(self, case: Case, governed: bool = True) -> Outcome:
+        """Run a case to the end of its levers or until the machine overturns."""
+        return self.trial(case, governed).run()
 
 
 def heavier(machine: Machine, factor: float) -> Machine:
@@ -163,41 +167,54 @@ class Sample:
     imu: Any
 
 
-class _Trial:
-    """One run."""
+class Trial:
+    """One run.
+
+    Args:
+        plant: at rest, with the parameters of the case.
+        case: levers, delays, what the governor knows.
+        partner: monitor and governor; None: the levers move the valves.
+
+    Attributes:
+        levers: (t, m) V, a row a period.
+        waiting: outputs (m,) on their way to the valves, the oldest first.
+        watch: of wheels and base.
+    """
 
     def __init__(self, plant: Plant, case: Case, partner: _Partner | None) -> None:
         self.plant, self.case, self.partner = plant, case, partner
-        levers = tuple(actuator.name for actuator in plant.machine.actuators)
-        self._places = [plant.system.index('input', f'{name}/voltage') for name in levers]
-        self.profile = lever_profile(case, levers)
+        names = tuple(actuator.name for actuator in plant.machine.actuators)
+        self._places = [plant.system.index('input', f'{name}/voltage') for name in names]
+        self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
-        self._levers = self.profile.evaluate(times + 0.5 * PERIOD, levers)
+        self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
         index = plant.system.index
         self._loads = [index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts]
         self._tilt = index('output', 'tilt')
         self._states: deque[Sample] = deque()
-        self._commands: deque[Array] = deque([np.zeros(len(levers))] * round(case.command_delay / PERIOD))
+        self.waiting: deque[Array] = deque([np.zeros(len(names))] * round(case.command_delay / PERIOD))
+        self._wanted = self._given = 0.0
+        self.watch = Wheels(*self.stand(plant))
+        if partner is not None:
+            partner.begin(case.known_payload)
+
+    def stand(self, plant: Plant) -> tuple[Array, float]:
+        """Return the loads of the contacts, N, and the tilt of the base, rad, of a plant of this machine."""
+        outputs = plant.outputs()
+        return outputs[self._loads], float(outputs[self._tilt])
 
     def run(self) -> Outcome:
         """Run to the end."""
-        plant, wanted, given, diverged = self.plant, 0.0, 0.0, False
-        watch = Wheels(plant.outputs()[self._loads], float(plant.outputs()[self._tilt]))
-        if self.partner is not None:
-            self.partner.begin(self.case.known_payload)
-        for levers in self._levers:
-            volts = self._governed(levers)
-            wanted, given = wanted + float(np.abs(levers).sum()), given + float(np.abs(volts).sum())
-            plant.u[self._places] = volts
+        plant, diverged = self.plant, False
+        for levers in self.levers:
             try:
-                plant.advance()
+                self.step(levers)
             except PlantDivergedError:
                 diverged = True
                 break
-            outputs = plant.outputs()
-            watch.see(plant.time, outputs[self._loads], float(outputs[self._tilt]))
             if plant.overturned:
                 break
+        watch = self.watch
         return Outcome(
             overturned=plant.overturned,
             lifted=watch.since is not None or plant.overturned,
@@ -206,8 +223,24 @@ class _Trial:
             lift_time=watch.since,
             tilt=watch.tilt,
             share=watch.share,
-            let_through=given / wanted if wanted else 1.0,
+            let_through=self._given / self._wanted if self._wanted else 1.0,
         )
+
+    def step(self, levers: Array) -> None:
+        """Go on by a period.
+
+        Raises:
+            PlantDivergedError: the numbers run away.
+        """
+        volts = self._governed(levers)
+        self._wanted, self._given = self._wanted + float(np.abs(levers).sum()), self._given + float(np.abs(volts).sum())
+        self.give(self.plant, volts)
+        self.watch.see(self.plant.time, *self.stand(self.plant))
+
+    def give(self, plant: Plant, volts: Array) -> None:
+        """Advance a plant of this machine by a period with these voltages (m,) at its valves."""
+        plant.u[self._places] = volts
+        plant.advance()
 
     def _governed(self, levers: Array) -> Array:
         """Return what reaches the valves now."""
@@ -218,21 +251,26 @@ class _Trial:
         self._states.append(Sample(plant.time, plant.positions.copy(), plant.velocities.copy(), imu))
         while self._states and self._states[0].time <= plant.time - self.case.state_delay + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
-        self._commands.append(self.partner.command(levers))
-        return self._commands.popleft()
+        self.waiting.append(self.partner.command(levers))
+        return self.waiting.popleft()
 
 
 class Wheels:
     """Watches wheels and base.
 
+    Args:
+        loads: of the contacts at rest, N.
+        tilt: of the base now, rad.
+
     Attributes:
+        rest: the loads at rest.
         since: instant from which on a wheel counts as lifted, s.
         tilt: greatest rotation, rad.
         share: least load over the mean at the start.
     """
 
     def __init__(self, loads: Array, tilt: float) -> None:
-        self._mean, self._start = float(loads.mean()), tilt
+        self.rest, self._mean, self._start = loads, float(loads.mean()), tilt
         self._up: tuple[float, float] | None = None
         self.since: float | None = None
         self.tilt, self.share = 0.0, float(loads.min()) / self._mean

@@ -39,12 +39,12 @@ class Record:
     Attributes:
         case: of it.
         governed: with the governor, else without it.
-        outcome: of it.
+        outcome: of it, of the kind of the campaign: `Outcome` where the case is run as it is.
     """
 
     case: Case
     governed: bool
-    outcome: Outcome
+    outcome: Any
 
 
 def random_cases(box: Box, count: int, seed: int) -> list[Case]:
@@ -77,6 +77,29 @@ def read_cases(path: Path, box: Box) -> list[Case]:
     return list(cases)
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a campaign does with a case.
+
+    Attributes:
+        name: of it; runs of one name are not those of another.
+        run: returns the outcome of a case, with the governor or without it.
+        read: returns an outcome from what `as_dict` of it gave; raises ValueError, KeyError or TypeError.
+    """
+
+    name: str
+    run: Callable[[Rig, Case, bool], Any]
+    read: Callable[[dict[str, Any]], Any]
+
+
+def _whole(rig: Rig, case: Case, governed: bool) -> Outcome:
+    return rig.run(case, governed)
+
+
+RUNS = Kind('', _whole, Outcome.from_dict)
+"""The case as it is."""
+
+
 class Campaign:
     """Runs cases and keeps their outcomes.
 
@@ -86,6 +109,7 @@ class Campaign:
         jobs: processes; 1: this one.
         settings: of the governor.
         progress: called after every run, also after one that the file has.
+        kind: what is done with a case.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -98,14 +122,16 @@ class Campaign:
         jobs: int = 1,
         settings: GovernorSettings | None = None,
         progress: Progress = lambda: None,
+        kind: Kind = RUNS,
     ) -> None:
         self.machine, self.settings, self.path = machine, settings or GovernorSettings(), path
+        self.kind = kind
         self.progress = progress
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
         self._rig: Rig | None = None
-        self._salt = machine_fingerprint(machine) + json.dumps(asdict(self.settings), sort_keys=True)
-        self._known = dict(_read(path)) if path is not None else {}
+        self._salt = machine_fingerprint(machine) + json.dumps(asdict(self.settings), sort_keys=True) + kind.name
+        self._known = dict(_read(path, kind)) if path is not None else {}
         self.repeated = 0
 
     def __enter__(self) -> Campaign:
@@ -132,14 +158,16 @@ class Campaign:
             self.progress()
         return [Record(case, governed, self._known[key]) for key, case in zip(keys, cases)]
 
-    def _outcomes(self, cases: list[Case], governed: bool) -> Iterator[Outcome]:
+    def _outcomes(self, cases: list[Case], governed: bool) -> Iterator[Any]:
         if self._jobs == 1:
             self._rig = self._rig or Rig(self.machine, self.settings)
             for case in cases:
-                yield self._rig.run(case, governed)
+                yield self.kind.run(self._rig, case, governed)
             return
         if self._pool is None:
-            self._pool = ProcessPoolExecutor(self._jobs, get_context('spawn'), _begin, (self.machine, self.settings))
+            self._pool = ProcessPoolExecutor(
+                self._jobs, get_context('spawn'), _begin, (self.machine, self.settings, self.kind)
+            )
         yield from self._pool.map(_run, cases, [governed] * len(cases))
 
     def _keep(self, key: str, record: Record) -> None:
@@ -159,31 +187,32 @@ class Campaign:
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-def _read(path: Path) -> Iterator[tuple[str, Outcome]]:
+def _read(path: Path, kind: Kind) -> Iterator[tuple[str, Any]]:
     """Yield the runs of a file; a line that was cut off by an interruption, or is damaged, is passed over."""
     if not path.exists():
         return
     cut_last_line(path)
     for _, data in json_objects(path):
         try:
-            run = str((data or {})['key']), Outcome.from_dict((data or {})['outcome'])
+            run = str((data or {})['key']), kind.read((data or {})['outcome'])
         except (ValueError, KeyError, TypeError):
             continue
         yield run
 
 
-_rig: Rig | None = None
+_work: tuple[Rig, Kind] | None = None
 """Of a process of a campaign."""
 
 
-def _begin(machine: Machine, settings: GovernorSettings) -> None:
-    global _rig
-    _rig = Rig(machine, settings)
+def _begin(machine: Machine, settings: GovernorSettings, kind: Kind) -> None:
+    global _work
+    _work = Rig(machine, settings), kind
 
 
-def _run(case: Case, governed: bool) -> Outcome:
-    assert _rig is not None
-    return _rig.run(case, governed)
+def _run(case: Case, governed: bool) -> Any:
+    assert _work is not None
+    rig, kind = _work
+    return kind.run(rig, case, governed)
 
 
 # -- results ---------------------------------------------------------------------------------------------------------

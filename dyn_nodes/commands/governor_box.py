@@ -1,0 +1,99 @@
+"""What the verbs of `dyn-nodes governor` share: the box that cases are drawn from, where they are kept, progress."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError
+
+if TYPE_CHECKING:
+    from dyn_nodes.model.machine import Machine
+    from dyn_nodes.studies.governor_cases import Box
+
+BOUNDS = {
+    'seed': (0, 2**32),
+    'seconds': (1.0, 120.0),
+    'mass_error': (0.0, 50.0),
+    'payload_error': (0.0, 100.0),
+    'slope': (0.0, 30.0),
+    'delay': (0.0, 1000.0),
+    'jobs': (1, 64),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add machine, box, processes and file to a verb."""
+    parser.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
+    parser.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
+    parser.add_argument('--seed', metavar='N', type=int, default=1, help='of the random numbers (1)')
+    parser.add_argument('--seconds', metavar='S', type=float, default=10.0, help='length of a lever sequence (10)')
+    parser.add_argument('--mass-error', metavar='%', type=float, default=10.0, help='of all links (10)')
+    parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload (20)')
+    parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
+    parser.add_argument('--delay', metavar='MS', type=float, default=100.0, help='from measurement to valve (100)')
+    parser.add_argument(
+        '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
+    )
+    parser.add_argument('--no-stops', action='store_true', help='joints do not stop at their limits')
+    parser.add_argument('--no-imu', action='store_true', help='the governor has no IMU and takes the ground for level')
+    parser.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
+    parser.add_argument(
+        '--out', metavar='DIR', type=Path, help='write what was run there, which a later call goes on from'
+    )
+
+
+def check(args: argparse.Namespace, more: dict[str, tuple[float, float]]) -> None:
+    """Raise CommandError for an option out of its bounds, `more` with those of the verb."""
+    for name, (least, most) in {**more, **BOUNDS}.items():
+        value = getattr(args, name)
+        if not least <= value <= most:  # false for NaN too
+            raise CommandError(f'--{name.replace("_", "-")}: expected {least:g} to {most:g}, found {value:g}')
+
+
+def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
+    """Return the machine and the box around it.
+
+    Raises:
+        CommandError: there is no such machine, or no governor holds it.
+    """
+    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.studies.governor_cases import box_of
+
+    try:
+        machine = machine_of(args.machine, args.config)
+        errors = {
+            'mass_error': 0.01 * args.mass_error,
+            'payload_error': 0.01 * args.payload_error,
+            'slope': math.radians(args.slope),
+            'delay': 1e-3 * args.delay,
+        }
+        known = dict.fromkeys(errors, 0.0) if args.nominal else errors
+        return machine, box_of(machine, **known, duration=args.seconds, stops=not args.no_stops, imu=not args.no_imu)
+    except ValueError as error:
+        text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
+        raise CommandError(text) from None
+
+
+def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:
+    """Return the file of the runs in the directory `--out`, which is made; None without one."""
+    if args.out is None:
+        return None
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f'--out: {error.filename}: {error.strerror}') from None
+    return Path(args.out / name)
+
+
+def progress() -> Any:
+    """Return a bar on the terminal's error output; nothing is shown where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn('{task.description:<18}'), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,90 @@
+"""`dyn-nodes governor stops`: emergency stops of a machine that the tip-over governor holds, at every instant."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from dyn_nodes.commands import CommandError, governor_box, tables
+
+
+def add_verb(verbs: Any) -> None:
+    """Add the verb to `dyn-nodes governor`."""
+    example = (
+        'dyn-nodes governor stops log_loader --runs 200 --out runs/stops\ndyn-nodes governor stops log_loader --json'
+    )
+    verb = verbs.add_parser(
+        'stops',
+        help='stop the machine at every 50 ms of governed runs',
+        description='Run the cases of `dyn-nodes governor test` with the governor, and from every instant of each run\n'
+        'lead all valves to neutral, as the governor does when its levers or measurements are gone. The machine is\n'
+        'followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however shortly, or the\n'
+        'machine does not come to rest.',
+        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument('--runs', metavar='N', type=int, default=20, help='random lever sequences (20)')
+    verb.add_argument('--every', metavar='S', type=float, default=0.05, help='from one stop to the next (0.05)')
+    verb.add_argument('--free', action='store_true', help='without the governor, at the same rate')
+    governor_box.add_options(verb)
+    verb.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the stops; the exit status is 0 where all wheels stay down in all of them."""
+    governor_box.check(args, {'runs': (1, 100_000), 'every': (0.01, 60.0)})
+    machine, box = governor_box.machine_and_box(args)
+    path = governor_box.runs_file(args, 'stops.jsonl')
+
+    from dyn_nodes.studies.emergency_stops import STOPS, emergency_stops
+    from dyn_nodes.studies.governor_campaign import Campaign, random_cases
+
+    every = round(max(round(args.every / 0.01), 1) * 0.01, 2)
+    kind = replace(STOPS, name=f'{STOPS.name} {every:g}', run=partial(emergency_stops, every=every))
+    cases = random_cases(box, args.runs, args.seed)
+    try:
+        with governor_box.progress() as bar, Campaign(machine, path, args.jobs, kind=kind) as campaign:
+            task = bar.add_task('stops', total=len(cases))
+            campaign.progress = lambda: bar.advance(task)
+            records = campaign.run(cases, governed=not args.free)
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
+    outcomes = [record.outcome for record in records]
+    worst = min(range(len(outcomes)), key=lambda k: outcomes[k].share)
+    counts = {name: sum(getattr(own, name) for own in outcomes) for name in ('stops', *BAD)}
+    found = {
+        'machine': args.machine,
+        'seed': args.seed,
+        'governed': not args.free,
+        'every': every,
+        'runs': len(outcomes),
+        **counts,
+        'share': outcomes[worst].share,
+        'longest': max(own.longest for own in outcomes),
+        'box': asdict(box),
+        'worst': {**outcomes[worst].as_dict(), 'case': records[worst].case.as_dict()},
+    }
+    if args.json:
+        print(json.dumps(found, indent=2))
+    else:
+        _print(found)
+    return 1 if any(counts[name] for name in BAD) else 0
+
+
+BAD = ('lost', 'lifted', 'overturned', 'unfinished')
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    table = Table()
+    headings = ('runs', 'stops', 'a wheel without load', 'lifted', 'overturned', 'not at rest')
+    for heading in (*headings, 'least load share', 'longest, s'):
+        table.add_column(heading, justify='right')
+    counts = (str(found[name]) for name in ('runs', 'stops', *BAD))
+    table.add_row(*counts, f'{found["share"]:.3f}', f'{found["longest"]:.2f}')
+    console.print(table)

@@ -1,0 +1,136 @@
+"""Emergency stops at every instant of governed runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.commands import CommandError, governor
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies import emergency_stops as module
+from dyn_nodes.studies.emergency_stops import STOPS, Stopped, emergency_stops
+from dyn_nodes.studies.governed_run import Rig
+from dyn_nodes.studies.governor_campaign import Campaign, random_cases
+from dyn_nodes.studies.governor_cases import Case, box_of
+
+GOOD = Stopped(40, 0, 0, 0, 0, 0.2, 1.25, 1.9)
+
+
+@pytest.fixture(scope='module')
+def machine():
+    return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+
+
+@pytest.fixture(scope='module')
+def rig(machine):
+    return Rig(machine)
+
+
+def out(payload=4000.0, duration=1.2, **changes):
+    """Boom and stick out at full lever."""
+    return Case(((duration, (-8.0, -8.0, 0.0)),), payload, payload, duration=duration, **changes)
+
+
+def test_a_plant_that_continues_from_another_goes_the_same_way(rig):
+    trial = rig.trial(out(1000.0), governed=False)
+    for levers in trial.levers[:90]:
+        trial.step(levers)
+    plant, other = trial.plant, rig.trial(out(2000.0, mass=1.1), governed=False).plant
+    here = plant.x.copy()
+    other = module.Plant(rig.machine, 'hydraulic', 0.01, 5e-4, ())
+    module.continue_from(other, plant)
+    assert (other.time, other.payload) == (plant.time, plant.payload)
+    for _ in range(5):
+        other.advance()
+    assert np.array_equal(plant.x, here)
+    for _ in range(5):
+        plant.advance()
+    assert np.array_equal(plant.x, other.x)
+    assert np.array_equal(plant.outputs(), other.outputs())
+
+
+def test_without_the_governor_stops_lift_wheels_and_with_it_none(rig):
+    free, governed = (emergency_stops(rig, out(), own, every=0.2) for own in (False, True))
+    assert free.stops == governed.stops == 9
+    assert free.lost >= 3
+    assert free.share == 0.0
+    assert (governed.lost, governed.lifted, governed.overturned, governed.unfinished) == (0, 0, 0, 0)
+    assert 0.0 < governed.share < 0.3
+    assert 0.5 < governed.longest < 4.0
+
+
+def test_the_run_goes_on_as_without_stops(rig):
+    case = out(2500.0, duration=0.6)
+    trial = rig.trial(case)
+    outcome = trial.run()
+    emergency_stops(rig, case, every=0.1)
+    assert np.array_equal(trial.plant.x, rig.plant(1.0).x)
+    assert rig.run(case) == outcome
+
+
+def test_what_is_on_its_way_to_the_valves_still_gets_there(rig):
+    """A stop with 0.1 s of delay begins later and comes out lower."""
+    case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
+    prompt, late = (emergency_stops(rig, replace(case, command_delay=own), every=0.75) for own in (0.0, 0.1))
+    assert late.longest > prompt.longest - 0.011
+
+
+def test_a_joint_that_does_not_come_to_rest_is_counted(rig, monkeypatch):
+    monkeypatch.setattr(module, 'LONGEST', 0.1)
+    assert emergency_stops(rig, out(500.0, duration=0.4), every=0.3).unfinished == 3
+
+
+def test_a_campaign_of_stops_is_resumed_and_is_none_of_runs(machine, tmp_path, monkeypatch):
+    path, cases = tmp_path / 'stops.jsonl', random_cases(box_of(machine), 2, seed=1)
+    made = []
+    kind = replace(STOPS, run=lambda rig, case, governed: made.append(case) or GOOD)
+    first = Campaign(machine, path, kind=kind).run(cases)
+    assert Campaign(machine, path, kind=kind).run(cases) == first
+    assert (len(made), first[0].outcome) == (2, GOOD)
+    assert len(json.loads(path.read_text().splitlines()[0])['outcome']) == 8
+    with pytest.raises(ValueError, match='no integer'):
+        Stopped.from_dict({**GOOD.as_dict(), 'lost': True})
+    with pytest.raises(ValueError, match='finite'):
+        Stopped.from_dict({**GOOD.as_dict(), 'share': float('inf')})
+
+
+def command(*words):
+    parser = argparse.ArgumentParser()
+    governor.add_parser(parser.add_subparsers())
+    return governor.run(parser.parse_args(['governor', 'stops', *words]))
+
+
+@pytest.mark.parametrize('name', ['', 'lost', 'lifted', 'overturned', 'unfinished'])
+def test_the_exit_status_is_1_where_a_stop_went_wrong(name, monkeypatch, capsys):
+    found = replace(GOOD, **({name: 1} if name else {}))
+    monkeypatch.setattr(module, 'emergency_stops', lambda *_, **__: found)
+    assert command('log_loader', '--runs', '3', '--jobs', '1', '--json') == (1 if name else 0)
+    told = json.loads(capsys.readouterr().out)
+    assert (told['runs'], told['stops'], told['every'], told['share']) == (3, 120, 0.05, 0.2)
+    assert command('log_loader', '--runs', '1', '--jobs', '1') == (1 if name else 0)
+    assert '0.200' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        (['log_loader', '--runs', '0'], '--runs: expected 1 to 100000, found 0'),
+        (['log_loader', '--every', 'nan'], '--every: expected 0.01 to 60, found nan'),
+        (['agv_mecanum_arm'], 'expected actuators that levers move, found none'),
+    ],
+)
+def test_a_mistake_is_one_line(words, message):
+    with pytest.raises(CommandError, match=message):
+        command(*words)
+
+
+@pytest.mark.slow
+def test_stops_at_every_50_ms_of_ten_runs_keep_all_wheels_down(rig, machine):
+    found = [emergency_stops(rig, case) for case in random_cases(box_of(machine), 10, seed=1)]
+    assert sum(own.stops for own in found) == 2100
+    assert all((own.lost, own.unfinished) == (0, 0) for own in found)
