@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.blocks import ConstraintBlocks
-from dyn_nodes.constraints.elimination import choose, traced_complement
-from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.constraints.operational_space import OperationalSpace, projected
+from dyn_nodes.constraints.reduced_motion import ReducedMotion
 from dyn_nodes.multibody import Frame
 from dyn_nodes.multibody.dynamics import bias_force
 
@@ -56,13 +55,7 @@ class TracedSpace:
         self, blocks: ConstraintBlocks, frame: Frame, joints: Sequence[str], positions: Sequence[ArrayLike]
     ) -> None:
         self.blocks, self.frame, self.joints = blocks, frame, tuple(joints)
-        places = [blocks.tree.velocity_index(name) for name in joints]
-        self.elimination = choose(blocks, positions, independent=places)
-        if sorted(places) != list(self.elimination.independent):
-            left = sorted(set(self.elimination.independent) - set(places))
-            names = ', '.join(blocks.tree.velocity_names[k] for k in left)
-            raise MethodError(f'expected drives that determine the motion, found none for {names}')
-        self._order = np.argsort(np.argsort(places))
+        self.motion = ReducedMotion.of(blocks, joints, positions)
         self.numbers = blocks.numbers(None)
 
     @property
@@ -79,21 +72,16 @@ class TracedSpace:
 
     @cached_property
     def _evaluate(self) -> ca.Function:
-        blocks, state = self.blocks, self.blocks.state
-        N, particular, _ = traced_complement(blocks, self.elimination)
-        plain = bias_force(state, blocks.parameters.gravity)
+        blocks, motion = self.blocks, self.motion
+        plain = bias_force(blocks.state, blocks.parameters.gravity)
         weight = ca.substitute(plain, blocks.v, ca.SX.zeros(blocks.tree.nv))
-        M, J = blocks.mass_matrix, state.jacobian(self.frame)[3:6, :]
+        point = motion.point(self.frame)
         parts = [
-            ca.mtimes(N.T, ca.mtimes(M, N)), ca.mtimes(N.T, plain - weight + ca.mtimes(M, particular)),
-            ca.mtimes(N.T, weight), ca.mtimes(N.T, plain - blocks.bias), ca.mtimes(J, N),
-            ca.mtimes(J, particular) + state.jacobian_rate_times_velocity(self.frame)[3:6],
-            state.frame_pose(self.frame).p,
+            motion.inertia, -motion.free(weight - plain), motion.along(weight), motion.along(plain - blocks.bias),
+            point.jacobian, point.drift, point.position,
         ]  # fmt: skip
-        u = ca.SX.sym('u', len(self.joints))
-        parts = ca.substitute(parts, [blocks.v], [ca.densify(ca.mtimes(N, u))])
-        flat = ca.vertcat(*(ca.vec(ca.densify(part).T) for part in parts))  # CasADi stacks columns
-        return ca.Function('space', [blocks.q, u, blocks.parameters.vector], [flat])
+        flat = motion.in_rates(ca.vertcat(*(ca.vec(ca.densify(part).T) for part in parts)))  # CasADi stacks columns
+        return ca.Function('space', [blocks.q, motion.rates, blocks.parameters.vector], [flat])
 
     def at(self, q: ArrayLike, rates: ArrayLike) -> tuple[OperationalSpace, Array]:
         """Return the dynamics at a state, and where the point is (3,), m.
@@ -105,12 +93,9 @@ class TracedSpace:
         Raises:
             MethodError: the drives do not move the point in all directions here.
         """
-        n, order = len(self.joints), self._order
-        u = np.empty(n)
-        u[order] = rates
+        n = len(self.joints)
         shapes = ((n, n), (n,), (n,), (n,), (3, n), (3,), (3,))
-        found = self._evaluate(np.asarray(q, float), u, self.numbers).full().ravel()
+        found = self._evaluate(np.asarray(q, float), np.asarray(rates, float), self.numbers).full().ravel()
         parts = np.split(found, np.cumsum([np.prod(shape) for shape in shapes])[:-1])
         M, C, G, E, J, h, place = map(np.reshape, parts, shapes)
-        own = DriveEquations(M[np.ix_(order, order)], C[order], G[order], E[order])
-        return projected(own, J[:, order], h), place
+        return projected(DriveEquations(M, C, G, E), J, h), place

@@ -113,7 +113,7 @@ class TeamEquations:
                     free += 3
                 else:
                     holder = self.robot_equations[hand[0]].hands[hand[1]]
-                    row[:, robots[hand[0]]], rest = holder.jacobian, holder.bias
+                    row[:, robots[hand[0]]], rest = holder.jacobian, holder.drift
                 rows.append(row)
                 bias.append(rest)
             last = ca.SX(place.stop - free, width)

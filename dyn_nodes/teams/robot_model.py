@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints import ConstraintBlocks
-from dyn_nodes.constraints.elimination import Elimination, choose, traced_complement
+from dyn_nodes.constraints.elimination import Elimination, choose
+from dyn_nodes.constraints.reduced_motion import PointMotion, ReducedMotion
 from dyn_nodes.elements.command_delay import input_delays
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Frame
@@ -22,21 +23,6 @@ from dyn_nodes.simulation.constrained_machine import constrained_machine
 Array = NDArray[np.float64]
 ALWAYS = 1.0
 """Soundness of an elimination whose pivots are constant."""
-
-
-class Hand(NamedTuple):
-    """A hand at a state, in the world.
-
-    Attributes:
-        position, velocity: (3,) m and m/s.
-        jacobian: (3, n) of its velocity by the independent velocities.
-        bias: (3,) its acceleration at zero ones of these, m/s2.
-    """
-
-    position: Expression
-    velocity: Expression
-    jacobian: Expression
-    bias: Expression
 
 
 class RobotEquations(NamedTuple):
@@ -68,7 +54,7 @@ class RobotEquations(NamedTuple):
     center: Expression
     mass: Expression
     sound: Expression
-    hands: tuple[Hand, ...]
+    hands: tuple[PointMotion, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +172,8 @@ class RobotModel:
         named = {**given, **{name: inputs[count + k] for k, name in enumerate(self.blocks.inputs)}}
         numbers = ca.vertcat(*(named[name] for name in self.blocks.parameters.names))
         found = list(self._traced(q, v, numbers, inputs[:count]))
-        own, each = len(RobotEquations._fields) - 1, len(Hand._fields)
-        hands = tuple(Hand(*found[k : k + each]) for k in range(own, len(found), each))
+        own, each = len(RobotEquations._fields) - 1, len(PointMotion._fields)
+        hands = tuple(PointMotion(*found[k : k + each]) for k in range(own, len(found), each))
         return RobotEquations._make([*found[:own], hands])
 
     @cached_property
@@ -197,20 +183,17 @@ class RobotModel:
         effort = ca.SX(blocks.tree.nv, 1)
         for k, name in enumerate(self.actuated):
             effort[blocks.tree.velocity_index(name)] = tau[k]
-        N, start, checks = traced_complement(blocks, self.elimination)
-        M = ca.sparsify(blocks.mass_matrix)
+        motion = ReducedMotion(blocks, self.elimination)
         load = effort - blocks.bias
         power = ca.dot(effort, blocks.v) + ca.SX(blocks.supplied_power)
         outputs = [
-            ca.mtimes(N.T, ca.mtimes(M, N)), ca.mtimes(N.T, load - ca.mtimes(M, start)), N, start,
+            motion.inertia, motion.free(load), motion.complement, motion.start,
             state.position_rate, blocks.element_rates, self._switched, power, ca.SX(blocks.dissipated_power),
             ca.vertcat(state.kinetic_energy, blocks.potential_energy), self._momentum, state.center_of_mass,
-            ca.SX(state.mass), self._sound(checks),
+            ca.SX(state.mass), self._sound(motion.checks),
         ]  # fmt: skip
         for frame in self.hands:
-            J = ca.sparsify(state.jacobian(frame)[3:, :])
-            bias = state.jacobian_rate_times_velocity(frame)[3:] + ca.mtimes(J, start)
-            outputs += [state.frame_pose(frame).p, state.frame_velocity(frame).v, ca.mtimes(J, N), bias]
+            outputs += motion.point(frame)
         return ca.Function('robot', [blocks.q, blocks.v, blocks.parameters.vector, tau], outputs)
 
     @property

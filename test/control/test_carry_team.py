@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.constraints.kane import kanes_equations
 from dyn_nodes.control.carry import (
     Formation,
@@ -69,7 +70,7 @@ def test_its_load_on_the_ground_gives_the_printed_reactions(robot, at_s0):
 
 def test_joints_that_leave_motions_open_are_refused():
     tree = rm_1().blocks.tree
-    with pytest.raises(ValueError, match='expected actuated joints that determine all motion, found free: left'):
+    with pytest.raises(MethodError, match='expected drives that determine the motion, found none for left'):
         HoldingRobot(rm_1().blocks, ACTUATED[1:], rm_1().hand, tree.frame('axle'), rm_1().position(S0))
 
 

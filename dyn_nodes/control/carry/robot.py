@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.constraints.blocks import ConstraintBlocks
-from dyn_nodes.constraints.elimination import choose, traced_complement
+from dyn_nodes.constraints.reduced_motion import PointMotion, ReducedMotion
 from dyn_nodes.constraints.rolling import RollingWheel
 from dyn_nodes.deformable.augmented import HandDynamics
 from dyn_nodes.multibody import Frame
@@ -115,8 +115,8 @@ class HoldingRobot:
         wheels: names of the wheels by constraint, in the order of `ground`.
 
     Raises:
-        MethodError: the rank of the constraints differs between postures.
-        ValueError: the actuated velocities leave others open, or their number is not that of hand and carrier.
+        MethodError: the actuated velocities leave others open.
+        ValueError: their number is not that of hand and carrier.
     """
 
     def __init__(
@@ -126,22 +126,28 @@ class HoldingRobot:
         self.blocks, self.actuated, self.frames = blocks, tuple(actuated), (hand, carrier)
         self.places = tuple(tree.velocity_index(name) for name in actuated)
         self.wheels = tuple(part.name for part in blocks.constraints if isinstance(part, RollingWheel))
-        self._elimination = choose(blocks, [np.asarray(posture, float)], independent=self.places)
-        if self._elimination.independent != tuple(sorted(self.places)):
-            left = [tree.velocity_names[k] for k in self._elimination.independent if k not in self.places]
-            raise ValueError(f'expected actuated joints that determine all motion, found free: {", ".join(left)}')
+        self._motion = ReducedMotion.of(blocks, actuated, [posture])
         if len(self.actuated) != 5:
             raise ValueError(
                 f'expected 5 actuated joints for a hand (3) and a carrier in the plane (2), found {len(self.actuated)}'
             )
 
     @cached_property
-    def _traced(self) -> tuple[Expression, Expression, Expression]:
-        """Rates u (n,), v = N u (nv,) and N (nv, n) in the order of `actuated`."""
-        N, _, _ = traced_complement(self.blocks, self._elimination)
-        order = [self._elimination.independent.index(place) for place in self.places]
-        u = ca.SX.sym('u', len(self.places))
-        return u, ca.mtimes(N[:, order], u), N[:, order]
+    def _points(self) -> tuple[PointMotion, PointMotion]:
+        hand, carrier = self.frames
+        return self._motion.point(hand), self._motion.point(carrier)
+
+    @property
+    def _place(self) -> Expression:
+        """(5,) of hand and carrier, m."""
+        hand, carrier = self._points
+        return ca.vertcat(hand.position, carrier.position[:2])
+
+    @property
+    def _jacobian(self) -> Expression:
+        """(5, n) of these."""
+        hand, carrier = self._points
+        return ca.vertcat(hand.jacobian, carrier.jacobian[:2, :])
 
     @cached_property
     def _parameters(self) -> Array:
@@ -149,23 +155,13 @@ class HoldingRobot:
 
     @cached_property
     def _evaluate(self) -> Evaluation:
-        blocks = self.blocks
-        u, v, N = self._traced
-        _, start, _ = traced_complement(blocks, self._elimination)
-        hand, carrier = self.frames
-        state = blocks.state
-        J = ca.vertcat(state.jacobian(hand)[3:6, :], state.jacobian(carrier)[3:5, :])
-        turning = ca.vertcat(
-            state.jacobian_rate_times_velocity(hand)[3:6], state.jacobian_rate_times_velocity(carrier)[3:5]
-        )
-        M = blocks.mass_matrix
-        bias = ca.mtimes(N.T, ca.mtimes(M, start) + blocks.bias)
-        place = ca.vertcat(state.frame_pose(hand).p, state.frame_pose(carrier).p[:2])
-        outputs = [state.position_rate, ca.mtimes([N.T, M, N]), bias, place, ca.mtimes(J, N)]
-        outputs += [turning + ca.mtimes(J, start)]
-        whole = ca.vertcat(*(ca.vec(ca.densify(part)) for part in outputs))
-        whole = ca.substitute(whole, blocks.v, v)
-        return Evaluation(ca.Function('robot', [blocks.q, u, blocks.parameters.vector], [whole], {'cse': True}))
+        blocks, motion = self.blocks, self._motion
+        hand, carrier = self._points
+        outputs = [blocks.state.position_rate, motion.inertia, -motion.free(-blocks.bias), self._place, self._jacobian]
+        outputs += [hand.drift, carrier.drift[:2]]
+        whole = motion.in_rates(ca.vertcat(*(ca.vec(ca.densify(part)) for part in outputs)))
+        given = [blocks.q, motion.rates, blocks.parameters.vector]
+        return Evaluation(ca.Function('robot', given, [whole], {'cse': True}))
 
     def at(self, q: ArrayLike, u: ArrayLike, p: Array | None = None) -> RobotNumbers:
         """Return the robot at positions (nq,) and rates (n,) of the actuated joints; p: parameters of the blocks."""
@@ -177,14 +173,10 @@ class HoldingRobot:
 
     @cached_property
     def _kinematics(self) -> Evaluation:
-        _, _, N = self._traced
-        hand, carrier = self.frames
-        state = self.blocks.state
-        place = ca.vertcat(state.frame_pose(hand).p, state.frame_pose(carrier).p[:2])
-        J = ca.vertcat(state.jacobian(hand)[3:6, :], state.jacobian(carrier)[3:5, :])
-        rates = ca.mtimes(ca.jacobian(state.position_rate, self.blocks.v), N)
-        whole = ca.vertcat(place, ca.vec(ca.densify(ca.mtimes(J, N))), ca.vec(ca.densify(rates)))
-        return Evaluation(ca.Function('kinematics', [self.blocks.q, self.blocks.parameters.vector], [whole]))
+        blocks = self.blocks
+        rates = ca.mtimes(ca.jacobian(blocks.state.position_rate, blocks.v), self._motion.complement)
+        whole = ca.vertcat(self._place, ca.vec(ca.densify(self._jacobian)), ca.vec(ca.densify(rates)))
+        return Evaluation(ca.Function('kinematics', [blocks.q, blocks.parameters.vector], [whole]))
 
     def motions(self, q: ArrayLike) -> tuple[Array, Array, Array]:
         """Return place (5,) and Jacobian (5, n) of hand and carrier, and rates of the positions (nq, n) per rate."""
@@ -214,16 +206,14 @@ class HoldingRobot:
 
     @cached_property
     def _ground(self) -> Evaluation:
-        blocks = self.blocks
-        u, v, N = self._traced
-        _, start, _ = traced_complement(blocks, self._elimination)
+        blocks, motion = self.blocks, self._motion
         change, force = ca.SX.sym('change', len(self.places)), ca.SX.sym('force', 3)
         state, gravity = blocks.state, blocks.parameters.gravity
-        a = ca.mtimes(N, change) + start
+        a = ca.mtimes(motion.complement, change) + motion.start
         momentum = state.momentum.stacked()
         rate = ca.jtimes(momentum, blocks.q, state.position_rate) + ca.jtimes(momentum, blocks.v, a)
         center = state.center_of_mass
-        point = state.frame_pose(self.frames[0]).p
+        point = self._points[0].position
         moment = cross(point - center, force) - rate[:3]
         parts = [center, state.mass * gravity + force - rate[3:], moment]
         for wheel in blocks.constraints:
@@ -231,8 +221,8 @@ class HoldingRobot:
                 radius = ca.SX(wheel.radius)
                 at, travel, _ = wheel.on_ground(state, radius)
                 parts += [at, travel]
-        whole = ca.substitute(ca.densify(ca.vertcat(*parts)), blocks.v, v)
-        given = [blocks.q, u, change, force, blocks.parameters.vector]
+        whole = motion.in_rates(ca.densify(ca.vertcat(*parts)))
+        given = [blocks.q, motion.rates, change, force, blocks.parameters.vector]
         return Evaluation(ca.Function('ground', given, [whole], {'cse': True}))
 
     def ground(self, q: Array, u: Array, change: Array, force: Array, p: Array | None = None) -> GroundNumbers:
@@ -256,9 +246,9 @@ class HoldingRobot:
 
     @cached_property
     def _velocities(self) -> Evaluation:
-        u, v, _ = self._traced
-        given = [self.blocks.q, u, self.blocks.parameters.vector]
-        return Evaluation(ca.Function('velocities', given, [ca.densify(v)]))
+        motion = self._motion
+        given = [self.blocks.q, motion.rates, self.blocks.parameters.vector]
+        return Evaluation(ca.Function('velocities', given, [ca.densify(motion.velocity)]))
 
     def tractions(self, efforts: Array) -> Array:
         """Return the rolling forces (w,) that efforts (n,) make on wheels that turn about an actuated joint, N.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.constraints.elimination import choose, traced_complement
+from dyn_nodes.constraints.reduced_motion import ReducedMotion
 from dyn_nodes.deformable.augmented import HandDynamics, Held, augmented_object
 from dyn_nodes.studies.tanner_1998.robot import GRAVITY
 from dyn_nodes.studies.tanner_1998.team import HALF, Team
@@ -83,22 +83,17 @@ class TeamState(NamedTuple):
 def _traced() -> ca.Function:
     """Return the parts of `Moving` but for u, one after another, of positions (nq,) and independent speeds (5,)."""
     robot = rm_1()
-    blocks, tree, state = robot.blocks, robot.blocks.tree, robot.blocks.state
-    own = [tree.velocity_index(name) for name in SPEEDS]
-    elimination = choose(blocks, [robot.position(S0), robot.position(S0 + 1.0)], independent=own)
-    N, particular, _ = traced_complement(blocks, elimination)
-    M, h, J = blocks.mass_matrix, blocks.bias, state.jacobian(robot.hand)[3:6, :]
-    acceleration = ca.mtimes(J, particular) + state.jacobian_rate_times_velocity(robot.hand)[3:6]
+    blocks = robot.blocks
+    motion = ReducedMotion.of(blocks, SPEEDS, [robot.position(S0), robot.position(S0 + 1.0)])
+    hand, h = motion.point(robot.hand), blocks.bias
     parts = [
-        ca.mtimes(N.T, ca.mtimes(M, N)), -ca.mtimes(N.T, h + ca.mtimes(M, particular)), N, ca.mtimes(J, N),
-        acceleration, state.frame_pose(robot.hand).p, ca.substitute(h, blocks.v, ca.SX.zeros(tree.nv)),
+        motion.inertia, motion.free(-h), motion.complement, hand.jacobian, hand.drift, hand.position,
+        ca.substitute(h, blocks.v, ca.SX.zeros(blocks.tree.nv)),
     ]  # fmt: skip
-    u = ca.SX.sym('u', len(own))
-    parts = ca.substitute(parts, [blocks.v], [ca.densify(ca.mtimes(N, u))])
-    parts = ca.substitute(parts, [blocks.parameters.vector], [ca.SX(ca.DM(blocks.numbers(None)))])
     # of every part the transpose: CasADi stacks columns
-    flat = ca.vertcat(*(ca.vec(ca.densify(part).T) for part in parts))
-    return ca.Function('moving', [blocks.q, u], [flat])
+    flat = motion.in_rates(ca.vertcat(*(ca.vec(ca.densify(part).T) for part in parts)))
+    flat = ca.substitute(flat, blocks.parameters.vector, ca.SX(ca.DM(blocks.numbers(None))))
+    return ca.Function('moving', [blocks.q, motion.rates], [flat])
 
 
 def moving(x: Array) -> Moving:
