@@ -98,6 +98,7 @@ setup(
             'mkdocs-material>=9.5,<10',
             'pymdown-extensions',
             'mkdocstrings[python]>=1,<2',
+            'ziamath>=0.13',
             'latex2mathml>=3.77',
             'colcon-core',
             'colcon-ros',

@@ -1,22 +1,39 @@
-"""What MkDocs does beside its own: equations as MathML, links that leave docs/ as plain text."""
+"""Additions to MkDocs: equations as MathML with a math font, identifiers in tables, links that leave docs/."""
 
 from __future__ import annotations
 
 import html
 import posixpath
 import re
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from latex2mathml.converter import convert
+from mkdocs.structure.files import File
 
 INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
 LINK = re.compile(r'(?<!!)\[([^\]]+)\]\(((?:\.\./)+[^)\s]+)\)')
 UNKNOWN = re.compile(r'\\[A-Za-z]+')
+TABLE = re.compile(r'<table>.*?</table>', re.DOTALL)
+WORD = re.compile(r'<code>([^\s<]{1,48})</code>')
+MATH_FONT = 'fonts/STIXTwoMath-Regular.ttf'
+"""In ziamath, an extra of the documentation: browsers draw roots, braces and sums only with a font made for them."""
 
 
 class EquationError(ValueError):
     """An equation that the converter does not know; the build fails."""
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """Add the math font."""
+    package = find_spec('ziamath')
+    if package is None or package.origin is None:
+        raise EquationError("ziamath, which has the math font, is not installed: pip install '.[dev]'")
+    font = Path(package.origin).parent / MATH_FONT
+    files.append(File.generated(config, 'site/math.ttf', content=font.read_bytes()))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
@@ -31,7 +48,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Render equations when the site is built: browsers show MathML without a script."""
+    """Render equations when the site is built, as browsers show MathML without a script; mark identifiers in tables."""
+    html = TABLE.sub(lambda table: WORD.sub(r'<code class="word">\1</code>', table.group(0)), html)
     html = DISPLAY.sub(lambda match: f'<div class="equation">{_mathml(match.group(1), page, "block")}</div>', html)
     return INLINE.sub(lambda match: _mathml(match.group(1), page, 'inline'), html)
 

@@ -84,3 +84,47 @@ def test_the_types_of_the_reference_are_message_types():
     for name in types:
         package, kind, message = name.split('/')
         assert (definitions.message if kind == 'msg' else definitions.service)(name), (package, message)
+
+
+@pytest.fixture(scope='module')
+def browser():
+    sys.path.insert(0, str(ROOT / 'test' / 'viewer'))
+    from chromium import Chromium, find_chromium
+
+    program = find_chromium()
+    if program is None:
+        pytest.skip('no Chromium')
+    with Chromium(program, 1400, 900) as one:
+        yield one
+
+
+def test_search_works_in_pages_from_the_disk(site, browser):
+    browser.open((site / 'index.html').as_uri())
+    browser.wait_for("!!document.querySelector('.md-search__input')")
+    browser.evaluate("document.querySelector('.md-search__input').focus()")
+    browser.call('Input.insertText', text='mass_matrix')
+    found = browser.wait_for(
+        "[...document.querySelectorAll('.md-search-result__item a')].map(a => a.href).join(' ')", timeout=60.0
+    )
+    assert f'{(site / "api.html").as_uri()}#dyn_nodes.Dynamics.mass_matrix' in found
+    assert not browser.errors
+    assert all(address.startswith(('file:', 'data:', 'about:')) for address in browser.requests)
+
+
+def test_formulas_have_the_math_font(site, browser):
+    browser.open((site / 'theory' / 'hydraulics.html').as_uri())
+    browser.wait_for("!!document.querySelector('math')")
+    loaded = """document.fonts.load("16px 'site math'").then(fonts => fonts.length)"""
+    assert browser.evaluate(loaded) == 1
+    assert 'site math' in browser.evaluate("getComputedStyle(document.querySelector('math')).fontFamily")
+
+
+@pytest.mark.parametrize('page', ['parameters', 'machine_yaml', 'cheat_sheet', 'command_line'])
+def test_identifiers_in_tables_stay_on_one_line(site, browser, page):
+    browser.open((site / f'{page}.html').as_uri())
+    browser.wait_for("!!document.querySelector('table code.word')")
+    broken = browser.evaluate(
+        "[...document.querySelectorAll('table code.word')].filter(own => own.getClientRects().length > 1)"
+        '.map(own => own.textContent)'
+    )
+    assert broken == []
