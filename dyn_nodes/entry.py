@@ -22,6 +22,7 @@ PIP_NAMES = {
     'mcap': 'mcap',
     'numba': 'numba',
     'numpy': 'numpy',
+    'PIL': 'Pillow',
     'rich': 'rich',
     'rosbags': 'rosbags',
     'scipy': 'scipy',

@@ -20,6 +20,8 @@ def _one(count: int) -> float:
     return 1.0
 
 
+LEAST_SHOWN = 5e-4
+"""In the unit that is shown: what is less is shown as 0."""
 WITH_PREFIX, PREFIXES = ('N', 'N m', 'J', 'N kg m2'), ((1e9, 'G'), (1e6, 'M'), (1e3, 'k'))
 """Units of values that are shown with a prefix, by their size, and these prefixes."""
 AXES = {
@@ -79,7 +81,9 @@ class Measure:
             object.__setattr__(self, 'scale', scale)
 
     def display(self, value: float) -> str:
-        """Return a value with its unit as people read it: '146 kN m', '0.66 m', '12 %'."""
+        """Return a value with its unit as people read it: '146 kN m', '0.66 m', '12 %'; '0 J' for round-off."""
+        if abs(value * self.scale if self.unit not in WITH_PREFIX else value) < LEAST_SHOWN:
+            value = 0.0
         if self.unit in WITH_PREFIX:
             factor, prefix = next((pair for pair in PREFIXES if abs(value) >= pair[0]), (1.0, ''))
             return f'{value / factor + 0.0:.3g} {prefix}{self.unit}'  # + 0.0: never -0

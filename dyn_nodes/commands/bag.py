@@ -6,7 +6,7 @@ import argparse
 import json
 from datetime import datetime
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, bag_import, bag_play
+from dyn_nodes.commands import CommandError, Subparsers, add_command, bag_film, bag_import, bag_play, bag_view
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -38,6 +38,8 @@ def add_parser(subparsers: Subparsers) -> None:
     record.add_argument('--use-sim-time', action='store_true', help='log times are of /clock')
     bag_play.add_parser(verbs)
     bag_import.add_parser(verbs)
+    bag_view.add_parser(verbs)
+    bag_film.add_parser(verbs)
     compare = add_command(
         verbs,
         'compare',
@@ -56,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
         'play': bag_play.play,
         'compare': _compare,
         'import': bag_import.run_import,
+        'view': bag_view.run_view,
+        'film': bag_film.run_film,
     }
     return runs[args.verb](args)
 

@@ -15,6 +15,8 @@ from dyn_nodes.recording.screening import LARGEST_CHUNK, LATEST, expand, screen_
 T = TypeVar('T')
 Message = tuple[Any, int, bytes]
 """Connection of rosbags, log time in nanoseconds, CDR."""
+WALL_CLOCK = 1e8
+"""s: a bag whose times are all later is of a real machine; no simulation runs for three years."""
 
 
 class BagReader:

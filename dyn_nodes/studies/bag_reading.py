@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from dyn_nodes.printing import printable
 from dyn_nodes.recording import BagError
-from dyn_nodes.recording.reading import BagReader
+from dyn_nodes.recording.reading import WALL_CLOCK, BagReader
 from dyn_nodes.recording.screening import unreadable
 
 Array = NDArray[np.float64]
@@ -24,9 +24,6 @@ SCALAR = 'std_msgs/msg/Float64'
 """Of two types on one topic, this one has its plain name here."""
 SIMULATED_LOG_TIME = 1e-3
 """A bag whose log times differ from the stamps by less than this, s, was logged in simulated time."""
-
-WALL_CLOCK = 1e8
-"""s: a bag whose times are all later is of a real machine; no simulation runs for three years."""
 
 # counted, not read: at every exchange, and nothing is made of it
 _SKIPPED = ('joint_command',)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.viewer.camera import Cameras
-from dyn_nodes.viewer.colours import OK
-from dyn_nodes.viewer.connection import PAUSED, RUNNING
+from dyn_nodes.viewer.colours import BANDS, OK
+from dyn_nodes.viewer.connection import PAUSED, REPLAYED, RUNNING
 from dyn_nodes.viewer.gate import Gate
 from dyn_nodes.viewer.gauges import Scale, worst_band
-from dyn_nodes.viewer.geometry import ground_rotation, roll_pitch, rotation_of, yaw_of
+from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, yaw_of
 from dyn_nodes.viewer.panel import Action, Controls, Instruments
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.scene import Scene
@@ -36,6 +36,7 @@ class Cockpit:
     Attributes:
         gate: who may look and who may drive.
         scene, instruments, controls, cameras: its parts.
+        beside: points (n, 3) of what stands beside the machine, in the ground's frame, that are to be seen, too, m.
 
     Raises:
         OSError: the port is taken.
@@ -54,7 +55,7 @@ class Cockpit:
         self.server.on_client_connect(self._join)
         self._gauged = self._plotted = 0.0
         self._robot: Robot | None = None
-        self._corners = np.zeros((0, 3))
+        self._corners = self.beside = np.zeros((0, 3))
         self._worst = OK, ''
 
     @property
@@ -95,7 +96,7 @@ class Cockpit:
         """Show this machine; the eye sees all of it in a posture (joints at zero)."""
         self._robot = robot
         self.scene.set_robot(robot, implement)
-        self.cameras.show(self.scene.unit, robot.corners(posture or {}))
+        self.cameras.show(self.scene.unit, np.vstack([robot.corners(posture or {}), self.beside]))
 
     def set_shadows(self, cast: bool) -> None:
         """Let things cast shadows, or not."""
@@ -110,11 +111,9 @@ class Cockpit:
         if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:
             turn = ground * rotation_of(snapshot.base_quaternion)
             self._corners = turn.apply(self._robot.corners(snapshot.joints))
-        self.cameras.follow(place, yaw_of(snapshot.base_quaternion), self._corners + place)
-        roll, pitch = np.degrees(roll_pitch(snapshot.base_quaternion))
-        pressures = {name: value / 1e6 for name, value in snapshot.pressures.items()}
-        angles = {'roll': float(roll), 'pitch': float(pitch)}
-        self.instruments.record(snapshot.time, snapshot.margins, angles, pressures)
+        seen = np.vstack([self._corners + place, ground.apply(self.beside)])
+        self.cameras.follow(place, yaw_of(snapshot.base_quaternion), seen)
+        self.instruments.record(snapshot)
         if now - self._gauged >= GAUGE_PERIOD:
             self._gauged = now
             self.instruments.show(snapshot.margins, snapshot.friction_use)
@@ -126,9 +125,17 @@ class Cockpit:
             self._plotted = now
             self.instruments.draw()
 
-    def show_state(self, state: str, text: str, details: str = '') -> None:
-        """Say how things are, the worst gauge before all else; a picture that isn't of now is veiled."""
-        band, where = self._worst if state in (RUNNING, PAUSED) else (OK, '')
+    def show_state(self, state: str, text: str, details: str = '', other: str = OK) -> None:
+        """Say how things are, the worst gauge before all else; a picture that isn't of now is veiled.
+
+        Args:
+            state: of `connection`.
+            text: in words.
+            details: in smaller words.
+            other: band of gauges that are shown beside the machine's own.
+        """
+        band, where = self._worst if state in (RUNNING, PAUSED, REPLAYED) else (OK, '')
+        band = max(band, other, key=BANDS.index)
         self.controls.show_state(state, text, ' · '.join(part for part in (where, details) if part), band)
         self.scene.set_mist(state == 'lost')
 

@@ -17,6 +17,8 @@ WHITE: Rgb = (255, 255, 255)
 SERIES: tuple[Rgb, ...] = (BLUE, AMBER, GREEN, PURPLE, SKY, RED, DARK, YELLOW)
 
 OK, WARNING, DANGER = 'ok', 'warning', 'danger'
+BANDS = OK, WARNING, DANGER
+"""From the best to the worst."""
 BAND: dict[str, Rgb] = {OK: GREEN, WARNING: AMBER, DANGER: RED}
 
 

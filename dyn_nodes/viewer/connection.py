@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 RUNNING, PAUSED, WAITING, LOST = 'running', 'paused', 'waiting', 'lost'
+REPLAYED = 'replay'
+"""A recorded run is shown; no connection is in this state."""
 RATE_WINDOW = 1.0
 EVENT_SHOWN = 10.0
 """s of wall time for which an event is told."""

@@ -189,13 +189,14 @@ def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = 
     """Return the line at the top that says how things are.
 
     Args:
-        state: 'running', 'paused', 'waiting' or 'lost'.
+        state: 'running', 'replay', 'paused', 'waiting' or 'lost'.
         text: in words.
         details: a second, smaller line.
         beat: a number that changes as long as the viewer lives, for the script of the page.
         band: the worst one of the gauges: the colour while the machine runs, and while it is paused in danger.
     """
-    colour = {'running': COLOURS[band], 'paused': AMBER, 'waiting': GREY, 'lost': RED}.get(state, DARK)
+    fixed = {'paused': AMBER, 'waiting': GREY, 'lost': RED}
+    colour = COLOURS[band] if state in ('running', 'replay') else fixed.get(state, DARK)
     if state == 'paused' and band == DANGER:
         colour = RED
     second = f'<div style="font-size:11.5px;opacity:.92">{html.escape(details)}</div>' if details else ''

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import html
+import math
 import queue
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dyn_nodes.measures import in_order
+from dyn_nodes.measures import in_order, measure_of
 from dyn_nodes.viewer.camera import PRESETS
 from dyn_nodes.viewer.colours import OK
 from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges
+from dyn_nodes.viewer.geometry import roll_pitch
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
-from dyn_nodes.viewer.snapshot import Margin
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
 INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
@@ -48,8 +50,9 @@ class Instruments:
 
     def __init__(self, gui: Any, scale: Scale) -> None:
         self.scale = scale
+        self.gui = gui
         panel = gui.add_panel()
-        tab = panel.add_tab('Instruments')
+        self._tab = tab = panel.add_tab('Instruments')
         with tab:
             self._gauges = gui.add_html(gauges({}, scale), order=1.0)
         panel.dock_left()
@@ -62,18 +65,27 @@ class Instruments:
         """Show the gauges: margins, then the friction use of the wheels where it is published."""
         _set_html(self._gauges, gauges(margins, self.scale) + friction_gauges(friction_use, self.scale))
 
-    def record(
-        self,
-        time: float,
-        margins: Mapping[str, Margin],
-        angles: Mapping[str, float],
-        pressures: Mapping[str, float],
-    ) -> None:
-        """Take what the plots show: margins, angles in degrees, pressures in MPa."""
-        parts = {name: 100.0 * self.scale.part(name, margins[name]) for name in in_order(margins)}
+    def record(self, snapshot: Snapshot) -> None:
+        """Take what the plots show: margins in % of full scale, angles in degrees, pressures in MPa."""
+        margins, time = snapshot.margins, snapshot.time
+        roll, pitch = (math.degrees(angle) for angle in roll_pitch(snapshot.base_quaternion))
+        parts = {measure_of(name).label: 100.0 * self.scale.part(name, margins[name]) for name in in_order(margins)}
         self.margins.history.add(time, parts)
-        self.angles.history.add(time, angles)
-        self.pressures.history.add(time, pressures)
+        self.angles.history.add(time, {'roll': roll, 'pitch': pitch})
+        self.pressures.history.add(time, {name: value / 1e6 for name, value in snapshot.pressures.items()})
+
+    def add_text(self, order: float) -> Callable[[str], None]:
+        """Add a place for further HTML; return what puts it there. The gauges are at 1, the plots at 2 to 4."""
+        with self._tab:
+            handle = self.gui.add_html('', order=order)
+        return lambda content: _set_html(handle, content)
+
+    def refill(self, past: Iterable[Snapshot]) -> None:
+        """Let the plots show other seconds."""
+        for plot in (self.margins, self.angles, self.pressures):
+            plot.history.clear()
+        for snapshot in past:
+            self.record(snapshot)
 
     def draw(self) -> None:
         """Send the plots."""

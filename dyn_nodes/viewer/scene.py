@@ -151,6 +151,10 @@ class Scene(Drawing):
             rotation = rotation * Rotation.from_quat((x, y, z, w))
         return position, rotation
 
+    def show_name(self, key: str, text: str, position: Array) -> None:
+        """Show words at a place (3,) in the ground's frame."""
+        self._label(f'name/{key}', text, position)
+
     def clear_trace(self) -> None:
         """Forget the implement's path."""
         self.trace = []

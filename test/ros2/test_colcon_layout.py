@@ -26,6 +26,7 @@ KEYS = {
     'numba': 'python3-numba',
     'llvmlite': 'python3-numba',
     'numpy': 'python3-numpy',
+    'PIL': 'python3-pil',
     'rich': 'python3-rich',
     'rosbags': 'python3-rosbags-pip',
     'scipy': 'python3-scipy',

@@ -1,0 +1,107 @@
+"""`dyn-nodes bag film`: a run as a film, or several beside each other, without a browser."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.recorded_machine import Recorded, add_machine_options, read_recorded
+
+MOST_BAGS = 4
+LARGEST, MOST_PICTURES = 4096, 5000
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'film',
+        'Make a film of a bag, or of bags beside each other: GIF, WebP or PNG.',
+        'dyn-nodes bag film runs/latest/bag -o run.gif\n'
+        'dyn-nodes bag film runs/latest/bag -o tipping.webp --from 7 --to 15 --speed 0.5\n'
+        'dyn-nodes bag film runs/first/bag runs/second/bag -o both.gif --camera Side',
+    )
+    parser.add_argument('bags', metavar='BAG', nargs='+', help='a bag directory, or one .mcap or .db3 file')
+    parser.add_argument('-o', '--output', metavar='FILE', type=Path, required=True, help='its ending chooses the kind')
+    parser.add_argument(
+        '--from', dest='start', type=float, default=0.0, metavar='S', help='since the first instant (0)'
+    )
+    parser.add_argument('--to', dest='stop', type=float, metavar='S', help='since the first instant (the end)')
+    parser.add_argument('--speed', type=float, default=1.0, metavar='X', help='times real time (1)')
+    parser.add_argument('--rate', type=float, default=12.0, metavar='HZ', help='pictures a second of the film (12)')
+    parser.add_argument('--size', default='640x400', metavar='WxH', help='pixels of each machine (640x400)')
+    parser.add_argument('--camera', default='Follow', metavar='NAME', help='Follow, Side, Front or Top (Follow)')
+    parser.add_argument('--title', action='append', metavar='TEXT', help='of each bag (name of the machine)')
+    add_machine_options(parser)
+
+
+def run_film(args: argparse.Namespace) -> int:
+    """Make the film.
+
+    Raises:
+        CommandError: an option, a bag or the file can't be used.
+    """
+    from dyn_nodes.viewer.picture import FilmError, save
+
+    size = _check(args)
+    runs = [read_recorded(bag, args) for bag in args.bags]
+    stop = max(run.replay.duration for run in runs) if args.stop is None else args.stop
+    step = args.speed / args.rate
+    count = int((stop - args.start) / step + 1e-9) + 1
+    if not 1 <= count <= MOST_PICTURES:
+        raise CommandError(
+            f'expected 1 to {MOST_PICTURES} pictures, found {max(count, 0)}: --from, --to, --rate, --speed'
+        )
+    times = [args.start + step * k for k in range(count)]
+    try:
+        pictures = _beside([_film(run, times, size, args, k) for k, run in enumerate(runs)])
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        save(args.output, pictures, 1.0 / args.rate)
+    except FilmError as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'{args.output} cannot be written: {error.strerror or error}') from None
+    print(f'{args.output}: {count} pictures, {count / args.rate:.1f} s, {args.output.stat().st_size / 1e6:.2f} MB')
+    return 0
+
+
+def _check(args: argparse.Namespace) -> tuple[int, int]:
+    from dyn_nodes.viewer.camera import PRESETS
+    from dyn_nodes.viewer.picture.film import FORMATS
+
+    if len(args.bags) > MOST_BAGS:
+        raise CommandError(f'expected at most {MOST_BAGS} bags, found {len(args.bags)}', 2)
+    if args.output.suffix.lower() not in FORMATS:
+        raise CommandError(f'--output: expected a name that ends in {", ".join(FORMATS)}, found {args.output}', 2)
+    if args.camera not in PRESETS:
+        raise CommandError(f'--camera: expected one of {", ".join(PRESETS)}, found {args.camera!r}', 2)
+    for name, least, most in (('start', 0.0, 1e6), ('stop', 0.0, 1e6), ('speed', 0.01, 100.0), ('rate', 1.0, 50.0)):
+        value = getattr(args, name)
+        if value is not None and not least <= value <= most:  # false for NaN too
+            option = {'start': 'from', 'stop': 'to'}.get(name, name)
+            raise CommandError(f'--{option}: expected {least:g} to {most:g}, found {value:g}', 2)
+    width, _, height = args.size.partition('x')
+    if not (width.isdecimal() and height.isdecimal() and all(64 <= int(n) <= LARGEST for n in (width, height))):
+        raise CommandError(f'--size: expected WIDTHxHEIGHT, 64 to {LARGEST} pixels each, found {args.size!r}', 2)
+    return int(width), int(height)
+
+
+def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, place: int) -> list[Any]:
+    from dyn_nodes.printing import printable
+    from dyn_nodes.viewer.picture import film
+
+    replay = run.replay
+    titles = args.title or []
+    title = titles[place] if place < len(titles) else run.robot.name.replace('_', ' ')
+    snapshots = [replay.at(time) for time in times]
+    events = [printable(replay.event(time)) for time in times]
+    return list(film(run.robot, snapshots, size, args.camera, run.load_link, printable(title), events))
+
+
+def _beside(films: list[list[Any]]) -> list[Any]:
+    """Return the pictures of all films side by side."""
+    import numpy as np
+
+    return [np.concatenate(pictures, axis=1) for pictures in zip(*films)]

@@ -1,0 +1,82 @@
+"""`dyn-nodes bag view`: a recorded run on the page of the cockpit, or two beside each other."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+import webbrowser
+from pathlib import Path
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands.recorded_machine import add_machine_options, read_recorded
+
+FRAME = 1 / 30  # s
+
+
+def add_parser(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'view',
+        'Replay a bag on the page of the cockpit, or two bags beside each other.',
+        'dyn-nodes bag view runs/latest/bag\n'
+        'dyn-nodes bag view runs/first/bag runs/second/bag\n'
+        'dyn-nodes bag view day_1 --machine my_machine.urdf --config my_machine.yaml',
+    )
+    parser.description = (
+        'Replay a bag on the page of the cockpit, on this computer only (127.0.0.1), until Ctrl-C: a time line to '
+        'play, pause and drag, speeds, and the events one by one. A second bag is shown beside the first.'
+    )
+    parser.add_argument('bags', metavar='BAG', nargs='+', help='one or two: a bag directory, .mcap or .db3 file')
+    parser.add_argument('--port', type=int, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
+    parser.add_argument('--duration', type=float, metavar='S', help='end after so long')
+    parser.add_argument('--no-shadows', dest='shadows', action='store_false', help='for browsers without a GPU')
+    add_machine_options(parser)
+
+
+def run_view(args: argparse.Namespace) -> int:
+    """Show the page until Ctrl-C.
+
+    Raises:
+        CommandError: a bag, a machine or the port can't be used.
+    """
+    from dyn_nodes.commands.demo_cockpit import has_display
+    from dyn_nodes.viewer.replay import ReplayPage, Run
+
+    if len(args.bags) > 2:
+        raise CommandError(f'expected one bag or two, found {len(args.bags)}', 2)
+    runs = []
+    for name, bag in zip(_names(args.bags), args.bags):
+        found = read_recorded(bag, args)
+        mount = found.machine.payload if found.machine is not None and found.load_link else None
+        x, y, z = mount.position if mount is not None else (0.0, 0.0, 0.0)
+        runs.append(Run(name, found.replay, found.robot, found.load_link, (float(x), float(y), float(z))))
+    try:
+        page = ReplayPage(runs, port=args.port)
+    except (OSError, OverflowError) as error:
+        raise CommandError(str(error)) from None
+    page.cockpit.set_shadows(args.shadows)
+    print(f'{" and ".join(args.bags)} on {page.cockpit.address}; Ctrl-C ends', flush=True)
+    if has_display():
+        with contextlib.suppress(webbrowser.Error):
+            webbrowser.open(page.cockpit.address)
+    begin = last = time.monotonic()
+    try:
+        while args.duration is None or last - begin < args.duration:
+            time.sleep(FRAME)
+            now = time.monotonic()
+            page.advance(now - last)
+            last = now
+    finally:
+        page.stop()
+    return 0
+
+
+def _names(bags: list[str]) -> list[str]:
+    """Return a short name of every bag that tells them apart."""
+    from dyn_nodes.printing import printable
+
+    paths = [Path(bag).resolve() for bag in bags]
+    short = [path.parent.name if path.name == 'bag' else path.stem for path in paths]
+    return [printable(name) for name in (short if len(set(short)) == len(short) else bags)]

@@ -1,0 +1,76 @@
+"""The eye of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.viewer.camera import PRESETS
+from dyn_nodes.viewer.framing import FIELD_OF_VIEW, directions, distance_to_show, visible
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Camera:
+    """An eye and the size of its picture.
+
+    Attributes:
+        eye: (3,) m.  target: (3,) in the middle of the picture, m, not straight above or below the eye.
+        width, height: pixels.
+    """
+
+    eye: Array
+    target: Array
+    width: int
+    height: int
+
+    @property
+    def axes(self) -> Array:
+        """Unit vectors ahead, right and up, rows (3, 3)."""
+        return directions(self.target - self.eye)
+
+    @property
+    def focal(self) -> float:
+        """Distance of the picture's plane, pixels."""
+        return float(0.5 * self.height / np.tan(0.5 * FIELD_OF_VIEW))
+
+    def project(self, points: Array) -> Array:
+        """Return x and y, pixels from the upper left corner, and inverse distance ahead, 1/m (n, 3), of points (n, 3).
+
+        The inverse distance is 0 for what is nearer than 0.1 m or behind the eye.
+        """
+        ahead, right, up = self.axes
+        relative = np.asarray(points, dtype=np.float64).reshape(-1, 3) - self.eye
+        distance = relative @ ahead
+        nearness = np.divide(1.0, distance, out=np.zeros_like(distance), where=distance > 0.1)
+        x = 0.5 * self.width + self.focal * (relative @ right) * nearness
+        y = 0.5 * self.height - self.focal * (relative @ up) * nearness
+        return np.stack([x, y, nearness], axis=1)
+
+    def rays(self) -> Array:
+        """Return the direction (height, width, 3) in which every pixel looks, of length 1 ahead."""
+        ahead, right, up = self.axes
+        x = (np.arange(self.width) + 0.5 - 0.5 * self.width) / self.focal
+        y = (0.5 * self.height - np.arange(self.height) - 0.5) / self.focal
+        return np.asarray(ahead + x[None, :, None] * right + y[:, None, None] * up)
+
+
+def camera_for(points: Iterable[Array], width: int, height: int, preset: str = 'Follow') -> Camera:
+    """Return a camera that sees all points (n, 3), m, from the direction of a preset of the cockpit.
+
+    Raises:
+        KeyError: no such preset.
+        ValueError: no points.
+    """
+    cloud = np.vstack(list(points))
+    if not len(cloud):
+        raise ValueError('expected points to look at, found none')
+    eye, target = (np.array(point) for point in PRESETS[preset])
+    away = (eye - target) / np.linalg.norm(eye - target)
+    middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
+    distance = distance_to_show(cloud, middle, away, visible(width / height))
+    return Camera(middle + away * max(distance, 1.0), middle, width, height)

@@ -1,0 +1,98 @@
+"""Films: pictures of many instants in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.viewer.geometry import ground_rotation, rotation_of
+from dyn_nodes.viewer.picture.camera import camera_for
+from dyn_nodes.viewer.picture.painter import Painter
+from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.snapshot import Snapshot
+
+Picture = NDArray[np.uint8]
+FORMATS = {'.gif': 'GIF', '.webp': 'WEBP', '.png': 'PNG'}
+"""Kinds of films by the ending of the file."""
+COLOURS = 200
+MEDIAN_CUT: Any = 0
+NO_DITHER: Any = 0
+"""Pillow's numbers; their names differ between its versions."""
+
+
+class FilmError(ValueError):
+    """A film that can't be made; one line."""
+
+
+def film(
+    robot: Robot,
+    snapshots: Sequence[Snapshot],
+    size: tuple[int, int],
+    preset: str = 'Follow',
+    load_link: str = '',
+    title: str = '',
+    events: Sequence[str] = (),
+) -> Iterator[Picture]:
+    """Yield a picture (height, width, 3) of every instant; the eye stands where it sees the machine at all of them.
+
+    Args:
+        robot: shape of the machine.
+        snapshots: instants, at least one.
+        size: width and height, pixels.
+        preset: name of a camera of the cockpit.
+        load_link: link on which the load is drawn.
+        title: in front of the time.
+        events: what happened lately, a text for every instant; () for none.
+    """
+    corners = []
+    for snapshot in snapshots:
+        base = rotation_of(snapshot.base_quaternion)
+        own = base.apply(robot.corners(snapshot.joints)) + np.asarray(snapshot.base_position)
+        corners.append(ground_rotation(*snapshot.slope).apply(own))
+    painter = Painter(robot, camera_for(corners, *size, preset), load_link)
+    for k, snapshot in enumerate(snapshots):
+        yield painter.draw(snapshot, title, events[k] if events else '')
+
+
+def save(path: Path, pictures: Sequence[Picture], period: float) -> None:
+    """Write pictures as one film that repeats.
+
+    Args:
+        path: its ending chooses GIF, WebP or PNG (animated).
+        pictures: (height, width, 3), all of one size, at least one.
+        period: time of each, s.
+
+    Raises:
+        FilmError: another ending, or no pictures.
+        OSError: the file can't be written.
+    """
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        raise FilmError(f'{path}: expected a name that ends in {", ".join(FORMATS)}')
+    if not len(pictures):
+        raise FilmError('expected pictures, found none')
+    from PIL import Image
+
+    images = [Image.fromarray(picture) for picture in pictures]
+    options: dict[str, Any] = {'duration': round(1000.0 * period), 'loop': 0}
+    if kind == 'GIF':
+        palette = _palette(images)
+        images = [image.quantize(palette=palette, dither=NO_DITHER) for image in images]
+        options |= {'optimize': True, 'disposal': 1}
+    images[0].save(path, kind, save_all=True, append_images=images[1:], **options)
+
+
+def _palette(images: Sequence[Any]) -> Any:
+    """Return an image with colours of some pictures: one palette for all, so that only changes are stored."""
+    from PIL import Image
+
+    some = images[:: max(1, len(images) // 8)]
+    width, height = some[0].size
+    sheet = Image.new('RGB', (width, height * len(some)))
+    for k, image in enumerate(some):
+        sheet.paste(image, (0, k * height))
+    return sheet.quantize(COLOURS, method=MEDIAN_CUT)

@@ -1,0 +1,197 @@
+"""Recorded runs on the page of the cockpit: a time line, and a second run beside the first."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dyn_nodes.viewer.cockpit import Cockpit
+from dyn_nodes.viewer.colours import OK
+from dyn_nodes.viewer.companions import Companion
+from dyn_nodes.viewer.connection import REPLAYED
+from dyn_nodes.viewer.gauges import Scale, friction_gauges, gauges, worst_band
+from dyn_nodes.viewer.geometry import rotation_of
+from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.snapshot import Snapshot
+
+SPEEDS = {'0.1×': 0.1, '0.25×': 0.25, '0.5×': 0.5, '1×': 1.0, '2×': 2.0, '4×': 4.0}
+WINDOW, SAMPLE = 30.0, 0.1
+"""Of the plots, s."""
+SCALE_SAMPLES = 500
+JUMP = 0.5
+"""A step of the time line that is greater, or back, draws the plots anew, s."""
+APART = 1.4
+"""Distance of the second machine from the first, in greatest distances of a machine from its base."""
+
+
+class Recording(Protocol):
+    """A run that was recorded: times in s since its start."""
+
+    events: list[tuple[float, str]]
+
+    @property
+    def duration(self) -> float:
+        """From the first instant to the last, s."""
+
+    def at(self, time: float) -> Snapshot:
+        """Return what was last known at a time."""
+
+    def event(self, time: float) -> str:
+        """Return what happened in the seconds before a time, or ''."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run with its machine.
+
+    Attributes:
+        name: on the page.
+        load_link: of the implement, '' where it is not known.
+        load_point: (3,) in its frame, m.
+    """
+
+    name: str
+    recording: Recording
+    robot: Robot
+    load_link: str = ''
+    load_point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+class ReplayPage:
+    """Plays one run, or two beside each other, on a page of the cockpit.
+
+    Args:
+        runs: one or two.
+        host, port: where the page listens; port 0 takes a free one.
+
+    Attributes:
+        time: shown now, s since the start.
+        playing: time goes on by itself.
+        speed: times real time.
+
+    Raises:
+        OSError: the port is taken.
+        ValueError: neither one run nor two.
+    """
+
+    def __init__(self, runs: Sequence[Run], host: str = '127.0.0.1', port: int = 0) -> None:
+        if not 1 <= len(runs) <= 2:
+            raise ValueError(f'expected one run or two, found {len(runs)}')
+        self.runs = list(runs)
+        self.duration = max(run.recording.duration for run in runs)
+        self.time, self.playing, self.speed = 0.0, True, 1.0
+        first = self.runs[0]
+        self.cockpit = Cockpit(host, port, 'Replay')
+        self._second: Companion | None = None
+        self._second_scale = Scale()
+        if len(self.runs) > 1:
+            self._second = Companion(self.cockpit.server, 'second', self.runs[1].robot)
+            self._offset = np.array((0.0, APART * max(run.robot.size() for run in self.runs), 0.0))
+            start = self.runs[1].recording.at(0.0)
+            self.cockpit.beside = self._robot_points(start, np.asarray(start.base_position) + self._offset)
+        implement = (first.load_link, np.array(first.load_point)) if first.load_link else None
+        self.cockpit.set_robot(first.robot, implement, first.recording.at(0.0).joints)
+        self._learn_scales()
+        self._shown = -1.0
+        self._set_up()
+        self.draw()
+
+    def _learn_scales(self) -> None:
+        """Let every gauge know the greatest value of its run, so that its scale does not change while it is played."""
+        scales = [self.cockpit.instruments.scale, self._second_scale]
+        for run, scale in zip(self.runs, scales):
+            for time in np.linspace(0.0, run.recording.duration, SCALE_SAMPLES).tolist():
+                for name, margin in run.recording.at(time).margins.items():
+                    scale.full(name, margin)
+
+    # -- the page ----------------------------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        gui = self.cockpit.server.gui
+        with gui.add_folder('Time', order=0.5):
+            step = max(self.duration / 1000.0, 1e-3)
+            self.slider: Any = gui.add_slider('Time, s', 0.0, max(self.duration, step), step, 0.0, order=0.0)
+            self.buttons = gui.add_button_group('Run', ('Pause', 'Play', 'Restart'), order=1.0)
+            self.speeds = gui.add_button_group('Speed', tuple(SPEEDS), order=2.0)
+            self.steps = gui.add_button_group('Event', ('Before', 'Next'), order=3.0)
+        self.slider.on_update(self._dragged)
+        self.buttons.on_click(lambda event: self.run(event.target.value))
+        self.speeds.on_click(lambda event: setattr(self, 'speed', SPEEDS[event.target.value]))
+        self.steps.on_click(lambda event: self.step(event.target.value == 'Next'))
+        self._compare = self.cockpit.instruments.add_text(1.5)
+
+    def _dragged(self, event: Any) -> None:
+        if event.client_id is not None:  # what the server itself sets comes without a client
+            self.playing, self.time = False, float(event.target.value)
+
+    def run(self, what: str) -> None:
+        """Pause, play, or restart."""
+        if what == 'Restart' or (what == 'Play' and self.time >= self.duration):
+            self.time = 0.0
+        self.playing = what != 'Pause'
+
+    def step(self, onwards: bool) -> None:
+        """Go to the next event of the first run, or to the one before."""
+        times = [when for when, _ in self.runs[0].recording.events]
+        found = [t for t in times if t > self.time + 1e-3] if onwards else [t for t in times if t < self.time - 1e-3]
+        if found:
+            self.playing, self.time = False, found[0] if onwards else found[-1]
+
+    # -- the time ----------------------------------------------------------------------------------------------------
+
+    def advance(self, seconds: float) -> None:
+        """Let so much time of the clock pass, and draw; at its end the run rests."""
+        for action in self.cockpit.actions():  # camera, shadows and trace are done by the cockpit
+            del action
+        if self.playing:
+            self.time = min(self.time + self.speed * seconds, self.duration)
+            self.playing = self.time < self.duration
+        self.draw()
+        if abs(self.slider.value - self.time) > self.duration / 500.0:  # dragged, it is there already
+            self.slider.value = round(self.time, 3)
+
+    def draw(self) -> None:
+        """Show the present instant."""
+        first, time = self.runs[0].recording, self.time
+        if not 0.0 <= time - self._shown <= JUMP:
+            self.cockpit.scene.clear_trace()
+            begin = max(time - WINDOW, 0.0)
+            self.cockpit.instruments.refill(first.at(t) for t in np.arange(begin, time, SAMPLE).tolist())
+        self._shown = time
+        snapshot = first.at(time)
+        self.cockpit.update(snapshot)
+        details, band = first.event(time), OK
+        if self._second is not None:
+            band, words = self._draw_second(time)
+            details = ' · '.join(text for text in (words, details) if text)
+        self.cockpit.show_state(REPLAYED, f'Replay, t = {time:.2f} of {self.duration:.1f} s', details, band)
+
+    def _draw_second(self, time: float) -> tuple[str, str]:
+        """Show the second run; return the band of its worst gauge, and words for it."""
+        assert self._second is not None
+        other = self.runs[1].recording.at(time)
+        place = np.asarray(other.base_position) + self._offset
+        self._second.update(place, other.base_quaternion, other.joints)
+        self.cockpit.beside = self._robot_points(other, place)
+        for number, foot in ((0, self.runs[0].recording.at(time).base_position), (1, place)):
+            high = np.array((0.0, 0.0, 0.75 * self.runs[number].robot.size()))
+            self.cockpit.scene.show_name(str(number), self.runs[number].name, np.asarray(foot) + high)
+        scale = self._second_scale
+        content = gauges(other.margins, scale) + friction_gauges(other.friction_use, scale)
+        self._compare(
+            f'<div style="padding:6px 12px 0;font-weight:600">{html.escape(self.runs[1].name)}</div>{content}'
+        )
+        band, where = worst_band(other.margins, other.friction_use, scale)
+        return band, f'{self.runs[1].name}: {where}' if where else ''
+
+    def _robot_points(self, snapshot: Snapshot, place: Any) -> Any:
+        turn = rotation_of(snapshot.base_quaternion)
+        return turn.apply(self.runs[1].robot.corners(snapshot.joints)) + place
+
+    def stop(self) -> None:
+        """Close the page."""
+        self.cockpit.stop()
