@@ -3,7 +3,8 @@
 A function that Numba makes for Python costs 0.14 s to compile, whatever it does, and takes longer to be called than
 many a kernel runs; a module has one kernel or ten. The code of a kernel is a C function that looks at the lengths of
 its arguments and returns a status (`code`). Built-in functions call it (`entry`), and `CarefulCall` where an argument
-is not as expected. Batches go through one compiled loop for each number of arguments.
+is not as expected. Batches go through one compiled loop for each number of arguments: row by row where they are short,
+and from `WIDE_FROM` rows on by the vector kernel, which is compiled at that time.
 """
 # mypy: ignore-errors
 
@@ -13,10 +14,10 @@ import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 from numba.core.options import DefaultOptions
 
 from dyn_nodes.compile.code import call_code
@@ -28,6 +29,8 @@ from dyn_nodes.loops import cached_in
 OPTIONS = {'_nrt': False} if hasattr(DefaultOptions, '_nrt') else {}
 MOST = 8
 """Arguments of a kernel that is called in this way; one with more is compiled with a function of its module."""
+WIDE_FROM = 128
+"""Rows of a batch from which on it takes the vector kernel."""
 
 
 def batch_1(address, a):
@@ -84,6 +87,33 @@ def compiled(count: int) -> Any:
     kinds = ', '.join(['float64[:, ::1]'] * count)
     with cached_in(Path(__file__).resolve().parent) as cached:
         return njit(f'void(intp, {kinds})', cache=cached, **OPTIONS)(globals()[f'batch_{count}'])
+
+
+def batch_of_lanes(address, lanes, inputs, arrays, room):
+    """Call a vector kernel with all rows: `inputs` arrays to read, then those to fill; room (n * lanes,) for each."""
+    rows = arrays[0].shape[0]
+    for first in range(0, rows, lanes):
+        for j in range(inputs):
+            rows_in, own = arrays[j], room[j]
+            for lane in range(lanes):
+                row = min(first + lane, rows - 1)
+                for i in range(rows_in.shape[1]):
+                    own[i * lanes + lane] = rows_in[row, i]
+        call_code(address, *room)
+        for j in range(inputs, len(arrays)):
+            rows_out, own = arrays[j], room[j]
+            for lane in range(min(lanes, rows - first)):
+                for i in range(rows_out.shape[1]):
+                    rows_out[first + lane, i] = own[i * lanes + lane]
+
+
+@cache
+def compiled_lanes(count: int) -> Any:
+    """Return `batch_of_lanes` for kernels of `count` arguments, as machine code."""
+    arrays = types.UniTuple(types.Array(types.float64, 2, 'C'), count)
+    room = types.UniTuple(types.Array(types.float64, 1, 'C'), count)
+    with cached_in(Path(__file__).resolve().parent) as cached:
+        return njit(types.void(types.intp, types.intp, types.intp, arrays, room), cache=cached)(batch_of_lanes)
 
 
 class CarefulCall:
@@ -143,12 +173,32 @@ def kernel_call(name: str, code: Any, sizes: Sequence[int]) -> Callable[..., Non
     return builtin(name, len(sizes), code.address, careful) if layout_holds() else careful
 
 
-def batch_call(name: str, code: Any, sizes: Sequence[int]) -> Callable[..., None]:
+class Wide(NamedTuple):
+    """A vector kernel.
+
+    Attributes:
+        code: its C function, with an `address`.
+        lanes: states that it takes at once.
+        inputs: number of its inputs.
+    """
+
+    code: Any
+    lanes: int
+    inputs: int
+
+
+def batch_call(name: str, code: Any, sizes: Sequence[int], wide: Callable[[], Wide]) -> Callable[..., None]:
     """Return what calls a C function of a kernel with every row of contiguous float64 arrays (n, size), at most `MOST`.
 
     It raises LengthError for others.
+
+    Args:
+        name: of the kernel.
+        code: its C function, with an `address`.
+        sizes: of its arguments.
+        wide: gives the vector kernel of the same, when it is first needed.
     """
-    run = compiled(len(sizes))
+    count = len(sizes)
 
     def call(*arrays: Any) -> None:
         for k, (array, size) in enumerate(zip(arrays, sizes)):
@@ -156,6 +206,11 @@ def batch_call(name: str, code: Any, sizes: Sequence[int]) -> Callable[..., None
                 raise LengthError(name, k, COLUMNS, size, array.shape[1])
             if array.ndim == 2 and array.shape[0] != arrays[0].shape[0]:
                 raise LengthError(name, k, ROWS, arrays[0].shape[0], array.shape[0])
-        run(code.address, *arrays)
+        if len(arrays) != count or len(arrays[0]) < WIDE_FROM:
+            compiled(count)(code.address, *arrays)
+            return
+        vector = wide()
+        room = tuple(np.empty(size * vector.lanes) for size in sizes)
+        compiled_lanes(count)(vector.code.address, vector.lanes, vector.inputs, arrays, room)
 
     return call

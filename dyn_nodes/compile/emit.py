@@ -7,7 +7,7 @@ type only, so its instructions are built directly, in an intrinsic that Numba co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from dyn_nodes.compile.lane_functions import each_lane, exponential, logarithm, scalar_function, sine_and_cosine
 from dyn_nodes.compile.tape import LIBM, SELECT, Tape
 
 DOUBLE, WORD = ir.DoubleType(), ir.IntType(64)
@@ -38,7 +39,7 @@ _INTRINSIC = {
 }
 
 
-def tape_intrinsic(path: Path) -> Any:
+def tape_intrinsic(path: Path, lanes: int = 1) -> Any:
     """Return a Numba intrinsic of pointer arguments (inputs, then outputs) that runs the tape stored at `path`.
 
     The tape is read only when Numba compiles; a function taken from Numba's cache never opens the file.
@@ -48,7 +49,7 @@ def tape_intrinsic(path: Path) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             # a variadic intrinsic receives its arguments as one tuple
             members = [builder.extract_value(args[0], k) for k in range(len(sig.args[0].types))]
-            emit(Tape.load(path), builder, members)
+            emit(Tape.load(path), builder, members, lanes)
             return context.get_dummy_value()
 
         return types.void(types.StarArgTuple(pointers)), codegen
@@ -56,7 +57,7 @@ def tape_intrinsic(path: Path) -> Any:
     return intrinsic(tape_body)
 
 
-def tape_function(path: Path, symbol: str) -> Any:
+def tape_function(path: Path, symbol: str, lanes: int = 1) -> Any:
     """Return a Numba intrinsic without arguments that adds the tape at `path` as a C function to the machine code.
 
     The C function is that of `compile.code`. It looks at the lengths by itself and is not wrapped by Numba: a wrapper
@@ -65,11 +66,12 @@ def tape_function(path: Path, symbol: str) -> Any:
     Args:
         path: of the tape, which is read only when Numba compiles.
         symbol: of the C function.
+        lanes: states that it takes at once; element i of state k of an argument is at i * lanes + k.
     """
 
     def tape_body(typingctx: Any) -> Any:
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            add_function(Tape.load(path), builder.module, symbol)
+            add_function(Tape.load(path), builder.module, symbol, lanes)
             return context.get_dummy_value()
 
         return types.void(), codegen
@@ -77,51 +79,54 @@ def tape_function(path: Path, symbol: str) -> Any:
     return intrinsic(tape_body)
 
 
-def add_function(tape: Tape, module: ir.Module, symbol: str) -> None:
+def add_function(tape: Tape, module: ir.Module, symbol: str, lanes: int = 1) -> None:
     """Add the C function of a tape to a module: pointer and length of each argument; a status."""
-    sizes = [*tape.inputs, *tape.outputs]
+    sizes = [lanes * size for size in (*tape.inputs, *tape.outputs)]
     function = ir.Function(module, ir.FunctionType(WORD, [DOUBLE.as_pointer(), WORD] * len(sizes)), name=symbol)
     builder = ir.IRBuilder(function.append_basic_block())
     for k, size in enumerate(sizes):
         wrong = builder.icmp_signed('!=', function.args[2 * k + 1], ir.Constant(WORD, size))
         with builder.if_then(wrong, likely=False):
             builder.ret(ir.Constant(WORD, (size << 8) + k + 1))
-    emit(tape, builder, list(function.args[::2]))
+    emit(tape, builder, list(function.args[::2]), lanes)
     builder.ret(ir.Constant(WORD, 0))
 
 
-def emit(tape: Tape, builder: Any, pointers: list[Any]) -> None:
-    """Append the tape's instructions to an LLVM builder. `pointers`: one double* per input and output."""
+def emit(tape: Tape, builder: Any, pointers: list[Any], lanes: int = 1) -> None:
+    """Append the tape's instructions to an LLVM builder. `pointers`: one double* per input and output.
+
+    With several lanes every value is a vector, branches are selections lane by lane.
+    """
     values: list[Any] = []
-    emitter = _Emitter(builder, values)
+    emitter = _Emitter(builder, values) if lanes == 1 else _LaneEmitter(builder, values, lanes)
     n_in = len(tape.inputs)
     for (op, a, b, c), number in zip(tape.code.tolist(), tape.constants.tolist()):
         if op == ca.OP_CONST:
-            values.append(ir.Constant(DOUBLE, number))
+            values.append(emitter.constant(number))
         elif op == ca.OP_INPUT:
-            values.append(builder.load(_element(builder, pointers[a], b)))
+            values.append(builder.load(emitter.element(pointers[a], b), align=8))
         else:
             values.append(emitter.operation(op, a, b, c))
     for output, element, value in tape.results.tolist():
-        builder.store(emitter.number(value), _element(builder, pointers[n_in + output], element))
-    _store_structural_zeros(tape, builder, pointers[n_in:])
+        builder.store(emitter.number(value), emitter.element(pointers[n_in + output], element), align=8)
+    for output, element in _structural_zeros(tape):
+        builder.store(emitter.constant(0.0), emitter.element(pointers[n_in + output], element), align=8)
 
 
-def _store_structural_zeros(tape: Tape, builder: Any, pointers: list[Any]) -> None:
-    """Elements that CasADi never writes are zero."""
+def _structural_zeros(tape: Tape) -> Iterator[tuple[int, int]]:
+    """Yield (output, element) of what CasADi never writes: it is zero."""
     for output, size in enumerate(tape.outputs):
         written = np.zeros(size, dtype=bool)
         written[tape.results[tape.results[:, 0] == output, 1]] = True
         for element in np.flatnonzero(~written):
-            builder.store(ir.Constant(DOUBLE, 0.0), _element(builder, pointers[output], int(element)))
-
-
-def _element(builder: Any, pointer: Any, index: int) -> Any:
-    return builder.gep(pointer, [ir.Constant(ir.IntType(64), index)], inbounds=True)
+            yield output, int(element)
 
 
 class _Emitter:
     """One LLVM value per tape value; a comparison stays a bit until a number is wanted."""
+
+    kind: ir.Type = DOUBLE
+    truth: ir.Type = ir.IntType(1)
 
     def __init__(self, builder: Any, values: list[Any]) -> None:
         self.builder = builder
@@ -130,7 +135,7 @@ class _Emitter:
             ca.OP_NEG: lambda x: builder.fneg(x, flags=FLAGS),
             ca.OP_SQ: lambda x: builder.fmul(x, x, flags=FLAGS),
             ca.OP_TWICE: lambda x: builder.fadd(x, x, flags=FLAGS),
-            ca.OP_INV: lambda x: builder.fdiv(ir.Constant(DOUBLE, 1.0), x, flags=FLAGS),
+            ca.OP_INV: lambda x: builder.fdiv(self.constant(1.0), x, flags=FLAGS),
             ca.OP_SIGN: self._sign,
         }
         self.binary: dict[int, Callable[[Any, Any], Any]] = {
@@ -142,24 +147,32 @@ class _Emitter:
             ca.OP_FMAX: lambda x, y: builder.select(builder.fcmp_ordered('>', x, y), x, y),
         }
 
+    def constant(self, number: float) -> Any:
+        """Return a number."""
+        return ir.Constant(DOUBLE, number)
+
+    def element(self, pointer: Any, index: int) -> Any:
+        """Return the place of an element of a vector."""
+        return self.builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
+
     def number(self, index: int) -> Any:
         """Return the value as a double."""
         value = self.values[index]
-        return self.builder.uitofp(value, DOUBLE) if value.type == ir.IntType(1) else value
+        return self.builder.uitofp(value, self.kind) if value.type == self.truth else value
 
     def bit(self, index: int) -> Any:
         """Return the value as a truth value."""
         value = self.values[index]
-        if value.type == ir.IntType(1):
+        if value.type == self.truth:
             return value
-        return self.builder.fcmp_unordered('!=', value, ir.Constant(DOUBLE, 0.0))
+        return self.builder.fcmp_unordered('!=', value, self.constant(0.0))
 
     def operation(self, op: int, a: int, b: int, c: int) -> Any:
         builder = self.builder
         if op == SELECT:
             return builder.select(self.bit(a), self.number(b), self.number(c))
         if op == ca.OP_IF_ELSE_ZERO:
-            return builder.select(self.bit(a), self.number(b), ir.Constant(DOUBLE, 0.0))
+            return builder.select(self.bit(a), self.number(b), self.constant(0.0))
         if op in _COMPARE:
             compare = builder.fcmp_unordered if op == ca.OP_NE else builder.fcmp_ordered
             return compare(_COMPARE[op], self.number(a), self.number(b))
@@ -177,20 +190,65 @@ class _Emitter:
         if op in _INTRINSIC:
             return self._intrinsic(_INTRINSIC[op], operands)
         if op in LIBM:
-            return builder.call(self._libm(LIBM[op], len(operands)), operands)
+            return self._libm(LIBM[op], operands)
         raise NotImplementedError(f'CasADi operation {op} has no machine code here')
 
     def _intrinsic(self, name: str, operands: list[Any]) -> Any:
         kind = ir.FunctionType(DOUBLE, [DOUBLE] * len(operands))
         return self.builder.call(self.builder.module.declare_intrinsic(name, [DOUBLE], kind), operands)
 
-    def _libm(self, name: str, arity: int) -> Any:
-        if name in self.builder.module.globals:
-            return self.builder.module.globals[name]
-        return ir.Function(self.builder.module, ir.FunctionType(DOUBLE, [DOUBLE] * arity), name=name)
+    def _libm(self, name: str, operands: list[Any]) -> Any:
+        return self.builder.call(scalar_function(self.builder.module, name, len(operands)), operands)
 
     def _sign(self, x: Any) -> Any:
         """Return 1 or -1, and x itself where that is zero or not a number: a NaN must not become a 1."""
-        builder, zero = self.builder, ir.Constant(DOUBLE, 0.0)
-        negative = builder.select(builder.fcmp_ordered('<', x, zero), ir.Constant(DOUBLE, -1.0), x)
-        return builder.select(builder.fcmp_ordered('>', x, zero), ir.Constant(DOUBLE, 1.0), negative)
+        builder, zero = self.builder, self.constant(0.0)
+        negative = builder.select(builder.fcmp_ordered('<', x, zero), self.constant(-1.0), x)
+        return builder.select(builder.fcmp_ordered('>', x, zero), self.constant(1.0), negative)
+
+
+class _LaneEmitter(_Emitter):
+    """The same with a vector per tape value."""
+
+    def __init__(self, builder: Any, values: list[Any], lanes: int) -> None:
+        super().__init__(builder, values)
+        self.lanes = lanes
+        self.kind, self.truth = ir.VectorType(DOUBLE, lanes), ir.VectorType(ir.IntType(1), lanes)
+        self._turned: dict[Any, tuple[Any, Any]] = {}
+
+    def constant(self, number: float) -> Any:
+        return ir.Constant(self.kind, [number] * self.lanes)
+
+    def element(self, pointer: Any, index: int) -> Any:
+        return self.builder.bitcast(super().element(pointer, index * self.lanes), self.kind.as_pointer())
+
+    def _intrinsic(self, name: str, operands: list[Any]) -> Any:
+        module = self.builder.module
+        if name in ('llvm.sin', 'llvm.cos'):
+            return self._sine_and_cosine(operands[0])[name == 'llvm.cos']
+        if name == 'llvm.exp':
+            return self.builder.call(exponential(module, self.lanes), operands)
+        if name == 'llvm.log':
+            return self.builder.call(logarithm(module, self.lanes), operands)
+        if name == 'llvm.pow':
+            return each_lane(self.builder, self.lanes, scalar_function(module, f'{name}.f64', 2), operands)
+        symbol = f'{name}.v{self.lanes}f64'
+        kind = ir.FunctionType(self.kind, [self.kind] * len(operands))
+        return self.builder.call(module.globals.get(symbol) or ir.Function(module, kind, name=symbol), operands)
+
+    def _sine_and_cosine(self, x: Any) -> tuple[Any, Any]:
+        """Return both: a tape that has one of them mostly has the other one, too."""
+        if x not in self._turned:
+            with self.builder.goto_entry_block():
+                room = self.builder.alloca(self.kind, 2)
+            self.builder.call(sine_and_cosine(self.builder.module, self.lanes), [room, x])
+            sine, cosine = (self.builder.load(self._place(room, k), align=8) for k in range(2))
+            self._turned[x] = sine, cosine
+        return self._turned[x]
+
+    def _place(self, pointer: Any, index: int) -> Any:
+        return self.builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
+
+    def _libm(self, name: str, operands: list[Any]) -> Any:
+        function = scalar_function(self.builder.module, name, len(operands))
+        return each_lane(self.builder, self.lanes, function, operands)

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ from numba.core.options import DefaultOptions
 from dyn_nodes import compiling
 from dyn_nodes.compile import calls, guard
 from dyn_nodes.compile.cache import digest, mark_used, note_trace, prune, source_digest, traced
+from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.manifest import verified_files, write_manifest
 from dyn_nodes.compile.tape import Tape
 from dyn_nodes.loops import guarded
@@ -63,7 +65,7 @@ def _refuse(kernel, argument, which, expected, found):
 # Inputs come first. The code of a tape is a C function that looks at the lengths of its arguments: no way around its
 # checks. It is called by its symbol or address: a Numba function would be compiled again into all that calls it.
 CODE = """
-_{name}_tape = tape_function(_HERE / '{name}.npz', f'{{_HERE.name}}_{name}_code')
+_{name}_tape = tape_function(_HERE / '{name}.npz', f'{{_HERE.name}}_{name}_code', {lanes})
 
 
 @cfunc(types.void(), cache=True)
@@ -76,7 +78,7 @@ _{name}_code = TapeCode(_{name}_holder, f'{{_HERE.name}}_{name}_code', {count})
 
 # with guard zones
 ZONED_CODE = """
-_{name}_tape = tape_intrinsic(_HERE / '{name}.npz')
+_{name}_tape = tape_intrinsic(_HERE / '{name}.npz', {lanes})
 
 
 @cfunc(code_signature({count}), cache=True)
@@ -258,6 +260,32 @@ def compile_functions(name: str, functions: Functions, batch: Sequence[str] = ()
     return build_module(name, content, lambda: (functions, {}), batch=batch)
 
 
+def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int) -> CompiledModule:
+    """Return kernels of a module for several states at once, from the cache or compiled now.
+
+    Their vectors have `lanes` times as many elements: element i of state k is at i * lanes + k. Every value of a kernel
+    is a vector of the processor, every branch a selection lane by lane.
+
+    Args:
+        module: whose tapes are taken.
+        kernels: names of those that are wanted.
+        lanes: states at once, at least 2 (`lanes.lane_count`).
+    """
+    name = str(module.meta.get('name'))
+    recipe = digest([f'{lanes} lanes', module.directory.name, *kernels, _versions(), source_digest('compile')])
+    root = cache_directory()
+
+    def generate() -> Generated:
+        tapes = {key: Tape.load(module.directory / f'{key}.npz') for key in kernels}
+        inputs = {key: len(tape.inputs) for key, tape in tapes.items()}
+        return _generate_from_tapes(tapes, {'name': module.meta.get('name'), 'inputs': inputs}, lanes=lanes)
+
+    with turn(root, recipe, lambda: compiling.notice(name)) as waited:
+        if waited:
+            compiling.waited()
+        return _made(root, recipe, name, generate)
+
+
 def has_machine_code(directory: Path) -> bool:
     """Tell whether Numba has kept machine code of a module; another process may be compiling it just now."""
     return any(directory.rglob('*.nbi'))
@@ -297,13 +325,18 @@ def _arguments(tape: Tape) -> list[str]:
     return [f'x{k}' for k in range(len(tape.inputs))] + [f'y{k}' for k in range(len(tape.outputs))]
 
 
-def _code_text(name: str, tape: Tape) -> str:
+def _sizes(tape: Tape, lanes: int = 1) -> tuple[int, ...]:
+    return tuple(lanes * size for size in (*tape.inputs, *tape.outputs))
+
+
+def _code_text(name: str, tape: Tape, lanes: int = 1) -> str:
     """Text of the C function of a kernel."""
-    names, sizes = _arguments(tape), [*tape.inputs, *tape.outputs]
+    names, sizes = _arguments(tape), _sizes(tape, lanes)
     if not guarded():
-        return CODE.format(name=name, count=len(names))
+        return CODE.format(name=name, count=len(names), lanes=lanes)
     return ZONED_CODE.format(
         name=name,
+        lanes=lanes,
         count=len(names),
         pairs=', '.join(f'{n}, n{n}' for n in names),
         returns='\n'.join(
@@ -314,12 +347,12 @@ def _code_text(name: str, tape: Tape) -> str:
     )
 
 
-def _kernel_text(number: int, name: str, tape: Tape, batch: bool) -> str:
+def _kernel_text(number: int, name: str, tape: Tape, batch: bool, lanes: int = 1) -> str:
     """Text of the kernel with this number; the batch, where it has one, has the next number."""
-    names, sizes = _arguments(tape), [*tape.inputs, *tape.outputs]
+    names, sizes = _arguments(tape), _sizes(tape, lanes)
     zoned = guarded()
     options = 'cache=True' if zoned else OPTIONS
-    text = _code_text(name, tape) + KERNEL.format(
+    text = _code_text(name, tape, lanes) + KERNEL.format(
         name=name,
         signature=', '.join(['float64[::1]'] * len(names)),
         arguments=', '.join(names),
@@ -379,15 +412,21 @@ def _zoned_body(name: str, tape: Tape) -> str:
 
 def _generate(functions: Functions, meta: dict[str, Any], texts: list[str], batch: Sequence[str]) -> Generated:
     tapes = {identifier(key): Tape.from_function(function) for key, function in functions.items()}
-    sizes = {key: (*tape.inputs, *tape.outputs) for key, tape in tapes.items()}
+    return _generate_from_tapes(tapes, meta, texts, batch)
+
+
+def _generate_from_tapes(
+    tapes: dict[str, Tape], meta: dict[str, Any], texts: Sequence[str] = (), batch: Sequence[str] = (), lanes: int = 1
+) -> Generated:
+    sizes = {key: _sizes(tape, lanes) for key, tape in tapes.items()}
     if not (texts or guarded()) and max(map(len, sizes.values())) <= calls.MOST:
-        body = ''.join(_code_text(key, tape) for key, tape in tapes.items())
+        body = ''.join(_code_text(key, tape, lanes) for key, tape in tapes.items())
         text = f'{HEADER}_kernels = {list(tapes)!r}\n_sizes = {sizes!r}\n_batch = {list(batch)!r}\n{body}'
         return Generated(text, tapes, json.dumps(meta))
     names: list[str] = []
     body = ''
     for key, tape in tapes.items():
-        body += _kernel_text(len(names), key, tape, key in batch)
+        body += _kernel_text(len(names), key, tape, key in batch, lanes)
         names += [key, f'{key}_batch'] if key in batch else [key]
     text = f'{HEADER}_kernels = {list(tapes)!r}\n' + _guard_text() + _refuse_text(names) + body + ''.join(texts)
     return Generated(text, tapes, json.dumps(meta))
@@ -439,18 +478,25 @@ def _run(root: Path, directory: Path, files: Mapping[str, bytes]) -> CompiledMod
     try:
         with sealing(root):
             exec(compile(files['module.py'], str(path), 'exec'), module.__dict__)
-        _add_calls(module)
+        made = CompiledModule(directory, module, meta)
+        _add_calls(made, module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise
-    return CompiledModule(directory, module, meta)
+    return made
 
 
-def _add_calls(module: ModuleType) -> None:
+def _add_calls(module: CompiledModule, inside: dict[str, Any]) -> None:
     """Add to a module the shared functions by which Python calls its kernels."""
-    inside = module.__dict__
     for name, sizes in inside.get('_sizes', {}).items():
         code = inside[f'_{name}_code']
         inside[name] = calls.kernel_call(name, code, sizes)
         if name in inside['_batch']:
-            inside[f'{name}_batch'] = calls.batch_call(name, code, sizes)
+            inside[f'{name}_batch'] = calls.batch_call(name, code, sizes, cache(partial(_wide, module, name)))
+
+
+def _wide(module: CompiledModule, name: str) -> calls.Wide:
+    """Return the vector kernel of a kernel."""
+    lanes = lane_count()
+    own = lane_module(module, (name,), lanes)
+    return calls.Wide(getattr(own, f'_{name}_code'), lanes, own.meta['inputs'][name])

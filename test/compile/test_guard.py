@@ -123,7 +123,7 @@ def test_guard_zones_find_what_touches_memory_that_is_not_its_own(
 
     monkeypatch.setattr(Tape, '__post_init__', lambda self: None)  # it would refuse the tape
     monkeypatch.setattr(Tape, 'from_function', damaged)
-    monkeypatch.setattr(emit, '_store_structural_zeros', lambda *_: None)
+    monkeypatch.setattr(emit, '_structural_zeros', lambda _: ())
     module = build(f'{table} {column} {value}')
     with pytest.raises(GuardError) as error:
         module.law(*arguments())

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dyn_nodes.compile import Tape, compile_functions
+from dyn_nodes.compile.calls import WIDE_FROM
 from dyn_nodes.compile.tape import SELECT
 
 X = ca.SX.sym('x', 3)
@@ -133,6 +134,19 @@ def test_batch_gives_the_bits_of_single_calls(graphs, which):
     for row, output in zip(rows, together):
         getattr(module, name)(row, one)
         np.testing.assert_array_equal(one, output)
+
+
+def test_long_batches_go_through_lanes_and_give_the_numbers_of_single_calls(graphs):
+    _, module = graphs
+    count = WIDE_FROM + 3  # the last lanes are not all rows
+    rows = np.random.default_rng(9).normal(size=(count, 3))
+    together, guard, one = np.full((count, 6), np.nan), np.full((2, 6), 7.0), np.empty(6)
+    everything = np.vstack([together, guard])
+    module.graph0_batch(rows, everything[:count])
+    assert np.array_equal(everything[count:], guard)
+    for row, output in zip(rows, everything):
+        module.graph0(row, one)
+        np.testing.assert_allclose(output, one, rtol=1e-13, atol=1e-13)
 
 
 def test_elements_without_a_value_are_stored_as_zero():

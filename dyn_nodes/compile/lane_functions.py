@@ -1,0 +1,282 @@
+"""Sine, cosine, exponential and logarithm of all lanes of a vector at once, without branches.
+
+Each is the series of its function about the middle of a short interval, after an argument reduction whose error is
+carried along. Errors, measured against wider floats by `test/compile/test_lane_functions.py`:
+
+| function | arguments | greatest error |
+|---|---|---|
+| sin, cos | up to 2^20 pi / 2 | 1 unit in the last place (ulp) |
+| exp | all | 1 ulp where the result is a normal number |
+| log | all | 1 ulp |
+
+Sine and cosine of larger arguments, infinite ones and NaN are those of the C library, lane by lane. The exponential
+becomes 0 and infinity, the logarithm minus infinity at 0 and NaN below, and NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from llvmlite import ir
+
+DOUBLE, WORD, BIT = ir.DoubleType(), ir.IntType(64), ir.IntType(1)
+FUSED = ('contract',)
+"""Flags of polynomials: a product and a sum may be one instruction. Reductions have none: they rest on rounding."""
+PI = Fraction('3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534')
+LN2 = Fraction('0.69314718055994530941723212145817656807550013436025525412068000949339362196969471560586332699')
+INTEGRAL = 1.5 * 2.0**52
+"""Added to a number of at most 2^51, it leaves its nearest integer in the last bits."""
+INTEGRAL_BITS = int.from_bytes(struct.pack('<d', INTEGRAL), 'little')
+FAR = 2.0**20 * math.pi / 2
+"""Greatest argument of sine and cosine whose reduction is exact enough: its multiple of pi / 2 has 20 bits."""
+EXPONENT, BIAS = 52, 1023
+ROOT_HALF = 0x3FE6A09E667F3BCD
+"""Bits of the square root of 1/2."""
+SIN_TERMS, COS_TERMS, EXP_TERMS, LOG_TERMS = 8, 8, 13, 11
+"""Terms of the series beyond the first two, or one: the rest is below 2^-58 of the result."""
+
+
+def split(value: Fraction, bits: Sequence[int]) -> list[float]:
+    """Return a number as a sum of floats of so many bits each."""
+    parts = []
+    for count in bits:
+        exponent = math.frexp(float(value))[1] - count
+        part = Fraction(math.floor(value / Fraction(2) ** exponent)) * Fraction(2) ** exponent
+        parts.append(float(part))
+        value -= part
+    return parts
+
+
+class Lanes:
+    """Writes arithmetic on vectors of doubles to an LLVM builder."""
+
+    def __init__(self, builder: Any, lanes: int) -> None:
+        self.builder, self.lanes = builder, lanes
+        self.kind, self.words = ir.VectorType(DOUBLE, lanes), ir.VectorType(WORD, lanes)
+
+    def number(self, value: float) -> Any:
+        """Return a number in every lane."""
+        return ir.Constant(self.kind, [value] * self.lanes)
+
+    def word(self, value: int) -> Any:
+        """Return an integer in every lane."""
+        return ir.Constant(self.words, [value] * self.lanes)
+
+    def bits(self, x: Any) -> Any:
+        """Return the bits of numbers."""
+        return self.builder.bitcast(x, self.words)
+
+    def of_bits(self, x: Any) -> Any:
+        """Return the numbers of bits."""
+        return self.builder.bitcast(x, self.kind)
+
+    def series(self, x: Any, coefficients: Sequence[float]) -> Any:
+        """Return the polynomial with these coefficients, the lowest power first."""
+        total = self.number(coefficients[-1])
+        for value in coefficients[-2::-1]:
+            product = self.builder.fmul(total, x, flags=FUSED)
+            total = self.builder.fadd(product, self.number(value), flags=FUSED)
+        return total
+
+    def less(self, x: Any, y: Any) -> Any:
+        """Return where x is less than y."""
+        return self.builder.fcmp_ordered('<', x, y)
+
+    def power_of_two(self, exponent: Any) -> Any:
+        """Return 2 to integers (words) between -1022 and 1023."""
+        biased = self.builder.add(exponent, self.word(BIAS))
+        return self.of_bits(self.builder.shl(biased, self.word(EXPONENT)))
+
+    def nearest(self, x: Any) -> tuple[Any, Any]:
+        """Return the nearest integers of numbers as numbers, and as words."""
+        moved = self.builder.fadd(x, self.number(INTEGRAL))
+        whole = self.builder.fsub(moved, self.number(INTEGRAL))
+        return whole, self.builder.sub(self.bits(moved), self.word(INTEGRAL_BITS))
+
+
+def sine_and_cosine(module: ir.Module, lanes: int) -> ir.Function:
+    """Return the function of a module that writes sine and cosine: (pointer to two vectors, vector)."""
+    kind = ir.VectorType(DOUBLE, lanes)
+    return _own(module, f'sincos_{lanes}', ir.VoidType(), [kind.as_pointer(), kind], lambda f: _write_sincos(f, lanes))
+
+
+def exponential(module: ir.Module, lanes: int) -> ir.Function:
+    """Return the exponential function of a module for a vector."""
+    kind = ir.VectorType(DOUBLE, lanes)
+    return _own(module, f'exp_{lanes}', kind, [kind], lambda f: _write_exp(f, lanes))
+
+
+def logarithm(module: ir.Module, lanes: int) -> ir.Function:
+    """Return the natural logarithm of a module for a vector."""
+    kind = ir.VectorType(DOUBLE, lanes)
+    return _own(module, f'log_{lanes}', kind, [kind], lambda f: _write_log(f, lanes))
+
+
+def _own(module: ir.Module, name: str, result: Any, arguments: list[Any], write: Callable[[Any], None]) -> ir.Function:
+    known = module.globals.get(name)
+    if known is None:
+        known = ir.Function(module, ir.FunctionType(result, arguments), name=name)
+        known.linkage = 'internal'
+        write(known)
+    return known
+
+
+def each_lane(builder: Any, lanes: int, function: Any, operands: Sequence[Any]) -> Any:
+    """Return a function of scalars, called lane by lane."""
+    result = ir.Constant(ir.VectorType(DOUBLE, lanes), [0.0] * lanes)
+    for k in range(lanes):
+        place = ir.Constant(ir.IntType(32), k)
+        own = [builder.extract_element(x, place) for x in operands]
+        result = builder.insert_element(result, builder.call(function, own), place)
+    return result
+
+
+def scalar_function(module: ir.Module, name: str, arity: int = 1) -> ir.Function:
+    """Return the declaration of a function of the C library, or of an intrinsic."""
+    known = module.globals.get(name)
+    if known is None:
+        known = ir.Function(module, ir.FunctionType(DOUBLE, [DOUBLE] * arity), name=name)
+    return known
+
+
+def _write_sincos(function: ir.Function, lanes: int) -> None:
+    builder = ir.IRBuilder(function.append_basic_block())
+    write = Lanes(builder, lanes)
+    out, x = function.args
+    size = builder.call(_magnitude(function.module, lanes), [x])
+    near = builder.fcmp_ordered('<=', size, write.number(FAR))
+    sine, cosine = _reduced_sincos(write, x)
+    for k, value in enumerate((sine, cosine)):
+        builder.store(value, _place(builder, out, k), align=8)
+    every = builder.bitcast(near, ir.IntType(lanes))
+    with builder.if_then(builder.icmp_unsigned('!=', every, ir.Constant(ir.IntType(lanes), -1)), likely=False):
+        for k, name in enumerate(('sin', 'cos')):
+            own = scalar_function(function.module, f'llvm.{name}.f64')
+            exact = each_lane(builder, lanes, own, [x])
+            value = builder.load(_place(builder, out, k), align=8)
+            builder.store(builder.select(near, value, exact), _place(builder, out, k), align=8)
+    builder.ret_void()
+
+
+def _place(builder: Any, pointer: Any, index: int) -> Any:
+    return builder.gep(pointer, [ir.Constant(WORD, index)], inbounds=True)
+
+
+def _magnitude(module: ir.Module, lanes: int) -> ir.Function:
+    name, kind = f'llvm.fabs.v{lanes}f64', ir.VectorType(DOUBLE, lanes)
+    return module.globals.get(name) or ir.Function(module, ir.FunctionType(kind, [kind]), name=name)
+
+
+def _reduced_sincos(write: Lanes, x: Any) -> tuple[Any, Any]:
+    """Return sine and cosine of x = n pi / 2 + (r + rest): n has 20 bits, pi / 2 is three floats and a rest."""
+    builder = write.builder
+    count, whole = write.nearest(builder.fmul(x, write.number(float(2 / PI))))
+    first, second, third, last = split(PI / 2, (33, 33, 33, 53))
+    exact = builder.fsub(x, builder.fmul(count, write.number(first)))
+    taken = builder.fmul(count, write.number(second))
+    near = builder.fsub(exact, taken)
+    lost = builder.fsub(builder.fsub(exact, near), taken)
+    taken = builder.fmul(count, write.number(third))
+    nearer = builder.fsub(near, taken)
+    lost = builder.fadd(lost, builder.fsub(builder.fsub(near, nearer), taken))
+    lost = builder.fsub(lost, builder.fmul(count, write.number(last)))
+    r = builder.fadd(nearer, lost)
+    rest = builder.fadd(builder.fsub(nearer, r), lost)
+    sine, cosine = _central_sine(write, r, rest), _central_cosine(write, r, rest)
+    zero = write.word(0)
+    odd = builder.icmp_signed('!=', builder.and_(whole, write.word(1)), zero)
+    turned = builder.and_(whole, write.word(2))
+    turned_next = builder.and_(builder.add(whole, write.word(1)), write.word(2))
+    return (
+        _signed(write, builder.select(odd, cosine, sine), turned),
+        _signed(write, builder.select(odd, sine, cosine), turned_next),
+    )
+
+
+def _signed(write: Lanes, x: Any, turned: Any) -> Any:
+    """Return x, with the other sign where the words `turned` are 2 and not 0."""
+    builder = write.builder
+    return write.of_bits(builder.xor(write.bits(x), builder.shl(turned, write.word(62))))
+
+
+def _central_sine(write: Lanes, r: Any, rest: Any) -> Any:
+    """Return the sine of r + rest within pi / 4: r + (rest - r^2 rest / 2 + r^3 (-1/6 + ...))."""
+    builder = write.builder
+    z = builder.fmul(r, r, flags=FUSED)
+    terms = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, SIN_TERMS + 1)]
+    cube = builder.fmul(builder.fmul(z, r, flags=FUSED), write.series(z, terms), flags=FUSED)
+    turned = builder.fmul(builder.fmul(z, write.number(-0.5), flags=FUSED), rest, flags=FUSED)
+    small = builder.fadd(builder.fadd(cube, turned, flags=FUSED), rest, flags=FUSED)
+    return builder.fadd(r, small)
+
+
+def _central_cosine(write: Lanes, r: Any, rest: Any) -> Any:
+    """Return the cosine of r + rest within pi / 4, w + ((1 - w - r^2 / 2) + r^4 (1/24 - ...) - r rest).
+
+    Here w is 1 - r^2 / 2, rounded.
+    """
+    builder, one = write.builder, write.number(1.0)
+    z = builder.fmul(r, r)
+    half = builder.fmul(z, write.number(0.5))
+    w = builder.fsub(one, half)
+    lost = builder.fsub(builder.fsub(one, w), half)
+    terms = [(-1) ** k / math.factorial(2 * k) for k in range(2, COS_TERMS + 2)]
+    fourth = builder.fmul(builder.fmul(z, z, flags=FUSED), write.series(z, terms), flags=FUSED)
+    small = builder.fsub(fourth, builder.fmul(r, rest, flags=FUSED), flags=FUSED)
+    return builder.fadd(w, builder.fadd(lost, small))
+
+
+def _write_exp(function: ir.Function, lanes: int) -> None:
+    builder = ir.IRBuilder(function.append_basic_block())
+    write = Lanes(builder, lanes)
+    (x,) = function.args
+    low, high = write.number(-746.0), write.number(710.0)
+    x = builder.select(write.less(x, low), low, x)
+    x = builder.select(write.less(high, x), high, x)
+    count, whole = write.nearest(builder.fmul(x, write.number(float(1 / LN2))))
+    first, last = split(LN2, (33, 53))
+    exact = builder.fsub(x, builder.fmul(count, write.number(first)))
+    taken = builder.fmul(count, write.number(last))
+    r = builder.fsub(exact, taken)
+    rest = builder.fsub(builder.fsub(exact, r), taken)
+    z = builder.fmul(r, r, flags=FUSED)
+    terms = [1 / math.factorial(k) for k in range(2, EXP_TERMS + 2)]
+    small = builder.fadd(builder.fmul(z, write.series(r, terms), flags=FUSED), rest, flags=FUSED)
+    value = builder.fadd(write.number(1.0), builder.fadd(r, small))
+    _, half = write.nearest(builder.fmul(count, write.number(0.5)))
+    value = builder.fmul(value, write.power_of_two(half))
+    builder.ret(builder.fmul(value, write.power_of_two(builder.sub(whole, half))))
+
+
+def _write_log(function: ir.Function, lanes: int) -> None:
+    builder = ir.IRBuilder(function.append_basic_block())
+    write = Lanes(builder, lanes)
+    (x,) = function.args
+    tiny = write.less(x, write.number(2.0**-1022))
+    bits = write.bits(builder.select(tiny, builder.fmul(x, write.number(2.0**54)), x))
+    one = write.word(BIAS << EXPONENT)
+    moved = builder.add(builder.sub(bits, write.word(ROOT_HALF)), one)
+    biased = builder.lshr(moved, write.word(EXPONENT))
+    field = builder.shl(biased, write.word(EXPONENT))
+    mantissa = write.of_bits(builder.add(builder.sub(bits, field), one))
+    whole = write.of_bits(builder.or_(biased, write.word(0x433 << EXPONENT)))  # 2^52 + the exponent
+    power = builder.fsub(whole, write.number(2.0**52 + BIAS))
+    power = builder.fsub(power, builder.select(tiny, write.number(54.0), write.number(0.0)))
+    f = builder.fsub(mantissa, write.number(1.0))
+    s = builder.fdiv(f, builder.fadd(f, write.number(2.0)))
+    z = builder.fmul(s, s)
+    terms = [2.0 / (2 * k + 1) for k in range(1, LOG_TERMS + 1)]
+    tail = builder.fmul(z, write.series(z, terms), flags=FUSED)  # log(1 + f) = 2 s + s tail, 2 s = f - s f
+    half = builder.fmul(builder.fmul(f, write.number(0.5)), f)
+    first, last = split(LN2, (33, 53))
+    small = builder.fadd(builder.fmul(s, builder.fadd(half, tail)), builder.fmul(power, write.number(last)))
+    value = builder.fsub(builder.fmul(power, write.number(first)), builder.fsub(builder.fsub(half, small), f))
+    zero, infinite = write.number(0.0), write.number(math.inf)
+    value = builder.select(builder.fcmp_ordered('==', x, infinite), infinite, value)
+    value = builder.select(builder.fcmp_ordered('==', x, zero), write.number(-math.inf), value)
+    value = builder.select(builder.fcmp_unordered('<', x, zero), write.number(math.nan), value)
+    builder.ret(value)

@@ -1,0 +1,119 @@
+"""Vector kernels: errors of their functions, and every operation against the scalar kernel, lane by lane."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from every_operation import EXPRESSIONS, X, Y, Z
+
+from dyn_nodes.compile import compile_functions
+from dyn_nodes.compile.lanes import interleaved, lane_count, separated
+from dyn_nodes.compile.module import lane_module
+
+WIDE = np.finfo(np.longdouble).nmant > 60
+"""Whether this computer has floats that are wider than a double to compare with."""
+COUNT = 100_000
+GREATEST = 1.0
+"""Units in the last place."""
+
+
+@pytest.fixture(scope='module', params=sorted({2, 4, lane_count()}))
+def functions(request):
+    """The four functions as vector kernels."""
+    graphs = {name: getattr(ca, name)(X) for name in ('sin', 'cos', 'exp', 'log')}
+    kernels = {name: ca.Function(name, [X], [graph]) for name, graph in graphs.items()}
+    module = compile_functions('functions of lanes', kernels)
+    return lane_module(module, tuple(kernels), request.param), request.param
+
+
+def values(functions, name, x):
+    module, lanes = functions
+    kernel, found = getattr(module, name), np.empty(len(x))
+    assert len(x) % lanes == 0
+    for k in range(0, len(x), lanes):
+        kernel(x[k : k + lanes], found[k : k + lanes])
+    return found
+
+
+def off(found, x, function):
+    """Errors in units in the last place of the result."""
+    exact = function(x.astype(np.longdouble))
+    return np.abs((found.astype(np.longdouble) - exact) / np.spacing(np.abs(exact.astype(np.float64)))).astype(float)
+
+
+def arguments(name):
+    rng = np.random.default_rng(3)
+    if name == 'exp':
+        return rng.uniform(-708.0, 709.7, COUNT)
+    if name == 'log':
+        near = 1.0 + rng.normal(size=COUNT // 4) * 1e-3
+        return np.concatenate([near, rng.uniform(0.0, 4.0, COUNT // 4), 10.0 ** rng.uniform(-320, 308, COUNT // 2)])
+    quarters = rng.integers(-(2**20), 2**20, COUNT // 4) * (np.pi / 2)
+    sizes = 10.0 ** rng.uniform(-12, np.log10(1.64e6), COUNT // 2) * rng.choice([-1.0, 1.0], COUNT // 2)
+    return np.concatenate([quarters, rng.uniform(-4.0, 4.0, COUNT // 4), sizes])
+
+
+@pytest.mark.skipif(not WIDE, reason='no wider floats here')
+@pytest.mark.parametrize('name', ['sin', 'cos', 'exp', 'log'])
+def test_functions_of_lanes_are_within_a_unit_in_the_last_place(functions, name):
+    x = arguments(name)
+    assert off(values(functions, name, x), x, getattr(np, name)).max() < GREATEST
+
+
+def test_functions_of_lanes_at_their_borders_and_beyond(functions):
+    x = np.array([0.0, np.inf, np.nan, -np.inf, -1.0, 5e-324, 1.0, -0.0])
+    with np.errstate(all='ignore'):
+        assert np.array_equal(values(functions, 'log', x), np.log(x), equal_nan=True)
+    x = np.array([-np.inf, np.inf, np.nan, 0.0, -746.0, 710.0, -1e300, 1e300])
+    with np.errstate(all='ignore'):
+        assert np.array_equal(values(functions, 'exp', x), np.exp(x), equal_nan=True)
+    x = np.array([-745.0, -740.0, -720.0, -709.0, -744.4, -730.5, -711.0, -708.5])  # results that are no normal numbers
+    assert np.abs(values(functions, 'exp', x) - np.exp(x)).max() <= 1e-323
+    x = np.array([1e300, 0.5, np.inf, -0.5, np.nan, 2.0, -np.inf, 1e7])
+    with np.errstate(all='ignore'):
+        for name, function in (('sin', np.sin), ('cos', np.cos)):
+            found, expected = values(functions, name, x), function(x)
+            assert np.array_equal(np.isnan(found), np.isnan(expected))
+            known = np.isfinite(expected)
+            assert np.abs(found[known] - expected[known]).max() <= 2.3e-16
+
+
+@pytest.fixture(scope='module')
+def every_operation():
+    graphs = [ca.SX(graph) for graph in EXPRESSIONS.values()]
+    law = ca.Function('law', [ca.vertcat(X, Y, Z)], [ca.densify(ca.vertcat(*graphs))])
+    module = compile_functions('operations of lanes', {'law': law})
+    return module, lane_module(module, ('law',), lane_count()), len(graphs)
+
+
+def test_every_operation_is_that_of_the_scalar_kernel_in_every_lane(every_operation):
+    scalar, vector, count = every_operation
+    lanes, rng = lane_count(), np.random.default_rng(5)
+    special = np.array([0.0, 1.0, -1.0, 0.5, np.nan, np.inf])
+    for trial in range(200):
+        rows = rng.normal(size=(lanes, 3)) * 3.0
+        rows[rng.random(rows.shape) < 0.2 * (trial % 2)] = special[trial % len(special)]
+        found, expected = np.empty(count * lanes), np.empty((lanes, count))
+        vector.law(interleaved(rows, lanes), found)
+        for row, own in zip(rows, expected):
+            scalar.law(row.copy(), own)
+        np.testing.assert_allclose(separated(found, lanes), expected, rtol=4e-15, atol=1e-300)
+
+
+def test_a_lane_does_not_depend_on_its_neighbours(every_operation):
+    _, vector, count = every_operation
+    lanes, rng = lane_count(), np.random.default_rng(6)
+    rows = rng.normal(size=(lanes, 3))
+    found, moved = np.empty(count * lanes), np.empty(count * lanes)
+    vector.law(interleaved(rows, lanes), found)
+    others = rng.normal(size=(lanes, 3)) * 1e3
+    others[lanes - 1] = rows[0]
+    vector.law(interleaved(others, lanes), moved)
+    assert np.array_equal(separated(found, lanes)[0], separated(moved, lanes)[lanes - 1])
+
+
+def test_a_vector_of_another_length_is_refused(every_operation):
+    _, vector, count = every_operation
+    with pytest.raises(ValueError, match='expected a vector of'):
+        vector.law(np.zeros(3), np.empty(count))
