@@ -278,7 +278,7 @@ def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int) -> C
     def generate() -> Generated:
         tapes = {key: Tape.load(module.directory / f'{key}.npz') for key in kernels}
         inputs = {key: len(tape.inputs) for key, tape in tapes.items()}
-        return _generate_from_tapes(tapes, {'name': module.meta.get('name'), 'inputs': inputs}, lanes=lanes)
+        return _generate_from_tapes(tapes, {**module.meta, 'arguments': inputs}, lanes=lanes)
 
     with turn(root, recipe, lambda: compiling.notice(name)) as waited:
         if waited:
@@ -499,4 +499,4 @@ def _wide(module: CompiledModule, name: str) -> calls.Wide:
     """Return the vector kernel of a kernel."""
     lanes = lane_count()
     own = lane_module(module, (name,), lanes)
-    return calls.Wide(getattr(own, f'_{name}_code'), lanes, own.meta['inputs'][name])
+    return calls.Wide(getattr(own, f'_{name}_code'), lanes, own.meta['arguments'][name])

@@ -67,7 +67,7 @@ def run_system(
 ) -> Run:
     """Simulate from x0 at times[0] through `times`. Arguments and errors are those of `System.run`."""
     settings, p = settings or Settings(), system.given_parameters(p)
-    stops = _checked_times(system, times, settings)
+    stops = checked_times(system, times, settings)
     x = np.array(x0, dtype=np.float64)
     system.check(x, np.empty(len(system.input_names)), p)
     if system.time_place is not None:
@@ -116,7 +116,7 @@ def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]
     return codes
 
 
-def _checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:
+def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:
     """Return the times of a run. Raises ValueError for some that do not rise, or settings that do not fit."""
     stops = np.ascontiguousarray(times, dtype=np.float64)
     if stops.ndim != 1 or len(stops) == 0 or not np.all(np.diff(stops) > 0):
@@ -130,17 +130,22 @@ def _checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings)
     return stops
 
 
+def is_smooth(knots: Array, stops: Array, step: float) -> bool:
+    """Return whether steps of rk4 through `stops` end at all knots anyway, and no input jumps."""
+    near = knots[(knots >= stops[0]) & (knots <= stops[-1])]
+    places = (np.concatenate([stops, near]) - stops[0]) / step
+    on_grid = np.abs(places - np.round(places)).max() <= ON_GRID * max(1.0, float(np.abs(places).max()))
+    return len(stops) > 1 and bool(np.all(np.diff(near) > 0) and on_grid)
+
+
 def _stretches(
     knots: Array, table: Array, stops: Array, settings: Settings
 ) -> Iterator[tuple[float, float, Array, Array]]:
     """Yield the stretches (from, to, knots, table) of a run: one, where each step ends at the knots anyway."""
     start, end = float(stops[0]), float(stops[-1])
     near = knots[(knots >= start) & (knots <= end)]
-    smooth = len(stops) > 1 and bool(np.all(np.diff(near) > 0))
-    if smooth and settings.method == 'rk4':
-        places = (np.concatenate([stops, near]) - start) / settings.step
-        smooth = bool(np.abs(places - np.round(places)).max() <= ON_GRID * max(1.0, float(np.abs(places).max())))
-    if smooth and settings.method in ('rk4', 'adams'):  # which looks for kinks by itself
+    smooth = len(stops) > 1 and bool(np.all(np.diff(near) > 0))  # adams looks for kinks by itself
+    if is_smooth(knots, stops, settings.step) if settings.method == 'rk4' else smooth and settings.method == 'adams':
         yield start, end, knots, table
         return
     yield from stretches(knots, table, start, end)

@@ -71,13 +71,13 @@ def _shifted(knots: Array, table: Array, delays: Array) -> tuple[Array, Array]:
     own = [knots + delay for delay in delays]
     every = np.unique(np.concatenate(own))
     sides = [
-        np.column_stack([_limit(times, column, every, side) for times, column in zip(own, table.T)])
+        np.column_stack([limit_of(times, column, every, side) for times, column in zip(own, table.T)])
         for side in ('left', 'right')
     ]
     return np.repeat(every, 2), np.stack(sides, axis=1).reshape(-1, table.shape[1])
 
 
-def _limit(knots: Array, values: Array, times: Array, side: Literal['left', 'right']) -> Array:
+def limit_of(knots: Array, values: Array, times: Array, side: Literal['left', 'right']) -> Array:
     """Return a piecewise-linear function, which jumps where knots are equal, at times, from one side."""
     after = np.searchsorted(knots, times, side=side)
     if side == 'left':  # the first of equal knots
@@ -103,7 +103,7 @@ def stretches(knots: Array, table: Array, start: float, end: float) -> Iterator[
         return
     inner = np.unique(knots[(knots > start) & (knots < end)])
     edges = np.concatenate([[start], inner, [end]]) if end > start else np.array([start])
-    columns = [(_limit(knots, c, edges[:-1], 'right'), _limit(knots, c, edges[1:], 'left')) for c in table.T]
+    columns = [(limit_of(knots, c, edges[:-1], 'right'), limit_of(knots, c, edges[1:], 'left')) for c in table.T]
     limits = np.array(columns).reshape(-1, 2, len(edges) - 1).transpose(2, 1, 0)
     for since, until, own in zip(edges[:-1], edges[1:], limits):
         yield float(since), float(until), np.array([since, until]), np.ascontiguousarray(own)
@@ -111,6 +111,6 @@ def stretches(knots: Array, table: Array, start: float, end: float) -> Iterator[
 
 def inputs_beside(knots: Array, table: Array, times: Array) -> Array:
     """Return the inputs (t, n) that act from each time on, at the last one up to it."""
-    values = [_limit(knots, column, times, 'right') for column in table.T]
-    values = [np.append(own[:-1], _limit(knots, column, times[-1:], 'left')) for own, column in zip(values, table.T)]
+    values = [limit_of(knots, column, times, 'right') for column in table.T]
+    values = [np.append(own[:-1], limit_of(knots, column, times[-1:], 'left')) for own, column in zip(values, table.T)]
     return np.column_stack([np.empty((len(times), 0)), *values])
