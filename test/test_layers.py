@@ -16,7 +16,7 @@ LAYERS = (
     {'elements'},
     {'stability', 'control'},
     {'simulation'},
-    {'monitor', 'cosimulation', 'linear', 'teams', 'can'},
+    {'monitor', 'cosimulation', 'linear', 'teams', 'can', 'batches'},
     {'studies', 'nodes', 'sweeps'},
     {'library'},
     {'commands', 'cli', 'entry'},

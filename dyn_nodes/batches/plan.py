@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.integrators.lanes import Plan
+from dyn_nodes.integrators.tables import limit_of
 from dyn_nodes.simulation.march import ON_GRID, is_smooth
-from dyn_nodes.simulation.trace import limit_of
 
 Array = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ class Course(NamedTuple):
     base: Array
     offset: NDArray[np.int64]
     step: Array
-    count: NDArray[np.int64]
+    steps: NDArray[np.int64]
     row: NDArray[np.int64]
     fresh: NDArray[np.bool_]
     since: Array
@@ -74,6 +74,6 @@ def course_of(knots: Array, table: Array, stops: Array, step: float) -> Course:
 
 def plan_of(courses: Sequence[Course], of_run: NDArray[np.intp]) -> Plan:
     """Return the plan of runs, each with the number of its course (r,)."""
-    ends = np.cumsum([0, *(len(own.count) for own in courses)])
+    ends = np.cumsum([0, *(len(own.steps) for own in courses)])
     joined = [np.ascontiguousarray(np.concatenate(columns)) for columns in zip(*courses)]
     return Plan(np.ascontiguousarray(ends[:-1][of_run]), np.ascontiguousarray(ends[1:][of_run]), *joined)

@@ -23,7 +23,7 @@ from dyn_nodes import integrators
 from dyn_nodes.batches.plan import Course, course_of, plan_of
 from dyn_nodes.compile import CompiledModule
 from dyn_nodes.compile.lanes import lane_count
-from dyn_nodes.compile.module import lane_module
+from dyn_nodes.compile.module import lane_module, wide_kernel
 from dyn_nodes.integrators import codes_of
 from dyn_nodes.integrators.codes import PLACES, STIFF
 from dyn_nodes.integrators.lanes import Made, run_lanes
@@ -87,9 +87,11 @@ def run_batch(
     every = given * count if len(given) == 1 else given
     if takes_lanes(system, settings):
         return _in_lanes(system, states, stops, every, parameters, settings, threads)
-    return _shared_out(
-        threads, [lambda k=k: system.run(states[k], stops, every[k], parameters[k], settings) for k in range(count)]
-    )
+
+    def alone(k: int) -> Callable[[], Run]:
+        return lambda: system.run(states[k], stops, every[k], parameters[k], settings)
+
+    return _shared_out(threads, [alone(k) for k in range(count)])
 
 
 def _for_all(rows: Array, count: int, what: str) -> Array:
@@ -109,6 +111,26 @@ def _shared_out(threads: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
 def lane_kernels(module: CompiledModule) -> CompiledModule:
     """Return the vector kernels of a compiled tree, for the lanes of this computer."""
     return lane_module(module, tuple(name for name in OF_LANES if name in module.kernels), lane_count())
+
+
+def fill_outputs(runs: Sequence[Run]) -> None:
+    """Compute `u` and `all_outputs` of runs of one system in one call, where `takes_lanes` it."""
+    if not runs or not takes_lanes(runs[0].system, Settings()):
+        return
+    system = runs[0].system
+    known: dict[tuple[int, int], Array] = {}
+    for run in runs:
+        key = id(run.inputs), len(run.times)
+        if key not in known:
+            known[key] = run.u
+        run.__dict__['u'] = known[key]
+    x, u = np.concatenate([run.states for run in runs]), np.concatenate([run.u for run in runs])
+    counts = [len(run.times) for run in runs]
+    p = np.repeat([run.parameters for run in runs], counts, axis=0)
+    y = np.empty((len(x), len(system.output_names)))
+    wide_kernel(lane_kernels(system.module), 'outputs').fill(x, u, p, y)
+    for run, own in zip(runs, np.split(y, np.cumsum(counts)[:-1])):
+        run.__dict__['all_outputs'] = own
 
 
 def _lane_codes(system: System, settings: Settings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -99,7 +99,8 @@ def batch_of_lanes(address, lanes, inputs, arrays, room):
                 row = min(first + lane, rows - 1)
                 for i in range(rows_in.shape[1]):
                     own[i * lanes + lane] = rows_in[row, i]
-        call_code(address, *room)
+        if call_code(address, *room) != 0:
+            raise ValueError('a vector kernel: expected arrays of its columns')
         for j in range(inputs, len(arrays)):
             rows_out, own = arrays[j], room[j]
             for lane in range(min(lanes, rows - first)):
@@ -186,6 +187,11 @@ class Wide(NamedTuple):
     lanes: int
     inputs: int
 
+    def fill(self, *arrays: Any) -> None:
+        """Call it with the rows of contiguous float64 arrays (n, size), inputs first; fill the others."""
+        room = tuple(np.empty(array.shape[1] * self.lanes) for array in arrays)
+        compiled_lanes(len(arrays))(self.code.address, self.lanes, self.inputs, arrays, room)
+
 
 def batch_call(name: str, code: Any, sizes: Sequence[int], wide: Callable[[], Wide]) -> Callable[..., None]:
     """Return what calls a C function of a kernel with every row of contiguous float64 arrays (n, size), at most `MOST`.
@@ -209,8 +215,6 @@ def batch_call(name: str, code: Any, sizes: Sequence[int], wide: Callable[[], Wi
         if len(arrays) != count or len(arrays[0]) < WIDE_FROM:
             compiled(count)(code.address, *arrays)
             return
-        vector = wide()
-        room = tuple(np.empty(size * vector.lanes) for size in sizes)
-        compiled_lanes(count)(vector.code.address, vector.lanes, vector.inputs, arrays, room)
+        wide().fill(*arrays)
 
     return call

@@ -278,7 +278,7 @@ def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int) -> C
     def generate() -> Generated:
         tapes = {key: Tape.load(module.directory / f'{key}.npz') for key in kernels}
         inputs = {key: len(tape.inputs) for key, tape in tapes.items()}
-        return _generate_from_tapes(tapes, {**module.meta, 'arguments': inputs}, lanes=lanes)
+        return _generate_from_tapes(tapes, {**module.meta, 'arguments': inputs, 'lanes': lanes}, lanes=lanes)
 
     with turn(root, recipe, lambda: compiling.notice(name)) as waited:
         if waited:
@@ -492,11 +492,14 @@ def _add_calls(module: CompiledModule, inside: dict[str, Any]) -> None:
         code = inside[f'_{name}_code']
         inside[name] = calls.kernel_call(name, code, sizes)
         if name in inside['_batch']:
-            inside[f'{name}_batch'] = calls.batch_call(name, code, sizes, cache(partial(_wide, module, name)))
+            inside[f'{name}_batch'] = calls.batch_call(name, code, sizes, cache(partial(_wide_alone, module, name)))
 
 
-def _wide(module: CompiledModule, name: str) -> calls.Wide:
-    """Return the vector kernel of a kernel."""
-    lanes = lane_count()
-    own = lane_module(module, (name,), lanes)
-    return calls.Wide(getattr(own, f'_{name}_code'), lanes, own.meta['arguments'][name])
+def _wide_alone(module: CompiledModule, name: str) -> calls.Wide:
+    """Return the vector kernel of a kernel, compiled without the others of its module."""
+    return wide_kernel(lane_module(module, (name,), lane_count()), name)
+
+
+def wide_kernel(module: CompiledModule, name: str) -> calls.Wide:
+    """Return what calls a kernel of a `lane_module` with many rows."""
+    return calls.Wide(getattr(module, f'_{name}_code'), int(module.meta['lanes']), int(module.meta['arguments'][name]))

@@ -8,6 +8,7 @@ the next one. Vectors of a kernel have element i of lane k at i * lanes + k.
 An event is located by the scalar kernels, within the one run that has it.
 """
 # mypy: ignore-errors
+# ruff: noqa: SIM110
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Plan(NamedTuple):
     Attributes:
         first, last: (r,) first segment of each run, and the one behind its last; runs may share theirs.
         base, offset: (s,) time s from which steps are counted, and the number of the first step since then.
-        step: (s,) s.  count: (s,) steps.
+        step: (s,) s.  steps: (s,) number of them.
         row: (s,) row of the trace that gets the state at the end; -1: none.
         fresh: (s,) whether nothing is known of the stiff states at the start.
         since, until: (s,) s.
@@ -46,7 +47,7 @@ class Plan(NamedTuple):
     base: Any
     offset: Any
     step: Any
-    count: Any
+    steps: Any
     row: Any
     fresh: Any
     since: Any
@@ -170,7 +171,7 @@ def lane_inputs(plan, lane, share, lanes, u):
     """Write the inputs after a share of the step."""
     for k in range(lanes):
         if lane.run[k] >= 0:
-            along = (lane.step[k] + share) / plan.count[lane.segment[k]]
+            along = (lane.step[k] + share) / plan.steps[lane.segment[k]]
             for i in range(k, u.shape[0], lanes):
                 u[i] = lane.start[i] + along * lane.change[i]
 
@@ -474,7 +475,7 @@ def after_lane(plan, made, lane, room, k, lanes, sound, tilted):
     """Keep the state of a lane where its plan says so; return whether its run has ended."""
     run, s, n = lane.run[k], lane.segment[k], made.x.shape[1]
     lane.step[k] += 1
-    ends = lane.step[k] == plan.count[s]
+    ends = lane.step[k] == plan.steps[s]
     if ends and sound and plan.row[s] >= 0:
         made.kept[run] = plan.row[s] + 1
         for i in range(n):
@@ -519,9 +520,8 @@ def after_step(codes, lane, room, upright):
         lane_call(codes[SWITCH], x, room.u, room.p, y)
         for e in range(x.shape[0]):
             x[e] = y[e] if on[e] > 0.0 else x[e]
-    if codes[GUARD] != 0:
-        if call_code(codes[GUARD], x, upright) != 0:
-            raise ValueError('a vector kernel: expected vectors of its lengths')
+    if codes[GUARD] != 0 and call_code(codes[GUARD], x, upright) != 0:
+        raise ValueError('a vector kernel: expected vectors of its lengths')
 
 
 @kernel

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes import integrators
 from dyn_nodes.integrators import run_rk4_watched
+from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.base_motion import base_tilt
 from dyn_nodes.simulation.events import Event
@@ -18,7 +19,6 @@ from dyn_nodes.simulation.period import MOST_EVENTS_OF_A_PERIOD, Period, PlantDi
 from dyn_nodes.simulation.reaction import JointReaction
 from dyn_nodes.simulation.start import Start, start_of
 from dyn_nodes.simulation.system import System
-from dyn_nodes.simulation.trace import stretches
 
 Array = NDArray[np.float64]
 NO_LIMIT = -2.0

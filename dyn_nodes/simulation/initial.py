@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -32,6 +33,7 @@ Array = NDArray[np.float64]
 ITERATIONS = 60
 
 
+@lru_cache(maxsize=64)
 def _statics_module(machine: Machine) -> CompiledModule:
     """Compiled kernel `statics` of `statics_functions`."""
     key = [machine_fingerprint(machine)]

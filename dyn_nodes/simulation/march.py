@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from dyn_nodes import integrators
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
 from dyn_nodes.integrators.codes import STIFF
+from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import Settings
-from dyn_nodes.simulation.trace import Inputs, stretches
+from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
 LEAST_STEP = 1e-12
@@ -130,12 +131,15 @@ def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) 
     return stops
 
 
-def is_smooth(knots: Array, stops: Array, step: float) -> bool:
-    """Return whether steps of rk4 through `stops` end at all knots anyway, and no input jumps."""
+def is_smooth(knots: Array, stops: Array, step: float | None) -> bool:
+    """Return whether no input jumps between the first and the last stop and, with a step, steps end at all knots."""
     near = knots[(knots >= stops[0]) & (knots <= stops[-1])]
-    places = (np.concatenate([stops, near]) - stops[0]) / step
-    on_grid = np.abs(places - np.round(places)).max() <= ON_GRID * max(1.0, float(np.abs(places).max()))
-    return len(stops) > 1 and bool(np.all(np.diff(near) > 0) and on_grid)
+    if len(stops) < 2 or not np.all(np.diff(near) > 0):
+        return False
+    places = np.concatenate([stops, near]) - stops[0]
+    return step is None or bool(
+        np.abs(places / step - np.round(places / step)).max() <= ON_GRID * max(1.0, float(places.max()) / step)
+    )
 
 
 def _stretches(
@@ -143,9 +147,8 @@ def _stretches(
 ) -> Iterator[tuple[float, float, Array, Array]]:
     """Yield the stretches (from, to, knots, table) of a run: one, where each step ends at the knots anyway."""
     start, end = float(stops[0]), float(stops[-1])
-    near = knots[(knots >= start) & (knots <= end)]
-    smooth = len(stops) > 1 and bool(np.all(np.diff(near) > 0))  # adams looks for kinks by itself
-    if is_smooth(knots, stops, settings.step) if settings.method == 'rk4' else smooth and settings.method == 'adams':
+    grid = settings.step if settings.method == 'rk4' else None  # adams looks for kinks by itself
+    if settings.method in ('rk4', 'adams') and is_smooth(knots, stops, grid):
         yield start, end, knots, table
         return
     yield from stretches(knots, table, start, end)

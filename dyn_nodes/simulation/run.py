@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.integrators.tables import inputs_beside
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.names import index_of
-from dyn_nodes.simulation.trace import Inputs, inputs_beside
+from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes import __version__
+from dyn_nodes.batches import fill_outputs, run_batch
 from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System, initial_state
 from dyn_nodes.simulation.run import Run
 from dyn_nodes.stability.balance import BalanceObserver, balance_observer
@@ -20,6 +21,8 @@ from dyn_nodes.sweeps.sweep import Level, Sweep
 
 Array = NDArray[np.float64]
 SUFFIX = '/voltage'
+TOGETHER = 64
+"""Runs in memory at a time, with all their samples."""
 NO_START, NO_TASK, OVERTURNED = 'no start', 'no task', 'overturned'
 """Status of runs beside those of `Run`: the machine has no equilibrium at the start; the task is none at these values;
 the machine overturned, where the run ends."""
@@ -62,6 +65,22 @@ class Made(NamedTuple):
     samples: dict[str, Array] | None = None
 
 
+class Begun(NamedTuple):
+    """A run that can begin.
+
+    Attributes:
+        number: of it.  given: (k,) values of the factors.  case: that follows from them.
+        p: (n,) parameters.  start: state.  duration: s.
+    """
+
+    number: int
+    given: tuple[float, ...]
+    case: Case
+    p: Array
+    start: Array
+    duration: float
+
+
 class Trials:
     """Runs of a sweep; a machine is compiled once.
 
@@ -73,8 +92,7 @@ class Trials:
         self.sweep = sweep
         self._systems: dict[Level, System] = {}
         self._observers: dict[Level, BalanceObserver | None] = {}
-        self.samples: list[dict[str, Array]] = []
-        """Of the runs that were made, where the sweep has a dataset; who takes them clears the list."""
+        self._kept_samples: dict[int, dict[str, Array]] = {}
         self._watch = bool({'lift_off', 'recovered'} & set(sweep.outcomes))
 
     def system(self, level: Level = ()) -> System:
@@ -83,29 +101,59 @@ class Trials:
             self._systems[level] = System(self.sweep.machine(level))
         return self._systems[level]
 
-    def row(self, number: int, values: Array) -> tuple[Cell, ...]:
-        """Make a run; return its row, in the order of `status_kinds`.
+    def rows(self, first: int, values: Array) -> list[tuple[Cell, ...]]:
+        """Make consecutive runs; return their rows, in the order of `status_kinds`.
+
+        Runs of one machine and one duration are made together, so far as `batches.takes_lanes`. None depends on those
+        that are made with it: any order, and any number of them, gives the same bytes.
 
         Args:
-            number: of the run.
-            values: (k,) of the factors.
+            first: number of the first run.
+            values: (n, k) of the factors.
         """
-        given = [float(value) for value in values]
-        try:
-            case = case_of(self.sweep.factors, given, self.sweep.profile)
-        except ValueError:
-            return (number, *given, NO_TASK, float('nan'), *self._nothing)
-        try:
-            p, start = self.start(case)
-        except (NoEquilibriumError, ValueError):
-            return (number, *given, NO_START, float('nan'), *self._nothing)
-        run = self.run(case, p, start)
+        begun, rows = self._begun(first, values)
+        for level, duration in dict.fromkeys((own.case.level, own.duration) for own in begun):
+            alike = [own for own in begun if (own.case.level, own.duration) == (level, duration)]
+            for place in range(0, len(alike), TOGETHER):
+                block = alike[place : place + TOGETHER]
+                for own, run in zip(block, self._run_together(block)):
+                    rows[own.number] = self._made(own, run)
+        return [rows[number] for number in sorted(rows)]
+
+    def row(self, number: int, values: Array) -> tuple[Cell, ...]:
+        """Make a run; return its row."""
+        return self.rows(number, np.atleast_2d(values))[0]
+
+    def take_samples(self) -> list[dict[str, Array]]:
+        """Return the samples of the runs that were made since the last call, in the order of their numbers."""
+        taken = [self._kept_samples[number] for number in sorted(self._kept_samples)]
+        self._kept_samples.clear()
+        return taken
+
+    def _begun(self, first: int, values: Array) -> tuple[list[Begun], dict[int, tuple[Cell, ...]]]:
+        """Return the runs that can begin, and the rows of those that cannot, by number."""
+        begun: list[Begun] = []
+        rows: dict[int, tuple[Cell, ...]] = {}
+        for number, row in enumerate(values, first):
+            given = [float(value) for value in row]
+            status = NO_TASK
+            try:
+                case = case_of(self.sweep.factors, given, self.sweep.profile)
+                status = NO_START
+                p, start = self.start(case)
+            except (NoEquilibriumError, ValueError):
+                rows[number] = (number, *given, status, float('nan'), *self._nothing)
+                continue
+            begun.append(Begun(number, tuple(given), case, p, start, self._duration(case)))
+        return begun, rows
+
+    def _made(self, begun: Begun, run: Run) -> tuple[Cell, ...]:
         status = OVERTURNED if run.overturned else run.status
-        seen = self._seen(case, run)
+        seen = self._seen(begun.case, run)
         cells = self._outcomes(seen)
         if self.sweep.record_period is not None:
-            self.samples.append(self._samples(number, seen, cells))
-        return (number, *given, status, run.end_time, *cells)
+            self._kept_samples[begun.number] = self._samples(begun.number, seen, cells)
+        return (begun.number, *begun.given, status, run.end_time, *cells)
 
     def start(self, case: Case) -> tuple[Array, Array]:
         """Return the parameters of a case, and the state from which it starts.
@@ -122,10 +170,29 @@ class Trials:
 
     def run(self, case: Case, p: Array, start: Array) -> Run:
         """Return the run of a case with its parameters from its start."""
-        system, sweep = self.system(case.level), self.sweep
-        duration = sweep.duration if sweep.duration is not None else case.profile.duration if case.profile else 0.0
-        times = sweep.sample_period * np.arange(max(1, round(duration / sweep.sample_period)) + 1)
-        return system.run(start, times, self._inputs(system, case), p, Settings(step=sweep.step, watch=self._watch))
+        return self._run_together([Begun(0, (), case, p, start, self._duration(case))])[0]
+
+    def _duration(self, case: Case) -> float:
+        """Return how long a case lasts, s."""
+        if self.sweep.duration is not None:
+            return self.sweep.duration
+        return case.profile.duration if case.profile else 0.0
+
+    def _run_together(self, block: Sequence[Begun]) -> list[Run]:
+        """Return runs of one machine and one duration, on one core."""
+        system, sweep = self.system(block[0].case.level), self.sweep
+        times = sweep.sample_period * np.arange(max(1, round(block[0].duration / sweep.sample_period)) + 1)
+        runs = run_batch(
+            system,
+            np.array([own.start for own in block]),
+            times,
+            [self._inputs(system, own.case) for own in block],
+            np.array([own.p for own in block]),
+            Settings(step=sweep.step, watch=self._watch),
+            threads=1,
+        )
+        fill_outputs(runs)
+        return runs
 
     def _inputs(self, system: System, case: Case) -> Inputs:
         """Return the voltages of the task, and over them those of levers."""
@@ -214,12 +281,12 @@ def run_part(identity: str, version: str, sweep: Sweep, first: int, values: Arra
             _kept.clear()
             known = _kept[identity] = Trials(sweep)
         known.sweep.machines.update(sweep.machines)
-        known.samples.clear()
-        rows = [known.row(first + k, row) for k, row in enumerate(values)]
+        rows = known.rows(first, values)
         return Made(rows, _stacked(sweep, known) if sweep.record_period is not None else None)
 
 
 def _stacked(sweep: Sweep, trials: Trials) -> dict[str, Array]:
     """Return the samples of all runs of a part, column by column; of none where no run began."""
     names = sample_kinds(sweep, trials.system(next(iter(sweep.machines))).state_names)
-    return {name: np.concatenate([np.empty(0), *(own[name] for own in trials.samples)]) for name in names}
+    samples = trials.take_samples()
+    return {name: np.concatenate([np.empty(0), *(own[name] for own in samples)]) for name in names}

@@ -111,7 +111,8 @@ def test_a_written_task_repeats_its_run_without_the_sweeps_code(directory, capsy
     times = 0.02 * np.arange(round(task.duration / 0.02) + 1)
     run = system.run(start, times, inputs, p, Settings(step=0.002, watch=True))
     assert (run.overturned, run.end_time) == (found['overturned'], found['end_time'])
-    assert max(run.output('tilt')) == found['greatest_tilt']
+    # alone and not in a lane: rounding, which the tip-over has made larger
+    assert max(run.output('tilt')) == pytest.approx(found['greatest_tilt'], abs=1e-7)
 
 
 @pytest.mark.parametrize(

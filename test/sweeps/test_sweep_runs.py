@@ -25,6 +25,8 @@ from dyn_nodes.sweeps.sweep_file import load_sweep
 from dyn_nodes.sweeps.trial import Trials
 from dyn_nodes.sweeps.workers import LocalWorkers, WorkersLostError
 
+SAME = 1e-9
+"""Runs of a sweep go through lanes, and these go alone: the difference of 0.2 s is rounding."""
 PATIENCE = 120.0
 """Wall time for what takes seconds on a free computer, s."""
 
@@ -58,20 +60,20 @@ def test_a_sweep_is_its_runs_one_by_one(sweep, undisturbed):
         assert (row['status'], row['end_time']) == (run.status, run.end_time)
         for measure in ('zmp', 'load_share'):
             values = [own.margins[measure].value for own in balances]
-            assert row[f'least_{measure}'] == min(values)
+            assert row[f'least_{measure}'] == pytest.approx(min(values), rel=SAME)
             assert row[f'least_{measure}_time'] == times[int(np.argmin(values))]
-        assert row['head_pressure'] == max(run.state('boom/head_pressure')) / 1e6
-        assert row['swing_angle'] == run.state('swing_joint')[-1]
-        assert row['greatest_tilt'] == max(run.output('tilt'))
+        assert row['head_pressure'] == pytest.approx(max(run.state('boom/head_pressure')) / 1e6, rel=SAME)
+        assert row['swing_angle'] == pytest.approx(run.state('swing_joint')[-1], rel=SAME)
+        assert row['greatest_tilt'] == pytest.approx(max(run.output('tilt')), rel=SAME)
         lines = ['boom/head_pressure', 'boom/rod_pressure', 'stick/head_pressure', 'stick/rod_pressure']
         lines += ['swing/pressure_a', 'swing/pressure_b']
         pumps = [f'{name}/supply_pressure' for name in ('boom', 'stick', 'swing')]
         highest = max(*(max(run.state(name)) for name in lines), *(max(run.output(name)) for name in pumps))
-        assert row['peak_pressure'] == highest
+        assert row['peak_pressure'] == pytest.approx(highest, rel=SAME)
         lifted = [event.time for event in run.events if event.kind == 'lift_off']
         assert row['lifted'] == bool(lifted)
         assert row['recovered'] is False or row['lifted']
-        np.testing.assert_equal(row['lift_off_time'], min(lifted, default=np.nan))
+        np.testing.assert_allclose(row['lift_off_time'], min(lifted, default=np.nan), rtol=SAME)
         np.testing.assert_equal(row['cycle_time'], np.nan)  # it still moves at the end
 
 

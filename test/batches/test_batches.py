@@ -1,0 +1,182 @@
+"""Batches of runs in lanes against the same runs alone."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from log_loader_tasks import P3D_FAST_NO_RECOVERY
+
+from dyn_nodes.batches import fill_outputs, run_batch, takes_lanes
+from dyn_nodes.batches.plan import course_of
+from dyn_nodes.compile.lanes import lane_count
+from dyn_nodes.simulation import Inputs, Settings, initial_state
+from dyn_nodes.studies.abo_shanab_2003.planar import friction_system
+
+WATCHING = Settings(step=2.5e-3, watch=True)
+TURNED = slice(3, 10)
+"""Quaternion and joint angles of the log-loader."""
+COUNT = 11
+"""Runs: more than the lanes, and no multiple of them."""
+
+
+def payloads(system, values):
+    return np.array([system.parameters({'payload_mass': float(value)}) for value in values])
+
+
+@pytest.fixture(scope='module')
+def starts(system):
+    """Parameters and states of runs that differ in their payload."""
+    p = payloads(system, np.linspace(2500.0, 6000.0, COUNT))
+    return p, np.array([initial_state(system, own) for own in p])
+
+
+@pytest.fixture(scope='module')
+def reaching(system, starts):
+    """The fast reach without recovery: some overturn, some lift wheels. Batch, and each run alone."""
+    p, x = starts
+    times = np.linspace(0.0, 12.0, 121)
+    together = run_batch(system, x, times, P3D_FAST_NO_RECOVERY, p, WATCHING, threads=1)
+    return together, [system.run(x[k], times, P3D_FAST_NO_RECOVERY, p[k], WATCHING) for k in range(COUNT)]
+
+
+def test_runs_in_lanes_are_the_runs_alone(reaching):
+    together, alone = reaching
+    assert {run.status for run in alone} == {'done', 'guarded'}
+    for found, expected in zip(together, alone):
+        assert (found.status, found.end_time) == (expected.status, expected.end_time)
+        np.testing.assert_array_equal(found.times, expected.times)
+        assert np.abs(found.states - expected.states)[:, TURNED].max() < 1e-5
+        assert np.abs(found.last - expected.last)[TURNED].max() < 1e-5
+
+
+def test_events_of_a_lane_are_those_of_the_run_alone(reaching):
+    together, alone = reaching
+    assert any(event.kind == 'lift_off' for run in alone for event in run.events)
+    for found, expected in zip(together, alone):
+        assert [(own.kind, own.details.get('wheel')) for own in found.events] == [
+            (own.kind, own.details.get('wheel')) for own in expected.events
+        ]
+        for own, other in zip(found.events, expected.events):
+            assert own.time == pytest.approx(other.time, abs=1e-5)
+
+
+def test_a_run_has_the_same_bits_in_every_batch(system, starts, reaching):
+    p, x = starts
+    times, order = np.linspace(0.0, 12.0, 121), np.random.default_rng(1).permutation(COUNT)[: COUNT - 3]
+    mixed = run_batch(system, x[order], times, P3D_FAST_NO_RECOVERY, p[order], WATCHING, threads=2)
+    for run, k in zip(mixed, order):
+        np.testing.assert_array_equal(run.states, reaching[0][k].states)
+        np.testing.assert_array_equal(run.last, reaching[0][k].last)
+        assert [own.time for own in run.events] == [own.time for own in reaching[0][k].events]
+
+
+def test_outputs_of_a_batch_are_those_of_the_kernel(reaching):
+    together, _ = reaching
+    fill_outputs(together)
+    run = together[3]
+    for k in (0, 60, len(run.times) - 1):
+        expected = run.system.outputs(run.states[k], run.u[k], run.parameters)
+        np.testing.assert_allclose(run.all_outputs[k], expected, rtol=1e-9, atol=1e-6)
+
+
+def test_inputs_jump_bend_and_come_late_in_each_lane_at_its_own_time(system, starts):
+    delayed = copy.copy(system)
+    delayed.delays = np.array([0.0137, 0.0, 0.05])
+    p, x = starts
+    rng = np.random.default_rng(2)
+    inputs = []
+    for _ in range(COUNT):
+        knots = np.sort(np.append(rng.uniform(0.0, 0.6, 4), [0.2, 0.2]))  # a jump at a sample
+        columns = {name: rng.uniform(-4.0, 4.0, 6) for name in system.input_names}
+        inputs.append(Inputs(knots, columns))
+    times = np.array([0.0, 0.1, 0.2, 0.35, 0.6])  # not equally spaced
+    settings = Settings(step=6e-4, watch=True)
+    for own in (system, delayed):
+        together = run_batch(own, x, times, inputs, p, settings)
+        alone = [own.run(x[k], times, inputs[k], p[k], settings) for k in range(COUNT)]
+        off = [np.abs(run.states - other.states)[:, TURNED].max() for run, other in zip(together, alone)]
+        assert np.median(off) < 1e-9
+        assert max(off) < 1e-6  # where rounding decides which steps are implicit
+
+
+def test_explicit_steps_and_a_diverging_run(system, starts):
+    p, x = starts
+    settings = Settings(step=5e-4, stiff='explicit')
+    wild = x[:3].copy()
+    wild[1, 10:16] = 1e9
+    times = np.linspace(0.0, 0.1, 3)
+    together = run_batch(system, wild, times, None, p[:3], settings)
+    for k in range(3):
+        alone = system.run(wild[k], times, None, p[k], settings)
+        assert (together[k].status, len(together[k].times)) == (alone.status, len(alone.times))
+        if alone.status == 'done':
+            np.testing.assert_allclose(together[k].states, alone.states, rtol=1e-9, atol=1e-9)
+    assert together[1].status == 'diverged'
+
+
+def test_discrete_states_change_in_each_lane():
+    system = friction_system('karnopp', 'ground', 'literal')
+    assert system.switches
+    p = np.array([system.parameters({'payload_mass': mass}) for mass in (0.0, 800.0, 1500.0)])
+    x = np.array([initial_state(system, own) for own in p])
+    inputs = Inputs([0.0, 0.3, 0.6], {name: [0.0, 4e4, -4e4] for name in system.input_names})
+    times, settings = np.linspace(0.0, 1.0, 11), Settings(step=5e-4)
+    for k, run in enumerate(run_batch(system, x, times, inputs, p, settings)):
+        alone = system.run(x[k], times, inputs, p[k], settings)
+        np.testing.assert_allclose(run.states, alone.states, rtol=1e-6, atol=1e-8)
+
+
+def test_the_predicate_sends_other_methods_the_scalar_way(system, starts):
+    p, x = starts
+    adaptive = Settings(method='dopri5', step=1e-3)
+    assert takes_lanes(system, Settings())
+    assert not takes_lanes(system, adaptive)
+    times = np.linspace(0.0, 0.05, 3)
+    together = run_batch(system, x[:3], times, None, p[:3], adaptive)
+    alone = system.run(x[2], times, None, p[2], adaptive)
+    np.testing.assert_array_equal(together[2].states, alone.states)
+    assert together[2].counts == alone.counts
+
+
+def test_one_state_parameters_by_name_and_one_instant(system, starts):
+    _, x = starts
+    (run,) = run_batch(system, x[0], [0.0], None, {'payload_mass': 2500.0})
+    assert run.status == 'done'
+    np.testing.assert_array_equal(run.states, x[:1])
+    runs = run_batch(system, x, [0.0, 0.01], None, {'payload_mass': 2500.0})
+    assert len(runs) == COUNT
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'x0': 3}, 'states: expected 1 or 11 rows, found 3'),
+        ({'inputs': [Inputs.constant()] * 2}, 'inputs: expected those of 1 or 11 runs, found 2'),
+        ({'times': [0.0, 0.0]}, 'rising times'),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(system, starts, change, message):
+    p, x = starts
+    given = {'x0': x[: change.get('x0', COUNT)], 'times': change.get('times', [0.0, 0.1])}
+    with pytest.raises(ValueError, match=message):
+        run_batch(system, given['x0'], given['times'], change.get('inputs'), p)
+
+
+def test_a_plan_has_the_steps_of_a_run():
+    knots, table = np.array([0.0, 0.1, 0.25, 0.25, 1.0]), np.array([[0.0], [1.0], [2.0], [5.0], [6.0]])
+    course = course_of(knots, table, np.array([0.0, 0.2, 0.5]), 0.03)
+    np.testing.assert_allclose(course.since, [0.0, 0.1, 0.2, 0.25])
+    np.testing.assert_allclose(course.steps * course.step, np.diff([0.0, 0.1, 0.2, 0.25, 0.5]))
+    assert (course.step <= 0.03 + 1e-12).all()
+    assert course.row.tolist() == [-1, 1, -1, 2]
+    np.testing.assert_allclose(course.start.ravel(), [0.0, 1.0, 5.0 / 3.0, 5.0])
+    np.testing.assert_allclose(course.end.ravel(), [1.0, 5.0 / 3.0, 2.0, 5.0 + 1.0 / 3.0])
+    smooth = course_of(knots[:2], table[:2], np.array([0.0, 0.2, 0.4]), 0.05)
+    assert smooth.fresh.tolist() == [True, False, False]
+    assert (smooth.offset.tolist(), smooth.base.tolist()) == ([0, 2, 4], [0.0, 0.0, 0.0])
+
+
+def test_lanes_are_those_of_the_processor():
+    assert lane_count() in (4, 8)
