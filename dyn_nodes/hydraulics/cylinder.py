@@ -29,7 +29,7 @@ class CylinderTerms(NamedTuple):
         effort: force * dX/dq, N m or N.
         piston: X, m.  piston_rate: dX/dt, m/s.
         supply_pressure: of the pump's gallery, Pa.
-        head_flow, rod_flow: all oil entering each chamber (valve, make-up, minus line relief), m3/s.
+        head_flow, rod_flow: all oil entering each chamber (valve, make-up, minus line relief and leakage), m3/s.
         bypass_flow: through the open centre to tank, m3/s.
     """
 
@@ -103,8 +103,9 @@ def cylinder(
     piston_rate = lever * qd
     if ports is None:
         ports = valve_flows(actuator.valve, supply, spool, head_pressure, rod_pressure)
-    head_flow = ports.first + port_protection_flow(supply, head_pressure)
-    rod_flow = ports.second + port_protection_flow(supply, rod_pressure)
+    leak = actuator.leakage * (head_pressure - rod_pressure)
+    head_flow = ports.first + port_protection_flow(supply, head_pressure) - leak
+    rod_flow = ports.second + port_protection_flow(supply, rod_pressure) + leak
     head_volume = actuator.head_volume + actuator.head_area * piston
     rod_volume = actuator.rod_volume - actuator.rod_area * piston
     stiffness = supply.bulk_modulus / (head_volume * rod_volume)  # one division for both chambers

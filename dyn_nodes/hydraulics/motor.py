@@ -18,7 +18,7 @@ class MotorTerms(NamedTuple):
         first_pressure_rate, second_pressure_rate: of the two lines, Pa/s.
         effort: torque on the joint, oil minus viscous friction, N m.
         supply_pressure: of the pump's gallery, Pa.
-        first_flow, second_flow: all oil entering each line (valve, make-up, cross-over), m3/s.
+        first_flow, second_flow: all oil entering each line (valve, make-up, cross-over, leakage), m3/s.
         bypass_flow: through the open centre to tank, m3/s.
     """
 
@@ -53,6 +53,7 @@ def motor(
     if ports is None:
         ports = valve_flows(actuator.valve, supply, spool, first_pressure, second_pressure)
     crossover = crossover_relief_flow(supply, first_pressure, second_pressure)
+    crossover += actuator.leakage * (first_pressure - second_pressure)
     first_flow = ports.first + makeup_flow(supply, first_pressure) - crossover
     second_flow = ports.second + makeup_flow(supply, second_pressure) + crossover
     swept = actuator.displacement * qd

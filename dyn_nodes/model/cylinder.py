@@ -41,6 +41,7 @@ class CylinderActuator(HydraulicRecord):
     viscous: Annotated[float, number('friction of the piston', 'N s/m', 'non-negative')]
     valve: Annotated[Valve, table('the directional valve', Valve, shared=True)]
     supply: Annotated[Supply, table('pump, oil and protection', Supply, shared=True)]
+    leakage: Annotated[float, number('oil past the piston per pressure difference', 'm3/(s Pa)', 'non-negative')] = 0.0
     idle_pressure: Annotated[float, number('unloaded side at the start', 'Pa', 'positive')] = 1.0e6
     initial_head_pressure: Annotated[
         float | None, number('at the start; absent: static equilibrium', 'Pa', 'non-negative')

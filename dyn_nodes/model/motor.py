@@ -26,6 +26,9 @@ class MotorActuator(HydraulicRecord):
     viscous: Annotated[float, number('friction at the joint', 'N m s/rad', 'non-negative')]
     valve: Annotated[Valve, table('the directional valve', Valve, shared=True)]
     supply: Annotated[Supply, table('pump, oil and protection', Supply, shared=True)]
+    leakage: Annotated[
+        float, number('oil from line to line through the motor per pressure difference', 'm3/(s Pa)', 'non-negative')
+    ] = 0.0
     idle_pressure: Annotated[float, number('both lines at the start', 'Pa', 'positive')] = 5.0e6
 
     @property

@@ -166,6 +166,23 @@ def test_cylinder_power_balances_to_round_off(boom):
         assert terms.effort * qd == pytest.approx(terms.force * terms.piston_rate, rel=1e-12, abs=1e-9)
 
 
+def test_leakage_goes_from_line_to_line_and_only_warms_the_oil(boom, swing):
+    """Through piston and motor alike; the power that it takes from the oil is leakage times the drop squared."""
+    first, second, leakage = 20e6, 4e6, 3e-12
+    drop = first - second
+    tight, loose = (
+        cylinder(own, first, second, 0.0, 0.3, 0.0) for own in (boom, dataclasses.replace(boom, leakage=leakage))
+    )
+    assert loose.head_flow - tight.head_flow == pytest.approx(-leakage * drop)
+    assert loose.rod_flow - tight.rod_flow == pytest.approx(leakage * drop)
+    assert loose.force == tight.force
+    tight, loose = (motor(own, first, second, 0.0, 0.0) for own in (swing, dataclasses.replace(swing, leakage=leakage)))
+    assert loose.first_flow - tight.first_flow == pytest.approx(-leakage * drop)
+    assert loose.second_flow - tight.second_flow == pytest.approx(leakage * drop)
+    taken = first * (tight.first_flow - loose.first_flow) + second * (tight.second_flow - loose.second_flow)
+    assert taken == pytest.approx(leakage * drop**2)
+
+
 def test_end_stops_push_back_only_outside_the_stroke(boom):
     stroke = boom.linkage.stroke
     for x in (0.0, 0.5 * stroke, stroke):
