@@ -26,7 +26,8 @@ from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody import Tree, TreeState, build_tree
 from dyn_nodes.multibody.elements import symbolic
-from dyn_nodes.multibody.spatial import Expression, Inertia, dot, skew
+from dyn_nodes.multibody.regressor import energy_of
+from dyn_nodes.multibody.spatial import Expression, Inertia, skew
 
 Array = NDArray[np.float64]
 PAYLOAD_COLUMNS = 4
@@ -182,10 +183,10 @@ class PayloadModel:
         for k, (body, velocity, pose) in enumerate(zip(tree.bodies, state.velocities, state.poses)):
             own = inertias[k]
             factor = scale.get(k, ca.SX(1))
-            energy += factor * _energy(own, velocity, pose, felt)
+            energy += factor * energy_of(own, velocity, pose, felt)
             energy += 0.5 * body.armature * state.v[body.v] ** 2 if body.armature else 0
             if k == frame.body:
-                energy += _energy(_point(frame, parts[:PAYLOAD_COLUMNS]), velocity, pose, felt)
+                energy += energy_of(_point(frame, parts[:PAYLOAD_COLUMNS]), velocity, pose, felt)
         return energy
 
     def _efforts(
@@ -227,13 +228,6 @@ class PayloadModel:
         self._kernel.terms(q, v, omega, felt, pressures, np.array([float(mass)]), flat)
         parts = np.split(flat, self._ends[:-1])
         return MomentumTerms(*(part.reshape(shape) for part, shape in zip(parts, self._shapes)))
-
-
-def _energy(inertia: Inertia, velocity: Any, pose: Any, felt: Expression) -> Expression:
-    """T - U of a body: U is the work against the field -s of all its mass."""
-    first = ca.vertcat(inertia.H[2, 1], inertia.H[0, 2], inertia.H[1, 0])
-    place = inertia.M[0, 0] * pose.p + ca.mtimes(pose.R, first)
-    return 0.5 * (inertia @ velocity).power(velocity) - dot(felt, place)
 
 
 def _point(frame: Any, parts: Expression) -> Inertia:

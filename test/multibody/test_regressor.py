@@ -1,0 +1,94 @@
+"""The regressor of inertial parameters against Pinocchio's, and the nearest rigid body."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pin = pytest.importorskip('pinocchio')
+
+from dyn_nodes.model import load_machine  # noqa: E402
+from dyn_nodes.multibody import build_tree  # noqa: E402
+from dyn_nodes.multibody.regressor import (  # noqa: E402
+    MomentumRegressor,
+    mass_properties,
+    nearest_possible,
+    parameters_of,
+)
+from dyn_nodes.share import find_resource  # noqa: E402
+
+ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
+"""Pinocchio's m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz, in our order."""
+
+
+def regressor_of(name: str) -> MomentumRegressor:
+    machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
+    return MomentumRegressor(build_tree(machine))
+
+
+def witness(name: str, ours: MomentumRegressor, *root) -> tuple:
+    model = pin.buildModelFromUrdf(str(find_resource(f'urdf/{name}.urdf')), *root)
+    joints = [model.getJointId(ours.tree.bodies[k].name) for k in ours.bodies]
+    return model, joints
+
+
+def in_our_order(matrix, joints) -> np.ndarray:
+    return np.concatenate([matrix[:, 10 * (k - 1) : 10 * k][:, ORDER] for k in joints], axis=1)
+
+
+def test_an_arm_on_a_fixed_base_has_pinocchios_regressor():
+    ours = regressor_of('arm_pa10')
+    model, joints = witness('arm_pa10', ours)
+    rng, n = np.random.default_rng(1), len(ours.bodies)
+    places = [model.joints[k].idx_v for k in joints]
+    for _ in range(5):
+        q, v, a = rng.normal(size=(3, n))
+        full = np.zeros((3, n))
+        full[:, places] = q, v, a
+        theirs = pin.computeJointTorqueRegressor(model, model.createData(), *full)
+        expected = in_our_order(theirs, joints)[places]
+        found = ours.torque(q, v, a, np.zeros(3), np.zeros(3), -model.gravity.linear)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_a_base_that_turns_and_accelerates_has_pinocchios_regressor():
+    ours = regressor_of('log_loader')
+    model, joints = witness('log_loader', ours, pin.JointModelFreeFlyer())
+    rng = np.random.default_rng(2)
+    index_q, index_v = ([getattr(model.joints[k], name) for k in joints] for name in ('idx_q', 'idx_v'))
+    for _ in range(5):
+        q, v, a, omega, alpha, linear = rng.normal(size=(6, 3))
+        position, velocity, acceleration = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
+        for place, k, angle in zip(index_q, joints, q):
+            wide = model.joints[k].nq == 2
+            position[place : place + model.joints[k].nq] = (np.cos(angle), np.sin(angle)) if wide else angle
+        velocity[3:6], acceleration[:3], acceleration[3:6] = omega, linear, alpha
+        velocity[index_v], acceleration[index_v] = v, a
+        theirs = pin.computeJointTorqueRegressor(model, model.createData(), position, velocity, acceleration)
+        expected = in_our_order(theirs, joints)[index_v]
+        found = ours.torque(q, v, a, omega, alpha, linear - model.gravity.linear)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_parameters_and_mass_properties_are_inverse():
+    ours = regressor_of('log_loader')
+    for k in ours.bodies:
+        body = ours.tree.bodies[k]
+        mass, com, inertia = mass_properties(parameters_of(body))
+        assert mass == pytest.approx(body.mass)
+        np.testing.assert_allclose(com, body.com, atol=1e-12)
+        np.testing.assert_allclose(inertia, body.inertia, atol=1e-8)
+
+
+def test_the_nearest_rigid_body_of_a_rigid_body_is_itself_and_of_another_has_no_negative_moment():
+    body = regressor_of('arm_pa10').tree.bodies[2]
+    own = parameters_of(body)
+    np.testing.assert_allclose(nearest_possible(own), own, rtol=1e-9, atol=1e-9 * np.abs(own).max())
+    wrong = own.copy()
+    wrong[4] = 10.0 * (own[7] + own[9])  # Ixx above Iyy + Izz
+    found = nearest_possible(wrong)
+    _, _, inertia = mass_properties(found)
+    moments = np.linalg.eigvalsh(inertia)
+    assert found[0] > 0.0
+    assert moments[0] >= -1e-9 * moments[2]
+    assert moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-9)
