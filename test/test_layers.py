@@ -18,6 +18,7 @@ LAYERS = (
     {'simulation'},
     {'monitor', 'cosimulation', 'linear', 'teams', 'can', 'batches'},
     {'studies', 'nodes', 'sweeps'},
+    {'analysis'},
     {'library'},
     {'commands', 'cli', 'entry'},
 )

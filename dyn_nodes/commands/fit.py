@@ -3,169 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import sys
-from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
-from dyn_nodes.commands.machine_report import machine_report
-from dyn_nodes.printing import printable
+from dyn_nodes.commands import Subparsers, add_command, fit_bag, fit_check, fit_hydraulics, fit_machine, fit_plan
 
-if TYPE_CHECKING:
-    from dyn_nodes.model.machine import Actuator, Machine
-    from dyn_nodes.studies.hydraulic_fit import ActuatorFit
-
-GROUPS = {'inlet_gain': 'valve', 'outlet_gain': 'valve', 'bypass_area': 'valve', 'bulk_modulus': 'supply'}
+VERBS = {
+    'machine': fit_machine,
+    'plan': fit_plan,
+    'hydraulics': fit_hydraulics,
+    'check': fit_check,
+    'bag': fit_bag,
+}
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the `fit` command to the command line."""
-    example = 'dyn-nodes fit hydraulics runs/latest/bag --machine log_loader'
+    example = (
+        'dyn-nodes fit machine day_1 --machine log_loader --out fit\n'
+        'dyn-nodes fit plan --machine log_loader -o plan.yaml\n'
+        'dyn-nodes fit hydraulics runs/latest/bag --machine log_loader\n'
+        'dyn-nodes fit check --cases 200'
+    )
     parser = add_command(subparsers, 'fit', 'Estimate parameters of a machine from a bag.', example)
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
-    hydraulics = add_command(
-        verbs, 'hydraulics', 'Estimate valve areas, bulk modulus and friction of hydraulic actuators.', example
-    )
-    hydraulics.description = (
-        'Estimate valve areas, bulk modulus and viscous friction of every actuator from spool, pressures '
-        'and joint motion: topics joint_states and hydraulics/<actuator>/spool, supply_pressure, head_pressure and '
-        'rod_pressure (of a motor pressure_a and pressure_b), at 50 Hz or faster. Prints estimates with standard '
-        'errors and the lines for the machine YAML. What is not estimated, volumes and areas of the cylinders, pump '
-        'flow, dead zone, is taken from the machine YAML.'
-    )
-    hydraulics.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
-    hydraulics.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
-    hydraulics.add_argument('--config', metavar='YAML', help=f'{CONFIG_HELP}, with first guesses')
-    hydraulics.add_argument('--actuator', metavar='NAME', nargs='+', help='only these (all that were recorded)')
-    hydraulics.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
-    hydraulics.add_argument('--json', action='store_true', help='print JSON')
+    for verb in VERBS.values():
+        verb.add_verb(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit and print; return 0 where every actuator chosen was fitted."""
-    report = machine_report(args.machine, args.config)
-    if report.machine is None:
-        for problem in report.problems:
-            print(problem, file=sys.stderr)
-        return 1
-    fits, failures = _fit(report.machine, args)
-    if args.json:
-        print(json.dumps({'fits': [_as_json(fit) for fit in fits], 'failures': failures}, indent=2))
-    else:
-        _print(fits)
-        for failure in failures:
-            print(f'dyn-nodes: {printable(failure)}', file=sys.stderr)
-    return 0 if fits and not failures else 1
-
-
-def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit], list[str]]:
-    from dyn_nodes.model.actuators import hydraulic
-    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
-    from dyn_nodes.studies.hydraulic_fit import FitError, fit_actuator
-    from dyn_nodes.studies.hydraulic_recording import actuator_record, is_recorded
-
-    try:
-        chosen = [hydraulic(own) for own in _chosen(machine, args.actuator) if args.actuator or own.takes_oil]
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-    try:
-        data = read_bag(args.bag, namespace=args.namespace)
-    except BagReadingError as error:
-        raise CommandError(str(error)) from None
-    if not args.actuator:
-        chosen = [actuator for actuator in chosen if is_recorded(data, actuator)]
-        if not chosen:
-            wanted = f'{data.namespace}/hydraulics/<actuator>/spool and pressures'
-            known = printable(', '.join(sorted(data.counts)))
-            raise CommandError(f'{args.bag}: expected {wanted}, found {known}')
-    fits, failures = [], []
-    for actuator in chosen:
-        try:
-            fits.append(fit_actuator(machine, actuator, actuator_record(data, actuator)))
-        except ValueError as error:  # signals may be anything: too few, at no times
-            failures.append(str(error) if isinstance(error, FitError) else f'{actuator.name}: {error}')
-    return fits, failures
-
-
-def _chosen(machine: Machine, names: list[str] | None) -> list[Actuator]:
-    if not machine.actuators:
-        raise CommandError(f'{machine.name}: the machine YAML has no actuators')
-    try:
-        return [machine.actuator(name) for name in names] if names else list(machine.actuators)
-    except KeyError as error:
-        raise CommandError(f'--actuator: {error.args[0]}') from None
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _as_json(fit: ActuatorFit) -> dict[str, Any]:
-    return {
-        'actuator': fit.actuator,
-        'seconds': fit.seconds,
-        'estimates': {
-            name: {
-                'value': _number(estimate.value),
-                'standard_error': _number(estimate.error),
-                'before': estimate.before,
-                'identified': bool(estimate.identified),
-            }
-            for name, estimate in fit.estimates.items()
-        },
-        'misfit': fit.misfit.tolist(),
-        'noise': fit.noise.tolist(),
-        'warnings': list(fit.warnings),
-    }
-
-
-def _print(fits: list[ActuatorFit]) -> None:
-    from rich.table import Table
-
-    console = tables.console()
-    for fit in fits:
-        noise = ', '.join(f'{value / 1e6:.3f}' for value in fit.noise)
-        title = f'{fit.actuator}: {fit.seconds:.1f} s; noise of the pressures {noise} MPa'
-        table = Table(title=title, title_justify='left', title_style='bold')
-        table.add_column('parameter')
-        for heading in ('estimate', 'standard error', 'machine YAML', 'change'):
-            table.add_column(heading, justify='right')
-        for name, estimate in fit.estimates.items():
-            if not math.isfinite(estimate.value):
-                table.add_row(name, '-', '-', f'{estimate.before:.4g}', '')
-                continue
-            share = 100.0 * estimate.error / abs(estimate.value) if estimate.value else math.inf
-            change = f'{100.0 * (estimate.value / estimate.before - 1.0):+.1f} %' if estimate.before else ''
-            shown = f'{estimate.value:.4g}' if estimate.identified else f'({estimate.value:.3g})'
-            table.add_row(name, shown, f'{estimate.error:.2g} ({share:.1f} %)', f'{estimate.before:.4g}', change)
-        console.print(table)
-        for warning in fit.warnings:
-            console.print(f'warning: {warning}', style='yellow')
-    if fits:
-        console.print('for the machine YAML:', style='bold')
-        print(yaml_lines(fits))
-
-
-def yaml_lines(fits: list[ActuatorFit]) -> str:
-    """Return the lines to paste into a machine YAML; only what the data told."""
-    lines = ['actuators:']
-    for fit in fits:
-        known = {name: estimate for name, estimate in fit.estimates.items() if estimate.identified}
-        if not known:
-            continue
-        lines.append(f'  {fit.actuator}:')
-        for group in ('valve', 'supply'):
-            members = [name for name in known if GROUPS.get(name) == group]
-            if members:
-                lines.append(f'    {group}:')
-                lines += [f'      {name}: {_yaml_number(known[name].value)}' for name in members]
-        if 'viscous' in known:
-            lines.append(f'    viscous: {_yaml_number(known["viscous"].value)}')
-    return '\n'.join(lines)
-
-
-def _yaml_number(value: float) -> str:
-    """Five digits, with a point in the mantissa: YAML 1.1 reads 1e9 as text."""
-    mantissa, exponent = f'{value:.4e}'.split('e')
-    return f'{mantissa}e{int(exponent):+d}'
+    """Do what was asked; return its exit status."""
+    return VERBS[args.verb].run(args)

@@ -1,0 +1,1 @@
+"""What a user runs on logs of his own machine: identification of its parameters."""

@@ -1,0 +1,299 @@
+"""Lever sequences that show what a log does not: chosen by their information among those that the governor lets pass.
+
+Candidates are random trapezoids of all levers that keep the joints within their ranges. Each is run on the simulated
+machine through the tip-over governor, as `tip_over_governor_node` would; where that had to hold a lever back, the
+candidate is dropped. Of the others those are taken whose information matrices have the greatest determinant together
+(D-optimal), or that show best what is least visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.analysis.information import Block, Information, added
+from dyn_nodes.analysis.machine_log import MachineLog
+from dyn_nodes.analysis.simulated_log import PERIOD, LogSensors, Recorder, TrueRun, joint_ranges, lever_signs, measured
+from dyn_nodes.control import Segment, VoltageProfile
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.multibody.inertial_sensor import read_imu
+from dyn_nodes.studies.governed_run import Rig, Sample
+from dyn_nodes.studies.governor_cases import box_of
+
+Array = NDArray[np.float64]
+Criterion = Literal['determinant', 'worst']
+SETTLING = 1.0
+"""Levers at neutral before and after a sequence, s."""
+SHORTEST, LONGEST, LEAST = 0.9, 2.6, 0.7
+"""Of a segment, s; one that has to end before `LEAST` is no use."""
+RAMPS = (0.15, 0.3)
+LEAST_VOLTS, MOST_VOLTS = 0.12, (0.4, 1.0)
+"""Parts of the voltage limit; the greatest is drawn for each sequence."""
+RESTING = 0.25
+"""Part of the segments in which a lever rests."""
+LET_THROUGH = 0.98
+"""Least part of the travel of the levers that the governor lets through of a sequence."""
+EXACT = LogSensors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, pressure_every=1)
+
+
+class PlanError(ValueError):
+    """No sequence can be proposed; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A sequence that was tried.
+
+    Attributes:
+        profile: its voltages.
+        information: by block.
+        let_through: part of the travel of the levers that the governor let through; 1 without one.
+        overturned: the machine did.
+    """
+
+    profile: VoltageProfile
+    information: dict[str, Array]
+    let_through: float
+    overturned: bool
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether the governor had next to nothing to hold back."""
+        return not self.overturned and self.let_through >= LET_THROUGH
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Sequences to run one after the other, each from the initial posture.
+
+    Attributes:
+        chosen: in the order of what they add.
+        tried, dropped: number of candidates, and of those that the governor held back.
+        governed: False where no governor is possible; the reason is in `remark`.
+        blocks: parameters.
+        before, after: half widths of their intervals by block, without and with the sequences.
+    """
+
+    chosen: tuple[Candidate, ...]
+    tried: int
+    dropped: int
+    governed: bool
+    remark: str
+    blocks: dict[str, Block]
+    before: dict[str, Array]
+    after: dict[str, Array]
+
+
+class Planner:
+    """Makes and judges sequences.
+
+    Args:
+        machine: as it is known.
+        payload: kg.
+        seconds: of each sequence.
+    """
+
+    def __init__(self, machine: Machine, payload: float, seconds: float) -> None:
+        self.machine, self.payload, self.seconds = machine, payload, seconds
+        self.recorder = Recorder(machine, payload)
+        self.information = Information(machine, payload)
+        self.remark = ''
+        self._rig: Rig | None = None
+        try:
+            box_of(machine)
+            self._rig = Rig(machine)
+        except ValueError as error:
+            self.remark = str(error)
+
+    @property
+    def governed(self) -> bool:
+        """Tell whether the sequences go through the governor."""
+        return self._rig is not None
+
+    def candidate(self, seed: int) -> Candidate:
+        """Return the candidate of a seed."""
+        profile = self._made(seed)
+        run, let_through = self.through_governor(profile)
+        overturned = self.recorder.plant.overturned
+        information = {} if overturned else self.information.of(measured(run, EXACT, seed))
+        return Candidate(profile, information, let_through, bool(overturned))
+
+    def _made(self, seed: int) -> VoltageProfile:
+        """A random sequence that keeps the joints within their ranges, found while it runs without governor."""
+        maker = _Maker(self.machine, np.random.default_rng([seed, 4]), self.seconds)
+        self.recorder.begin(self.payload)
+        plant = self.recorder.plant
+        self.recorder.run(self.seconds, lambda time: maker.volts(time, plant.positions), every=1)
+        return VoltageProfile(f'fit plan {seed}', self.seconds, tuple(maker.segments))
+
+    def through_governor(self, profile: VoltageProfile) -> tuple[TrueRun, float]:
+        """Run a sequence as governed; return the run and the part of the lever travel that was let through."""
+        names = tuple(own.name for own in self.machine.actuators)
+        times = PERIOD * np.arange(round(profile.duration / PERIOD) + 1)
+        levers = profile.evaluate(times, names)
+        self.recorder.begin(self.payload)
+        plant, given = self.recorder.plant, 0.0
+        partner = None if self._rig is None else self._rig.partner(True)
+        if partner is not None:
+            partner.begin(self.payload)
+
+        def command(time: float) -> list[float]:
+            nonlocal given
+            wanted = levers[round(time / PERIOD)]
+            volts = wanted
+            if partner is not None:
+                partner.measure(Sample(time, plant.positions.copy(), plant.velocities.copy(), tuple(read_imu(plant))))
+                volts = partner.command(wanted)
+            given += float(np.abs(volts).sum())
+            return [float(value) for value in volts]
+
+        run = self.recorder.run(profile.duration, command, every=1)
+        wanted = float(np.abs(levers).sum())
+        return run, given / wanted if wanted else 1.0
+
+    def plan(
+        self,
+        candidates: int,
+        sequences: int,
+        criterion: Criterion = 'determinant',
+        seed: int = 0,
+        known: MachineLog | None = None,
+        progress: Callable[[], None] = lambda: None,
+    ) -> Plan:
+        """Return the best sequences.
+
+        Args:
+            candidates: to try.
+            sequences: to choose.
+            criterion: greatest determinant, or the worst parameter best.
+            seed: of the random sequences.
+            known: a log whose information counts already.
+            progress: called after every candidate.
+
+        Raises:
+            PlanError: the governor held back every candidate.
+        """
+        tried = []
+        for k in range(candidates):
+            tried.append(self.candidate(seed + k))
+            progress()
+        allowed = [own for own in tried if own.allowed]
+        if not allowed:
+            best = max(own.let_through for own in tried)
+            raise PlanError(
+                f'{self.machine.name}: expected a sequence that the governor lets pass, found {candidates} of which it '
+                f'held back {100 * (1 - best):.0f} % or more: a smaller payload or a posture nearer to the machine'
+            )
+        at_hand = {} if known is None else self.information.of(known)
+        blocks = self.information.blocks
+        sums = {name: at_hand.get(name, np.zeros((len(own.names),) * 2)) for name, own in blocks.items()}
+        before = {name: own.half_widths(sums[name]) for name, own in blocks.items()}
+        chosen: list[Candidate] = []
+        for _ in range(min(sequences, len(allowed))):
+            left = [own for own in allowed if own not in chosen]
+            best_one = max(left, key=lambda own: score(blocks, added(sums, own.information), criterion))
+            chosen.append(best_one)
+            sums = added(sums, best_one.information)
+        after = {name: own.half_widths(sums[name]) for name, own in blocks.items()}
+        dropped = len(tried) - len(allowed)
+        return Plan(tuple(chosen), len(tried), dropped, self.governed, self.remark, blocks, before, after)
+
+
+def score(blocks: dict[str, Block], information: dict[str, Array], criterion: Criterion) -> float:
+    """Return how good information is: the sum of the logarithms of determinants, or less the worst parameter's lack."""
+    if criterion == 'determinant':
+        return sum(own.gain(information[name]) for name, own in blocks.items())
+    lacks = [own.missing(information[name]) for name, own in blocks.items()]
+    worst = np.sort(np.concatenate(lacks))
+    # what no motion shows is the same for all: compare the sum of logarithms of what is not yet seen
+    return -float(np.sum(np.log(np.maximum(worst, 1.0))))
+
+
+class _Maker:
+    """Makes segments while the machine runs."""
+
+    def __init__(self, machine: Machine, rng: np.random.Generator, seconds: float) -> None:
+        self.machine, self.rng, self.seconds = machine, rng, seconds
+        self.ranges, self.signs = joint_ranges(machine), lever_signs(machine)
+        self.joints = [joint.name for joint in machine.movable_joints]
+        self.segments: list[Segment] = []
+        self._now: Segment | None = None
+        self._next = SETTLING
+        self._most = float(rng.uniform(*MOST_VOLTS))
+
+    def volts(self, time: float, positions: Array) -> list[float]:
+        """Return the volts at a time; a segment whose joint leaves its range is ended."""
+        q = dict(zip(self.joints, positions.tolist()))
+        if self._now is not None and time >= self._now.end - 1e-9:
+            self._close(time)
+        elif self._now is not None:
+            self._end_early(q, time)
+        if self._now is None and time >= self._next:
+            self._open(time, q)
+        own = self._now
+        if own is None:
+            return [0.0] * len(self.machine.actuators)
+        share = float(np.clip((time - own.start) / own.ramp, 0.0, 1.0) * np.clip((own.end - time) / own.ramp, 0.0, 1.0))
+        return [share * own.volts.get(one.name, 0.0) for one in self.machine.actuators]
+
+    def _open(self, time: float, q: dict[str, float]) -> None:
+        span = float(self.rng.uniform(SHORTEST, LONGEST))
+        if time + span > self.seconds - SETTLING:
+            return
+        volts = {}
+        for own in self.machine.actuators:
+            low, high = self.ranges[own.joint]
+            share = (q[own.joint] - low) / (high - low)
+            up = self.rng.random() > np.clip(share, 0.1, 0.9)
+            level = float(self.rng.uniform(LEAST_VOLTS, self._most)) * own.command_limit
+            if self.rng.random() > RESTING:
+                volts[own.name] = round((1.0 if up else -1.0) * self.signs[own.name] * level, 2)
+        ramp = round(float(self.rng.uniform(*RAMPS)), 2)
+        self._now = Segment(f'part {len(self.segments) + 1}', round(time, 2), round(time + span, 2), ramp, volts)
+
+    def _end_early(self, q: dict[str, float], time: float) -> None:
+        """End the segment where a joint leaves its range."""
+        now = self._now
+        assert now is not None
+        if time < now.start + LEAST or now.end - time <= now.ramp:
+            return
+        for own in self.machine.actuators:
+            low, high = self.ranges[own.joint]
+            ahead = now.volts.get(own.name, 0.0) * self.signs[own.name]
+            if (q[own.joint] > high and ahead > 0.0) or (q[own.joint] < low and ahead < 0.0):
+                self._now = replace(now, end=round(time + now.ramp, 2))
+
+    def _close(self, time: float) -> None:
+        assert self._now is not None
+        if self._now.volts:
+            self.segments.append(self._now)
+        self._now, self._next = None, round(time + float(self.rng.choice([0.0, 0.0, 0.4])), 2)
+
+
+def task_text(candidate: Candidate, machine: Machine, number: int) -> str:
+    """Return a sequence as a task file, which `controller_node` plays."""
+    own = candidate.profile
+    lines = [
+        f'# Sequence {number} of `dyn-nodes fit plan`, from the initial posture of the machine YAML.',
+        '',
+        f'name: fit_plan_{number}',
+        f'description: levers that show the parameters of the machine, sequence {number}',
+        f'duration: {own.duration:g}  # s',
+        '',
+        'segments:',
+    ]
+    names = [one.name for one in machine.actuators]
+    for part in own.segments:
+        volts = ', '.join(f'{name}: {part.volts[name]:g}' for name in names if name in part.volts)
+        lines += [
+            f'  - name: {part.name}',
+            f'    start: {part.start:.2f}',
+            f'    end: {part.end:.2f}',
+            f'    ramp: {part.ramp:g}',
+            f'    volts: {{{volts}}}',
+        ]
+    return '\n'.join(lines) + '\n'

@@ -1,0 +1,124 @@
+"""Lines for the machine files from a fit: the YAML, without `assumed`, and the URDF; only what the log shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.analysis.machine_fit import PLACES, MachineFit, dry_is_seen, is_seen, valve_quantities
+from dyn_nodes.analysis.mechanics_fit import Quantity
+from dyn_nodes.multibody import build_tree
+from dyn_nodes.multibody.regressor import mass_properties
+from dyn_nodes.multibody.tree import Tree
+from dyn_nodes.printing import printable
+
+Array = NDArray[np.float64]
+GROUPS = ('valve', 'supply')
+
+
+def yaml_lines(fit: MachineFit) -> str:
+    """Return the lines to paste over those of the machine YAML, with intervals and the log as remarks."""
+    lines = [
+        f'# from {printable(fit.log)}, {fit.used[0]:.6g} to {fit.used[1]:.6g} s; +- intervals of 95 %',
+        'actuators:',
+    ]
+    for own in fit.machine.actuators:
+        entries = list(_entries(fit, own.name))
+        if not entries:
+            continue
+        lines.append(f'  {own.name}:')
+        for group in GROUPS:
+            members = [(key, one) for place, key, one in entries if place == group]
+            if members:
+                lines.append(f'    {group}:')
+                lines += [f'      {_entry(key, one)}' for key, one in members]
+        lines += [f'    {_entry(key, one)}' for place, key, one in entries if not place]
+    return '\n'.join(lines) if len(lines) > 2 else lines[0]
+
+
+def _entries(fit: MachineFit, name: str) -> Iterator[tuple[str, str, Quantity]]:
+    """Group, key and number of everything that is seen of an actuator."""
+    if name in fit.valves:
+        for key, one in valve_quantities(fit.valves[name]).items():
+            if is_seen(key, one):
+                yield PLACES[key], key, one
+    if fit.mechanics is not None and name in fit.mechanics.viscous:
+        one = fit.mechanics.viscous[name]
+        if is_seen('viscous', one):
+            yield '', 'viscous', one
+
+
+def _entry(key: str, quantity: Quantity) -> str:
+    return f'{key}: {_number(max(quantity.value, 0.0))}  # +- {quantity.half_width:.2g}'
+
+
+def _number(value: float) -> str:
+    """Five digits, with a point in the mantissa: YAML 1.1 reads 1e9 as text."""
+    mantissa, exponent = f'{value:.4e}'.split('e')
+    return f'{mantissa}e{int(exponent):+d}'
+
+
+def urdf_lines(fit: MachineFit) -> str:
+    """Return dry friction of joints and inertias of links for the URDF; empty where the log shows neither.
+
+    Links get the parameters nearest to those of the file that agree with all combinations that are seen. A joint offset
+    belongs into the mapping of its sensor, see `offset_lines`.
+    """
+    if fit.mechanics is None:
+        return ''
+    lines = [f'<!-- from {_remark(fit.log)}, {fit.used[0]:.6g} to {fit.used[1]:.6g} s -->']
+    for name, own in fit.mechanics.dry.items():
+        if dry_is_seen(fit, name):
+            joint = fit.machine.joint(name)
+            damping = f'damping="{joint.damping:.5g}" ' if joint.damping else ''
+            text = f'<dynamics {damping}friction="{max(own.value, 0.0):.5g}"/>'
+            lines.append(f'<joint name={quoteattr(name)}> {text} <!-- +- {own.half_width:.2g} --> </joint>')
+    return '\n'.join([*lines, *_inertial_lines(fit)])
+
+
+def _inertial_lines(fit: MachineFit) -> Iterator[str]:
+    assert fit.mechanics is not None
+    tree = build_tree(fit.machine)
+    moved = [k for k, body in enumerate(tree.bodies) if body.kind != 'free']
+    for place, k in enumerate(moved):
+        links = [own for own in fit.machine.links if tree.frames[own.name].body == k and own.mass > 0.0]
+        if len(links) != 1:
+            continue  # how several links share it, no motion shows
+        parameters = fit.mechanics.parameters[10 * place : 10 * place + 10]
+        mass, com, inertia = _in_link(tree, links[0].name, parameters)
+        xyz = ' '.join(f'{value:.5g}' for value in com)
+        tensor = ' '.join(f'i{a}{b}="{inertia[i, j]:.5g}"' for (a, i), (b, j) in zip(*_PAIRS))
+        text = f'<inertial> <origin xyz="{xyz}"/> <mass value="{mass:.5g}"/> <inertia {tensor}/> </inertial>'
+        yield f'<link name={quoteattr(links[0].name)}> {text} </link>'
+
+
+_AXES = (('x', 0), ('y', 1), ('z', 2))
+_PAIRS = (
+    [_AXES[i] for i in (0, 0, 0, 1, 1, 2)],
+    [_AXES[j] for j in (0, 1, 2, 1, 2, 2)],
+)
+
+
+def _in_link(tree: Tree, link: str, parameters: Array) -> tuple[float, Array, Array]:
+    """Mass, centre of mass and inertia about it in the frame of a link, from parameters in that of its body."""
+    mass, com, inertia = mass_properties(parameters)
+    frame = tree.frames[link]
+    return mass, frame.R.T @ (com - frame.p), frame.R.T @ inertia @ frame.R
+
+
+def _remark(text: str) -> str:
+    return printable(text).replace('--', '- -')
+
+
+def offset_lines(fit: MachineFit) -> str:
+    """Return the joint offsets that are seen, for `offset` in the mapping of the bus (docs/can.md); empty: none."""
+    if fit.mechanics is None:
+        return ''
+    lines = []
+    for name, own in fit.mechanics.offsets.items():
+        if own.half_width < abs(own.value):
+            lines.append(f'  {name}: {{offset: {own.value:+.5f}}}  # +- {own.half_width:.2g}, added to what is there')
+    return '\n'.join(['joints:', *lines]) if lines else ''

@@ -1,0 +1,54 @@
+"""Position of the spool of a valve from the commands: a dead time, then a first-order lag; exact between commands."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.analysis.machine_log import Samples
+from dyn_nodes.model.hydraulic import Valve
+
+Array = NDArray[np.float64]
+
+
+class SpoolMotion:
+    """The spool under the commands of a log.
+
+    Args:
+        valve: gain and limits.
+        commands: (m, 1) V, each held until the next one; before the first one the valve is at neutral.
+    """
+
+    def __init__(self, valve: Valve, commands: Samples) -> None:
+        reach = min(valve.gain * valve.voltage_limit, valve.spool_limit)
+        targets = np.clip(valve.gain * commands.values[:, 0], -reach, reach)
+        changed = np.concatenate([[True], np.diff(targets) != 0.0])
+        self._times, self._targets = commands.times[changed], targets[changed]
+        self.reach = reach
+
+    def at(self, times: Array, dead_time: float, time_constant: float) -> tuple[Array, Array]:
+        """Return the spool (t,), m, and its change per second of dead time (t,), m/s.
+
+        Args:
+            times: (t,) s.
+            dead_time: s.
+            time_constant: s, > 0.
+        """
+        starts = self._starts(time_constant)
+        place = np.searchsorted(self._times + dead_time, times, side='right') - 1
+        known = place >= 0
+        place = np.maximum(place, 0)
+        faded = np.exp(-np.maximum(times - dead_time - self._times[place], 0.0) / time_constant)
+        spool = self._targets[place] + (starts[place] - self._targets[place]) * faded
+        spool = np.where(known, spool, 0.0)
+        return spool, np.where(known, (spool - self._targets[place]) / time_constant, 0.0)
+
+    def _starts(self, time_constant: float) -> Array:
+        """The spool at every change of the command (m,), m."""
+        kept = np.exp(-np.diff(self._times) / time_constant).tolist()
+        targets = self._targets.tolist()
+        result, spool = [0.0], 0.0
+        for target, share in zip(targets, kept):
+            spool = target + (spool - target) * share
+            result.append(spool)
+        return np.array(result)

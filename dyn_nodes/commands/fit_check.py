@@ -1,0 +1,136 @@
+"""`dyn-nodes fit check`: fits of logs of a machine that is known, against the truth."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from typing import Any
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+
+COVERED = (0.93, 0.97)
+"""Bounds of the share of intervals of 95 % that hold the truth."""
+BARS = {'dead_time': 0.01, 'gain': 0.03, 'viscous': 0.1, 'friction': 0.1, 'inertial': 0.02}
+"""Greatest error in 95 % of the cases by group, s or parts; masses count where their interval is as narrow."""
+HELD_OUT = 0.05
+"""Greatest NRMSE of the speeds of a joint on the part of a log that was not used."""
+
+
+def add_verb(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'check',
+        'Simulate logs of the log-loader with noise, steps, sensor offsets and unknown dead times; fit; compare.',
+        'dyn-nodes fit check --cases 200',
+    )
+    parser.add_argument('--cases', metavar='N', type=int, default=20, help='(20)')
+    parser.add_argument('--first', metavar='N', type=int, default=0, help='number of the first case (0)')
+    parser.add_argument('--seconds', metavar='S', type=float, default=80.0, help='of each log (80)')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print coverage and errors by group; return 0 where all bounds are kept.
+
+    Raises:
+        CommandError: a number out of range.
+    """
+    from dyn_nodes.analysis.fit_cases import CaseRig
+    from dyn_nodes.model import load_machine
+    from dyn_nodes.share import find_resource
+
+    if not 1 <= args.cases <= 10000 or args.first < 0:
+        raise CommandError(f'--cases: expected 1 to 10000 from 0 on, found {args.cases} from {args.first}')
+    if not 20.0 <= args.seconds <= 600.0:
+        raise CommandError(f'--seconds: expected 20 to 600, found {args.seconds:g}')
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    rig, results = CaseRig(machine, args.seconds), []
+    for number in range(args.first, args.first + args.cases):
+        run_ = rig.run(number)
+        if rig.recorder.plant.overturned:
+            print(f'case {number}: the machine overturned; left out', file=sys.stderr)
+            continue
+        fit = rig.fit(number, run_)
+        speeds = {} if fit.validation is None else {k: one.nrmse for k, one in fit.validation.joints.items()}
+        checks = [one.as_dict() for one in rig.checks(number, run_, fit)]
+        results.append({'case': number, 'checks': checks, 'speeds': speeds, 'failures': list(fit.failures)})
+        if not args.json:
+            print(f'\r{len(results)} of {args.cases}', end='', file=sys.stderr, flush=True)
+    summary = summarize(results)
+    if args.json:
+        print(json.dumps({'summary': summary, 'cases': results}, indent=1))
+    else:
+        print(file=sys.stderr)
+        _print(summary)
+    return 0 if summary['passed'] else 1
+
+
+def summarize(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return coverage and errors over cases by group, and whether all bounds are kept."""
+    import numpy as np
+
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for case in results:
+        for one in case['checks']:
+            groups[one['group']].append(one)
+    rows: dict[str, dict[str, Any]] = {}
+    for name, checks in groups.items():
+        seen = [abs(one['error']) for one in checks if one['seen'] and _narrow(name, one)]
+        rows[name] = {
+            'numbers': len(checks),
+            'held': float(np.mean([one['held'] for one in checks])),
+            'seen': float(np.mean([one['seen'] for one in checks])),
+            'error_95': float(np.quantile(seen, 0.95)) if seen else None,
+            'greatest_error': max(seen) if seen else None,
+            'counted': len(seen),
+        }
+    every = [one['held'] for checks in groups.values() for one in checks]
+    held = float(np.mean(every)) if every else 0.0
+    speeds = [value for case in results for value in case['speeds'].values() if value == value]
+    failed = [text for case in results for text in case['failures']]
+    errors = {name: rows[name]['error_95'] for name in BARS if name in rows}
+    within = all(value is None or value <= BARS[name] for name, value in errors.items())
+    nrmse = float(np.quantile(speeds, 0.95)) if speeds else None
+    return {
+        'cases': len(results),
+        'held': held,
+        'groups': rows,
+        'nrmse_95': nrmse,
+        'greatest_nrmse': max(speeds) if speeds else None,
+        'failures': failed,
+        'passed': bool(COVERED[0] <= held <= COVERED[1] and within and nrmse is not None and nrmse <= HELD_OUT),
+    }
+
+
+def _narrow(group: str, check: dict[str, Any]) -> bool:
+    """Masses count where their interval is as narrow as the bar: elsewhere the log does not show them so well."""
+    return group != 'inertial' or check.get('half', 0.0) <= BARS['inertial']
+
+
+def _print(summary: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(title=f'{summary["cases"]} cases', title_justify='left', title_style='bold')
+    table.add_column('numbers')
+    for heading in ('count', 'interval holds', 'seen', 'error, 95 %', 'greatest'):
+        table.add_column(heading, justify='right')
+    for name, row in summary['groups'].items():
+        unit = 's' if name == 'dead_time' else 'rad' if name == 'offset' else '%'
+        factor = 1.0 if unit != '%' else 100.0
+        errors = [
+            '-' if row[key] is None else f'{factor * row[key]:.3g} {unit}' for key in ('error_95', 'greatest_error')
+        ]
+        table.add_row(name, str(row['numbers']), f'{100 * row["held"]:.1f} %', f'{100 * row["seen"]:.0f} %', *errors)
+    console = tables.console()
+    console.print(table)
+    console.print(f'all intervals: {100 * summary["held"]:.2f} % hold the truth')
+    if summary['nrmse_95'] is not None:
+        console.print(
+            f'speeds on the part held out: NRMSE {100 * summary["nrmse_95"]:.1f} % in 95 % of the joints, '
+            f'at most {100 * summary["greatest_nrmse"]:.1f} %'
+        )
+    for text in summary['failures']:
+        console.print(text, markup=False)

@@ -1,0 +1,169 @@
+"""`dyn-nodes fit machine`: valves, friction, masses and offsets of a whole machine from a bag."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.machine_report import machine_report
+from dyn_nodes.printing import printable
+
+if TYPE_CHECKING:
+    from dyn_nodes.analysis.machine_fit import MachineFit
+    from dyn_nodes.analysis.mechanics_fit import Quantity
+
+
+def add_verb(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'machine',
+        'Estimate valves, oil, friction, masses and joint offsets from positions, pressures and valve commands.',
+        'dyn-nodes fit machine day_1 --machine log_loader --out fit\n'
+        'dyn-nodes fit machine day_1 --machine my.urdf --config my.yaml --use 20 200 --hold 200 260',
+    )
+    parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file, as of can_bridge_node or `bag import`')
+    parser.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
+    parser.add_argument('--config', metavar='YAML', help=f'{CONFIG_HELP}, with first guesses')
+    parser.add_argument(
+        '--payload', metavar='KG', type=float, help='in the implement, known (that of the machine YAML)'
+    )
+    parser.add_argument(
+        '--use', metavar=('START', 'END'), type=float, nargs=2, help='part of the log, s (all but its last quarter)'
+    )
+    parser.add_argument(
+        '--hold', metavar=('START', 'END'), type=float, nargs=2, help='part for the validation, s (the last quarter)'
+    )
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    parser.add_argument('--out', metavar='DIR', type=Path, help='write numbers, lines for the machine files and plots')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit and print; return 0 where everything was fitted.
+
+    Raises:
+        CommandError: the bag, the files or the parts can't be used.
+    """
+    from dyn_nodes.analysis.fit_output import as_json, write_fit
+    from dyn_nodes.analysis.machine_fit import fit_machine
+    from dyn_nodes.analysis.machine_log import log_of_bag
+    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
+
+    report = machine_report(args.machine, args.config)
+    if report.machine is None:
+        for problem in report.problems:
+            print(problem, file=sys.stderr)
+        return 1
+    machine = report.machine
+    _check(args, machine.payload.limit if machine.payload is not None else 0.0)
+    try:
+        log = log_of_bag(read_bag(args.bag, namespace=args.namespace), machine)
+        part, held = (None if one is None else (one[0], one[1]) for one in (args.use, args.hold))
+        fit = fit_machine(machine, log, args.payload, part, held)
+    except (BagReadingError, ValueError) as error:
+        raise CommandError(printable(str(error))) from None
+    if args.out is not None:
+        try:
+            write_fit(fit, args.out)
+        except OSError as error:
+            raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
+    if args.json:
+        print(json.dumps(as_json(fit), indent=2))
+    else:
+        print_fit(fit)
+    for failure in fit.failures:
+        print(f'dyn-nodes: {printable(failure)}', file=sys.stderr)
+    return 1 if fit.failures else 0
+
+
+def _check(args: argparse.Namespace, limit: float) -> None:
+    if args.payload is not None and not 0.0 <= args.payload <= limit:
+        raise CommandError(f'--payload: expected 0 to {limit:g} kg, found {args.payload:g}')
+    for name in ('use', 'hold'):
+        part = getattr(args, name)
+        if part is not None and not 0.0 <= part[0] < part[1] < 1e9:
+            raise CommandError(f'--{name}: expected a start before an end, s, found {part[0]:g} {part[1]:g}')
+
+
+def print_fit(fit: MachineFit) -> None:
+    """Print tables, warnings and the lines for the machine files."""
+    from dyn_nodes.analysis.fit_lines import offset_lines, urdf_lines, yaml_lines
+
+    console = tables.console()
+    for title, rows in _tables(fit):
+        _print_table(console, title, rows)
+    if fit.mechanics is not None:
+        hidden = ', '.join(fit.mechanics.base.hidden) or 'none'
+        console.print(f'no motion of these joints shows: {hidden}', markup=False)
+        console.print(f'only in combinations: {", ".join(fit.mechanics.base.only_combined)}', markup=False)
+    if fit.validation is not None:
+        start, end = fit.validation.span
+        console.print(f'on {start:.6g} to {end:.6g} s, which the fit has not seen:', style='bold')
+        for name, own in fit.validation.joints.items():
+            text = (
+                'at rest'
+                if own.nrmse != own.nrmse
+                else (
+                    f'speed within {own.error:.2g} rad/s or m/s, NRMSE {100 * own.nrmse:.1f} %, '
+                    f'measured {1e3 * own.delay:+.0f} ms after simulated'
+                )
+            )
+            console.print(f'  {name}: {text}', markup=False)
+    for warning in fit.warnings:
+        console.print(f'warning: {warning}', style='yellow', markup=False)
+    for title, text in (
+        ('for the machine YAML:', yaml_lines(fit)),
+        ('for the URDF:', urdf_lines(fit)),
+        ('for the mapping of the bus:', offset_lines(fit)),
+    ):
+        if text:
+            console.print(title, style='bold')
+            print(text)
+
+
+Row = tuple[str, 'Quantity', bool]
+
+
+def _tables(fit: MachineFit) -> list[tuple[str, list[Row]]]:
+    from dyn_nodes.analysis.machine_fit import SEEN_COMBINATION, dry_is_seen, is_seen
+    from dyn_nodes.analysis.mechanics_fit import Quantity
+    from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS
+
+    found: list[tuple[str, list[Row]]] = []
+    for name, own in fit.valves.items():
+        rows: list[Row] = []
+        for k, key in enumerate(PARAMETERS):
+            if key not in SENSORS and key != 'joint_offset':
+                one = Quantity(float(own.values[k]), float(own.half_widths[k]), float(own.before[k]))
+                rows.append((key, one, is_seen(key.partition('.')[0], one)))
+        found.append((f'{name}: flow left over {100 * own.rest / max(own.moved, 1e-12):.1f} %', rows))
+    if fit.mechanics is not None:
+        mechanics = fit.mechanics
+        rows = [(f'{name} viscous', one, is_seen('viscous', one)) for name, one in mechanics.viscous.items()]
+        rows += [(f'{name} dry friction', one, dry_is_seen(fit, name)) for name, one in mechanics.dry.items()]
+        rows += [(f'{n} offset', one, one.half_width < abs(one.value)) for n, one in mechanics.offsets.items()]
+        for k, one in enumerate(mechanics.combinations):
+            seen = one.half_width < SEEN_COMBINATION * mechanics.base.scales[k]
+            rows.append((mechanics.base.text(k), one, seen))
+        left = ', '.join(f'{name} {value:.3g}' for name, value in mechanics.rest.items())
+        found.append((f'joints and links: effort left over, N m or N: {left}', rows))
+    return found
+
+
+def _print_table(console: Any, title: str, rows: list[Row]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify='left', title_style='bold')
+    table.add_column('parameter')
+    for heading in ('estimate', 'interval of 95 %', 'machine files'):
+        table.add_column(heading, justify='right')
+    for name, one, seen in rows:
+        shown = f'{one.value:.5g}' if seen else f'({one.value:.3g})'
+        table.add_row(Text(name), shown, f'+- {one.half_width:.2g}', f'{one.before:.5g}')
+    console.print(table)
