@@ -146,12 +146,13 @@ class GripRig:
     """A simulated vehicle with its controller, and the grip governor or not."""
 
     def __init__(self, machine: Machine, case: GripCase, limits: DriveLimits, settings: GripSettings | None) -> None:
-        machine = replace(machine, slope=Slope(*case.slope))
         base = WheelBase.of(machine)
         self.names, self.case = arm_of(machine, base), case
         joints = dict(zip(self.names, case.posture))
         values = {'payload_mass': case.payload} if machine.payload is not None else {}
-        self.plant = plant = Plant(machine, 'effort', PERIOD, STEP, (), joints=joints or None, values=values or None)
+        self.plant = plant = Plant(
+            machine, 'effort', PERIOD, STEP, (), joints=joints or None, values=values or None, slope=case.slope
+        )
         self.motion = WheelMotion(base, PERIOD, limits)
         self._wheels, self._driven, self._arm = (
             np.array([plant.joints.index(name) for name in names], dtype=np.intp)
@@ -165,7 +166,7 @@ class GripRig:
             self.arm.restart(plant.positions[self._arm])
         self.motion.restart(self._state())
         self.governor: GripGovernor | None = None
-        self._gravity = gravity_in_ground(machine)
+        self._gravity = gravity_in_ground(replace(machine, slope=Slope(*case.slope)))
         if settings is not None:
             self.model = GripModel(machine, base)
             turning = limits.angular_acceleration / limits.linear_acceleration
