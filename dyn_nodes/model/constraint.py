@@ -154,6 +154,15 @@ class MachineConstraint:
             'the ground holds the wheel along its normal only, as a caster without horizontal force', allowed=('wheel',)
         ),
     ] = False
+    friction: Annotated[
+        float | None,
+        number(
+            'static coefficient of the wheel on the ground, by which measures and controllers judge; absent: unknown',
+            '',
+            'positive',
+            allowed=('wheel',),
+        ),
+    ] = None
     line: int = 0
 
 

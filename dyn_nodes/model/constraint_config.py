@@ -31,6 +31,10 @@ def read_constraint(reader: SchemaReader, name: str, own: Entry) -> MachineConst
             own.mapping['ratio'].line, f'{own.path}.ratio', 'a number other than zero', '0; lock the joint'
         )
         return None
+    if result.friction is not None and result.frictionless:
+        place = own.mapping['friction']
+        reader.report.add(place.line, place.path, 'no friction of a wheel that is frictionless', f'{result.friction:g}')
+        return None
     if not any(result.axis):
         reader.report.add(own.mapping['axis'].line, f'{own.path}.axis', 'a direction', 'a vector of length zero')
         return None

@@ -249,7 +249,7 @@ def _contacts(machine: Machine, base: WheelBase, friction: float) -> tuple[_Cont
             pose = poses[wheel.first.link]
             point = (pose[:3, :3] @ wheel.first.position + pose[:3, 3])[:2]
             unit = units.get(wheel.name)
-            found.append(_Contact(wheel.name, -1, unit, point, 0.0 if unit is None else friction))
+            found.append(_Contact(wheel.name, -1, unit, point, 0.0 if unit is None else wheel.friction or friction))
     return tuple(found)
 
 

@@ -12,9 +12,7 @@ contradict each other end a run with a status: they are reported, not integrated
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -25,15 +23,15 @@ from dyn_nodes.constraints._dense_loops import OPERATOR, REDUCED
 from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.constraints.solve import definite
 from dyn_nodes.elements.command_delay import input_delays
-from dyn_nodes.model.contact import ContactRecord
-from dyn_nodes.model.machine import Base, Machine
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.spatial import Expression
 from dyn_nodes.simulation.assembly import COMMON_PARAMETERS, Actuation
 from dyn_nodes.simulation.constrained_kernels import ConstraintKernels
-from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs, wheels_of
+from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs
 from dyn_nodes.simulation.constrained_solver import Solver
 from dyn_nodes.simulation.march import NO_GUARD
 from dyn_nodes.simulation.settings import Settings, Stabilization, StepMethod
+from dyn_nodes.stability.stance import stance_of
 
 Array = NDArray[np.float64]
 WORK_SCALE = 1e5
@@ -42,32 +40,6 @@ WORK_SCALE = 1e5
 
 ABSENT = ('payload_mass', 'joint_stop_scale')
 """Common parameters that are zero where a machine has none; the others are factors."""
-
-
-@dataclass(frozen=True)
-class _Wheel:
-    name: str
-    corner: bool = True
-
-
-@dataclass(frozen=True)
-class _Stance:
-    """The part of a machine that a balance reads: its base, its wheels, on springs or by constraint, other contacts."""
-
-    name: str
-    base: Base
-    wheels: tuple[_Wheel, ...]
-    contacts: tuple[ContactRecord, ...]
-
-    @property
-    def supports(self) -> tuple[Any, ...]:
-        """Wheels, and the springs of other contacts."""
-        return (*self.wheels, *(support for own in self.contacts for support in own.supports))
-
-
-def _stance(machine: Machine) -> _Stance:
-    names = (*(wheel.name for wheel in machine.wheels), *wheels_of(machine))
-    return _Stance(machine.name, machine.base, tuple(_Wheel(name) for name in names), machine.contacts)
 
 
 class ConstrainedDynamics(ConstraintKernels):
@@ -109,7 +81,7 @@ class ConstrainedDynamics(ConstraintKernels):
         if machine is not None:
             self.input_names = (*(f'{name}/effort' for name in actuated), *blocks.inputs)
             self.delays = input_delays(machine, self.input_names)
-            self.stance = _stance(machine)
+            self.stance = stance_of(machine)
 
     def solver(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +37,17 @@ def grip_of(machine: Machine) -> Grip:
     """Return the grip of a machine's wheels, then of its other contacts, in the order of its ground reactions."""
     friction, free = [], []
     for own in machine.ground_contacts:
-        law = getattr(own, 'friction', None)
-        friction.append(0.0 if law is None else float(law.static))
+        friction.append(static_friction(getattr(own, 'friction', None)))
         rolling = getattr(own, 'rolling', None)
         angle = None if rolling is None else rolling.roller_angle
         free.append((0.0, 0.0) if angle is None else (-np.sin(angle), np.cos(angle)))
     directions = np.array(free).reshape(-1, 2)
     return Grip(np.array(friction), directions, np.where(directions.any(axis=1), 0.0, np.nan))
+
+
+def static_friction(law: Any) -> float:
+    """Return the static coefficient of a friction law or of a wheel by constraint, which has it alone; 0 of None."""
+    return float(getattr(law, 'static', law) or 0.0)
 
 
 def axles_of(machine: Machine) -> dict[str, Array]:

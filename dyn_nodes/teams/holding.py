@@ -114,7 +114,7 @@ def holder_of(name: str, machine: Machine, hand: str, friction: float) -> Holder
     ability = Ability(
         np.array([joint.effort_limit for joint in joints]),
         np.array([joint.velocity_limit for joint in joints]),
-        friction * gripping(robot),
+        gripping(machine, robot, friction),
     )
     lower, upper = (np.array([getattr(joint, what) for joint in joints]) for what in ('lower', 'upper'))
     return Holder(name, hand, robot, whole.q.copy(), tuple(names), lower, upper, ability)
@@ -131,7 +131,8 @@ def carrier_of(tree: Tree, hand: Frame) -> Frame:
     return Frame(body.parent, np.asarray(body.R0), np.asarray(body.p0))
 
 
-def gripping(robot: HoldingRobot) -> Array:
-    """Return 1 for every wheel by constraint that takes horizontal forces, 0 for those without friction (w,)."""
+def gripping(machine: Machine, robot: HoldingRobot, friction: float) -> Array:
+    """Return the friction (w,) of the wheels by constraint: of the file, else as given; 0 of those without friction."""
+    known = {own.name: own.friction for own in machine.rigid_wheels}
     wheels = [own for own in robot.blocks.constraints if isinstance(own, RollingWheel)]
-    return np.array([0.0 if wheel.frictionless else 1.0 for wheel in wheels])
+    return np.array([0.0 if own.frictionless else known.get(own.name) or friction for own in wheels])

@@ -139,7 +139,8 @@ def _contacts(
         link = poses[entry.first.link]
         names.append(entry.name)
         centers.append(link[:3, :3] @ entry.first.position + link[:3, 3])
-        grip.append(0.0 if entry.frictionless else FRICTION if friction is None else friction)
-    assumed = friction is None and any(not entry.frictionless for entry in machine.rigid_wheels)
+        grip.append(0.0 if entry.frictionless else friction or entry.friction or FRICTION)
+    unknown = [entry.friction is None and not entry.frictionless for entry in machine.rigid_wheels]
+    assumed = friction is None and any(unknown)
     points = np.array(centers).reshape(-1, 3) * (1.0, 1.0, 0.0)
     return tuple(names), points, np.array(grip), assumed

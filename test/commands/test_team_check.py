@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -23,11 +24,20 @@ def test_check_prints_robots_objects_and_grasps(capsys):
         'left 223.0, right 223.0, caster 300.5',
         'bar/right',
         '0.000, 0.000, 5.886',
-        'friction 0.7 is assumed',
     ):
         assert part in text
     assert '-0.0' not in text
+    assert 'assumed' not in text
     assert text.rstrip().endswith('no problems')
+
+
+def test_friction_that_the_files_do_not_give_is_assumed(tmp_path, capsys):
+    text = find_resource('config/rm_1.yaml').read_text()
+    (tmp_path / 'rm.yaml').write_text(re.sub(r', friction: {.*}}', '}', text))
+    file = tmp_path / 'team.yaml'
+    file.write_text(BAR.read_text().replace('machine: rm_1', 'machine: rm_1, config: rm.yaml'))
+    assert main(['check', str(file)]) == 0
+    assert 'friction 0.7 is assumed of wheels that roll by constraint' in capsys.readouterr().out
 
 
 def test_check_gives_the_same_as_json(capsys):

@@ -231,6 +231,12 @@ def test_files_that_have_no_mesh_are_named(tmp_path):
     (tmp_path / 'body.vtk').write_text('no mesh at all\n')
     assert faults(plank)[0].startswith('3: mesh.file: expected a mesh in a format that meshio reads')
     (tmp_path / 'body.vtk').unlink()
+    mesh = box_mesh((0.6, 0.2, 0.1), (2, 1, 1), 'tetrahedron')
+    of_file(tmp_path, mesh, [('triangle', mesh.surface[:-1])])
+    assert faults(plank) == [
+        '3: mesh.file: expected a closed body of tetrahedra or hexahedra, found a surface of 19 faces that is not '
+        'closed, with 3 open edges'
+    ]
     mesh = box_mesh((0.6, 0.2, 0.1), (1, 1, 1), 'tetrahedron')
     of_file(tmp_path, Mesh(mesh.nodes * (1.0, 1.0, 0.0), mesh.elements))
     assert faults(plank)[0].startswith('3: mesh.file: expected')

@@ -130,6 +130,11 @@ def test_steering_follows_the_heading_through_full_turns(tmp_path):
     [
         ('{kind: steering, joint: front_steer}', 'constraints.slave.ratio', 'a value, which kind steering needs'),
         ('{kind: lock, joint: front_steer, frictionless: true}', 'constraints.slave.frictionless', 'keys of kind lock'),
+        (
+            '{kind: wheel, first: {link: front}, radius: 0.1, frictionless: true, friction: 0.5}',
+            'constraints.slave.friction',
+            'no friction of a wheel that is frictionless',
+        ),
         ('{kind: steering, joint: none, ratio: 1}', 'constraints.slave', 'a movable joint of the URDF'),
         ('{kind: steering, joint: front_steer, ratio: 0}', 'constraints.slave.ratio', 'a number other than zero'),
     ],

@@ -10,7 +10,9 @@ import pytest
 from dyn_nodes.measures import measure
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
+from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import check_points, friction_use, grip_of
+from dyn_nodes.stability.stance import stance_of
 
 
 def machine_of(name):
@@ -49,3 +51,27 @@ def test_friction_use_is_the_part_of_what_friction_can_hold():
 def test_tracks_are_refused_by_name():
     with pytest.raises(KeyError, match=r"'admissible' needs contacts in one point, found '\w+', a track"):
         check_points(machine_of('excavator'), measure('admissible'))
+
+
+def test_wheels_by_constraint_have_the_friction_of_their_file_and_casters_none():
+    machine = machine_of('rm_1')
+    assert grip_of(stance_of(machine)).friction.tolist() == [0.7, 0.7, 0.0]
+    unknown = replace(machine, constraints=tuple(replace(own, friction=None) for own in machine.constraints))
+    assert not grip_of(stance_of(unknown)).friction.any()
+
+
+def test_reactions_of_a_machine_on_wheels_by_constraint_are_judged_by_their_friction():
+    """RM-1 at rest in the posture of tanner-1998, 6.4: its right wheel carries least; then a drive pulls."""
+    plant = Plant(machine_of('rm_1'), 'effort', 0.001, 5e-4, ('static', 'admissible'))
+    balance = plant.balance()
+    assert balance.margins['admissible'].value == pytest.approx(214.887855, abs=1e-4)
+    assert np.abs(balance.friction_use).max() < 1e-9
+    efforts = plant.efforts.copy()
+    efforts[plant.joints.index('left_drive')] += 3.0
+    plant.set_efforts(efforts)
+    balance = plant.balance()
+    left = balance.wheels.index('left')
+    expected = np.hypot(*balance.forces[left, :2]) / (0.7 * balance.forces[left, 2])
+    assert balance.forces[left, 0] == pytest.approx(30.0, abs=1e-6)
+    assert balance.friction_use[left] == pytest.approx(expected)
+    assert balance.friction_use[balance.wheels.index('caster')] == 0.0

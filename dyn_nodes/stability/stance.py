@@ -1,0 +1,53 @@
+"""What a balance reads of a machine with constraints: its base, its wheels, other contacts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dyn_nodes.model.contact import ContactRecord
+from dyn_nodes.model.machine import Base, Machine
+
+
+@dataclass(frozen=True)
+class StandingWheel:
+    """A wheel on a spring or by constraint.
+
+    Attributes:
+        name: of the wheel.
+        friction: law of a wheel on a spring, static coefficient of one by constraint; None: unknown.
+        rolling: of a wheel on a spring.
+        corner: of the support polygon.
+    """
+
+    name: str
+    friction: Any = None
+    rolling: Any = None
+    corner: bool = True
+
+
+@dataclass(frozen=True)
+class Stance:
+    """The base of a machine and on what it stands: wheels on springs, then those by constraint, then other contacts."""
+
+    name: str
+    base: Base
+    wheels: tuple[StandingWheel, ...]
+    contacts: tuple[ContactRecord, ...]
+
+    @property
+    def ground_contacts(self) -> tuple[Any, ...]:
+        """Wheels, then other contacts."""
+        return (*self.wheels, *self.contacts)
+
+    @property
+    def supports(self) -> tuple[Any, ...]:
+        """Wheels, and the springs of other contacts."""
+        return (*self.wheels, *(support for own in self.contacts for support in own.supports))
+
+
+def stance_of(machine: Machine) -> Stance:
+    """Return the stance of a machine."""
+    wheels = [StandingWheel(own.name, own.friction, own.rolling) for own in machine.wheels]
+    wheels += [StandingWheel(own.name, own.friction) for own in machine.rigid_wheels]
+    return Stance(machine.name, machine.base, tuple(wheels), machine.contacts)
