@@ -85,9 +85,9 @@ $(OLD_VENV)/.installed: $(SETUP_FILES) test/oldest.txt | $(OLD_VENV)/bin/pip
 demo: $(VENV)/.installed
 	$(BIN)/dyn-nodes demo $(DEMO_FLAGS) $(ARGS)
 
-# Tests share the cores, JOBS at a time, a file each, in the order of test/conftest.py: those that start processes, with
-# DDS domains of their own, come first, so that no long file is left to one core at the end.
-JOBS ?= 2
+# Workers take a file each (test/scheduling.py): a worker more than cores, as tests of processes leave them idle, with DDS
+# domains of their own. JOBS=0: all in one process.
+JOBS ?= 3
 PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 TESTS ?= test

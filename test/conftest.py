@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+try:
+    import scheduling
+except ImportError:  # a ROS 2 workspace runs `pytest -m ros2` without pytest-xdist
+    scheduling = None
 
 try:
     from hypothesis import settings
@@ -21,8 +28,12 @@ if settings is not None:
     settings.load_profile('house')
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """A shell that starts the suite in the background lets it ignore Ctrl-C, and every process that it starts too."""
+    # Expressions and compilers make millions of objects that stay: the default looks through all of them too often.
+    gc.set_threshold(50_000, 20, 20)
+    if scheduling is not None:
+        scheduling.yield_to_waiting_tests(config)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tests never leave the loopback interface. The embedded runtime stays there by default, rclpy does not.
@@ -30,14 +41,21 @@ def pytest_configure() -> None:
     os.environ.pop('ROS_LOCALHOST_ONLY', None)
 
 
-FIRST = ('system', 'viewer', 'ros2', 'nodes', 'middleware', 'hostile', 'vehicles')
-"""Rooms with the longest files."""
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let some workers begin with the tests that wait for processes, and the others compute beside them."""
+    return scheduling.TwoKindsScheduling(config, log) if config.getvalue('dist') == 'loadfile' else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: files are handed to cores one by one, and the last one keeps the others waiting."""
-    rooms = {room: place for place, room in enumerate(FIRST)}
-    items.sort(key=lambda item: rooms.get(item.path.parent.name, len(rooms)))
+    """Begin with the longest files: files are handed to workers one by one, and the last one keeps the others waiting.
+
+    What has been collected stays to the end: collections of garbage need not look at it.
+    """
+    if scheduling is not None:
+        items.sort(key=lambda item: scheduling.place(item.nodeid.partition('::')[0]))
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
