@@ -11,6 +11,8 @@ import os
 import sys
 from collections.abc import Callable
 
+from dyn_nodes.garbage import seldom_collections
+
 #: Name of the module -> name for pip, of what a ROS 2 workspace may lack.
 PIP_NAMES = {
     'can': 'python-can',
@@ -57,7 +59,8 @@ def missing(name: str, error: ImportError) -> str | None:
 def start(name: str, module: str, args: list[str] | None = None) -> int:
     """Run the `main` of a module; exit status 1 where a package is missing, at once or when it comes to need it."""
     try:
-        main = importlib.import_module(module).main
+        with seldom_collections():
+            main = importlib.import_module(module).main
         return main() if args is None else main(args)
     except ImportError as error:
         text = missing(name, error)

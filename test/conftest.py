@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from dyn_nodes.garbage import SELDOM
+
 try:
     import scheduling
 except ImportError:  # a ROS 2 workspace runs `pytest -m ros2` without pytest-xdist
@@ -30,8 +32,7 @@ if settings is not None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A shell that starts the suite in the background lets it ignore Ctrl-C, and every process that it starts too."""
-    # Expressions and compilers make millions of objects that stay: the default looks through all of them too often.
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(SELDOM, 20, 20)
     if scheduling is not None:
         scheduling.yield_to_waiting_tests(config)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dyn_nodes.compiling import CompilationNotice
+from dyn_nodes.garbage import seldom_collections
 from dyn_nodes.middleware import (
     ExternalShutdownException,
     InvalidParameterTypeException,
@@ -89,7 +90,7 @@ def run_node(
 def _live(name: str, make: Callable[[], Any], loop: Callable[[Any], None], interrupt: OneInterrupt) -> int:
     warn_of_wall_clock(name)
     try:
-        with CompilationNotice(get_logger(name).info):
+        with CompilationNotice(get_logger(name).info), seldom_collections():
             node = make()
     except REFUSED as error:
         return refuse(name, error)

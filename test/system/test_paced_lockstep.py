@@ -17,7 +17,7 @@ JointState = message('sensor_msgs/msg/JointState')
 
 
 class Starving:
-    """Stops one node after the other for several exchange periods, as a computer does that is busy with other things."""
+    """Stops one node after the other for some exchange periods, as a computer does that is busy otherwise."""
 
     def __init__(self, processes: Processes, nodes: Sequence[str], pause: float = 0.03) -> None:
         self.processes, self.nodes, self.pause = processes, nodes, pause
