@@ -33,6 +33,7 @@ BESIDE = {
     'compiling': 0,
     'sealing': 0,
     'turns': 0,
+    'garbage': 0,
     'measures': LEVEL['stability'],
     'compile': LEVEL['multibody'],
     'integrators': LEVEL['simulation'],
