@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scheduling
 
 from dyn_nodes.garbage import SELDOM
-
-try:
-    import scheduling
-except ImportError:  # a ROS 2 workspace runs `pytest -m ros2` without pytest-xdist
-    scheduling = None
 
 try:
     from hypothesis import settings
@@ -30,11 +26,14 @@ if settings is not None:
     settings.load_profile('house')
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption('--part', choices=scheduling.PARTS, help='only files whose tests wait for processes, or compute')
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A shell that starts the suite in the background lets it ignore Ctrl-C, and every process that it starts too."""
     gc.set_threshold(SELDOM, 20, 20)
-    if scheduling is not None:
-        scheduling.yield_to_waiting_tests(config)
+    scheduling.yield_to_waiting_tests(config)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tests never leave the loopback interface. The embedded runtime stays there by default, rclpy does not.
@@ -53,14 +52,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     What has been collected stays to the end: collections of garbage need not look at it.
     """
-    if scheduling is not None:
-        items.sort(key=lambda item: scheduling.place(item.nodeid.partition('::')[0]))
+    items.sort(key=lambda item: scheduling.place(item.path))
     gc.collect()
     gc.freeze()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With `-m ros2` import only files with such tests: the others need packages that a ROS 2 workspace lacks."""
+    part = config.getoption('part')
+    if part and collection_path.suffix == '.py' and scheduling.part_of(collection_path) != part:
+        return True
     if config.option.markexpr != 'ros2':
         return None
     if collection_path.name == 'middleware' and importlib.util.find_spec('cyclonedds') is None:

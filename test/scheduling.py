@@ -1,4 +1,4 @@
-"""Which worker runs which file: a part of the workers begins with the tests that wait for other processes.
+"""Two kinds of test files: those whose tests wait for processes, and those that compute; which worker runs which.
 
 A test that starts nodes, a browser or a shell spends most of its time waiting: two workers with such tests leave two
 cores idle half of the time. So there is a worker more than cores, which computes beside them, with less priority: tests
@@ -8,52 +8,75 @@ of processes run as if it were not there. A worker without files of its kind tak
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
-WAITING = ('system', 'viewer', 'ros2', 'middleware', 'nodes', 'recording', 'launching', 'hostile', 'cli', 'docs')
+try:
+    from xdist.scheduler import LoadFileScheduling
+except ImportError:  # a ROS 2 workspace runs `pytest -m ros2` without pytest-xdist
+    LoadFileScheduling = object
+
+WAITING = (
+    'system',
+    'viewer',
+    'sweeps',
+    'recording',
+    'ros2',
+    'nodes',
+    'hostile',
+    'middleware',
+    'commands',
+    'cli',
+    'launching',
+    'docs',
+)
 """Rooms whose tests start processes, those with the longest files first."""
-COMPUTING = ('vehicles', 'simulation', 'control')
-"""Rooms with the longest of the other files, which begin: the last file must not be a long one."""
+COMPUTING = ('monitor', 'planar', 'studies', 'constraints', 'simulation', 'multibody', 'stability', 'compile')
+"""The other rooms, those with the longest files first: the last file must not be a long one."""
+PARTS = ('waiting', 'computing')
+TESTS = Path(__file__).parent
 NICENESS = 5
 
 
-def waits(path: str) -> bool:
-    """Tell whether the tests of a file wait for processes."""
-    return room_of(path) in WAITING
+def room_of(path: str | Path) -> str:
+    """Return the room of a test file, the directory of `test` that it lies in; '' for `test` itself or elsewhere."""
+    whole = TESTS.parent / path
+    parts = whole.relative_to(TESTS).parts if whole.is_relative_to(TESTS) else ()
+    return parts[0] if len(parts) > 1 else ''
 
 
-def room_of(path: str) -> str:
-    """Return the room of a test file: the directory that it lies in."""
-    return os.path.basename(os.path.dirname(path))
+def part_of(path: str | Path) -> str:
+    """Return the kind of a test file, one of `PARTS`."""
+    return PARTS[0] if room_of(path) in WAITING else PARTS[1]
 
 
-def place(path: str) -> int:
-    """Return where a file stands in the order of its kind."""
+def place(path: str | Path) -> int:
+    """Return where a file stands in the order of all: files are handed out one by one."""
     order = [*WAITING, *COMPUTING]
     room = room_of(path)
     return order.index(room) if room in order else len(order)
 
 
-def is_waiting_worker(worker: str, workers: int) -> bool:
-    """Tell whether a worker begins with tests that wait: gw0 of two workers, gw0 and gw1 of three or four."""
-    return int(worker.removeprefix('gw')) < (workers + 1) // 2
+def part_of_worker(worker: str, workers: int) -> str:
+    """Return the kind that a worker begins with: gw0 and gw1 of up to four workers wait."""
+    return PARTS[0] if int(worker.removeprefix('gw')) < max(2, (workers + 1) // 2) else PARTS[1]
 
 
 def yield_to_waiting_tests(config: pytest.Config) -> None:
     """Give a worker that computes less priority; what it starts inherits that."""
     given = getattr(config, 'workerinput', None)
-    if given is not None and not is_waiting_worker(given['workerid'], given['workercount']):
+    if given is not None and part_of_worker(given['workerid'], given['workercount']) == PARTS[1]:
         os.nice(NICENESS)
 
 
 class TwoKindsScheduling(LoadFileScheduling):
     """Hands out files one by one, to each worker those of its kind as long as there are any."""
 
-    def _assign_work_unit(self, node: object) -> None:
-        is_waiting = is_waiting_worker(node.gateway.id, self.numnodes)
-        own = next((path for path in self.workqueue if waits(path) == is_waiting), None)
+    def _assign_work_unit(self, node: Any) -> None:
+        part = part_of_worker(node.gateway.id, self.numnodes)
+        own = next((path for path in self.workqueue if part_of(path) == part), None)
         if own is not None:
             self.workqueue.move_to_end(own, last=False)
         super()._assign_work_unit(node)
