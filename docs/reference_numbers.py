@@ -10,6 +10,7 @@ stand in the YAML file of the source beside this one. A key is `<section>/<name>
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -52,12 +53,16 @@ def _marker(decorator: ast.expr) -> tuple[str, list[str]]:
     return name.rpartition('.')[2], [ast.literal_eval(part) for part in call.args] if call and 'pins' in name else []
 
 
+@cache
 def pins() -> dict[str, list[str]]:
     """Return the tests by key. Raises KeyError for a marker whose key no YAML file has."""
     known = {key for source in SOURCES for key in numbers(source)}
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob('test_*.py')):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        if 'pins' not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
             if not isinstance(node, ast.FunctionDef):
                 continue
             markers = [_marker(decorator) for decorator in node.decorator_list]

@@ -62,12 +62,16 @@ def test_the_table_loads_nothing_that_computes():
 
 def test_no_other_table_is_keyed_by_measures():
     """What differs between measures stands in one place."""
+    names = {*MEASURES, 'zmp_degree'}
     found = []
     for path in sorted((ROOT / 'dyn_nodes').rglob('*.py')):
-        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        text = path.read_text(encoding='utf-8')
+        if sum(name in text for name in names) < 2:
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Dict):
                 keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
-                if len(keys & (set(MEASURES) | {'zmp_degree'})) > 1:
+                if len(keys & names) > 1:
                     found.append(f'{path.relative_to(ROOT)}:{node.lineno}')
     assert found == []
 

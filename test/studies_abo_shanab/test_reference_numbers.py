@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 
 
+@cache
 def generator():
     spec = importlib.util.spec_from_file_location('reference_numbers', DOCS / 'reference_numbers.py')
     module = importlib.util.module_from_spec(spec)
