@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,10 @@ from dyn_nodes.model.rotations import matrix_of_rpy, rpy_of_matrix
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.hand_messages import fill_pose, pose_of
 from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.viewer.levers import Levers
+from dyn_nodes.viewer.panel import Controls
 from dyn_nodes.viewer.pose_sliders import LENGTHS, NAMES, PoseSliders
+from dyn_nodes.viewer.snapshot import Snapshot
 
 DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
 PoseStamped, String = message('geometry_msgs/msg/PoseStamped'), message('std_msgs/msg/String')
@@ -60,7 +63,23 @@ class PoseDriving:
         node.create_subscription(String, 'platform_state', self._on_state, latched)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, QoSProfile(depth=50))
 
-    def publish(self, offsets: list[float]) -> None:
+    topic = 'platform_pose'
+    unknown = 'The platform is not known yet: its controller has sent no platform_measured.'
+
+    @property
+    def levers(self) -> Levers:
+        """The sliders."""
+        return self.sliders
+
+    def set_up(self, controls: Controls) -> None:
+        """Offer six sliders."""
+        controls.set_pose(self.sliders.limits)
+
+    def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
+        """Show switch and sliders, and the state of the platform."""
+        controls.show_pose(self.sliders.armed, note or self.state, self.sliders.present)
+
+    def publish(self, offsets: Sequence[float]) -> None:
         """Send offsets (6,) of the sliders as a pose."""
         if self._out is None:  # a node that only looks on offers no commands
             self._out = self._node.create_publisher(PoseStamped, 'platform_pose', QoSProfile(depth=10))
@@ -69,7 +88,7 @@ class PoseDriving:
         fill_pose(pose, self.pose_of(offsets))
         self._out.publish(pose)
 
-    def pose_of(self, offsets: list[float]) -> HandPose:
+    def pose_of(self, offsets: Sequence[float]) -> HandPose:
         """Return the pose of offsets (6,), mm and degrees."""
         turn = matrix_of_rpy(np.radians(offsets[3:]))
         return HandPose(turn @ self._home.rotation, self._home.position + 1e-3 * np.array(offsets[:3]))

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.middleware import QoSProfile, SingleThreadedExecutor, message
+from dyn_nodes.middleware import SingleThreadedExecutor, message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.page_driving import Driving, JointDriving, TwistDriving, ValveDriving, is_listened_to
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.pose_driving import PoseDriving
 from dyn_nodes.nodes.running import run_node
@@ -33,12 +34,12 @@ from dyn_nodes.share import folders_above
 from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.connection import Connection
 from dyn_nodes.viewer.gauges import Scale
+from dyn_nodes.viewer.held_sliders import HeldSliders
 from dyn_nodes.viewer.levers import Levers
 from dyn_nodes.viewer.panel import Action
 from dyn_nodes.viewer.robot import Robot, RobotError, load_robot
 
 Float64 = message('std_msgs/msg/Float64')
-Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
 PARAMETERS = node_parameters('viewer_node')
 DISCOVERY_PERIOD, QUIET_DISCOVERY_PERIOD, QUESTION_PERIOD = 0.5, 4.0, 1.0
@@ -61,7 +62,9 @@ class ViewerNode(GuardedNode):
         if self.values['machine']:
             self.machine = machine_of(self.values['machine'], self.values['config'])
         self.pose = self._make_pose()
-        self.levers: Levers = self._make_levers() if self.pose is None else self.pose.sliders
+        self.ways = self._make_ways()
+        self.driving: Driving | None = self.ways[-1] if self.ways else None
+        self.levers: Levers = Levers((), {}) if self.driving is None else self.driving.levers
         scale = Scale(self.values['warning'], self.values['danger'])
         title = self.machine.name.replace('_', ' ') if self.machine else 'dyn_nodes'
         self.cockpit = Cockpit(self.values['host'], self.values['port'], title, scale, self.values['page_timeout'])
@@ -73,7 +76,6 @@ class ViewerNode(GuardedNode):
         self.team = ViewerTeam(self, self.inputs, self.cockpit, self._shape_of)
         self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._say)
         self._payload_out = self.create_publisher(Float64, 'payload', 10)
-        self._valves_out: Any = None  # made when somebody drives: a node that only looks on offers no commands
         self._discovered_at = self._questioned_at = self._commanded_at = -1e9
         self._graph_changed = time.monotonic()
         self._state_publishers = 0
@@ -81,10 +83,9 @@ class ViewerNode(GuardedNode):
             self._on_description(self.machine.urdf)
             if self.machine.payload is not None:
                 self.cockpit.controls.set_payload(self.machine.payload.mass, self.machine.payload.limit)
-        if self.pose is not None:
-            self.cockpit.controls.set_pose(self.levers.limits)
-        elif self.levers.names:
-            self.cockpit.controls.set_valves(self.levers.names, self.levers.limits)
+        if self.driving is not None:
+            self.driving.set_up(self.cockpit.controls)
+            self.cockpit.controls.offer_driving(False)  # until somebody listens
         # to the terminal and to nobody else: what is logged goes over /rosout into bags and other people's terminals
         print(f'[{self.get_name()}] open {self.cockpit.address} in a browser', flush=True)
 
@@ -96,18 +97,41 @@ class ViewerNode(GuardedNode):
             raise ParameterError("parameter 'platform': expected a machine, found none")
         return PoseDriving(self, self.machine, self._say)
 
-    def _make_levers(self) -> Levers:
-        names = [name for name in self.values['joints'] if name]
-        limit = self.values['voltage_limit']
+    def _make_ways(self) -> list[Driving]:
+        """Ways to drive, the one preferred first: those with a subscription count; the last one is offered at first."""
         if not self.values['drive']:
-            names, limits = [], {}
-        elif self.machine is not None and self.machine.actuators:
+            return []
+        if self.pose is not None:
+            return [self.pose]
+        machine, ways = self.machine, list[Driving]()
+        valves = self._valve_levers()
+        if machine is None or not any(actuator.takes_oil for actuator in machine.actuators):
+            speeds = self.values['linear_speed'], self.values['angular_speed']
+            if not valves.names or machine is not None:
+                ways.append(TwistDriving(self, *speeds, self.values['stamped_cmd_vel'], self.values['idle_timeout']))
+            if machine is not None and machine.actuated_joints:
+                ways.append(JointDriving(self, machine))
+        return [*ways, *([ValveDriving(self, valves, machine)] if valves.names else [])]
+
+    def _valve_levers(self) -> Levers:
+        names, limits = [name for name in self.values['joints'] if name], {}
+        if self.machine is not None and self.machine.actuators:
             actuators = [self.machine.actuators[place] for place in valve_order(self.machine, names)]
             names = [actuator.name for actuator in actuators]
             limits = {actuator.name: actuator.command_limit for actuator in actuators}
         else:
-            limits = dict.fromkeys(names, limit)
+            limits = dict.fromkeys(names, self.values['voltage_limit'])
         return Levers(names, limits, self.values['idle_timeout'])
+
+    def _offer_driving(self) -> None:
+        """Take the first way to drive that another node listens to; hide the levers where none does."""
+        if not self.ways:
+            return
+        found = next((way for way in self.ways if is_listened_to(self, way.topic)), None)
+        if found is not None and found is not self.driving and not self.levers.armed:
+            self.driving, self.levers = found, found.levers
+            found.set_up(self.cockpit.controls)
+        self.cockpit.controls.offer_driving(found is not None or self.levers.armed)
 
     def _on_description(self, text: str) -> None:
         if text == self._description_shown:
@@ -172,44 +196,30 @@ class ViewerNode(GuardedNode):
             if self.inputs.discover() | self.team.discover():
                 self._graph_changed = now
             self._state_publishers = self.count_publishers('joint_states')
+            self._offer_driving()
         if now - self._questioned_at >= QUESTION_PERIOD:
             self._questioned_at = now
             self.dynamics.ask()
             self.cockpit.controls.offer_simulation(self.dynamics.is_there)
 
     def _drive(self, now: float) -> None:
-        if not self.levers.names:
+        if self.driving is None:
             return
         was_armed = self.levers.armed
         drivers = self.cockpit.drivers
         if was_armed and self.levers.owner in self.cockpit.clients and self.levers.owner not in drivers:
             self.levers.disarm('the page that drove is hidden or frozen', now)
-        volts = self.levers.command(now, drivers)
+        values = self.levers.command(now, drivers)
         if was_armed and self.connection.heard and self.connection.state(now, 1).kind == 'lost':
             self.levers.disarm('no data from the machine', now)
-            volts = self.levers.command(now, drivers)
+            values = self.levers.command(now, drivers)
         if was_armed and not self.levers.armed:
             self.get_logger().info(f'levers off: {self.levers.reason}')
-        if volts is not None:
+        if values is not None:
             self._commanded_at = now
-            self._send(volts)
+            self.driving.publish(values)
         note = '' if self.levers.armed else self.levers.reason
-        if self.pose is None:
-            self.cockpit.controls.show_levers(self.levers.armed, note)
-        else:
-            present = self.pose.sliders.present
-            self.cockpit.controls.show_pose(self.levers.armed, note or self.pose.state, present)
-
-    def _send(self, values: list[float]) -> None:
-        if self.pose is not None:
-            self.pose.publish(values)
-        else:
-            self._publish_volts(values)
-
-    def _publish_volts(self, volts: list[float]) -> None:
-        if self._valves_out is None:
-            self._valves_out = self.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
-        self._valves_out.publish(Float64MultiArray(data=volts))
+        self.driving.show(self.cockpit.controls, self.inputs.snapshot, note)
 
     # -- what is done on the page ------------------------------------------------------------------------------------
 
@@ -223,7 +233,9 @@ class ViewerNode(GuardedNode):
         elif name == 'push':
             if not self.levers.push(value[0], value[1], client, now):
                 self.cockpit.notify('Switch the levers on first.', client)
-        elif name == 'neutral' and self.pose is not None and client != self.levers.owner:
+        elif name == 'skip' and isinstance(self.driving, ValveDriving):
+            self.driving.skips = bool(value) if client in self.cockpit.drivers else self.driving.skips
+        elif name == 'neutral' and self._is_held() and client != self.levers.owner:
             self.cockpit.notify('Switch the sliders on first.', client)  # the middle pose is a motion, too
         elif name == 'neutral':
             self.levers.neutral()
@@ -244,11 +256,11 @@ class ViewerNode(GuardedNode):
             self._switch_off(client, now)
             return
         refusal = ''
-        if self.pose is not None and not self.pose.sliders.present:
-            refusal = 'The platform is not known yet: its controller has sent no platform_measured.'
-        elif self.pose is None and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
+        if isinstance(self.levers, HeldSliders) and not self.levers.present:
+            refusal = '' if self.driving is None else self.driving.unknown
+        elif self._by_valves() and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
             refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
-        elif self.pose is None and not self.levers.armed and self._foreign_commands(now):
+        elif self._by_valves() and not self.levers.armed and self._foreign_commands(now):
             refusal = f'{self._others()} commands the valves now. Stop it first.'
         elif client not in self.cockpit.drivers:
             refusal = 'This page may not drive: open the address with its token, as the terminal printed it.'
@@ -258,6 +270,12 @@ class ViewerNode(GuardedNode):
             self.levers.reason = refusal if not self.levers.armed else self.levers.reason
             self.cockpit.controls.armed.value = self.levers.armed
             self.cockpit.notify(refusal, client)
+
+    def _by_valves(self) -> bool:
+        return isinstance(self.driving, ValveDriving)
+
+    def _is_held(self) -> bool:
+        return isinstance(self.levers, HeldSliders)
 
     def _switch_off(self, client: int | None, now: float) -> None:
         """Stop: whoever drives may, and every other page with the token."""
@@ -316,8 +334,8 @@ class ViewerNode(GuardedNode):
         if self._has_page and self.levers.armed and self.context.ok():
             self.levers.disarm('the cockpit ends', time.monotonic())
             values = self.levers.command(time.monotonic(), [])
-            if values is not None:
-                self._send(values)
+            if values is not None and self.driving is not None:
+                self.driving.publish(values)
         if self._has_page:
             self.cockpit.stop()
         super().destroy_node()

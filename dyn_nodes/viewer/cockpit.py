@@ -136,7 +136,7 @@ class Cockpit:
         """
         band, where = self._worst if state in (RUNNING, PAUSED, REPLAYED) else (OK, '')
         band = max(band, other, key=BANDS.index)
-        self.controls.show_state(state, text, ' · '.join(part for part in (where, details) if part), band)
+        self.controls.show_state(state, text, ' · '.join(part for part in (where, details) if part), band, where)
         self.scene.set_mist(state == 'lost')
 
     def notify(self, text: str, client: int | None = None) -> None:

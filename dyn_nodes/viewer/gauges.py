@@ -94,8 +94,9 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     note = ' &middot; '.join(html.escape(text) for text in (where, word) if text)
     low, high = 100 * scale.danger, 100 * scale.warning
     track = _track((RED, AMBER, GREEN), low, high)
+    said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)
     return (
-        f'<div data-margin="{html.escape(name)}" data-band="{band}" '
+        f'<div data-margin="{html.escape(name)}" data-band="{band}" {_meter(title, shown, said)} '
         'style="margin-top:7px;font-size:12.5px;line-height:1.25">'
         '<div style="display:flex;justify-content:space-between;gap:6px">'
         f'<span style="font-weight:600">{html.escape(title)}</span>'
@@ -157,12 +158,21 @@ def _friction_gauge(wheel: str, use: float, scale: Scale, worst: bool) -> str:
     track = _track((GREEN, AMBER, RED), 100 * (1.0 - scale.warning), 100 * (1.0 - scale.danger))
     return (
         f'<div data-wheel="{html.escape(wheel)}" data-band="{band}" data-worst="{str(worst).lower()}" '
+        f'{_meter(f"friction use {wheel}".replace("_", " "), shown, f"{value}, {band}")} '
         f'style="margin-top:3px;font-size:12px;line-height:1.25;font-weight:{600 if worst else 400}">'
         '<div style="display:flex;justify-content:space-between;gap:6px">'
         f'<span style="white-space:nowrap;overflow:hidden">{html.escape(wheel.replace("_", " "))}</span>'
         f'<span style="font-variant-numeric:tabular-nums;color:{colour if band != OK else "inherit"}">'
         f'{value}</span></div>'
         f'{_bar(track, shown, colour, 9 if worst else 5)}</div>'
+    )
+
+
+def _meter(label: str, shown: float, text: str) -> str:
+    """Return the attributes by which a screen reader reads a gauge: its name, its filling in %, and words."""
+    return (
+        f'role="meter" aria-label="{html.escape(label)}" aria-valuemin="0" aria-valuemax="100" '
+        f'aria-valuenow="{shown:.0f}" aria-valuetext="{html.escape(text)}"'
     )
 
 
@@ -201,7 +211,36 @@ def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = 
         colour = RED
     second = f'<div style="font-size:11.5px;opacity:.92">{html.escape(details)}</div>' if details else ''
     return (
-        f'<div role="status" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
+        f'<div aria-live="off" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
         'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;color:#fff;'
         f'background:{css(colour)};font-size:13.5px;line-height:1.35"><b>{html.escape(text)}</b>{second}</div>'
     )
+
+
+def dead_parts(dead: Mapping[str, tuple[float, float]], values: Mapping[str, float]) -> str:
+    """Return a table of the voltages between which levers do nothing; those that stand there are named.
+
+    Args:
+        dead: lower and upper voltage by lever, V.
+        values: of the levers, V.
+    """
+    rows, idle = [], []
+    for name, (low, high) in dead.items():
+        rests = values.get(name, 0.0) != 0.0 and low <= values[name] <= high
+        style = f'color:{css(AMBER)};font-weight:600' if rests else f'color:{css(GREY)}'
+        rows.append(f'<span style="{style};white-space:nowrap">{html.escape(name)} {low:.1f} to {high:.1f} V</span>')
+        idle += [name] if rests else []
+    text = 'No motion ' + ' &middot; '.join(rows)
+    if idle:
+        named = html.escape(', '.join(idle))
+        text += (
+            f'<br>{named}: the spool is in its dead zone, or the open centre takes the oil before it reaches the load.'
+        )
+    return f'<div data-dead="{html.escape(" ".join(idle))}" style="margin:0 10px 6px;font-size:12px">{text}</div>'
+
+
+def spoken(state: str, band: str, where: str) -> str:
+    """Return what a screen reader says when it changes: the state and the worst gauge, without the time."""
+    hidden = 'position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)'
+    words = ', '.join(text for text in (state, where or band) if text)
+    return f'<div role="status" style="{hidden}">{html.escape(words)}</div>'

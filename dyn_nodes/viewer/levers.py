@@ -68,21 +68,25 @@ class Levers:
         Raises:
             KeyError: no such valve.
         """
-        limit = self.limits[name]
+        value = self._within(name, float(volts))
         if self.owner is None or owner != self.owner or not math.isfinite(volts):
             return False
-        self._values[name] = min(max(float(volts), -limit), limit)
+        self._values[name] = value
         self._touched = now
         return True
 
     def push(self, name: str, volts: float, owner: Owner | None, now: float) -> bool:
         """Deflect a lever for a moment; it springs back unless pushed again. Returns False where this one may not."""
-        limit = self.limits[name]
+        value = self._within(name, float(volts))
         if self.owner is None or owner != self.owner or not math.isfinite(volts):
             return False
-        self._pushed[name] = min(max(float(volts), -limit), limit), now
+        self._pushed[name] = value, now
         self._touched = now
         return True
+
+    def _within(self, name: str, value: float) -> float:
+        """Return a value within the limits of a lever. Raises KeyError: no such lever."""
+        return min(max(value, -self.limits[name]), self.limits[name])
 
     def values(self, now: float) -> dict[str, float]:
         """Return the voltage of every valve now."""

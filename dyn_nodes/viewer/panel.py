@@ -13,7 +13,7 @@ from typing import Any
 from dyn_nodes.measures import in_order, measure_of
 from dyn_nodes.viewer.camera import PRESETS
 from dyn_nodes.viewer.colours import OK
-from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges
+from dyn_nodes.viewer.gauges import Scale, banner, dead_parts, friction_gauges, gauges, spoken
 from dyn_nodes.viewer.geometry import roll_pitch
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
@@ -30,7 +30,7 @@ class Action:
     """Something that somebody did on the page.
 
     Attributes:
-        name: 'drive', 'lever', 'push', 'neutral', 'run', 'speed', 'payload', 'slope', 'camera', 'shadows',
+        name: 'drive', 'lever', 'push', 'neutral', 'skip', 'run', 'speed', 'payload', 'slope', 'camera', 'shadows',
             'clear_trace'.
         value: what goes with it.
         client: number of the page, None where it is not known.
@@ -111,11 +111,14 @@ class Controls:
         self._queue: queue.SimpleQueue[Action] = queue.SimpleQueue()
         self.sliders: dict[str, Any] = {}
         self._rest: list[Any] = []
+        self._dead: Any = None
+        self._skip: Any = None
         gui.set_panel_label(title)
         gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(0, 114, 178))
         gui.main_panel.dock_right()
         gui.main_panel.set_width(CONTROLS_WIDTH)
         self._banner = gui.add_html(banner('waiting', 'Waiting for a machine'), order=-1.0)
+        self._spoken = gui.add_html('', order=-0.5)
         self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # until there is something to drive
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
@@ -133,8 +136,9 @@ class Controls:
             except queue.Empty:
                 return
 
-    def show_state(self, state: str, text: str, details: str = '', band: str = OK) -> None:
-        """Say how things are, in the colour of the worst gauge."""
+    def show_state(self, state: str, text: str, details: str = '', band: str = OK, where: str = '') -> None:
+        """Say how things are, in the colour of the worst gauge, and to a screen reader where that is."""
+        _set_html(self._spoken, spoken(state, band, where))
         _set_html(self._banner, banner(state, text, details, int(time.monotonic()), band))
 
     def _event(self, name: str, value: Any = None) -> Any:
@@ -146,20 +150,38 @@ class Controls:
 
     # -- levers ------------------------------------------------------------------------------------------------------
 
-    def set_valves(self, names: Sequence[str], limits: Mapping[str, float]) -> None:
+    def offer_driving(self, there: bool) -> None:
+        """Show the levers, or hide them where nobody would obey."""
+        if self._drive.visible != there:
+            self._drive.visible = there
+
+    def _begin_sliders(self, label: str, hint: str) -> None:
+        for handle in self._rest:
+            handle.remove()
+        self._rest, self.sliders, self._dead = [], {}, None
+        self._drive.visible = True
+        self.armed.label, self.armed.hint = label, hint
+
+    def set_valves(
+        self,
+        names: Sequence[str],
+        limits: Mapping[str, float],
+        units: Mapping[str, str] | None = None,
+        hint: str = NEUTRAL_HINT,
+    ) -> None:
         """Offer a lever for each valve.
 
         Args:
             names: in the order of the command.
-            limits: greatest voltage by name, V.
+            limits: greatest value by name, V or its unit.
+            units: by name; volts unless given.
+            hint: of the switch.
         """
-        for handle in self._rest:
-            handle.remove()
-        self._rest, self.sliders = [], {}
-        self._drive.visible = True
+        self._begin_sliders('Levers on', hint)
+        units = units or dict.fromkeys(names, 'V')
         with self._drive:
             for k, name in enumerate(names):
-                self._add_lever(name, float(limits[name]), 1.0 + k)
+                self._add_lever(name, float(limits[name]), units[name], 1.0 + k)
             neutral = self.gui.add_button('All levers to neutral', color='red', icon='hand-stop', order=20.0)
             neutral.on_click(self._event('neutral'))
             folder = self.gui.add_folder('Hold to move', order=21.0, expand_by_default=False)
@@ -169,9 +191,10 @@ class Controls:
                         self._add_push(name, sign * 0.6 * float(limits[name]), f'{name} {arrow}')
             self._rest += [neutral, folder]
 
-    def _add_lever(self, name: str, limit: float, order: float) -> None:
-        marks = ((-limit, f'−{limit:g} V'), (0.0, '0'), (limit, f'{limit:g} V'))
-        slider = self.gui.add_slider(name, -limit, limit, 0.1, 0.0, marks=marks, order=order, disabled=True)
+    def _add_lever(self, name: str, limit: float, unit: str, order: float) -> None:
+        marks = ((-limit, f'−{limit:g} {unit}'), (0.0, '0'), (limit, f'{limit:g} {unit}'))
+        step = 0.1 if unit == 'V' else 0.01
+        slider = self.gui.add_slider(name, -limit, limit, step, 0.0, marks=marks, order=order, disabled=True)
         slider.on_update(self._event('lever', lambda event: (name, float(event.target.value))))
         self.sliders[name] = slider
         self._rest.append(slider)
@@ -180,26 +203,56 @@ class Controls:
         button = self.gui.add_button(label, hint='Moves while it is held; springs back.')
         button.on_hold(self._event('push', lambda _: (name, volts)), callback_hz=PUSH_HZ)
 
+    def offer_skipping(self) -> None:
+        """Offer to leave out the part of the levers that does nothing, and show which one that is."""
+        with self._drive:
+            hint = 'Lever travel begins where the valve begins to move its actuator.'
+            skip = self.gui.add_checkbox('Skip the dead part', False, hint=hint, order=18.0)
+            self._dead = self.gui.add_html('', order=19.0)
+        skip.on_update(self._event('skip', lambda event: bool(event.target.value)))
+        self._skip = skip
+        self._rest += [skip, self._dead]
+
+    def show_dead_parts(
+        self, dead: Mapping[str, tuple[float, float]], values: Mapping[str, float], skips: bool
+    ) -> None:
+        """Show between which voltages each lever does nothing, and name those that stand there."""
+        if self._dead is None:
+            return
+        if self._skip.value != skips:
+            self._skip.value = skips
+        _set_html(self._dead, '' if skips else dead_parts(dead, values))
+
     def set_pose(self, limits: Mapping[str, float]) -> None:
         """Offer six sliders of the pose of a platform.
 
         Args:
             limits: greatest offset by name, mm or degrees.
         """
-        self._drive.visible = True
-        self.armed.label, self.armed.hint = 'Sliders on', 'Dead-man switch: no pose is sent before it is on.'
+        self.set_held({name: (-limit, limit) for name, limit in limits.items()}, UNITS)
+
+    def set_held(self, ranges: Mapping[str, tuple[float, float]], units: Mapping[str, str]) -> None:
+        """Offer sliders of what is held where it is put.
+
+        Args:
+            ranges: least and greatest value by name.
+            units: by name, mm or degrees.
+        """
+        self._begin_sliders('Sliders on', 'Dead-man switch: nothing is sent before it is on.')
         with self._drive:
-            for k, (name, limit) in enumerate(limits.items()):
-                unit = UNITS[name]
-                marks = ((-limit, f'−{limit:g}'), (0.0, '0'), (limit, f'{limit:g}'))
+            for k, (name, (low, high)) in enumerate(ranges.items()):
+                unit = units[name]
+                marks = ((low, f'{low:.0f}'), *(((0.0, '0'),) if low < 0.0 < high else ()), (high, f'{high:.0f}'))
                 step = 1.0 if unit == 'mm' else 0.1
                 slider = self.gui.add_slider(
-                    f'{name}, {unit}', -limit, limit, step, 0.0, marks=marks, order=1.0 + k, disabled=True
+                    f'{name}, {unit}', low, high, step, min(max(0.0, low), high), marks=marks, order=1.0 + k,
+                    disabled=True,
                 )  # fmt: skip
                 slider.on_update(self._event('lever', lambda event, name=name: (name, float(event.target.value))))
                 self.sliders[name] = slider
             middle = self.gui.add_button('To the middle', icon='focus-centered', color='gray', order=20.0)
             middle.on_click(self._event('neutral'))
+            self._rest += [*self.sliders.values(), middle]
 
     def show_pose(self, armed: bool, note: str, present: Mapping[str, float]) -> None:
         """Show the true state of the switch, and on the sliders the pose of the platform while no page drives."""

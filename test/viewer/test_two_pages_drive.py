@@ -18,7 +18,7 @@ def viewer(context):
     settings = {'machine': 'log_loader', 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0}
     made = ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in settings.items()])
     made.sent, made.notices = [], notices_of(made)
-    made._publish_volts = made.sent.append
+    made.driving.publish = made.sent.append
     yield made
     made.destroy_node()
 

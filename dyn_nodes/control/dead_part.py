@@ -1,0 +1,47 @@
+"""The part of a valve's travel in which an actuator stays where it is, whatever the lever says."""
+
+from __future__ import annotations
+
+from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.model.actuators import OilActuator
+
+SLOW = 0.005
+"""A motion counts from this part of the speed on that the pump's whole flow gives."""
+
+
+def dead_part(actuator: OilActuator, load: float = 0.0) -> tuple[float, float]:
+    """Return the voltages between which an actuator at rest does not move, V, the lower one negative or 0.
+
+    Within the dead zone of the spool no port is open. Beyond it, on the side on which the load has to be pushed, the
+    oil goes through the open centre to the tank until the spool has shut it far enough for the pump to reach the
+    pressure of the load; a check valve holds the load meanwhile.
+
+    Args:
+        actuator: plain numbers only.
+        load: what it has to push, N (positive extends) or N m; `resting_load` has it from the line pressures.
+    """
+    valve, supply = actuator.valve, actuator.supply
+    first, second = actuator.areas
+    low = spool_for_speed(actuator, -SLOW * supply.flow / second, load)
+    high = spool_for_speed(actuator, SLOW * supply.flow / first, load)
+    return min(low / valve.gain, 0.0), max(high / valve.gain, 0.0)
+
+
+def resting_load(actuator: OilActuator, first: float, second: float) -> float:
+    """Return what an actuator pushes at rest, N (positive extends) or N m, by the pressures of its two lines, Pa."""
+    areas = actuator.areas
+    return first * areas[0] - second * areas[1]
+
+
+def beyond(volts: float, dead: tuple[float, float], limit: float) -> float:
+    """Return the voltage of a lever whose travel begins where its actuator does: 0 stays 0, the limit the limit.
+
+    Args:
+        volts: of the lever.
+        dead: of `dead_part`, V.
+        limit: greatest voltage, V.
+    """
+    if volts == 0.0 or limit <= 0.0:
+        return 0.0
+    edge = min(dead[1], limit) if volts > 0.0 else max(dead[0], -limit)
+    return edge + volts * (limit - abs(edge)) / limit

@@ -1,0 +1,230 @@
+"""What the page of the cockpit drives a machine by: voltages of valves, cmd_vel, or positions of joints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from dyn_nodes.control.dead_part import beyond, dead_part, resting_load
+from dyn_nodes.middleware import Node, QoSProfile, message
+from dyn_nodes.model import Machine
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.viewer.held_sliders import HeldSliders
+from dyn_nodes.viewer.levers import Levers
+from dyn_nodes.viewer.panel import Controls
+from dyn_nodes.viewer.snapshot import Snapshot
+
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
+JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
+JointTrajectoryPoint = message('trajectory_msgs/msg/JointTrajectoryPoint')
+Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
+
+RECORDERS = ('recorder_node', 'rosbag2_recorder')
+"""Nodes that subscribe to everything and obey nothing."""
+SLOWED, LEAST_TIME, FASTEST = 2.5, 0.5, 1.0
+"""A joint goes to its slider in this many times what its greatest speed would take, in s at least; greatest speed of a
+joint without a limit, rad/s or m/s."""
+TRAJECTORY_PERIOD = 0.2
+"""Least time between two goals of joints, s."""
+DEAD_PERIOD = 0.5
+"""Time after which the dead parts of the levers are computed again, s."""
+
+
+class Driving(Protocol):
+    """A way to drive."""
+
+    @property
+    def topic(self) -> str:
+        """Topic that has to have a subscription of another node."""
+
+    @property
+    def unknown(self) -> str:
+        """Reason for which it cannot begin while nothing has been measured, '' where it needs no measurements."""
+
+    @property
+    def levers(self) -> Levers:
+        """What is moved on the page."""
+
+    def set_up(self, controls: Controls) -> None:
+        """Offer it on the page."""
+
+    def publish(self, values: Sequence[float]) -> None:
+        """Send the values of the levers."""
+
+    def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
+        """Show how it is."""
+
+
+def is_listened_to(node: Node, topic: str) -> bool:
+    """Return whether another node than this one, and no recorder, subscribes to a topic."""
+    own = node.get_fully_qualified_name()
+    for info in node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic)):
+        name = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+        if name != own and info.node_name not in RECORDERS:
+            return True
+    return False
+
+
+class ValveDriving:
+    """Levers of valves or motors, V.
+
+    Args:
+        node: the node.
+        levers: by the names of the actuators, in the order of `valve_commands`.
+        machine: for the dead parts of the levers; None: they are not known.
+    """
+
+    topic = 'valve_commands'
+    unknown = ''
+
+    def __init__(self, node: Node, levers: Levers, machine: Machine | None) -> None:
+        self.levers, self._node = levers, node
+        self._out: Any = None
+        actuators = machine.actuators if machine is not None else ()
+        self._oil = {own.name: hydraulic(own) for own in actuators if own.takes_oil and own.name in levers.names}
+        self.dead = {name: dead_part(own) for name, own in self._oil.items()}
+        self.skips = False
+        self._computed = -1e9
+
+    def set_up(self, controls: Controls) -> None:
+        """Offer a lever for each valve."""
+        controls.set_valves(self.levers.names, self.levers.limits)
+        if self.dead:
+            controls.offer_skipping()
+
+    def publish(self, values: Sequence[float]) -> None:
+        """Send volts, beyond the dead parts where that is wanted."""
+        if self._out is None:  # made when somebody drives: a node that only looks on offers no commands
+            self._out = self._node.create_publisher(Float64MultiArray, self.topic, QoSProfile(depth=10))
+        named = dict(zip(self.levers.names, values))
+        if self.skips:
+            named |= {name: beyond(named[name], dead, self.levers.limits[name]) for name, dead in self.dead.items()}
+        self._out.publish(Float64MultiArray(data=list(named.values())))
+
+    def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
+        """Show switch, levers, and where these do nothing."""
+        controls.show_levers(self.levers.armed, note)
+        now = time.monotonic()
+        if self._oil and now - self._computed >= DEAD_PERIOD:
+            self._computed = now
+            values = self.levers.values(now)
+            self._learn(snapshot.pressures, [name for name, value in values.items() if value == 0.0])
+            controls.show_dead_parts(self.dead, values, self.skips)
+
+    def _learn(self, pressures: Mapping[str, float], resting: Sequence[str]) -> None:
+        """Compute the dead parts of levers that rest: while one is moved its pressures are not those of the load."""
+        for name in resting:
+            if name in self._oil:
+                lines = [pressures.get(f'{name}/{line.removesuffix("_pressure")}') for line in self._oil[name].lines]
+                if lines[0] is not None and lines[1] is not None:
+                    load = resting_load(self._oil[name], lines[0], lines[1])
+                    self.dead[name] = dead_part(self._oil[name], load)
+
+
+class TwistDriving:
+    """A pad for `cmd_vel`.
+
+    Args:
+        node: the node.
+        linear, angular: greatest speeds, m/s and rad/s.
+        stamped: it is a TwistStamped.
+        idle_timeout: of the levers, s.
+    """
+
+    topic = 'cmd_vel'
+    unknown = ''
+    UNITS: ClassVar[dict[str, str]] = {'ahead': 'm/s', 'left': 'm/s', 'turn left': 'rad/s'}
+
+    def __init__(self, node: Node, linear: float, angular: float, stamped: bool, idle_timeout: float) -> None:
+        limits = dict(zip(self.UNITS, (linear, linear, angular)))
+        self.levers = Levers(tuple(self.UNITS), limits, idle_timeout)
+        self._node, self._kind = node, TwistStamped if stamped else Twist
+        self._out: Any = None
+
+    def set_up(self, controls: Controls) -> None:
+        """Offer three sliders and what is held to move."""
+        controls.set_valves(self.levers.names, self.levers.limits, self.UNITS, 'Nothing is sent before it is on.')
+
+    def publish(self, values: Sequence[float]) -> None:
+        """Send a twist, stamped 0: for now."""
+        if self._out is None:
+            self._out = self._node.create_publisher(self._kind, self.topic, QoSProfile(depth=10))
+        result = self._kind()
+        twist = result.twist if self._kind is TwistStamped else result
+        twist.linear.x, twist.linear.y, twist.angular.z = (float(value) for value in values)
+        self._out.publish(result)
+
+    def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
+        """Show switch and sliders."""
+        controls.show_levers(self.levers.armed, note)
+
+
+class JointDriving:
+    """Sliders of joint positions, degrees or mm, as goals of `joint_trajectory`.
+
+    Args:
+        node: the node.
+        machine: with at least one joint that is driven.
+    """
+
+    topic = 'joint_trajectory'
+    unknown = 'The joints are not known yet: no joint_states of all of them have come.'
+
+    def __init__(self, node: Node, machine: Machine) -> None:
+        self._node = node
+        self._joints = machine.actuated_joints
+        self._factor = {own.name: 1e3 if own.type == 'prismatic' else math.degrees(1.0) for own in self._joints}
+        self.units = {own.name: 'mm' if own.type == 'prismatic' else '°' for own in self._joints}
+        self.levers = HeldSliders(
+            {
+                own.name: (
+                    max(own.lower, -math.pi) * self._factor[own.name],
+                    min(own.upper, math.pi) * self._factor[own.name],
+                )
+                for own in self._joints
+            }
+        )
+        self._out: Any = None
+        self._published = -1e9
+        self._goal: list[float] | None = None
+
+    def set_up(self, controls: Controls) -> None:
+        """Offer a slider for each joint."""
+        controls.set_held(self.levers.ranges, self.units)
+
+    def publish(self, values: Sequence[float]) -> None:
+        """Take a goal; it is sent when the last one is old enough."""
+        self._goal = [float(value) for value in values]
+
+    def _send(self, goal: Sequence[float]) -> None:
+        if self._out is None:
+            self._out = self._node.create_publisher(JointTrajectory, self.topic, QoSProfile(depth=10))
+        positions = [value / self._factor[own.name] for own, value in zip(self._joints, goal)]
+        positions = [min(max(value, own.lower), own.upper) for own, value in zip(self._joints, positions)]
+        point = JointTrajectoryPoint(positions=positions)
+        seconds = self.time_to(goal)
+        point.time_from_start.sec = int(seconds)
+        point.time_from_start.nanosec = int(1e9 * (seconds - int(seconds)))
+        self._out.publish(JointTrajectory(joint_names=[own.name for own in self._joints], points=[point]))
+
+    def time_to(self, goal: Sequence[float]) -> float:
+        """Return the time for the way from the present positions to a goal, degrees or mm, s."""
+        longest = LEAST_TIME
+        for own, value in zip(self._joints, goal):
+            way = abs(value - self.levers.present.get(own.name, value)) / self._factor[own.name]
+            longest = max(longest, SLOWED * way / min(own.velocity_limit, FASTEST))
+        return longest
+
+    def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
+        """Show switch and sliders, and send a goal that waits."""
+        joints = snapshot.joints
+        known = {name: joints[name] * factor for name, factor in self._factor.items() if name in joints}
+        self.levers.present = known if len(known) == len(self._joints) else {}
+        controls.show_pose(self.levers.armed, note, self.levers.present)
+        now = time.monotonic()
+        if self._goal is not None and now - self._published >= TRAJECTORY_PERIOD:
+            self._published = now
+            goal, self._goal = self._goal, None
+            self._send(goal)

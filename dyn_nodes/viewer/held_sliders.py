@@ -1,0 +1,58 @@
+"""Sliders of what is held where it is put: the rules of the levers, but a slider that is left alone stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dyn_nodes.viewer.levers import Levers, Owner
+
+
+class HeldSliders(Levers):
+    """Values of a machine that is held, behind the switch of the levers.
+
+    They begin where the machine is. When driving ends, it is held where it is.
+
+    Args:
+        ranges: least and greatest value by name.
+
+    Attributes:
+        present: measured values by name; empty until they are known.
+    """
+
+    def __init__(self, ranges: Mapping[str, tuple[float, float]]) -> None:
+        super().__init__(tuple(ranges), {name: max(abs(low), abs(high)) for name, (low, high) in ranges.items()})
+        self.ranges = dict(ranges)
+        self.present: dict[str, float] = {}
+        self._sent: list[float] | None = None
+        self._holds = False
+
+    def arm(self, owner: Owner, now: float) -> bool:
+        """Start to drive from where the machine is. Returns False where another page drives or that is not known."""
+        if self.owner is not None or not self.present:
+            return self.owner == owner and owner is not None
+        super().arm(owner, now)
+        self._values = {name: self._within(name, self.present[name]) for name in self.names}
+        self._sent = [self._values[name] for name in self.names]  # nothing moves before a slider does
+        return True
+
+    def disarm(self, reason: str, now: float) -> None:
+        """Stop driving; the machine is held where it is."""
+        self._holds = self._holds or (self.owner is not None and bool(self.present))
+        super().disarm(reason, now)
+
+    def command(self, now: float, present: Sequence[Owner]) -> list[float] | None:
+        """Return the values to send now, None where nothing is to be sent."""
+        if self.owner is not None and self.owner not in present:
+            self.disarm('the page that drove has gone', now)
+        if self.owner is None:
+            holds, self._holds = self._holds, False
+            return [self.present[name] for name in self.names] if holds else None
+        values = [self._values[name] for name in self.names]
+        if values == self._sent:
+            return None
+        self._sent = values
+        return values
+
+    def _within(self, name: str, value: float) -> float:
+        low, high = self.ranges[name]
+        return min(max(value, low), high)

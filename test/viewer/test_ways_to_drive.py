@@ -1,0 +1,186 @@
+"""What the page offers to drive by: only what another node listens to, valves, a pad for cmd_vel, or joints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('viser', reason='the viewer needs viser')
+from websocket_page import BEAT_MESSAGE, Page, turn, until, update
+
+from dyn_nodes.middleware import Node, Parameter, SingleThreadedExecutor, message
+from dyn_nodes.nodes.page_driving import is_listened_to
+from dyn_nodes.nodes.viewer_node import ViewerNode
+from dyn_nodes.viewer.gauges import dead_parts
+
+KINDS = {
+    'valve_commands': 'std_msgs/msg/Float64MultiArray',
+    'cmd_vel': 'geometry_msgs/msg/TwistStamped',
+    'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+}
+
+
+class Listener:
+    """A node that subscribes to a topic and keeps what comes."""
+
+    def __init__(self, context, topic, name='somebody'):
+        self.node, self.heard = Node(name, context=context), []
+        self.node.create_subscription(message(KINDS[topic]), topic, self.heard.append, 10)
+        self.executor = SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
+
+    def take(self):
+        self.executor.spin_once(timeout_sec=0.0)
+        return self.heard
+
+
+@pytest.fixture
+def made(context):
+    """Makes a viewer of a machine; ended with the test."""
+    viewers = []
+
+    def make(machine, **settings):
+        given = {'machine': machine, 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0, **settings}
+        viewers.append(
+            ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in given.items()])
+        )
+        return viewers[-1]
+
+    yield make
+    for viewer in viewers:
+        viewer.destroy_node()
+
+
+def driver_of(viewer):
+    page = Page(viewer.cockpit)
+    page.number = page.join()
+    page.send(BEAT_MESSAGE)
+    until(lambda: viewer.cockpit.drivers)
+    return page
+
+
+def offered(viewer):
+    return viewer.cockpit.controls._drive.visible
+
+
+def test_levers_are_there_while_somebody_listens(made, context):
+    viewer = made('log_loader')
+    turn(viewer, seconds=1.5)
+    assert not offered(viewer), 'a bag, or a machine under a controller'
+    Listener(context, 'valve_commands', 'recorder_node')
+    turn(viewer, seconds=1.5)
+    assert not offered(viewer), 'a recorder obeys nothing'
+    listener = Listener(context, 'valve_commands', 'hydraulics')
+    assert turn(viewer, lambda: offered(viewer))
+    assert list(viewer.cockpit.controls.sliders) == list(viewer.levers.names)
+    assert set(viewer.levers.names) == {'swing', 'boom', 'stick'}
+    listener.node.destroy_node()
+    assert turn(viewer, lambda: not offered(viewer))
+
+
+def test_drive_false_offers_nothing(made, context):
+    viewer = made('log_loader', drive=False)
+    Listener(context, 'valve_commands')
+    turn(viewer, seconds=1.5)
+    assert not offered(viewer)
+    assert is_listened_to(viewer, 'valve_commands')
+
+
+def test_a_vehicle_gets_a_pad_for_cmd_vel(made, context):
+    listener = Listener(context, 'cmd_vel')
+    viewer = made('agv_mecanum', linear_speed=0.8, angular_speed=0.6)
+    assert turn(viewer, lambda: offered(viewer) and 'ahead' in viewer.cockpit.controls.sliders)
+    page = driver_of(viewer)
+    try:
+        page.arm()
+        assert turn(viewer, lambda: viewer.levers.owner == page.number)
+        page.send(update(viewer.cockpit.controls.sliders['ahead'], 0.5))
+        page.send(update(viewer.cockpit.controls.sliders['turn left'], -9.0))
+        assert turn(viewer, lambda: any(own.twist.angular.z < -0.5 for own in listener.take()))
+        twist = listener.heard[-1].twist
+        assert (twist.linear.x, twist.linear.y, twist.angular.z) == (0.5, 0.0, -0.6)
+        page.send(update(viewer.cockpit.controls.armed, False))
+        assert turn(viewer, lambda: not viewer.levers.armed and listener.take()[-1].twist.linear.x == 0.0)
+    finally:
+        page.socket.close()
+
+
+def test_an_arm_gets_sliders_of_its_joints(made, context):
+    listener = Listener(context, 'joint_trajectory')
+    viewer = made('arm_a6')
+    names = [joint.name for joint in viewer.machine.actuated_joints]
+    assert turn(viewer, lambda: offered(viewer) and list(viewer.levers.names) == names)
+    page = driver_of(viewer)
+    try:
+        page.arm()
+        turn(viewer, seconds=0.6)
+        assert not viewer.levers.armed, 'where the joints are is not known yet'
+        assert 'joint_states' in viewer.levers.reason
+        viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1)
+        turn(viewer, seconds=0.3)
+        assert viewer.cockpit.controls.sliders[names[0]].value == pytest.approx(np.degrees(0.1), abs=0.1)
+        page.arm()
+        assert turn(viewer, lambda: viewer.levers.owner == page.number)
+        assert listener.take() == []
+        page.send(update(viewer.cockpit.controls.sliders[names[0]], 20.0))
+        assert turn(viewer, lambda: listener.take())
+        goal = listener.heard[-1]
+        assert list(goal.joint_names) == names
+        assert goal.points[0].positions[0] == pytest.approx(np.radians(20.0))
+        assert goal.points[0].positions[1] == pytest.approx(0.1, abs=1e-6)
+        seconds = goal.points[0].time_from_start.sec + 1e-9 * goal.points[0].time_from_start.nanosec
+        limit = min(viewer.machine.actuated_joints[0].velocity_limit, 1.0)
+        assert seconds >= max(0.5, 1.9 * (np.radians(20.0) - 0.1) / limit), 'a cubic is within the speed'
+        page.send(update(viewer.cockpit.controls.armed, False))
+        assert turn(viewer, lambda: len(listener.take()) > 1), 'it is held where it is'
+        assert listener.heard[-1].points[0].positions[0] == pytest.approx(0.1, abs=1e-6)
+    finally:
+        page.socket.close()
+
+
+def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
+    listener = Listener(context, 'valve_commands')
+    viewer = made('log_loader')
+    assert turn(viewer, lambda: offered(viewer))
+    way = viewer.driving
+    viewer.inputs.snapshot.pressures = {'boom/head': 15e6, 'boom/rod': 1e6}
+    way._computed = -1e9
+    turn(viewer, seconds=0.2)
+    low, high = way.dead['boom']
+    assert low < -0.4 and 2.0 < high < 7.0  # noqa: PT018
+    page = driver_of(viewer)
+    try:
+        page.arm()
+        assert turn(viewer, lambda: viewer.levers.armed)
+        page.send(update(viewer.cockpit.controls.sliders['boom'], 1.0))
+        place = viewer.levers.names.index('boom')
+        assert turn(viewer, lambda: any(own.data[place] == 1.0 for own in listener.take()))
+        way._computed = -1e9
+        turn(viewer, seconds=0.2)
+        assert 'data-dead="boom"' in viewer.cockpit.controls._dead.content
+        page.send(update(viewer.cockpit.controls._skip, True))
+        assert turn(viewer, lambda: any(own.data[place] > high for own in listener.take()))
+        assert turn(viewer, lambda: viewer.cockpit.controls._dead.content == '', 3.0)
+    finally:
+        page.socket.close()
+
+
+def test_the_dead_parts_are_named_where_a_lever_stands_in_one():
+    dead = {'boom': (-0.6, 3.4), 'swing': (-0.5, 0.5)}
+    assert 'data-dead=""' in dead_parts(dead, {'boom': 0.0, 'swing': 2.0})
+    told = dead_parts(dead, {'boom': 3.0, 'swing': 2.0})
+    assert 'data-dead="boom"' in told
+    assert 'boom -0.6 to 3.4 V' in told
+
+
+def test_a_screen_reader_can_read_gauges_and_state():
+    from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, spoken
+    from dyn_nodes.viewer.snapshot import Margin
+
+    page = gauges({'zmp_degree': Margin(0.1, (0.1, 0.4), ('front', 'rear'))}, Scale())
+    assert 'role="meter"' in page
+    assert 'aria-valuenow="10"' in page
+    assert 'aria-valuetext="0.1, front, danger"' in page
+    assert 'aria-label="friction use rear left"' in friction_gauges({'rear_left': 0.5}, Scale())
+    assert 'role="status"' not in banner('running', 't = 1.0 s'), 'the time would be read ten times a second'
+    assert 'role="status"' in spoken('running', 'danger', 'danger: zero moment point')
