@@ -86,6 +86,7 @@ class ValveDriving:
         self._oil = {own.name: hydraulic(own) for own in actuators if own.takes_oil and own.name in levers.names}
         self.dead = {name: dead_part(own) for name, own in self._oil.items()}
         self.skips = False
+        self._loaded: set[str] = set()
         self._computed = -1e9
 
     def set_up(self, controls: Controls) -> None:
@@ -111,7 +112,7 @@ class ValveDriving:
             self._computed = now
             values = self.levers.values(now)
             self._learn(snapshot.pressures, [name for name, value in values.items() if value == 0.0])
-            controls.show_dead_parts(self.dead, values, self.skips)
+            controls.show_dead_parts(self.dead, values, self.skips, self._loaded)
 
     def _learn(self, pressures: Mapping[str, float], resting: Sequence[str]) -> None:
         """Compute the dead parts of levers that rest: while one is moved its pressures are not those of the load."""
@@ -121,6 +122,7 @@ class ValveDriving:
                 if lines[0] is not None and lines[1] is not None:
                     load = resting_load(self._oil[name], lines[0], lines[1])
                     self.dead[name] = dead_part(self._oil[name], load)
+                    self._loaded.add(name)
 
 
 class TwistDriving:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from dyn_nodes.measures import Measure, in_order, measure_of
 from dyn_nodes.viewer.colours import AMBER, DANGER, DARK, GREEN, GREY, OK, RED, WARNING, Rgb, css
@@ -217,18 +217,24 @@ def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = 
     )
 
 
-def dead_parts(dead: Mapping[str, tuple[float, float]], values: Mapping[str, float]) -> str:
+def dead_parts(
+    dead: Mapping[str, tuple[float, float]], values: Mapping[str, float], loaded: Collection[str] = ()
+) -> str:
     """Return a table of the voltages between which levers do nothing; those that stand there are named.
 
     Args:
         dead: lower and upper voltage by lever, V.
         values: of the levers, V.
+        loaded: levers whose load is known by the line pressures; of the others it is the part without a load.
     """
     rows, idle = [], []
     for name, (low, high) in dead.items():
         rests = values.get(name, 0.0) != 0.0 and low <= values[name] <= high
+        bare = '' if name in loaded else ' unloaded'
         style = f'color:{css(AMBER)};font-weight:600' if rests else f'color:{css(GREY)}'
-        rows.append(f'<span style="{style};white-space:nowrap">{html.escape(name)} {low:.1f} to {high:.1f} V</span>')
+        rows.append(
+            f'<span style="{style};white-space:nowrap">{html.escape(name)} {low:.1f} to {high:.1f} V{bare}</span>'
+        )
         idle += [name] if rests else []
     text = 'No motion ' + ' &middot; '.join(rows)
     if idle:

@@ -6,7 +6,7 @@ import html
 import math
 import queue
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,14 +214,18 @@ class Controls:
         self._rest += [skip, self._dead]
 
     def show_dead_parts(
-        self, dead: Mapping[str, tuple[float, float]], values: Mapping[str, float], skips: bool
+        self,
+        dead: Mapping[str, tuple[float, float]],
+        values: Mapping[str, float],
+        skips: bool,
+        loaded: Collection[str] = (),
     ) -> None:
         """Show between which voltages each lever does nothing, and name those that stand there."""
         if self._dead is None:
             return
         if self._skip.value != skips:
             self._skip.value = skips
-        _set_html(self._dead, '' if skips else dead_parts(dead, values))
+        _set_html(self._dead, '' if skips else dead_parts(dead, values, loaded))
 
     def set_pose(self, limits: Mapping[str, float]) -> None:
         """Offer six sliders of the pose of a platform.

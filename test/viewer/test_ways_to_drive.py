@@ -170,7 +170,8 @@ def test_the_dead_parts_are_named_where_a_lever_stands_in_one():
     assert 'data-dead=""' in dead_parts(dead, {'boom': 0.0, 'swing': 2.0})
     told = dead_parts(dead, {'boom': 3.0, 'swing': 2.0})
     assert 'data-dead="boom"' in told
-    assert 'boom -0.6 to 3.4 V' in told
+    assert 'boom -0.6 to 3.4 V unloaded' in told
+    assert 'boom -0.6 to 3.4 V<' in dead_parts(dead, {}, ['boom'])
 
 
 def test_a_screen_reader_can_read_gauges_and_state():

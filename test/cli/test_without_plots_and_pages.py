@@ -1,0 +1,39 @@
+"""Plots and pages are imported where they are needed: without them the rest works, and what needs them names them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BLOCKED = ('matplotlib', 'viser', 'PIL')
+CODE = f"""
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in {BLOCKED}:
+            raise ModuleNotFoundError(name, name=name.partition('.')[0])
+sys.meta_path.insert(0, Missing())
+from dyn_nodes.entry import command
+sys.exit(command(sys.argv[1:]))
+"""
+
+
+def run(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, '-c', CODE, *words], capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+@pytest.mark.parametrize('words', [('--help',), ('study', 'list'), ('cache',), ('bag', 'play', '--help')])
+def test_commands_that_draw_nothing_need_neither(words):
+    done = run(*words)
+    assert (done.returncode, done.stderr) == (0, '')
+
+
+def test_what_is_missing_is_named_in_one_line():
+    done = run('run', 'viewer_node')
+    assert done.returncode == 1
+    assert "the Python package 'viser' is missing" in done.stderr
+    assert done.stderr.count('\n') == 1
