@@ -22,7 +22,7 @@ def add_verb(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'machine',
-        'Estimate valves, oil, friction, masses and joint offsets from positions, pressures and valve commands.',
+        'Estimate valves, oil, friction, masses and joint offsets from a bag.',
         'dyn-nodes fit machine day_1 --machine log_loader --out fit\n'
         'dyn-nodes fit machine day_1 --machine my.urdf --config my.yaml --use 20 200 --hold 200 260',
     )
