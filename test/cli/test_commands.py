@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from domains import next_domain
+from patience import patience
 
 ROOT = Path(__file__).resolve().parents[2]
 DOMAIN = str(next_domain())
@@ -34,7 +35,7 @@ def run(*args: str, status: int = 0) -> str:
     """Output of a command that ends with a status: standard output, or standard error after a failure."""
     process = start(*args)
     try:
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=patience(120))
     finally:
         process.kill()
     assert 'Traceback' not in errors, errors
@@ -52,7 +53,7 @@ def small_node():
     yield process
     process.send_signal(signal.SIGINT)
     try:
-        process.wait(10)
+        process.wait(patience(10))
     finally:
         process.kill()
         process.stdout.close()
@@ -92,7 +93,7 @@ class TestWithANode:
         process = start('topic', 'echo', '/loader/joint_states', '--csv', *SPIN)
         assert process.stdout.readline().count(',') >= 5
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=patience(10))
         assert process.returncode == 130
         assert errors == ''
 
@@ -100,7 +101,7 @@ class TestWithANode:
         process = start('topic', 'echo', '/loader/joint_states', *SPIN)
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(10) == 141
+        assert process.wait(patience(10)) == 141
         assert process.stderr.read() == ''
         process.stderr.close()
 
@@ -191,7 +192,7 @@ class TestWithANode:
         )  # fmt: skip
         assert output.startswith('publishing #1: ')
         assert '#2' not in output
-        heard, _ = listener.communicate(timeout=120)
+        heard, _ = listener.communicate(timeout=patience(120))
         (document,) = [d for d in yaml.safe_load_all(heard) if d is not None]
         assert document['position'] == [1.0, 0.2]
         assert abs(document['header']['stamp']['sec'] - time.time()) < 60

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from domains import next_domain
+from patience import patience
 
 from dyn_nodes.middleware.embedded.api import Context, Node, SingleThreadedExecutor, init
 
@@ -60,7 +61,7 @@ class Spinner:
             self.executor.add_node(item)
 
     def until(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience(timeout)
         while not condition():
             assert time.monotonic() < deadline, 'it did not happen in time'
             self.executor.spin_once(timeout_sec=0.02)
@@ -114,7 +115,7 @@ class Child(subprocess.Popen):
         """Send a signal; return exit code, standard error and the seconds that it took."""
         start = time.monotonic()
         self.send_signal(number)
-        _, errors = self.communicate(timeout=timeout)
+        _, errors = self.communicate(timeout=patience(timeout))
         return self.returncode, errors, time.monotonic() - start
 
 

@@ -23,6 +23,7 @@ from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
+from patience import patience
 
 from dyn_nodes.middleware.embedded import dds
 from dyn_nodes.middleware.embedded.api import DurabilityPolicy, Node, QoSProfile, message, service, type_hash
@@ -74,7 +75,7 @@ XCDR1 = Policy.DataRepresentation(use_cdrv0_representation=True)
 
 
 def eventually(read, wanted=lambda found: found, timeout=5.0):
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + patience(timeout)
     while time.monotonic() < deadline:
         found = read()
         if wanted(found):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from asking import Question
+from patience import patience
 
 from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor, deserialize_message, message
 from dyn_nodes.nodes.stamps import stamp_of
@@ -125,7 +126,7 @@ class NodeProcess(subprocess.Popen):
 
     def finish(self, timeout: float = 60.0) -> tuple[int, str]:
         """Wait for the end; return exit status and standard error."""
-        _, errors = self.communicate(timeout=timeout)
+        _, errors = self.communicate(timeout=patience(timeout))
         return self.returncode, errors
 
 
@@ -156,7 +157,7 @@ class Tester:
 
     def until(self, condition: Callable[[], object], timeout: float = 20.0) -> None:
         """Spin until a condition holds."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience(timeout)
         while not condition():
             assert time.monotonic() < deadline, 'it did not happen in time'
             self.executor.spin_once(timeout_sec=0.01)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from node_testing import EFFORTS, JOINTS, POSTURE, NodeProcess, Tester, joint_state, statuses, values_of
+from patience import patience
 
 from dyn_nodes.middleware import message, service
 from dyn_nodes.nodes.exchange import command_qos, data_qos
@@ -129,7 +130,7 @@ class TestHydraulicActuatorNode:
         clock = [0]
 
         def go_until(condition: Callable[[], bool], command: Any = None) -> None:
-            deadline = time.monotonic() + 20.0
+            deadline = time.monotonic() + patience(20.0)
             while not condition():
                 assert time.monotonic() < deadline, 'it did not happen in time'
                 dynamics.states.publish(joint_state(0.02 * clock[0]))

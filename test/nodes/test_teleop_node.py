@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from patience import patience
 
 from dyn_nodes.middleware import message
 
@@ -73,7 +74,7 @@ def test_keys_in_a_terminal_move_a_valve(tester):
         shown = b''
         while b'boom' not in shown or b'throw' not in shown or b' V' not in shown:
             shown += os.read(terminal, 4096)
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + patience(20.0)
         while not any(values[0] > 0.0 for values in volts(commands)):
             assert time.monotonic() < deadline, volts(commands)[-3:]
             os.write(terminal, b'k')

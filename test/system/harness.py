@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from asking import Question
+from patience import patience
 
 from dyn_nodes.middleware import Context, DurabilityPolicy, Node, QoSProfile, SingleThreadedExecutor, message
 from dyn_nodes.nodes.transforms import TFMessage
@@ -41,7 +42,7 @@ class Processes:
 
     def kill(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGKILL)
-        self.running.pop(node).wait(10)
+        self.running.pop(node).wait(patience(10))
 
     def freeze(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGSTOP)
@@ -51,7 +52,7 @@ class Processes:
 
     def wait(self, node: str, timeout: float) -> int:
         try:
-            return self.running[node].wait(timeout)
+            return self.running[node].wait(patience(timeout))
         except subprocess.TimeoutExpired:
             raise AssertionError(f'{node} still runs after {timeout:g} s:\n{self.log(node)}') from None
 
@@ -65,10 +66,10 @@ class Processes:
                 process.send_signal(signal.SIGINT)
         for process in self.running.values():
             try:
-                process.wait(10)
+                process.wait(patience(10))
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait(10)
+                process.wait(patience(10))
 
 
 def literal(value: object) -> str:
@@ -117,7 +118,7 @@ class Probe:
         self.node.create_subscription(message(kind), topic, keep, QoSProfile(depth=100, durability=durability))
 
     def until(self, condition, what: str, timeout: float = 20.0) -> None:
-        end = time.monotonic() + timeout
+        end = time.monotonic() + patience(timeout)
         while time.monotonic() < end:
             with contextlib.suppress(KeyError):  # of `last`: that topic has not arrived yet
                 if condition():

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from patience import patience
 
 from dyn_nodes.launching import interpret
 from dyn_nodes.middleware import deserialize_message, message
@@ -123,7 +124,7 @@ def launch(domain, tmp_path):
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(30)
+                process.wait(patience(30))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(10)

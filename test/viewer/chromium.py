@@ -14,6 +14,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from patience import patience
+
 FLAGS = (
     '--headless=new',
     '--no-sandbox',
@@ -68,7 +70,9 @@ class Chromium:
         self.errors: list[str] = []
         self._number = 0
         try:
-            self.socket = connect(self._page_address(), max_size=None, open_timeout=20, compression=None, proxy=None)
+            self.socket = connect(
+                self._page_address(), max_size=None, open_timeout=patience(20), compression=None, proxy=None
+            )
             for domain in ('Page', 'Runtime', 'Network', 'Log'):
                 self.call(f'{domain}.enable')
             self.resize(width, height)
@@ -84,7 +88,7 @@ class Chromium:
 
     def _page_address(self) -> str:
         told = Path(self.folder) / 'DevToolsActivePort'
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         while not (told.is_file() and told.read_text().strip()):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 text = (Path(self.folder) / 'log').read_text(errors='replace')[-2000:]
@@ -92,7 +96,7 @@ class Chromium:
             time.sleep(0.05)
         port = told.read_text().split()[0]
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=20) as answer:
+        with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=patience(20)) as answer:
             pages = json.load(answer)
         return next(page['webSocketDebuggerUrl'] for page in pages if page['type'] == 'page')
 
@@ -101,7 +105,7 @@ class Chromium:
         self._number += 1
         number = self._number
         self.socket.send(json.dumps({'id': number, 'method': method, 'params': parameters}))
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience(timeout)
         while True:
             message = json.loads(self.socket.recv(timeout=max(deadline - time.monotonic(), 0.01)))
             if message.get('id') == number:
@@ -139,7 +143,7 @@ class Chromium:
 
     def wait_for(self, expression: str, timeout: float = 30.0):
         """Wait until a JavaScript expression is true; its value."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience(timeout)
         while True:
             value = self.evaluate(expression)
             if value:
@@ -213,6 +217,6 @@ class Chromium:
             self.socket.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(20)
+        self.process.wait(patience(20))
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
 from domains import next_domain
+from patience import patience
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
 
@@ -63,7 +64,7 @@ class Page:
 
     def until(self, condition, timeout: float = 90.0):
         """Let everything run until something holds; its value."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + patience(timeout)
         while True:
             value = condition()
             if value:
@@ -92,7 +93,7 @@ class Page:
         self.viewer.destroy_node()
         shutdown()
         self.dynamics.kill()
-        self.dynamics.wait(20)
+        self.dynamics.wait(patience(20))
 
 
 @pytest.fixture(scope='module')
@@ -300,7 +301,7 @@ def test_a_frozen_page_loses_the_levers(page):
 
 def test_a_machine_that_has_gone_is_said(page):
     page.dynamics.kill()
-    page.dynamics.wait(20)
+    page.dynamics.wait(patience(20))
     page.until(lambda: 'dynamics_node' in page.state() and 'real time' not in page.state())
     assert page.browser.evaluate("document.querySelector('[data-connection]').dataset.connection") == 'lost'
     assert 'The picture is of t =' in page.state()

@@ -8,6 +8,7 @@ import pytest
 from chromium import Chromium, find_chromium
 from domains import next_domain
 from node_process import ROOT, start
+from patience import patience
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, message, shutdown
 
@@ -81,4 +82,4 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
         shutdown()
         for node in nodes:
             node.kill()
-            node.wait(20)
+            node.wait(patience(20))
