@@ -36,7 +36,7 @@ PIP_NAMES = {
 
 
 def missing(name: str, error: ImportError) -> str | None:
-    """Return the line that tells a user what to install, or None where the fault is not a missing package.
+    """Return the line that says what to install, or None where the fault is not a missing package.
 
     Args:
         name: of the program.

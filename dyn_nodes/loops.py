@@ -1,7 +1,7 @@
 """The decorator of hand-written array loops: machine code, cached on disk, that never outlives its source text.
 
 Numba compares a cached kernel with the time of the kernel's own file only. A kernel may call helpers in other files of
-its room, so each state of a room's text gets a directory of its own: a change in any file makes all its kernels anew.
+its room, so each state of a room's text gets its own directory: a change in any file makes all its kernels anew.
 """
 
 from __future__ import annotations

@@ -72,6 +72,6 @@ class CylinderLength:
         return linkage.direction * linkage.a * linkage.b * math.sin(theta) / s
 
     def least_lever(self) -> float:
-        """Return the smallest size of the lever within the joint's limits, where a length tells least of the angle."""
+        """Return the smallest lever within the joint's limits, where a length determines the angle least."""
         ends = np.linspace(self.joint.lower, self.joint.upper, 101) if math.isfinite(self.joint.lower) else [0.0]
         return min(abs(self.lever(float(q))) for q in ends)

@@ -43,8 +43,8 @@ def read_log(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
     """Yield what a log holds, in its order.
 
     Args:
-        path: of the log; its suffix tells its kind.
-        mapping: tells the columns of a log of signals.
+        path: of the log; its suffix is its kind.
+        mapping: names the columns of a log of signals.
 
     Raises:
         LogError: no file, a damaged one, one without a column of the mapping, or a package that is missing.

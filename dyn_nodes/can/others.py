@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 WINDOW, MOST_KNOWN = 0.1, 256
-"""Time over which frames are counted, s, and identifiers that are told apart meanwhile."""
+"""Time over which frames are counted, s, and identifiers that are distinguished meanwhile."""
 MOST_OFTEN = 1000.0
 """Frames per second of one identifier that no cyclic message has."""
 

@@ -116,7 +116,7 @@ def arm_class(
 ) -> Literal['redundant', 'full', 'deficient']:
     """Return whether an arm's joints can move its tip along every row of the constraint there.
 
-    `deficient`: along some they can't, for good or at a singularity of the moment; `full`: along all, each in one way;
+    `deficient`: along some they can't, always or at a singularity of the moment; `full`: along all, each in one way;
     `redundant`: in more than one.
 
     Args:

@@ -59,7 +59,7 @@ class ConstraintBlocks:
 
     Args:
         tree: bodies.
-        constraints: with names of their own each.
+        constraints: each with another name.
         forces: elements: springs, dampers, friction, wheels on springs, actuators; their states are
             `parameters.states`, their inputs have places among the parameters, too.
         gravity: (3,) in the world, m/s2; parameters `gravity_x`, `gravity_y`, `gravity_z`.

@@ -1,7 +1,7 @@
 """Holonomic or not: what constraints J(theta) rates = 0 leave reachable, by Lie brackets; and the loops of a graph.
 
-The rows are given as they stand, so that a set whose single rows look nonholonomic and integrate together is told
-apart (saha-1991, 1.1 and 3.4; spec 2.1 and 2.9). `classify_system` does it for a traced system.
+The rows are given as they stand, so that a set whose single rows look nonholonomic and integrate together is
+distinguished (saha-1991, 1.1 and 3.4; spec 2.1 and 2.9). `classify_system` does it for a traced system.
 """
 
 from __future__ import annotations

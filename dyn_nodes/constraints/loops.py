@@ -1,6 +1,6 @@
 """Closed loops: two frames that share a point, an axis, a plane or everything.
 
-The common rigid load of several arms (yesiloglu-2007, C6) is a free body of its own, held to every arm by `Loop.frame`;
+The common rigid load of several arms (yesiloglu-2007, C6) is a free body, held to every arm by `Loop.frame`;
 pinned and sliding contact are loops with the world.
 """
 

@@ -66,7 +66,7 @@ class Constraint(Protocol):
     """What holds a tree. An implementation is a frozen dataclass.
 
     It builds its Jacobian from `state.jacobian(frame)` and from columns of joints, `state.width` wide, so that the same
-    text also tells on which bodies it pulls (`multibody.kinematics.ExplodedState`).
+    text also has the bodies on which it pulls (`multibody.kinematics.ExplodedState`).
     """
 
     @property

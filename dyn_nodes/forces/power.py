@@ -1,6 +1,6 @@
 """Energy bookkeeping of the wheels, for the balance of a whole run.
 
-With E the mechanical energy (kinetic, potential and `suspension_energy`), every run obeys
+With E the mechanical energy (kinetic, potential and `suspension_energy`), every run fulfils
 
     dE/dt = work rate of the actuators - sum(suspension_dissipation) + sum(friction_power).
 """

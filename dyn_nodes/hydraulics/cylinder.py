@@ -96,7 +96,7 @@ def cylinder(
         spool: displacement, m; positive extends.
         q: joint position, rad or m.
         qd: joint speed, rad/s or m/s.
-        ports: flows of the valve where its pump is shared (`series_flows`); None: a pump of its own.
+        ports: flows of the valve where its pump is shared (`series_flows`); None: its own pump.
     """
     supply = actuator.supply
     piston, lever, _ = linkage(actuator.linkage, q)

@@ -47,7 +47,7 @@ def motor(
         second_pressure: of the other line, Pa.
         spool: displacement, m; positive feeds the first line.
         qd: joint speed, rad/s.
-        ports: flows of the valve where its pump is shared (`series_flows`); None: a pump of its own.
+        ports: flows of the valve where its pump is shared (`series_flows`); None: its own pump.
     """
     supply = actuator.supply
     if ports is None:

@@ -1,7 +1,7 @@
 """Runs of a hybrid model in one mode, until a surface is reached.
 
 `codes` (3, modes): addresses of the kernels RHS, SURFACES and WATCH of every mode. `ground` is NO_GROUND for a model
-whose modes have equations of their own, or says which rows hold in the mode (`contact_rows`): then the kernel RHS
+whose modes have own equations, or says which rows hold in the mode (`contact_rows`): then the kernel RHS
 writes the blocks that all modes share, and the surfaces follow from these.
 """
 # mypy: ignore-errors

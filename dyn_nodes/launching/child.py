@@ -93,7 +93,7 @@ class Child:
         return environment
 
     def start(self) -> None:
-        """Start the process in a session, hence a process group, of its own.
+        """Start the process in a new session, hence a new process group.
 
         Raises:
             OSError: The program can't be started.

@@ -1,8 +1,8 @@
 """Ends the launched processes when the launcher is gone, however it went.
 
-A launcher that is killed by SIGKILL can clean up nothing. This small program, in a session of its own, holds the
+A launcher that is killed by SIGKILL can clean up nothing. This small program, in a separate session, holds the
 reading end of a pipe whose only writing end is the launcher's: the kernel closes that one at the launcher's death, and
-the guard then stops the process groups that it was told about, by SIGINT first, so that a recorder can finish its bag.
+the guard then stops the process groups that it has received, by SIGINT first, so that a recorder can finish its bag.
 (`PR_SET_PDEATHSIG` can't do that: it needs code between fork and exec, sends one signal only, sends it also when
 merely the *thread* that started the child ends, and does not reach the children's children.)
 

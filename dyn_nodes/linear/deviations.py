@@ -1,6 +1,6 @@
 """Minimal coordinates of the deviations from a state: a rotation vector for a quaternion, independent motions of loops.
 
-Deviations dx of a state x obey d(dx)/dt = A dx. Not every dx is one of the machine: a quaternion keeps its norm and
+Deviations dx of a state x follow d(dx)/dt = A dx. Not every dx is one of the machine: a quaternion keeps its norm and
 constraints hold, at the levels of position and of velocity. With dx = T z and z = L dx, L T = 1,
 
     dz/dt = (L A T + (dL/dt) T) z,

@@ -23,7 +23,7 @@ class Mode:
     Attributes:
         pole: 1/s, imaginary part not negative.
         shape: (n,) complex amplitudes of the states in units of their usual sizes, the greatest 1. Poles at the origin
-            have no shape of their own; theirs is the participation.
+            have a participation and no shape.
         participation: (n,) share of each state, sum 1, without units: |left x right eigenvector|; of the poles at the
             origin the diagonal of the projector on their invariant subspace.
         state_names: of both.

@@ -185,7 +185,7 @@ def _check_moved_joints(config: Config, movers: Mapping[str, str], report: Repor
     """Report joints with an actuator whose class, or whose prescribed motion, lets nothing drive them.
 
     Args:
-        config: of the machine; locked joints have a check of their own.
+        config: of the machine; locked joints have another check.
         movers: actuators by joint.
         report: gets the problems.
     """

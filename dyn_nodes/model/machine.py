@@ -242,7 +242,7 @@ class Machine(MachineFile):
         return float(sum(own.reflected_inertia for own in self.actuators if own.joint == joint))
 
     def pump_of(self, actuator: str) -> SharedPump | None:
-        """Return the shared pump that feeds an actuator; None where it has one of its own."""
+        """Return the shared pump that feeds an actuator; None where it has its own."""
         return next((pump for pump in self.pumps if actuator in pump.actuators), None)
 
     def source_limit(self, actuator: str) -> float:

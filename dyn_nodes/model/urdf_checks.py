@@ -42,7 +42,7 @@ class Outline:
         parent, child: link names of each joint.
         fixed_to_another: links that a fixed joint holds.
         mimic: joint that each mimic joint follows, multiplier and offset.
-        torn: a link or joint could not be entered, so that what is missing in the tree is no fault of its own.
+        torn: a link or joint could not be entered, so that what is missing in the tree is not another fault.
     """
 
     links: dict[str, int] = field(default_factory=dict)

@@ -30,7 +30,7 @@ BETWEEN = 0.55
 STILL = 0.05
 """A joint below this speed rests, rad/s or m/s."""
 LEAST_LEVER = 0.05
-"""Lever of a cylinder that counts for its pressures, m/rad: near a dead centre no effort tells them."""
+"""Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 
 LAW = (
     governor_law.approach,

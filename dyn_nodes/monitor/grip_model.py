@@ -83,7 +83,7 @@ class GripModel:
     Args:
         machine: on wheels that roll on springs or by constraint, on skids and casters.
         base: its wheels.
-        friction: static coefficient of wheels by constraint, which have none of their own; inf: they never slide.
+        friction: static coefficient of wheels by constraint, which have none themselves; inf: they never slide.
 
     Attributes:
         names: of the w contacts.

@@ -41,7 +41,7 @@ class ObserverSettings:
             not drawn while a wheel is off in both, as nothing but the gyroscope then sees it.
         standing: s for which the load must have all wheels down to count against the gyroscope.
         trust: the direction is drawn by the shift of so much of the inradius at most, and little while the machine
-            rocks hard enough for its dampers to hold as much: what the load tells in a shock is not to be believed.
+            rocks hard enough for its dampers to hold as much: the load in a shock is not to be trusted.
         renewal: s; after a wheel was off the direction is found anew, from the load of this time at first.
     """
 

@@ -1,7 +1,7 @@
 """Margins that stay on the safe side where an estimate may be a sample or two early, late or too lively.
 
-When a wheel comes down the truth jumps within milliseconds, from nothing to twice its usual size, and nobody who hears
-of it at the next sample can know on which side of the jump he is. What can be known is that something has happened: a
+When a wheel comes down the truth jumps within milliseconds, from nothing to twice its usual size, and the next
+sample does not show on which side of the jump the machine is. What can be known is that something has happened: a
 wheel has changed between touching and not, or a sensor says what its filter did not expect. For a short time after
 that the margins given are the least of those of the last moments, less what they have just fallen by once again, and
 less a doubt that fades away.

@@ -37,7 +37,7 @@ class PayloadSettings:
         drift: of the payload's mass, kg per root of a second.
         slow: speed below which a joint may stick, rad/s or m/s: dry friction has the sign tanh(speed / slow).
         stick_travel: of a joint in which the effort of dry friction at rest is renewed, rad or m.
-        step_gate: standard deviations from which on an innovation tells of a step of the load.
+        step_gate: standard deviations from which on an innovation shows a step of the load.
         step_window: blocks whose innovations are judged together.
         doubt_steps, doubt_time: so many steps within so many seconds are none: pressures and motion do not fit, and the
             payload counts as not observed.

@@ -82,7 +82,7 @@ class ActuatorElement(Element):
             position: of the joint, rad or m.
             rate: of the joint, rad/s or m/s.
             symbols: of its states, inputs and parameters by name.
-            feed: share of a source that several actuators have in common; None: a source of its own.
+            feed: share of a source that several actuators have in common; None: its own source.
         """
 
     @abstractmethod

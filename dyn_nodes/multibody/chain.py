@@ -33,7 +33,7 @@ class LinkArrays:
     of its origin in its own axes. Generalized forces act along the velocities. SI units throughout.
 
     Springs and locks of the joints may be changed between calls by `set_springs` and `set_locks`.
-    An object has working memory of its own: one thread at a time may use it.
+    An object has its own working memory: one thread at a time may use it.
 
     Attributes:
         n, nq, nv: number of links, positions and velocities.

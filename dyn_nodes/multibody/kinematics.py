@@ -230,7 +230,7 @@ class TreeState:
 
 
 class ExplodedState(TreeState):
-    """The same tree with its joints cut in the Jacobians, which tells on which body a force acts.
+    """The same tree with its joints cut in the Jacobians, which shows on which body a force acts.
 
     A Jacobian has nv + 6 nb columns: those of the joints, which only locks, couplings and joint springs use, and the
     velocity [angular; linear] of every body's origin in world axes. So J^T lambda of a constraint is the effort that

@@ -4,7 +4,7 @@ Links joined by fixed joints are one body. A base that is not fixed is either a 
 machine) or a chain of massless virtual links with one prismatic or revolute joint each (abo-shanab-2003, sections 3.2
 and 7.1), which turns any machine into a fixed-base serial chain. Both forms must and do agree.
 
-A tree may have several roots: a load that several arms hold is a free body of its own (yesiloglu-2007, C6), held to
+A tree may have several roots: a load that several arms hold is a free body (yesiloglu-2007, C6), held to
 them by constraints. `build_tree` makes the tree of a machine, `TreeBuilder` one by hand.
 """
 

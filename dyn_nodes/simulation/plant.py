@@ -261,7 +261,7 @@ class Plant:
         self._forget()
 
     def set_efforts(self, efforts: Array) -> None:
-        """Set the efforts of a plant without actuators of its own from those of all joints (n,), N m or N."""
+        """Set the efforts of a plant without actuators from those of all joints (n,), N m or N."""
         self.u[:] = efforts[self._driven]
         self._forget()
 

@@ -255,8 +255,8 @@ class BalanceObserver:
 class PlanarBalanceObserver(BalanceObserver):
     """The balance of a planar machine: a rear and a front edge, across the plane.
 
-    The measures are those of a polygon much wider than long, whose two sides play no part: what is told of a rear or a
-    front edge does not depend on that width, and the radius r_o of the ZMP degree is half the distance of the edges.
+    The measures are those of a polygon much wider than long, whose two sides play no part: values of a rear or a
+    front edge do not depend on that width, and the radius r_o of the ZMP degree is half the distance of the edges.
     """
 
     def _check(self, wanted: Measure) -> None:

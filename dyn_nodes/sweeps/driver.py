@@ -38,7 +38,7 @@ def run_sweep(sweep: Sweep, directory: Path, workers: Workers, progress: Progres
         sweep: the sweep.
         directory: where its results go; results of the same sweep are kept and completed.
         workers: processes here or on a cluster. The results are the same bytes for all.
-        progress: is told how far it is.
+        progress: is called with how far it is.
 
     Raises:
         SweepError: the directory holds something else, or workers end again and again.

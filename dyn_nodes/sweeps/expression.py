@@ -1,4 +1,4 @@
-"""Expressions over the signals of a run: a small grammar with a reader of its own.
+"""Expressions over the signals of a run: a small grammar with its own reader.
 
     max("boom/head_pressure") / 1e6
     duration_below(min_of("front_left/normal_force", "rear_left/normal_force"), 1000)

@@ -37,7 +37,7 @@ class Factor:
 
     @property
     def structural(self) -> bool:
-        """Each value has machine code of its own."""
+        """Each value has its own machine code."""
         return self.target == 'machine'
 
     @property

@@ -57,7 +57,7 @@ def worst_runs(results: Results, outcome: str, count: int, least: bool | None = 
 
 
 def write_replay(results: Results, place: int, directory: Path) -> Path:
-    """Write the files of a run into a directory of its own below another one; return it.
+    """Write the files of a run into a new directory below another one; return it.
 
     A launch file is left out where nodes cannot repeat the run: keys of the machine YAML that are no parameters, or
     levers beside a task.

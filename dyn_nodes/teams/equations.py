@@ -27,7 +27,7 @@ class TeamEquations:
     """The equations of a team in its state x, inputs u and parameters p.
 
     Args:
-        robots: with names of their own each.
+        robots: each with another name.
         holdings: objects, and which hands hold their nodes.
 
     Attributes:

@@ -60,7 +60,7 @@ class RigidPart:
 
 
 def rigid_parts(system: ConstraintBlocks) -> list[RigidPart]:
-    """Return everything that has mass; the payload is a particle of its own."""
+    """Return everything that has mass; the payload is a separate particle."""
     parts = [
         RigidPart(k, ca.SX(body.mass), ca.SX(body.com), ca.SX(body.inertia))
         for k, body in enumerate(system.tree.bodies)
