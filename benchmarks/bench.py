@@ -21,6 +21,7 @@ import timeit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scipy_task import build_peer
+from dyn_nodes.batches import run_batch
 from dyn_nodes.commands.free_domain import choose_domain
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.library import Dynamics
@@ -73,12 +75,14 @@ LEAST_RATIO = {
 GREATEST_TIME = {'torque_distribution': 20.0, 'admissible_reactions': 50.0}  # in the unit of the figure
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
 # both below GREATEST_ERROR and as accurate as each other; of the methods of solve_ivp LSODA is the fastest
-OUR_STEP = 0.1 / 40  # s, rk4 with the pressures solved for; from 3.5 ms on the friction of the wheels diverges
+OUR_STEP = 0.1 / 30  # s, rk4 with the pressures solved for; from 3.5 ms on the friction of the wheels diverges
 PEER_METHOD, PEER_TOLERANCE = 'LSODA', 3e-5
 START_LIMIT = 3.0  # s
 SLOPE_LIMIT = 1.1  # of the time of a call over the number of links, both in logarithms
 TRUCK_LIMIT, TRUCK = 60.0, {'joints': 166, 'rank': 118, 'independent': 48}  # s
 BATCH = 20_000  # states
+TASKS = 64  # runs of the task in a batch
+TIP_OVER_RUNS, TIP_OVER_LIMIT = 10_000, 60.0  # runs of 16 s on all cores, s
 SLICE = 4_000  # calls in one measurement: short, so that some fall between what else the machine does
 
 
@@ -273,6 +277,22 @@ class Task:
         """Return the time of a run, s."""
         return timeit.timeit(lambda: self.run(step), number=1)
 
+    @cached_property
+    def batch(self) -> tuple[np.ndarray, np.ndarray]:
+        """States and parameters of runs with payloads from the task's down to 70 % of it, the task first."""
+        place = self.system.index('parameter', 'payload_mass')
+        p = np.tile(self.parameters, (TASKS, 1))
+        p[:, place] *= np.linspace(1.0, 0.7, TASKS)
+        return np.array([initial_state(self.system, own) for own in p]), p
+
+    def run_batch(self, step: float) -> np.ndarray:
+        """Make the runs of the batch on this core; return the states of the first one every 0.1 s."""
+        x, p = self.batch
+        runs = run_batch(self.system, x, self.times, self.inputs, p, Settings(step=step), threads=1)
+        if {run.status for run in runs} != {'done'}:
+            raise ValueError(f'a run of the batch with a step of {step:g} s ended early')
+        return runs[0].states
+
     def error(self, states: np.ndarray) -> float:
         """Return the greatest difference of quaternion and joint angles from the converged solution, rad."""
         turned = slice(3, self.system.nq)
@@ -284,6 +304,30 @@ def task_realtime_factor(task: Task, rounds: int) -> Result:
     error = task.error(task.run(OUR_STEP))
     factor = task.duration / min(task.seconds(OUR_STEP) for _ in range(rounds))
     return Result(factor, factor, 1.0, 'simulated s/s', 'real time', error)
+
+
+def task_batch_realtime_factor(task: Task, rounds: int) -> Result:
+    """Many runs of the task on one core, a run in each lane of its vectors, against the clock."""
+    error = task.error(task.run_batch(OUR_STEP))
+    seconds = min(timeit.timeit(lambda: task.run_batch(OUR_STEP), number=1) for _ in range(rounds))
+    factor = TASKS * task.duration / seconds
+    return Result(factor, factor, 1.0, 'simulated s/s', f'real time; {TASKS} runs on one core', error)
+
+
+def batches(quick: bool) -> dict[str, Result]:
+    """Forward dynamics and tip-over runs on all cores."""
+    found = figures_of('batches.py', *(['--quick'] if quick else []), free=True)
+    runs = found['tip_over']
+    seconds = runs['seconds'] / runs['runs'] * TIP_OVER_RUNS
+    name = (
+        f'the promised limit; {TIP_OVER_RUNS} runs of 16 s with hydraulics, margins and outcomes on {runs["cores"]} '
+        f'cores, by the rate of {runs["runs"]}; one core takes {runs["one_core"] / runs["seconds"]:.2f} times as long'
+    )
+    peer = f"MuJoCo's rollout of one step, both on {found['cores']} cores; {found['states']} states"
+    return {
+        'forward_dynamics_rollout': against(found, 'mujoco', 'us/state', peer),
+        'tip_over_runs': Result(TIP_OVER_LIMIT / seconds, seconds, TIP_OVER_LIMIT, 's', name),
+    }
 
 
 def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> Result:
@@ -545,6 +589,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.update(library_calls(machine, loader, rounds))
         task = Task(machine)
         results['task_realtime_factor'] = task_realtime_factor(task, rounds)
+        results['task_batch_realtime_factor'] = task_batch_realtime_factor(task, rounds)
         results['task_against_scipy'] = task_against_scipy(task, rounds, console.print)
         results.update(chains(options.quick))
         results.update(rolling_platform(options.quick))
@@ -554,6 +599,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.update(team(options.quick))
         results.update(deformable(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
+    results |= batches(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps({name: result.record() for name, result in results.items()}, indent=2) + '\n')

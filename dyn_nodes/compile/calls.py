@@ -114,7 +114,8 @@ def compiled_lanes(count: int) -> Any:
     arrays = types.UniTuple(types.Array(types.float64, 2, 'C'), count)
     room = types.UniTuple(types.Array(types.float64, 1, 'C'), count)
     with cached_in(Path(__file__).resolve().parent) as cached:
-        return njit(types.void(types.intp, types.intp, types.intp, arrays, room), cache=cached)(batch_of_lanes)
+        signature = types.void(types.intp, types.intp, types.intp, arrays, room)
+        return njit(signature, cache=cached, nogil=True)(batch_of_lanes)
 
 
 class CarefulCall:
@@ -188,7 +189,10 @@ class Wide(NamedTuple):
     inputs: int
 
     def fill(self, *arrays: Any) -> None:
-        """Call it with the rows of contiguous float64 arrays (n, size), inputs first; fill the others."""
+        """Call it with the rows of contiguous float64 arrays (n, size), inputs first; fill the others.
+
+        It runs without the interpreter's lock: threads may take parts of the rows.
+        """
         room = tuple(np.empty(array.shape[1] * self.lanes) for array in arrays)
         compiled_lanes(len(arrays))(self.code.address, self.lanes, self.inputs, arrays, room)
 

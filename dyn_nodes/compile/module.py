@@ -21,6 +21,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -453,8 +454,17 @@ def _module_name(directory: Path) -> str:
     return f'dyn_nodes_generated.{directory.name.replace("-", "_").replace(".", "_")}'
 
 
+_LOADING = threading.RLock()
+"""Threads of a process take turns: none gets a module that another one is still running."""
+
+
 def _load(root: Path, directory: Path, name: str) -> CompiledModule | None:
     """Return a module that this process has, or that is in the cache, sound and sealed."""
+    with _LOADING:
+        return _loaded(root, directory, name)
+
+
+def _loaded(root: Path, directory: Path, name: str) -> CompiledModule | None:
     loaded = sys.modules.get(_module_name(directory))
     if loaded is not None and loaded.__file__ == str(directory / 'module.py'):
         mark_used(directory)

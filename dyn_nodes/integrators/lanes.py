@@ -18,12 +18,13 @@ import numpy as np
 from numba.core.options import DefaultOptions
 
 from dyn_nodes.compile.code import call_code
-from dyn_nodes.integrators.codes import GUARD, PLACES, RHS, STIFF, SWITCH, WATCH, kernel, part
+from dyn_nodes.integrators.codes import GUARD, PLACES, RHS, STIFF, SWITCH, WATCH, part
 from dyn_nodes.integrators.fixed_step import watch_step
 from dyn_nodes.integrators.stiff import CLOSE, FORGOTTEN, IMPLICIT, MET, MILD, MOST_CORRECTIONS, NEAR_END, stiff_room
-from dyn_nodes.loops import parts_of
+from dyn_nodes.loops import kernels_of, parts_of
 
-RUNNING = -1
+RUNNING, FREE, EMPTY = -1, -1, -2
+"""Status of a run that is being made; in place of a lane's run: it may take one, there is none left."""
 # Without Numba's reference counts: an atomic addition at every field of a record that is read costs more than the
 # kernels (7 of 8 us a step). What is marked so makes no array.
 bare = parts_of(__file__, **({'_nrt': False} if hasattr(DefaultOptions, '_nrt') else {}))
@@ -83,7 +84,7 @@ class Lane(NamedTuple):
     """What the lanes are at.
 
     Attributes:
-        run: (lanes,) number of the run, -1: none is left.  segment, step: (lanes,) where it is.
+        run: (lanes,) number of the run; FREE, EMPTY.  segment, step: (lanes,) where it is.
         h: (lanes,) s.  long: (n * lanes,) h of each element.  on: (n * lanes,) 1.0 where the lane has a run.
         start, change: (m * lanes,) inputs at the start of the segment, and their change over it.
         bound: (lanes,) greatest rate of a stiff state, 1/s.  known: (lanes,) whether it is.
@@ -152,7 +153,7 @@ def next_run(plan, made, p, lane, room, k, lanes, run, last):
     for i in range(n):
         lane.on[i * lanes + k] = 1.0 if run < last else 0.0
     if run >= last:
-        lane.run[k], lane.h[k], lane.known[k], lane.bound[k] = -1, 0.0, True, 0.0
+        lane.run[k], lane.h[k], lane.known[k], lane.bound[k] = EMPTY, 0.0, True, 0.0
         for i in range(n):
             lane.long[i * lanes + k] = 0.0
         return run
@@ -177,20 +178,26 @@ def lane_inputs(plan, lane, share, lanes, u):
 
 
 @bare
-def stiff_call(codes, lanes, room, y, reach, bases):
-    """Run the vector kernel of the stiff states in y: with their bases, or the states themselves, and the reaches."""
-    places = codes[PLACES:]
-    given, count = room.given, places.shape[0]
+def stiff_call(codes, lanes, room, y, reach):
+    """Run the vector kernel of the stiff states in y, with the bases in `room.given` and the reaches."""
+    given, first = room.given, room.given.shape[0] - lanes
     for i in range(room.u.shape[0]):
         given[i] = room.u[i]
-    first = room.u.shape[0]
-    if not bases:
-        for j in range(count):
-            for k in range(lanes):
-                given[first + j * lanes + k] = y[places[j] * lanes + k]
     for k in range(lanes):
-        given[first + count * lanes + k] = reach[k]
+        given[first + k] = reach[k]
     lane_call(codes[STIFF], y, given, room.p, room.found)
+
+
+@bare
+def bound_call(codes, lanes, room, y, reach):
+    """Run the same for a bound on the rates of the stiff states in y: as `stiff.greatest_rate`, in all lanes."""
+    places, first = codes[PLACES:], room.u.shape[0]
+    for j in range(places.shape[0]):
+        for k in range(lanes):
+            room.given[first + j * lanes + k] = y[places[j] * lanes + k]
+    for k in range(lanes):
+        reach[k] = 1.0
+    stiff_call(codes, lanes, room, y, reach)
 
 
 @bare
@@ -216,7 +223,7 @@ def solve_lanes(codes, stage, lanes, lane, room, reach, missed, inside):
             if correction % FORGOTTEN == 0:
                 for e in range(size):
                     own[3 * size + e], own[4 * size + e] = -np.inf, np.inf
-            stiff_call(codes, lanes, room, y, reach, True)
+            stiff_call(codes, lanes, room, y, reach)
             left = False
             for k in range(lanes):
                 if inside[k]:
@@ -337,9 +344,7 @@ def choose(codes, lanes, lane, room, reach):
     for k in range(lanes):
         every = every and lane.known[k]
     if not every:
-        for k in range(lanes):
-            reach[k] = 1.0
-        stiff_call(codes, lanes, room, room.x, reach, False)
+        bound_call(codes, lanes, room, room.x, reach)
         for k in range(lanes):
             if not lane.known[k]:
                 lane.bound[k], lane.known[k] = room.found[3 * count * lanes + k], True
@@ -350,35 +355,33 @@ def choose(codes, lanes, lane, room, reach):
 @bare
 def lane_step(codes, plan, lanes, lane, room, reach, missed, inside):
     """Write the states after one step of every lane to `room.out`; `room.u` has the inputs at its end then."""
-    count = codes.shape[0] - PLACES
-    size = count * lanes
+    places = codes[PLACES:]
+    bound = places.shape[0] * lanes * 3
     for k in range(lanes):
         lane.implicit[k] = False
-    lane_stages(codes, plan, lanes, lane, room, 0, room.out, reach, missed, inside)
-    if count == 0 or codes[STIFF] == 0:
-        return
-    places = codes[PLACES:]
-    for k in range(lanes):
-        reach[k] = 1.0
-    stiff_call(codes, lanes, room, room.y, reach, False)
-    repeat = False
-    for k in range(lanes):
-        lane.bound[k] = room.found[3 * size + k]
-        lane.again[k] = not lane.implicit[k] and not (
-            lane.bound[k] * lane.h[k] <= MILD and lane_is_smooth(places, lanes, k, lane.h[k], room)
-        )
-        repeat = repeat or lane.again[k]
-    if not repeat:
-        return
-    for k in range(lanes):
-        lane.implicit[k] = lane.again[k]
-    lane_stages(codes, plan, lanes, lane, room, 1, room.other, reach, missed, inside)
-    for k in range(lanes):
-        reach[k] = 1.0
-    stiff_call(codes, lanes, room, room.y, reach, False)
+    begin, end = np.int64(0), room.out
+    while True:  # one call of each: it is large, and every call may be inlined
+        lane_stages(codes, plan, lanes, lane, room, begin, end, reach, missed, inside)
+        if bound == 0 or codes[STIFF] == 0:
+            return
+        bound_call(codes, lanes, room, room.y, reach)
+        if begin > 0:
+            break
+        repeat = False
+        for k in range(lanes):
+            lane.bound[k] = room.found[bound + k]
+            lane.again[k] = not lane.implicit[k] and not (
+                lane.bound[k] * lane.h[k] <= MILD and lane_is_smooth(places, lanes, k, lane.h[k], room)
+            )
+            repeat = repeat or lane.again[k]
+        if not repeat:
+            return
+        for k in range(lanes):
+            lane.implicit[k] = lane.again[k]
+        begin, end = np.int64(1), room.other
     for k in range(lanes):
         if lane.again[k]:
-            lane.bound[k] = room.found[3 * size + k]
+            lane.bound[k] = room.found[bound + k]
             for i in range(k, room.out.shape[0], lanes):
                 room.out[i] = room.other[i]
 
@@ -524,7 +527,7 @@ def after_step(codes, lane, room, upright):
         raise ValueError('a vector kernel: expected vectors of its lengths')
 
 
-@kernel
+@kernels_of(__file__, 'runs in lanes, for all machines')
 def run_lanes(codes, single, lanes, plan, made, p, limit, first, last):
     """Make the runs from `first` on before `last`, `lanes` of them at a time.
 
@@ -543,7 +546,7 @@ def run_lanes(codes, single, lanes, plan, made, p, limit, first, last):
     count = codes.shape[0] - PLACES if codes[STIFF] != 0 else 0
     size = n * lanes
     lane = Lane(
-        np.full(lanes, -1, np.int64),
+        np.full(lanes, FREE, np.int64),
         np.zeros(lanes, np.int64),
         np.zeros(lanes, np.int64),
         np.zeros(lanes),
@@ -579,9 +582,12 @@ def run_lanes(codes, single, lanes, plan, made, p, limit, first, last):
             room.x[i * lanes + k] = made.x[min(first + k, last - 1), i]
         for i in range(p.shape[1]):
             room.p[i * lanes + k] = p[min(first + k, last - 1), i]
-    for k in range(lanes):
-        run = next_run(plan, made, p, lane, room, k, lanes, run, last)
-    while filled_lanes(lane) > 0:
+    while True:
+        for k in range(lanes):
+            if lane.run[k] == FREE:
+                run = next_run(plan, made, p, lane, room, k, lanes, run, last)
+        if filled_lanes(lane) == 0:
+            return
         lane_step(codes, plan, lanes, lane, room, reach, missed, inside)
         take_step(lane, room)
         check_lanes(room.x, lanes, sound)
@@ -592,4 +598,4 @@ def run_lanes(codes, single, lanes, plan, made, p, limit, first, last):
         after_step(codes, lane, room, upright)
         for k in range(lanes):
             if lane.run[k] >= 0 and after_lane(plan, made, lane, room, k, lanes, sound[k], upright[k] < limit):
-                run = next_run(plan, made, p, lane, room, k, lanes, run, last)
+                lane.run[k] = FREE

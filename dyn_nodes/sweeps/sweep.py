@@ -22,8 +22,9 @@ from dyn_nodes.sweeps.factors import Factor
 
 Array = NDArray[np.float64]
 Level = tuple[float, ...]
-LEAST_PART, MOST_PART, PARTS = 16, 1000, 500
-"""Runs of a part: a 500th of all, within these bounds. It follows from the sweep alone, never from the workers."""
+LEAST_PART, MOST_PART, PARTS, OF_EIGHT = 16, 1000, 500, 8
+"""Runs of a part: a 500th of all, within these bounds, a multiple of eight so that no lane of a vector stays empty. It
+follows from the sweep alone, never from the workers or the processor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,8 @@ class Sweep:
     @property
     def part_size(self) -> int:
         """Runs of a part; the last one may be shorter."""
-        return int(min(MOST_PART, max(LEAST_PART, -(-self.design.runs // PARTS))))
+        share = -(-self.design.runs // (PARTS * OF_EIGHT)) * OF_EIGHT
+        return int(min(MOST_PART, max(LEAST_PART, share)))
 
     @property
     def parts(self) -> int:
