@@ -44,7 +44,7 @@ class Dynamics:
     """
 
     def __init__(self, machine: MachineData, payload: float, gravity: tuple[float, float, float]) -> None:
-        with shown():
+        with shown('dynamics'):
             self._model = model = RigidBodyModel(machine)
         self._machine, self._owner = machine, machine.name
         self.position_names, self.velocity_names = model.position_names, model.velocity_names
@@ -57,7 +57,7 @@ class Dynamics:
             model.velocity_names, joints if base else model.nv, np.zeros(model.nv - joints if base else 0)
         )
         self._nv, self._constrained = model.nv, machine.needs_constraints
-        with shown():
+        with shown('dynamics'):
             kernels = checked_kernels(machine)
         self._mass_matrix, self._gravity, self._bias = kernels.mass_matrix, kernels.gravity, kernels.bias
         self._inverse, self._forward = kernels.inverse, _not_of_a_tree if self._constrained else kernels.forward
@@ -149,13 +149,13 @@ class Dynamics:
     def pose(self, link: str, q: ArrayLike) -> Array:
         """Return the pose (4, 4) of a link in the world. Raises KeyError for no such link."""
         self._link(link)
-        with shown():
+        with shown('dynamics'):
             return self._rows(lambda own: self._model.link_pose(link, own), q=self._q(q))
 
     def jacobian(self, link: str, q: ArrayLike) -> Array:
         """Return the Jacobian (6, nv) of a link's origin, [angular; linear] in world axes. Raises KeyError."""
         self._link(link)
-        with shown():
+        with shown('dynamics'):
             return self._rows(lambda own: self._model.jacobian(link, own), q=self._q(q))
 
     # -- one or many ---------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def _jitted(name: str, address: int, count: int) -> Any:
 
 @lru_cache(maxsize=32)
 def _model(machine: Any) -> RigidBodyModel:
-    with shown():
+    with shown('kernels'):
         return RigidBodyModel(machine)
 
 

@@ -44,7 +44,7 @@ def linear_model(
     else:
         sizes = f'({len(system.state_names)},), or ({system.nq},) of positions, or ({len(machine.joints)},) of joints'
         raise ValueError(f'{machine.name}: x: expected shape {sizes}; found {np.shape(x)}')
-    with shown():
+    with shown('linear model'):
         linearizer = Linearizer(system, outputs)
         return linearizer.at(state, _inputs(machine, system, state, u, p), p)
 

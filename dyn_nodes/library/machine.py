@@ -328,7 +328,7 @@ class Machine:
 
         @lru_cache
         def make(actuation: Any) -> System:
-            with shown():
+            with shown('equations of motion'):
                 return System(self.data, actuation)
 
         return make
@@ -396,7 +396,7 @@ class Machine:
         self._check_limits(given)
         values = {'payload_mass': self._payload(payload)}
         system = self.system(torque)
-        with shown():
+        with shown('state at rest'):
             return Plant(self.data, system.actuation, period, step, measures, given, values, self._slope(slope))
 
     def _check_limits(self, given: Mapping[str, float]) -> None:

@@ -173,7 +173,7 @@ def _of_load(
     machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float]
 ) -> list[Balance]:
     """Return the balances of motions of a machine on springs, from the load of each."""
-    with shown():
+    with shown('margins'):
         standing = _Standing(machine, measures, payload, slope)
     found = []
     for k, (q, v, a) in enumerate(zip(motion.q, motion.v, motion.a)):

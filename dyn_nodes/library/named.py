@@ -38,5 +38,5 @@ def load(machine: str | Path, config: str | Path | None = None) -> Machine:
     for what, path in (('machine', urdf), ('config', yaml)):
         if path is not None and not path.is_file():
             raise ValueError(f'{what}: no such file: {path}')
-    with shown():
+    with shown('files'):
         return Machine(load_machine(urdf, yaml))

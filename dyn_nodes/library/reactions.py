@@ -76,7 +76,7 @@ def _of_tree(
 ) -> Array:
     """Return the wrenches (t, 6) of a machine without constraints, from its motion."""
     system = machine.system(torque=True)
-    with shown():
+    with shown('reactions'):
         kernel = _kernel(system, joint, side)
     p = system.parameters({'payload_mass': payload}, slope)
     if motion.standing:

@@ -82,7 +82,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     if x0.ndim != 1:
         raise ValueError(f'{owner}: x0: expected shape ({len(system.state_names)},); found {x0.shape}')
     settings = Settings(step=plant.period / plant.substeps, watch=True)
-    with shown():
+    with shown('runs'):
         return Run(machine, system.run(x0, times, inputs, plant.p, settings))
 
 
@@ -108,7 +108,7 @@ def _stepped(owner: str, plant: Plant, times: Array, what: str, drive: Any, inpu
     """Advance a plant, asking the function at the beginning of every period."""
     states, values, events = [plant.x.copy()], [], []
     status, detail = 'done', ''
-    with shown():
+    with shown('runs'):
         for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
             plant.set_inputs(values_at(owner, what, drive(float(time), plant.x.copy()), inputs))
             values.append(plant.u.copy())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,13 @@ PAGES = [ROOT / 'README.md', ROOT / 'examples' / 'README.md', *sorted((ROOT / 'd
 BLOCK = re.compile(r'^ *```(\w*)[^\n]*\n(.*?)^ *```', re.DOTALL | re.MULTILINE)
 PLACES = ('<', '...', '$')
 """Of a word for which the reader puts his own."""
+
+
+@cache
+def parser() -> argparse.ArgumentParser:
+    from dyn_nodes.cli import build_parser
+
+    return build_parser()
 
 
 def command_lines(page: Path) -> list[str]:
@@ -34,13 +43,11 @@ def of_command(name: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(('page', 'line'), sorted(set(of_command('dyn-nodes'))))
 def test_every_command_of_a_page_exists_with_its_options(page, line, capsys):
-    from dyn_nodes.cli import build_parser
-
     words = shlex.split(re.split(r'\s[|>]\s?', line)[0])[1:]
     if any(mark in word for word in words for mark in PLACES):
         words = [re.sub(r'<\w+>|\.\.\.', 'x', word) for word in words]
     try:
-        build_parser().parse_args(words)
+        parser().parse_args(words)
     except SystemExit as end:
         if end.code:
             pytest.fail(f'{page}: {line}\n{capsys.readouterr().err}')

@@ -150,3 +150,19 @@ def test_every_attribute_of_a_class_is_documented():
             names = set(re.findall(r'self\.([a-z]\w*)(?=[^=\n(]* = )', inspect.getsource(item.__init__)))
         missing += [f'{item.__name__}.{name}' for name in names if not re.search(rf'\b{name}\b', text)]
     assert missing == []
+
+
+def test_a_compilation_is_shown_with_its_part_and_its_time(capsys):
+    from dyn_nodes import compiling
+    from dyn_nodes.library.notice import shown
+
+    with shown('dynamics'):
+        compiling.notice('crane: forward')
+        compiling.notice('crane: inverse')
+        compiling.notice('stability measures')
+    assert capsys.readouterr().err == (
+        'dyn_nodes: compiling crane (dynamics), once, stability measures (dynamics), once ... 1 s\n'
+    )
+    with shown('dynamics'):
+        pass
+    assert capsys.readouterr().err == ''
