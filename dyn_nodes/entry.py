@@ -57,7 +57,12 @@ def missing(name: str, error: ImportError) -> str | None:
 
 
 def start(name: str, module: str, args: list[str] | None = None) -> int:
-    """Run the `main` of a module; exit status 1 where a package is missing, at once or when it comes to need it."""
+    """Run the `main` of a module; exit status 1 where a package is missing, at once or when it comes to need it.
+
+    Linear algebra runs on one thread, unless OPENBLAS_NUM_THREADS says otherwise: the matrices of a machine are small,
+    and threads that wait for each other by spinning take the time of the other nodes.
+    """
+    os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     try:
         with seldom_collections():
             main = importlib.import_module(module).main

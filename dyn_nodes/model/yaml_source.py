@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -55,6 +56,12 @@ class Entry:
         return 'nothing' if self.kind == 'null' else f'{shorten(self.text)!r}'
 
 
+@lru_cache(maxsize=8)
+def _composed(text: str) -> yaml.Node | None:
+    """Return the nodes of a document: a machine is read several times, by its checks and by what computes with it."""
+    return yaml.compose(text, Loader=yaml.SafeLoader)
+
+
 class _TooLargeError(Exception):
     """The expansion of the document has no end, or a far one."""
 
@@ -65,7 +72,7 @@ def read_yaml(path: Path, report: Report) -> Entry | None:
     if text is None:
         return None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = _composed(text)
         if node is None:
             report.add(0, 'document', 'a mapping', 'an empty file')
             return None
