@@ -33,7 +33,7 @@ URDF = {'urdf.py', 'urdf_checks.py', 'shapes.py', 'mass_checks.py', 'locking.py'
 OTHERS = {
     'config.py': {'wheel', 'wheels', 'actuators', 'pumps', 'terrain', 'constraints', 'loads', 'joints', 'type', 'base'}
     | {'link', 'friction', 'name', 'initial', 'defaults'},
-    'constraint_config.py': {'axis', 'ratio', 'times', 'values', 'inertia', 'profile', 'ground'},
+    'constraint_config.py': {'axis', 'ratio', 'times', 'values', 'inertia', 'profile', 'ground', 'friction'},
     'wheel.py': {'model'},
     'discovery.py': {'kind'},
 }
