@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import can
@@ -15,6 +16,19 @@ from dyn_nodes.nodes.can_bridge_node import CanBridgeNode
 
 Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/srv/SetBool')
 POSTURE = (0.4, 0.8, -1.5)
+CONFIG = Path(__file__).resolve().parents[2] / 'config/can'
+
+
+def mapping_in(folder: Path, **replaced: str) -> Path:
+    """Copy the mapping of the log-loader and its DBC into a folder; `timeout='3.0'` suits a computer that is busy."""
+    text = (CONFIG / 'log_loader.yaml').read_text()
+    for key, value in replaced.items():
+        assert f'{key}: 0.1\n' in text
+        text = text.replace(f'{key}: 0.1\n', f'{key}: {value}\n')
+    (folder / 'log_loader.dbc').write_text((CONFIG / 'log_loader.dbc').read_text())
+    path = folder / 'log_loader.yaml'
+    path.write_text(text)
+    return path
 
 
 class Wires:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
 
-from can_testing import Wires, ask, bridge_on, run
+from can_testing import Wires, ask, bridge_on, mapping_in, run
 from node_testing import statuses
-
-CONFIG = Path(__file__).resolve().parents[2] / 'config/can'
 
 
 def test_a_command_beyond_the_bounds_of_the_mapping_is_clamped_and_named(context, tmp_path):
-    for file in CONFIG.iterdir():
-        shutil.copy(file, tmp_path)
-    path, old = tmp_path / 'log_loader.yaml', 'ValveCommands.BoomVolts'
+    path, old = mapping_in(tmp_path, timeout='3.0'), 'ValveCommands.BoomVolts'
     path.write_text(path.read_text().replace(old, f'{old}, lower: -0.5, upper: 1.5'))
-    node, wires = bridge_on(context, 'bounds', path), Wires('bounds')
+    node, wires = bridge_on(context, 'bounds', path), Wires('bounds', path)
     try:
         run(node, wires)
         assert ask(node, 'arm').success

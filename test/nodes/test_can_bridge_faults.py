@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import shutil
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +12,11 @@ pytest.importorskip('cantools')
 pytest.importorskip('can')
 
 import can
-from can_testing import Volts, Wires, arm_and_command, ask, bridge_on, run
+from can_testing import Volts, Wires, arm_and_command, ask, bridge_on, mapping_in, run
 from node_testing import statuses
 
 from dyn_nodes.nodes.can_bus import Received
 
-CONFIG = Path(__file__).resolve().parents[2] / 'config/can'
 SWING = 'position', 'swing_joint'
 TIMEOUT = 0.1
 
@@ -27,9 +24,7 @@ TIMEOUT = 0.1
 @pytest.fixture
 def setup(context, request, tmp_path):
     """An armed bridge with a command; the messages of positions have neither counter nor checksum for swapped bytes."""
-    for file in CONFIG.iterdir():
-        shutil.copy(file, tmp_path)
-    path = tmp_path / 'log_loader.yaml'
+    path = mapping_in(tmp_path)
     callspec = getattr(request.node, 'callspec', None)
     if callspec is not None and callspec.params['fault'] is swapped_bytes:
         old = '  JointPositions: {counter: PositionsAlive, checksum: PositionsCheck}\n'
