@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -34,6 +35,8 @@ except ImportError:  # not a POSIX system: nothing keeps two drivers apart
 
 NOTE, MANIFEST, LOCK, PARTS, SAMPLES = 'sweep.json', 'manifest.jsonl', 'lock', 'parts', 'samples'
 TYPES = {'count': pa.int64(), 'number': pa.float64(), 'flag': pa.bool_(), 'text': pa.string()}
+DTYPES: dict[pa.DataType, type] = {pa.int64(): np.int64, pa.float64(): np.float64, pa.bool_(): np.bool_}
+"""`to_pandas_dtype` of older pyarrow needs pandas."""
 _UNFINISHED = '.unfinished'
 
 
@@ -197,7 +200,7 @@ class Store:
     def _samples(self, part: int, columns: Mapping[str, Any]) -> pa.Table:
         kept = {'run': 'count', **{name: kind for name, kind in self.kinds.items() if kind == 'flag'}}
         schema = self._schema(part, {name: kept.get(name, 'number') for name in columns})
-        arrays = [pa.array(columns[own.name].astype(own.type.to_pandas_dtype())) for own in schema]
+        arrays = [pa.array(columns[own.name].astype(DTYPES[own.type])) for own in schema]
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def _schema(self, part: int, kinds: Mapping[str, str]) -> pa.Schema:
