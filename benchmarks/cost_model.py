@@ -260,8 +260,7 @@ def table_of_scenarios(found: Sequence[tuple[int, float, float]]) -> str:
     lines = [
         '## Runs',
         '',
-        '2 s of the log-loader, steps of 2 ms, a payload for each run, on one core. A batch takes a run in each '
-        'lane.',
+        '2 s of the log-loader, steps of 2 ms, a payload for each run, on one core. A batch takes a run in each lane.',
         '',
     ]
     lines += ['| runs | one after the other, ms a run | as a batch, ms a run | ratio |', '|---:|---:|---:|---:|']
@@ -279,9 +278,10 @@ def draw(found: dict[str, list[Cost]], path: Path) -> None:
     figure, axes = plt.subplots(1, len(found), figsize=(3.0 * len(found), 3.0))
     for place, (name, costs) in zip(np.atleast_1d(axes), found.items()):
         n, t = [own.count for own in costs], [1e6 * own.step for own in costs]
-        constant, slope, _ = law(costs)
+        constant, slope, power = law(costs)
         place.plot(n, t, 'o')
-        place.plot([0, n[-1]], [1e6 * constant, 1e6 * (constant + slope * n[-1])], color='0.6')
+        if power < STRAIGHT:
+            place.plot([0, n[-1]], [1e6 * constant, 1e6 * (constant + slope * n[-1])], color='0.6')
         place.set(xlabel=GROWTHS[name].title.lower(), xlim=(0, None), ylim=(0, None))
     np.atleast_1d(axes)[0].set_ylabel('a step of rk4, us')
     figure.tight_layout()
