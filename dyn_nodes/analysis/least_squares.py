@@ -2,7 +2,7 @@
 
 The residuals of windows that overlap are correlated, and so are those of a model that is not exact. The jackknife over
 blocks that are much longer than any correlation needs no model of it (Wu 1986; "CR3" of econometrics). What is known
-beforehand enters as rows of its own, and its uncertainty as what it is.
+beforehand enters as separate rows, and its uncertainty as what it is.
 """
 
 from __future__ import annotations

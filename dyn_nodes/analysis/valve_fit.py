@@ -95,7 +95,7 @@ class ValveProblem:
     """The flow balance of an actuator over a log.
 
     Args:
-        actuator: with a pump of its own.
+        actuator: with its own pump.
         log: of the machine.
         offset: added to the measured position of its joint, rad or m.
 

@@ -1,4 +1,4 @@
-"""The dual active-set method for torques between limits, as a kernel without memory of its own.
+"""The dual active-set method for torques between limits, as a kernel without own memory.
 
     min 1/2 t' W t   subject to   A t = b,   lower <= t <= upper
 

@@ -32,7 +32,7 @@ class DerivativeFilter:
             take the measurement.
         gap: s; after a longer one, and where time does not rise, the filter starts again.
         gate: standard deviations; a measurement of the last state but one (or the last) that is farther from what was
-            expected tells of a shock, and the last state is then taken to have jumped by as much as it takes: the
+            expected shows a shock, and the last state is then taken to have jumped by as much as it takes: the
             filter follows at once, and is noisier for some samples.
 
     Attributes:

@@ -10,7 +10,7 @@ from dyn_nodes.control.lever_pattern import Lever, LeverPattern, shape
 FAREWELL = 0.5
 """After the end of driving neutral is still commanded for so long, s."""
 FIRST_PRESS, REPEAT = 0.6, 0.18
-"""A key acts for so long, s: a terminal tells when it is pressed and that it is held, but not that it is released.
+"""A key acts for so long, s: a terminal reports when it is pressed and that it is held, but not that it is released.
 The first time spans the pause before a keyboard begins to repeat."""
 
 

@@ -24,7 +24,7 @@ from dyn_nodes.control.wheel_base import WheelBase
 Array = NDArray[np.float64]
 
 LEAST_SPEED = 0.01
-"""Speed of a steering pivot below which it has no direction of its own, m/s."""
+"""Speed of a steering pivot below which it has no direction, m/s."""
 HALVINGS = 30
 TURN = 2.0 * math.pi
 
@@ -37,7 +37,7 @@ class DriveLimits:
         linear_speed, angular_speed: m/s, rad/s.
         linear_acceleration, angular_acceleration: m/s2, rad/s2; braking too.
         steering_acceleration: rad/s2.
-        aligned, waiting: error of a steering angle up to which the vehicle drives as fast as it is told, and from which
+        aligned, waiting: error of a steering angle up to which the vehicle drives as fast as commanded, and from which
             on it stands, rad.
 
     Raises:

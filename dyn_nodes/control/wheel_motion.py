@@ -1,4 +1,4 @@
-"""A vehicle that is told twists: from joint states to joint commands, and odometry on the way.
+"""A vehicle that follows twists: from joint states to joint commands, and odometry on the way.
 
     motion = WheelMotion(WheelBase.of(machine), period=0.002)
     motion.restart(state)

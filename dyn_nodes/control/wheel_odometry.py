@@ -4,7 +4,7 @@
     odometry.step(dt, wheel_positions, wheel_speeds, steering_angles, steering_rates)
     odometry.pose, odometry.slip
 
-Every wheel tells a component of the velocity at its centre along its grip; a tyre also that there is none across
+Every wheel measures a component of the velocity at its centre along its grip; a tyre also that there is none across
 (`WheelBase`). The twist is the weighted least-squares one over all of them, driven or not. What is left over is slip
 that can be seen, m/s at each wheel: it needs more wheels than the motion asks for. Where `slip_dimensions` is 0 all
 wheel speeds fit some motion, and slip goes into the pose unseen.
@@ -22,9 +22,9 @@ from dyn_nodes.control.wheel_base import WheelBase
 Array = NDArray[np.float64]
 
 GAP = 0.1
-"""Time between two joint states up to which a wheel's speed tells how far it has turned, s."""
+"""Time between two joint states up to which a wheel's speed shows how far it has turned, s."""
 SEEN = 1e-9
-"""Determinant of the normal equations, over the cube of their trace, below which a motion is not told by the wheels."""
+"""Determinant of the normal equations, over the cube of their trace, below which the wheels do not measure a motion."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class OdometryNoise:
     """How far wheels are trusted.
 
     Attributes:
-        rolling: standard deviation of the way that a wheel tells along its grip, after 1 m, m; it grows with the root
+        rolling: standard deviation of the way along the grip of a wheel, after 1 m, m; it grows with the root
             of the way.
         lateral: the same of a tyre across its rolling direction, m.
         speed: standard deviation of a wheel's speed over ground at rest, m/s.

@@ -1,4 +1,4 @@
-"""An executor for rclpy that costs a fraction of its own: no task, no coroutine and no wake-up for a plain callback.
+"""An executor for rclpy that costs a fraction of rclpy's: no task, no coroutine and no wake-up for a plain callback.
 
 rclpy's SingleThreadedExecutor gathers all entities anew for every wait, among them two QoS events for each publisher
 and subscription (142 for the three nodes of a hydraulic machine), runs each callback as a task, and wakes itself up

@@ -77,7 +77,7 @@ class BagData:
         types: message type by topic.
         tables: numbers by topic relative to the namespace: `odom`, `stability/zmp`.
         texts: (time, text) of std_msgs/String topics.
-        statuses: (time, status) of diagnostic topics; times are s, None where nothing tells them.
+        statuses: (time, status) of diagnostic topics; times are s, None where they are not known.
         origin: time of the start of the bag where its stamps are those of a wall clock, s; all times are since then.
         log_span: wall time from the first to the last message, s; None where the bag was logged in simulated time.
     """

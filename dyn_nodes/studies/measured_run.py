@@ -1,4 +1,4 @@
-"""What sensors would have told of a simulated machine: encoders and an IMU with noise, bias and steps; and the truth.
+"""Measurements of a simulated machine: encoders and an IMU with noise, bias and steps; and the truth.
 
 Seeds are fixed: the same model and the same run give the same measurements.
 """

@@ -99,7 +99,7 @@ def replay(
         use_velocities: false: it gets joint positions alone.
         noise: that it believes in.
         observer: its other settings.
-        slope: that it is told.
+        slope: that it is given.
         machine: that it believes in; the true one by default.
         payload: that it believes in, kg; the true one by default.
 

@@ -156,7 +156,7 @@ class Shooting:
     def pair(self, unknowns: Array) -> None:
         """Compare the supply pressure with the line it feeds wherever its check valve is open in the simulation.
 
-        What is wrong with the measured motion moves both pressures alike; their difference, which tells the area of the
+        An error of the measured motion moves both pressures alike; their difference, which determines the area of the
         inlet, is free of it.
         """
         supply = self.channels[2]

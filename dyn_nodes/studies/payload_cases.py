@@ -3,7 +3,7 @@
     rig = CaseRig(rough_machine(machine))
     measured = measure_case(rig, random_case(rig, np.random.default_rng(1)))
 
-What is drawn is what an estimator knows with an error: the deviations are those that it is told of
+What is drawn is what an estimator knows with an error: the deviations are those that it is configured with
 (:class:`PayloadSettings`), so that its interval can be checked against the truth.
 """
 

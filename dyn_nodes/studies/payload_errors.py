@@ -1,4 +1,4 @@
-"""Errors that an estimator of the payload is not told of, and what they do to its estimate and to its interval."""
+"""Errors that an estimator of the payload does not know, and what they do to its estimate and to its interval."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def check_wrong(rig: CaseRig, wrong: Wrong, seed: int, number: int, tared: bool 
         wrong: the error.
         seed: of the random numbers.
         number: of the case.
-        tared: the estimator has first seen the same work with an empty implement, and was told so.
+        tared: the estimator has first seen the same work with an empty implement, and knows it.
     """
     case = wrong.case(rig, random_case(rig, np.random.default_rng((seed, number, 0))))
     estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))

@@ -46,7 +46,7 @@ def make_outcome(
         wall_time: that the simulation took, s, where it is known.
         command: how the run was made, for the page.
         extra: further entries of the summary.
-        progress: is told what is being done and the share, 0 to 1, of the whole.
+        progress: is called with what is being done and the share, 0 to 1, of the whole.
 
     Raises:
         BagReadingError, MachineError: see `read_run`.

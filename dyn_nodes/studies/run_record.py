@@ -100,7 +100,7 @@ class RunRecord:
 
     @property
     def payload(self) -> float | None:
-        """What the implement holds at the end, kg; None where nothing tells it."""
+        """What the implement holds at the end, kg; None where it is not known."""
         for _, status in reversed(self.data.statuses.get('diagnostics', [])):
             try:  # the stability monitor speaks of a payload as well, in words
                 return float(status.values['payload'])

@@ -83,7 +83,7 @@ def weighed_at_end(record: RunRecord) -> list[float] | None:
 
 
 def contact_times(record: RunRecord) -> tuple[float | None, float | None]:
-    """Return when the first wheel lost contact, and when all were back for good, s; None where that did not happen."""
+    """Return when the first wheel lost contact, and when all were back to stay, s; None where that did not happen."""
     lifted = [(time, load <= 0.0) for time, load in record.wheel_loads.values() if len(time)]
     starts = [float(time[np.argmax(off)]) for time, off in lifted if off.any()]
     if not starts:

@@ -152,7 +152,7 @@ class _Drive:
         )
 
     def load(self, payload: float) -> None:
-        """Take another payload, kg, which the governor is told."""
+        """Take another payload, kg, which the governor is given."""
         self.plant.set_parameter('payload_mass', payload)
         if self.partner is not None:
             self.partner.monitor.payload = payload

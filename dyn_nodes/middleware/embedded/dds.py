@@ -172,7 +172,7 @@ def _udp_sockets() -> set[int]:
 
 
 def _tie_to_loopback(descriptors: set[int]) -> None:
-    """Let sockets bound to all addresses hear the loopback device only (Linux 5.7 and newer allow it to everyone)."""
+    """Let sockets of all addresses receive from the loopback device only (Linux 5.7 and newer allow it to everyone)."""
     for descriptor in descriptors:
         with socket.socket(fileno=os.dup(descriptor)) as handle:
             try:

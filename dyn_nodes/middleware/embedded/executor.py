@@ -115,14 +115,14 @@ class SingleThreadedExecutor:
         return task
 
     def wake(self) -> None:
-        """Let a waiting thread look around, and a busy one before it delivers the next message of its own process."""
+        """Let a waiting thread look around, and a busy one before it delivers the next message of this process."""
         self._looked = 0
         with self._lock:
             if self._is_waiting and self._guard is not None and self._context.participant is not None:
                 self._guard.set(True)
 
     def add(self, subscription: Subscription) -> None:
-        """Queue a subscription that has got a message of its own process."""
+        """Queue a subscription that has got a message of this process."""
         self._local.append(subscription)
         if self._is_waiting:
             self.wake()
@@ -358,7 +358,7 @@ def spin_until_future_complete(
 
 
 def _executor_of(node: Any) -> SingleThreadedExecutor:
-    """Return the global executor, or one of its own for a node of another context."""
+    """Return the global executor, or a separate one for a node of another context."""
     if node.context is get_default_context():
         return get_global_executor()
     return SingleThreadedExecutor(context=node.context)

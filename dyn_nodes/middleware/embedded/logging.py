@@ -30,7 +30,7 @@ _settings: dict[str, Any] = {'level': LoggingSeverity.INFO, 'stdout': True}
 
 
 def set_default_level(level: int) -> None:
-    """Set the level of loggers that have none of their own."""
+    """Set the level of loggers that have none themselves."""
     _settings['level'] = LoggingSeverity(level)
 
 

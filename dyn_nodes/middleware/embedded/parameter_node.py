@@ -113,7 +113,7 @@ class ParameterNode:
 
     @staticmethod
     def _fit(parameter: Parameter, descriptor: Any) -> Parameter:
-        """Let an empty list be of the declared array type, as a list from YAML has no type of its own."""
+        """Let an empty list be of the declared array type, as a list from YAML has no type."""
         if not descriptor.dynamic_typing and descriptor.type and parameter.type_ != descriptor.type:
             kind = ParameterType(descriptor.type)
             if kind.check(parameter.value):

@@ -88,7 +88,7 @@ class Publisher:
 
     @property
     def status_entity(self) -> Any:
-        """The DDS entity whose status tells of incompatible readers."""
+        """The DDS entity whose status counts incompatible readers."""
         return self._writer
 
     def publish(self, msg: Any) -> None:

@@ -42,7 +42,7 @@ class QoSOverridingOptions:
     Args:
         policy_kinds: the policies.
         callback: looks at the profile that results and returns a result with `successful` and `reason`.
-        entity_id: tells apart several publishers or subscriptions of a topic in one node.
+        entity_id: distinguishes several publishers or subscriptions of a topic in one node.
     """
 
     def __init__(

@@ -136,7 +136,7 @@ class Subscription:
 
     @property
     def status_entity(self) -> Any:
-        """The DDS entity whose status tells of incompatible writers."""
+        """The DDS entity whose status counts incompatible writers."""
         return self._reader
 
     def take(self) -> tuple[Any, ...] | None:

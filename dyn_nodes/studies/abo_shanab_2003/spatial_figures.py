@@ -50,7 +50,7 @@ def _limit_tilt(panel: Any, runs: Any) -> None:
 
 
 def motion(run: SpatialRun, spans: Mapping[str, tuple[float, float]]) -> Figure:
-    """Return boom, stick and tilt of one run; `spans` are shaded and named: what the valves are told, s."""
+    """Return boom, stick and tilt of one run; `spans` are shaded and named: commands of the valves, s."""
     figure, axes = figures.panels(3, 5.6)
     for panel, what, colour in zip(
         axes, ('boom_joint', 'stick_joint', 'tilt'), (figures.BLUE, figures.ORANGE, figures.GREEN)
