@@ -71,6 +71,7 @@ class GripOutcome:
 
     Attributes:
         slid, lifted, overturned: a wheel slid, lifted, the vehicle went over.
+        begins_lifted: a wheel is off the ground at rest in the posture of the start, which no controller can change.
         friction_use: greatest of all wheels.
         load_share: least normal force of a wheel over an equal share.
         way: that was driven, m.
@@ -81,6 +82,7 @@ class GripOutcome:
     slid: bool
     lifted: bool
     overturned: bool
+    begins_lifted: bool
     friction_use: float
     load_share: float
     way: float
@@ -249,6 +251,7 @@ def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSetti
     moves, twists = list(case.arm), list(case.twists)
     wanted, asked, use, share = np.zeros(3), 0.0, 0.0, np.inf
     sliding, lifted = (np.zeros(len(machine.wheels)) for _ in range(2))
+    begins_lifted = bool(rig.wheels()[1].min() <= 0.0)
     slid = off = over = False
     for k in range(round(box.seconds / PERIOD)):
         time = k * PERIOD
@@ -267,7 +270,7 @@ def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSetti
         if over:
             break
     way = rig.motion.odometry.distance
-    return GripOutcome(slid, off, over, use, share, float(way), asked, rig.slowed)
+    return GripOutcome(slid, off, over, begins_lifted, use, share, float(way), asked, rig.slowed)
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,7 @@ def test_a_recorded_run_has_every_topic_of_both_robots_and_one_clock(launch, tmp
         assert counts[f'/{robot}/joint_states'] == counts[f'/{robot}/grasp_wrenches/hand'] == 101
         assert counts[f'/{robot}/joint_command'] == 101
         assert counts[f'/{robot}/robot_description'] == 1
+        assert counts[f'/{robot}/stability/admissible'] == counts[f'/{robot}/friction_use/left'] >= 25
     assert counts['/object_reference/bar'] == counts['/carry_deviation'] == 26
     assert not [topic for topic in counts if topic.endswith('/clock') and topic != '/clock']
 
