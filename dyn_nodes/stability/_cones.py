@@ -26,7 +26,7 @@ SHORT = 0.99
 SLOW = 0.1
 """A step below this means that the normal equations have lost their digits."""
 ROUNDS = 3
-"""Solutions of the normal equations of one step, the later ones for what round-off has left."""
+"""Solutions of the normal equations of one step, the later ones for what round-off has left. A predictor needs one."""
 STUCK = 1e-10
 """A step below this ends the program: round-off."""
 
@@ -231,7 +231,8 @@ def solve_cones(columns, free, rank, with_t, s, z, t, work, system):
                     correct(s, ds, dz, w, v, eta[j], j, (1.0 - min(reach, 1.0)) ** 2 * gap, u)
                 else:
                     u[j, 0], u[j, 1], u[j, 2] = -z[j, 0], -z[j, 1], -z[j, 2]
-            dt = _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal)
+            rounds = ROUNDS if corrected else 1
+            dt = _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal, rounds)
             reach = _reach(s, ds, z, dz)
         reach = min(1.0, SHORT * reach)
         if not exact and not reach > SLOW:
@@ -273,7 +274,7 @@ def products(rows, x, sums):
 
 
 @kernel
-def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal):
+def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal, rounds):
     """Fill the direction of Newton for the complementarity `u` = W^-1 (...); return that of t.
 
     ds = F r with r what is left of the least squares F^T C^T p = F^T u, so that C ds + a dt = 0; dz = C^T p, and of a
@@ -286,7 +287,7 @@ def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exac
     if exact:
         dt = solve_rows(rows, rank, diagonal, system[6], right, price)
     else:
-        dt = _solve_normal(rows, system, right)
+        dt = _solve_normal(rows, system, right, rounds)
     a, b, c, d, e, f = price[0], price[1], price[2], price[3], price[4], price[5]
     for j in range(count):
         for k in range(3):
@@ -303,7 +304,7 @@ def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exac
 
 
 @kernel
-def _solve_normal(rows, system, right):
+def _solve_normal(rows, system, right, rounds):
     """Solve the normal equations, again for what round-off has left: price in system[7], `right` what is left.
 
     Returns the direction of t, whose column is system[9] and its solution system[6]; 0 where they are.
@@ -313,7 +314,7 @@ def _solve_normal(rows, system, right):
     for i in range(6):
         price[i] = 0.0
         size += along[i] * ahead[i]
-    for _round in range(ROUNDS):
+    for _round in range(rounds):
         products(rows, right, part)
         for i in range(6):
             part[i] += dt * along[i]
