@@ -114,7 +114,7 @@ def _records(
     cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed)
     with (
         governor_box.progress() as bar,
-        Campaign(machine, path, args.jobs) as campaign,
+        Campaign(machine, path, args.jobs, governor_box.settings(args)) as campaign,
     ):
 
         def stage(text: str, total: int) -> None:
@@ -144,6 +144,7 @@ def _result(args: argparse.Namespace, governed: list[Record], free: list[Record]
         'seed': args.seed,
         'levers': list(box.levers),
         'box': asdict(box),
+        'reserve': args.reserve,
         **summary(governed),
         'search': summary(governed[len(governed) - args.search :]) if args.search else None,
         'without_governor': summary(free) if free else None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError
 
 if TYPE_CHECKING:
+    from dyn_nodes.control.tip_over_governor import GovernorSettings
     from dyn_nodes.model.machine import Machine
     from dyn_nodes.studies.governor_cases import Box
 
@@ -21,6 +22,7 @@ BOUNDS = {
     'payload_error': (0.0, 100.0),
     'slope': (0.0, 30.0),
     'delay': (0.0, 1000.0),
+    'reserve': (0.0, 0.9),
     'jobs': (1, 64),
 }
 
@@ -35,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--payload-error', metavar='%', type=float, default=20.0, help='of the payload (20)')
     parser.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground (5)')
     parser.add_argument('--delay', metavar='MS', type=float, default=100.0, help='from measurement to valve (100)')
+    parser.add_argument('--reserve', metavar='SHARE', type=float, default=0.12, help='of the governor (0.12)')
     parser.add_argument(
         '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
     )
@@ -76,6 +79,13 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
         raise CommandError(text) from None
+
+
+def settings(args: argparse.Namespace) -> GovernorSettings:
+    """Return the settings of the governor."""
+    from dyn_nodes.control.tip_over_governor import GovernorSettings
+
+    return GovernorSettings(reserve=args.reserve)
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:

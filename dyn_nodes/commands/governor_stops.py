@@ -45,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
     kind = replace(STOPS, name=f'{STOPS.name} {every:g}', run=partial(emergency_stops, every=every))
     cases = random_cases(box, args.runs, args.seed)
     try:
-        with governor_box.progress() as bar, Campaign(machine, path, args.jobs, kind=kind) as campaign:
+        settings = governor_box.settings(args)
+        with governor_box.progress() as bar, Campaign(machine, path, args.jobs, settings, kind=kind) as campaign:
             task = bar.add_task('stops', total=len(cases))
             campaign.progress = lambda: bar.advance(task)
             records = campaign.run(cases, governed=not args.free)
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         'share': outcomes[worst].share,
         'longest': max(own.longest for own in outcomes),
         'box': asdict(box),
+        'reserve': args.reserve,
         'worst': {**outcomes[worst].as_dict(), 'case': records[worst].case.as_dict()},
     }
     if args.json:

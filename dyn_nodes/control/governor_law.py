@@ -96,13 +96,7 @@ def share_out(follow, brake, law, situation, output, left, lefts, keys, found, c
         for _ in range(1 + int(law[4])):
             trial = output.copy()
             trial[k] = follow[k] if part == 1.0 else brake[k] + part * (follow[k] - brake[k])
-            place = place_of(trial, trial, False, keys, count)
-            if place >= 0:
-                stopped[:] = found[place]
-            else:
-                predict(trial, trial, False, law[0], situation, stopped)
-                if stopped[0] >= law[0]:
-                    count = remember(trial, trial, False, keys, found, count, stopped)
+            count = predict_enough(trial, law[0], situation, keys, found, count, stopped)
             if stopped[0] >= law[0]:
                 low = part
                 output[k] = trial[k]
@@ -121,7 +115,8 @@ def to_safety(command, follow, law, situation, output, left, lefts, keys, found,
     """Let held functions through, in place, that lead to a better stand than the stop behind the output, `stopped`.
 
     Such a command is looked at as a whole, against the same time without it, and taken in the greatest of some `PARTS`
-    that does no harm on the way. A function that still works the other way is only braked. Return whether any passes.
+    that does no harm on the way, nor on the stop that is left after a period of it. A function that still works the
+    other way is only braked. Return whether any passes.
     """
     floor, changed = law[1], False
     if stopped[0] < floor:
@@ -136,6 +131,9 @@ def to_safety(command, follow, law, situation, output, left, lefts, keys, found,
             trial, toward = output.copy(), output.copy()
             trial[k] = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
             toward[k] = wanted
+            count = predict_enough(trial, floor, situation, keys, found, count, way)
+            if not way[0] >= floor:
+                continue
             predict(trial, toward, True, floor, situation, way)
             if not way[0] >= floor:
                 continue
@@ -155,6 +153,16 @@ def predict_once(volts, toward, leads, situation, keys, found, count, stopped):
         return count
     predict(volts, toward, leads, -np.inf, situation, stopped)
     return remember(volts, toward, leads, keys, found, count, stopped)
+
+
+def predict_enough(volts, enough, situation, keys, found, count, stopped):
+    """Predict a stop as far as it keeps a share, or write what was found; return how many are kept."""
+    place = place_of(volts, volts, False, keys, count)
+    if place >= 0:
+        stopped[:] = found[place]
+        return count
+    predict(volts, volts, False, enough, situation, stopped)
+    return remember(volts, volts, False, keys, found, count, stopped) if stopped[0] >= enough else count
 
 
 def place_of(volts, toward, leads, keys, count):

@@ -113,3 +113,14 @@ def inertia_along(
     arms = np.cross(axis, places - origin)
     turned = axis @ frames[:, :3, :3]
     return float(masses @ np.einsum('ki,ki->k', arms, arms) + np.einsum('ki,kij,kj->', turned, inertias, turned))
+
+
+def hanging_joints(machine: Machine) -> list[str]:
+    """Return the joints that a URDF makes passive (effort 0), without friction and without wheels beyond: hooks.
+
+    A joint whose class the machine YAML gives starts where the YAML puts it.
+    """
+    carrying = carrying_links(machine)
+    classes, idle = {entry.joint for entry in machine.joint_classes}, machine.idle_joints
+    loose = [joint for joint in machine.movable_joints if joint.name in idle and joint.name not in classes]
+    return [j.name for j in loose if j.effort_limit == 0.0 and j.friction == 0.0 and j.child not in carrying]

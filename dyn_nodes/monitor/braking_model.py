@@ -18,10 +18,11 @@ from dyn_nodes.forces.joint_elements import joint_elements
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import hanging_joints
 from dyn_nodes.monitor.braking_kernels import brake, carry, ground, predict, shared, situate, stop, table, unsure
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
-from dyn_nodes.multibody.spatial import Expression, solve_symmetric
+from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
 KNOWN = 17
 """Numbers of a situation: specific force (3,), payload, axes ahead, left and up, foot of the base, (3,) each, step."""
@@ -32,11 +33,15 @@ STILL = 0.05
 LEAST_LEVER = 0.05
 """Lever of a cylinder that counts for its pressures, m/rad: near a dead centre they do not follow from an effort."""
 
+NEWTON, FARTHEST = 4, 0.7
+"""Steps to where passive joints hang, and the longest of them, rad."""
+
 LAW = (
     governor_law.approach,
     governor_law.place_of,
     governor_law.remember,
     governor_law.predict_once,
+    governor_law.predict_enough,
     governor_law.to_safety,
     governor_law.share_out,
     governor_law.choose,
@@ -113,11 +118,31 @@ class _Trace:
         return ca.vertcat(wrench - self.payload * share, share)
 
     def standing(self) -> Expression:
-        """What links and a kilogram of payload do to the ground (6,), at rest."""
-        nothing = ca.SX(self.state.tree.nv, 1)
-        load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, nothing, -self.felt)[:6])
+        """What links and a kilogram of payload do to the ground (6,), at rest, with what hangs hanging plumb."""
+        load = -ca.mtimes(self.motions.T, self._at_rest()[:6])
+        return ca.substitute(self._split(load), self.q, self._hanging())
+
+    def _at_rest(self) -> Expression:
+        """Forces (6 + n,) on base and joints at rest, from gravity."""
         moving = ca.vertcat(self.v, self.rock)
-        return ca.substitute(self._split(load), moving, ca.SX.zeros(moving.shape[0]))
+        forces = inverse_dynamics(self.state, ca.SX(self.state.tree.nv, 1), -self.felt)
+        return ca.substitute(forces, moving, ca.SX.zeros(moving.shape[0]))
+
+    def _hanging(self) -> Expression:
+        """Positions (n,) of the joints where passive ones have come to rest below the others: Newton steps."""
+        names = [joint.name for joint in self.machine.movable_joints]
+        places = [names.index(name) for name in hanging_joints(self.machine)]
+        if not places:
+            return self.q
+        hung, q = entries(self.q, places), ca.SX(self.q)
+        torque = entries(self._at_rest()[6:], places)
+        slope = ca.jacobian(torque, hung)
+        step = solve_symmetric(slope, torque)
+        for _ in range(NEWTON):
+            moved = ca.fmin(ca.fmax(ca.substitute(step, self.q, q), -FARTHEST), FARTHEST)
+            for k, place in enumerate(places):
+                q[place] -= moved[k]
+        return q
 
     def pressures(self) -> Expression:
         """Pressures (2 m,) of all actuators at which the joints accelerate as they do."""

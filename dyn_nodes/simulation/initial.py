@@ -22,7 +22,7 @@ from dyn_nodes.model.equilibrium import (
 )
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import carrying_links, joint_vector
+from dyn_nodes.model.posture import hanging_joints, joint_vector
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.base_motion import base_coordinates, given_velocities
 from dyn_nodes.multibody.spatial import entries
@@ -61,7 +61,7 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     base, nv = plant.tree.base_dofs, plant.tree.nv
     names = [joint.name for joint in machine.movable_joints]
     balanced = [*range(base), *(nv - len(names) + names.index(name) for name in plant.passive)]
-    bent = [names.index(name) for name in (*plant.springs, *_hanging(machine))]
+    bent = [names.index(name) for name in (*plant.springs, *hanging_joints(machine))]
     unknown = ca.vertcat(pose, bristles, entries(joints, bent))
     jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(entries(holding, balanced), unknown))))
     inputs = [pose, joints, bristles, plant.p]
@@ -69,17 +69,6 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     meta = {'nv': nv, 'balanced': balanced, 'bent': bent, 'passive': list(plant.passive)}
     meta |= {'deflections': deflections, 'used': list(plant.friction_use)}
     return {'statics': ca.Function('statics', inputs, outputs)}, meta
-
-
-def _hanging(machine: Machine) -> list[str]:
-    """Return the joints that a URDF makes passive (effort 0), without friction and without wheels beyond: hooks.
-
-    A joint whose class the machine YAML gives starts where the YAML puts it.
-    """
-    carrying = carrying_links(machine)
-    classes, idle = {entry.joint for entry in machine.joint_classes}, machine.idle_joints
-    loose = [joint for joint in machine.movable_joints if joint.name in idle and joint.name not in classes]
-    return [j.name for j in loose if j.effort_limit == 0.0 and j.friction == 0.0 and j.child not in carrying]
 
 
 class Rest(NamedTuple):

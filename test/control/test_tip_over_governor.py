@@ -211,6 +211,20 @@ def test_in_motion_nothing_may_cost_more_than_the_stop():
     assert not govern(Moving(lambda volts: 0.0, lambda toward: 0.4 + 0.01 * toward[0]), [8.0, 0.0, 0.0]).volts.any()
 
 
+def test_what_leaves_a_stop_below_the_floor_does_not_pass_however_well_it_goes_on():
+    """The way as a whole keeps `least`, the stop after one period of it does not: the stop is put off."""
+
+    class PutOff(Written):
+        def stop(self, volts, enough=-np.inf, toward=None):
+            found = super().stop(volts, enough, toward)
+            return found._replace(least=0.05 if toward is not None or volts[0] <= 0.0 else 0.02)
+
+    stops = PutOff(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
+    assert not govern(stops, [8.0, 0.0, 0.0]).volts.any()
+    stops = Written(lambda volts: 0.05, lambda toward: 0.01 * toward[0])
+    assert govern(stops, [8.0, 0.0, 0.0]).volts[0] > 0.0
+
+
 def test_a_function_that_works_the_other_way_is_braked_first():
     stops = Written(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
     assert govern(stops, [8.0, 0.0, 0.0], output=[-3.0, 0.0, 0.0]).volts == pytest.approx([-2.85, 0.0, 0.0])

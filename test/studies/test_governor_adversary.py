@@ -132,6 +132,33 @@ def test_the_known_sequence_that_overturned_the_governed_machine_lifts_no_wheel(
     assert outcome.tilt < np.radians(1.0)
 
 
+def test_what_leads_to_a_better_stand_leaves_a_stop(rig, box):
+    """Boom out at -6 V and swing at -8 V on a slope, links 10 % lighter, 13 % more payload: run 427 of seed 1.
+
+    Both led to a better stand and went on for 0.7 s without a certificate, while the stop behind them became worse.
+    """
+    outcome = rig.run(read_cases(FAILURES, box)[2])
+    assert not outcome.lifted
+    assert outcome.share > 0.02
+    assert outcome.let_through > 0.6
+
+
+def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
+    """The first 24 runs of seed 1; `--runs 500` is the slow one."""
+    outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
+    assert sum(own.overturned for own in outcomes) == sum(own.lifted for own in outcomes) == 0
+    assert not any(own.diverged for own in outcomes)
+    assert 0.3 < np.mean([own.let_through for own in outcomes]) < 0.6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
+    with Campaign(machine, jobs=2) as campaign:
+        found = summary(campaign.run(random_cases(box, 500, seed=1)))
+    assert (found['runs'], found['overturned'], found['lifted'], found['diverged']) == (500, 0, 0, 0)
+
+
 @pytest.mark.parametrize('number', [1, 41])
 def test_sequences_near_the_corners_of_the_box_lift_no_wheel(rig, box, number):
     """The payload is 18 % heavier than known on links 10 % lighter; or far out on a slope."""
