@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import platform
 
 import numpy as np
 import pytest
 from log_loader_tasks import P3D_FAST_NO_RECOVERY
 
-from dyn_nodes.batches import fill_outputs, run_batch, takes_lanes
+from dyn_nodes.batches import fill_outputs, run_batch, runs, takes_lanes
 from dyn_nodes.batches.plan import course_of
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.simulation import Inputs, Settings, initial_state
@@ -70,6 +71,16 @@ def test_a_run_has_the_same_bits_in_every_batch(system, starts, reaching):
         np.testing.assert_array_equal(run.states, reaching[0][k].states)
         np.testing.assert_array_equal(run.last, reaching[0][k].last)
         assert [own.time for own in run.events] == [own.time for own in reaching[0][k].events]
+
+
+@pytest.mark.skipif(platform.machine() not in ('x86_64', 'AMD64'), reason='measured for vectors of 256 and 512 bits')
+def test_a_run_has_the_same_bits_in_vectors_of_another_width(system, starts, reaching, monkeypatch):
+    monkeypatch.setattr(runs, 'lane_count', lambda: 12 - lane_count())
+    p, x = starts
+    times = np.linspace(0.0, 12.0, 121)
+    other = run_batch(system, x[-3:], times, P3D_FAST_NO_RECOVERY, p[-3:], WATCHING, threads=1)
+    for run, expected in zip(other, reaching[0][-3:]):
+        np.testing.assert_array_equal(run.states, expected.states)
 
 
 def test_outputs_of_a_batch_are_those_of_the_kernel(reaching):
