@@ -97,7 +97,7 @@ def run_batch(
 def _for_all(rows: Array, count: int, what: str) -> Array:
     if len(rows) not in (1, count):
         raise ValueError(f'{what}: expected 1 or {count} rows, found {len(rows)}')
-    return np.array(np.broadcast_to(rows, (count, rows.shape[1])))
+    return np.array(np.broadcast_to(rows, (count, rows.shape[1])), order='C')
 
 
 def _shared_out(threads: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:

@@ -156,8 +156,8 @@ def test_one_state_parameters_by_name_and_one_instant(system, starts):
     (run,) = run_batch(system, x[0], [0.0], None, {'payload_mass': 2500.0})
     assert run.status == 'done'
     np.testing.assert_array_equal(run.states, x[:1])
-    runs = run_batch(system, x, [0.0, 0.01], None, {'payload_mass': 2500.0})
-    assert len(runs) == COUNT
+    together = run_batch(system, x, [0.0, 0.01], None, {'payload_mass': 2500.0}, WATCHING)
+    assert [run.parameters[3] for run in together] == [2500.0] * COUNT
 
 
 @pytest.mark.parametrize(
