@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / 'README.md', ROOT / 'examples' / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 BLOCK = re.compile(r'^ *```(\w*)[^\n]*\n(.*?)^ *```', re.DOTALL | re.MULTILINE)
@@ -90,7 +91,7 @@ def test_cheap_commands_of_the_readme_run(start, tmp_path):
         words += ['--reach-step', '2', '--swing-step', '60']
     environment = {**os.environ, 'PYTHONPATH': str(ROOT)}
     done = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=800, check=False
     )
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) > 3

@@ -11,6 +11,7 @@ import pytest
 
 import dyn_nodes as dn
 
+pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 PYTHON = re.compile(r'^```python\n(.*?)^```', re.DOTALL | re.MULTILINE)
 EIGHT = """\

@@ -10,6 +10,7 @@ import pytest
 
 import dyn_nodes as dn
 
+pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 JOINTS = {'boom_joint': 0.6, 'stick_joint': -1.2, 'swing_joint': 0.0}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
 NOTEBOOKS = EXAMPLES / 'notebooks'
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob('*.py'))
