@@ -3,7 +3,7 @@
 import numpy as np
 
 import dyn_nodes as dn
-from dyn_nodes.studies.load_chart import REASONS, ChartSettings, load_chart
+from dyn_nodes.analysis.load_chart import REASONS, ChartSettings, load_chart
 
 
 def main(reach_step: float = 1.0, swing_step: float = 30.0) -> np.ndarray:

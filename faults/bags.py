@@ -216,9 +216,9 @@ def run_command(words: list[str], most_lines: int = MOST_LINES) -> str:
 
 def read_whole(bag: Path) -> None:
     """Read a bag as the report does, without plots; only the documented error may come of it."""
-    from dyn_nodes.studies.bag_reading import BagReadingError
-    from dyn_nodes.studies.run_record import read_run
-    from dyn_nodes.studies.summary import summarize
+    from dyn_nodes.analysis.bag_reading import BagReadingError
+    from dyn_nodes.analysis.run_record import read_run
+    from dyn_nodes.analysis.summary import summarize
 
     with contextlib.suppress(BagReadingError):
         record = read_run(bag)

@@ -178,8 +178,8 @@ def _team(path: Path) -> str:
 
 
 def _motors(path: Path) -> str:
+    from dyn_nodes.analysis.motor_catalogue import load_catalogue
     from dyn_nodes.model import MachineError
-    from dyn_nodes.studies.motor_catalogue import load_catalogue
 
     return _refused(lambda: load_catalogue(path), MachineError)
 

@@ -1,1 +1,1 @@
-"""What a user runs on logs of his own machine: identification of its parameters."""
+"""What a user runs on his own machine: bags and their reports, fits, load charts, sizing, plans and postures."""

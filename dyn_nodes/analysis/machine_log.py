@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.bag_reading import BagData, Table
 from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.studies.bag_reading import BagData, Table
 
 Array = NDArray[np.float64]
 IMU = ('wx', 'wy', 'wz', 'ax', 'ay', 'az')

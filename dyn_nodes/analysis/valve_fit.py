@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from dyn_nodes.analysis.least_squares import Estimate, solve
 from dyn_nodes.analysis.machine_log import MachineLog, Samples
+from dyn_nodes.analysis.signal_smoothing import noise_level
 from dyn_nodes.analysis.spool_motion import SpoolMotion
 from dyn_nodes.analysis.weak_form import covered, interpolated, windows
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
 from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.multibody.elements import symbolic
-from dyn_nodes.studies.signal_smoothing import noise_level
 
 Array = NDArray[np.float64]
 STEP, WIDTH, EVERY = 5e-3, 0.2, 0.05

@@ -12,7 +12,7 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 from dyn_nodes.commands.contact_drive import add_drive_parser, run_drive
 
 if TYPE_CHECKING:
-    from dyn_nodes.studies.contact_check import Breach, ContactReport
+    from dyn_nodes.analysis.contact_check import Breach, ContactReport
 
 SHORTEST = 1e-4
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(report)
     if args.plot:
-        from dyn_nodes.studies.contact_plots import plot_report
+        from dyn_nodes.analysis.contact_plots import plot_report
         from dyn_nodes.studies.plots import RESOLUTION, style
 
         try:
@@ -84,10 +84,10 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace) -> ContactReport:
+    from dyn_nodes.analysis.contact_check import ContactCheck, ContactCheckError
+    from dyn_nodes.analysis.motion_plan import load_motion_plan
     from dyn_nodes.model.problems import MachineError
     from dyn_nodes.nodes.machines import checked_payload, machine_of
-    from dyn_nodes.studies.contact_check import ContactCheck, ContactCheckError
-    from dyn_nodes.studies.motion_plan import load_motion_plan
 
     try:
         plan = load_motion_plan(args.plan, machine_of)

@@ -121,9 +121,9 @@ def _tell_time(console: Console, seconds: float, outcome: DemoRun) -> None:
 
 def _report(console: Console, args: argparse.Namespace, directory: Path, outcome: DemoRun) -> bool:
     """Make summary, plots and page from what was recorded; False where there is nothing to make them from."""
+    from dyn_nodes.analysis.bag_reading import BagReadingError
     from dyn_nodes.commands.progress import make_with_progress
     from dyn_nodes.commands.summary_text import print_summary
-    from dyn_nodes.studies.bag_reading import BagReadingError
 
     words = ['dyn-nodes demo', *(['--fast'] if args.fast else []), *([] if args.recovery else ['--no-recovery'])]
     extra: dict[str, Any] = {'recovery': args.recovery, 'interrupted': outcome.interrupted, 'failure': outcome.failure}

@@ -13,8 +13,8 @@ from dyn_nodes.commands.machine_report import machine_report
 from dyn_nodes.printing import printable
 
 if TYPE_CHECKING:
+    from dyn_nodes.analysis.hydraulic_fit import ActuatorFit
     from dyn_nodes.model.machine import Actuator, Machine
-    from dyn_nodes.studies.hydraulic_fit import ActuatorFit
 
 GROUPS = {'inlet_gain': 'valve', 'outlet_gain': 'valve', 'bypass_area': 'valve', 'bulk_modulus': 'supply'}
 
@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit], list[str]]:
+    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.analysis.hydraulic_fit import FitError, fit_actuator
+    from dyn_nodes.analysis.hydraulic_recording import actuator_record, is_recorded
     from dyn_nodes.model.actuators import hydraulic
-    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
-    from dyn_nodes.studies.hydraulic_fit import FitError, fit_actuator
-    from dyn_nodes.studies.hydraulic_recording import actuator_record, is_recorded
 
     try:
         chosen = [hydraulic(own) for own in _chosen(machine, args.actuator) if args.actuator or own.takes_oil]

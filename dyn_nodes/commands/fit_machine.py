@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: the bag, the files or the parts can't be used.
     """
+    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
     from dyn_nodes.analysis.fit_output import as_json, write_fit
     from dyn_nodes.analysis.machine_fit import fit_machine
     from dyn_nodes.analysis.machine_log import log_of_bag
-    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
 
     report = machine_report(args.machine, args.config)
     if report.machine is None:

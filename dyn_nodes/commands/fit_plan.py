@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: files or numbers that can't be used, or no sequence that the governor lets pass.
     """
+    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
     from dyn_nodes.analysis.excitation import Planner
     from dyn_nodes.analysis.machine_log import log_of_bag
-    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
 
     report = machine_report(args.machine, args.config)
     if report.machine is None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
+    from dyn_nodes.analysis.closed_hand import ClosedResult
     from dyn_nodes.control.hand import HandKinematics, HandPose, HandTask, Result, Solution
     from dyn_nodes.model.machine import Machine
-    from dyn_nodes.studies.closed_hand import ClosedResult
 
 POSE_NUMBERS = 6
 SIDES = {-1: 'lower limit', 0: '', 1: 'upper limit'}
@@ -102,9 +102,9 @@ def _without_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask
 
 def _with_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, ClosedResult] | None:
     """Return task and result of a machine whose links are held together by constraints, else None."""
+    from dyn_nodes.analysis.closed_hand import ClosedHand, loop_constraints
     from dyn_nodes.control.hand import Settings
     from dyn_nodes.nodes.machines import joint_positions
-    from dyn_nodes.studies.closed_hand import ClosedHand, loop_constraints
 
     if not loop_constraints(machine):
         return None

@@ -137,8 +137,8 @@ def _inputs(texts: list[str]) -> dict[str, float]:
 
 
 def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[str]]:
-    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
-    from dyn_nodes.studies.recorded_state import recorded_state
+    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.analysis.recorded_state import recorded_state
 
     try:
         data = read_bag(args.bag, namespace=args.namespace)
@@ -219,7 +219,7 @@ def _write_npz(path: Path, model: LinearModel) -> None:
 
 
 def _write_plot(path: Path, model: LinearModel, pair: tuple[str, str] | None) -> None:
-    from dyn_nodes.studies.linear_plots import plot_model
+    from dyn_nodes.analysis.linear_plots import plot_model
     from dyn_nodes.studies.plots import RESOLUTION, style
 
     with style():

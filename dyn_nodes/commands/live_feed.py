@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.analysis.run_record import attitude_of
 from dyn_nodes.commands.live_state import LiveState
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.middleware import (
@@ -24,7 +25,6 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.balance_reports import margin_topic
-from dyn_nodes.studies.run_record import attitude_of
 
 MOST_CALLBACKS = 200
 """In one look: a feed that is slower than the nodes must not hold up what it feeds."""

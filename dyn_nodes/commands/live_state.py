@@ -15,12 +15,13 @@ from rich.text import Text
 
 from dyn_nodes.compiling import COMPILED, COMPILING
 from dyn_nodes.measures import measure_of
+from dyn_nodes.viewer.colours import DANGER, OK, WARNING
+from dyn_nodes.viewer.gauges import Scale
+from dyn_nodes.viewer.snapshot import Margin
 
 SPEED_WINDOW = 2.0  # s of wall time that the speed is taken over
-WARNING_SHARE = 0.25  # of a margin's first value
-DANGER_SHARE = 0.02
 BAR_WIDTH = 34
-OK, WARNING, DANGER, UNKNOWN = 'OK', 'warning', 'danger', '—'
+UNKNOWN = '—'
 COLOURS = {OK: 'green', WARNING: 'yellow', DANGER: 'bold red', UNKNOWN: 'dim'}
 PHASES = {'reach': 'bright_blue', 'recover': 'yellow', 'settle': 'green', 'done': 'green'}
 
@@ -36,7 +37,8 @@ class LiveState:
         time: simulated, s; None before the first message.
         tilt, roll, pitch: of the base, rad.
         loads: normal force by wheel, N.
-        margins: newest value by measure.  first_margins: value at the start.
+        margins: newest value by measure.
+        scale: full scales and bands of the margins, those of the cockpit.
         pressures: Pa by actuator and line.
         phase: of the task.
         events: the last few, as text.
@@ -54,7 +56,7 @@ class LiveState:
     peak_tilt: float = 0.0
     loads: dict[str, float] = field(default_factory=dict)
     margins: dict[str, float] = field(default_factory=dict)
-    first_margins: dict[str, float] = field(default_factory=dict)
+    scale: Scale = field(default_factory=Scale)
     pressures: dict[str, dict[str, float]] = field(default_factory=dict)
     phase: str = ''
     events: deque[str] = field(default_factory=lambda: deque(maxlen=4))
@@ -81,7 +83,7 @@ class LiveState:
     def set_margin(self, name: str, value: float) -> None:
         """Take a margin."""
         self.margins[name] = value
-        self.first_margins.setdefault(name, value)
+        self.scale.full(name, self._margin(name))
 
     @property
     def speed(self) -> float | None:
@@ -92,14 +94,16 @@ class LiveState:
         return (simulated_end - simulated) / (wall_end - wall) if wall_end > wall else None
 
     def margin_status(self, name: str) -> str:
-        """Judge a margin by what it was at the start: danger where it is used up, warning below a quarter."""
-        value, first = self.margins[name], self.first_margins[name]
-        if not math.isfinite(value):
-            return UNKNOWN if math.isnan(value) else OK if value > 0.0 else DANGER
-        if not math.isfinite(first) or first <= 0.0:
-            return DANGER if value <= 0.0 else OK
-        share = value / first
-        return DANGER if share <= DANGER_SHARE else WARNING if share < WARNING_SHARE else OK
+        """Return the band of a margin, as the gauges of the cockpit have it; UNKNOWN where it is not known."""
+        return UNKNOWN if math.isnan(self.margins[name]) else self.scale.band(name, self._margin(name))
+
+    def margin_part(self, name: str) -> float:
+        """Return a margin as a part of its full scale, 0 where it is not known."""
+        part = self.scale.part(name, self._margin(name))
+        return part if math.isfinite(part) else 0.0
+
+    def _margin(self, name: str) -> Margin:
+        return Margin(self.margins[name], (self.margins[name],) * len(self.loads))
 
     def line(self) -> str:
         """Return the state as one line, for terminals that are none and for logs."""
@@ -185,11 +189,9 @@ def _margins(state: LiveState) -> RenderableType:
     table.add_column(justify='right', width=9)
     for name, value in state.margins.items():
         text, status = measure_of(name), state.margin_status(name)
-        first = state.first_margins[name]
-        share = value / first if math.isfinite(value) and math.isfinite(first) and first > 0.0 else 0.0
         shown = text.display(value) if math.isfinite(value) else '—'
         colour = COLOURS[status]
-        table.add_row(text.label, shown, _bar(share / 1.5, colour.split()[-1]), Text(status, style=colour))
+        table.add_row(text.label, shown, _bar(state.margin_part(name), colour.split()[-1]), Text(status, style=colour))
     return table
 
 

@@ -13,7 +13,7 @@ from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparse
 from dyn_nodes.commands.machine_report import machine_report
 
 if TYPE_CHECKING:
-    from dyn_nodes.studies.load_chart import LoadChart
+    from dyn_nodes.analysis.load_chart import LoadChart
 
 HEADINGS = {'front': 0.0, 'left': 90.0, 'rear': 180.0, 'right': -90.0}
 STEEPEST = 45.0  # degrees
@@ -65,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
         for problem in report.problems:
             print(problem, file=sys.stderr)
         return 1
-    from dyn_nodes.studies.load_chart import ChartSettings, LoadChartError, load_chart
-    from dyn_nodes.studies.load_chart_output import as_json, write_all
+    from dyn_nodes.analysis.load_chart import ChartSettings, LoadChartError, load_chart
+    from dyn_nodes.analysis.load_chart_output import as_json, write_all
 
     machine = report.machine
     own = math.acos(max(-1.0, min(1.0, math.cos(machine.slope[0]) * math.cos(machine.slope[1]))))
@@ -126,7 +126,7 @@ def _check(args: argparse.Namespace) -> None:
 def _print(chart: LoadChart) -> None:
     from rich.table import Table
 
-    from dyn_nodes.studies.load_chart_output import SIDES, assumptions, slope_text, table_rows
+    from dyn_nodes.analysis.load_chart_output import SIDES, assumptions, slope_text, table_rows
 
     console = tables.console()
     for k in range(len(chart.settings.slopes)):

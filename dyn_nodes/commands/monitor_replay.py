@@ -48,13 +48,13 @@ def run(args: argparse.Namespace) -> int:
     """
     from rich.console import Console
 
+    from dyn_nodes.analysis.bag_reading import BagReadingError
     from dyn_nodes.commands.free_domain import claimed_domain
     from dyn_nodes.commands.progress import make_with_progress
     from dyn_nodes.commands.summary_text import print_summary
     from dyn_nodes.middleware import InvalidParameterTypeException, InvalidParameterValueException
     from dyn_nodes.nodes.monitor_replay import replay_bag
     from dyn_nodes.recording import BagError
-    from dyn_nodes.studies.bag_reading import BagReadingError
 
     directory = args.out if args.out is not None else args.bag.with_name(f'{args.bag.name}_replay')
     if directory.exists():

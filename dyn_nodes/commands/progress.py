@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from dyn_nodes.studies.run_outcome import Outcome, make_outcome
+from dyn_nodes.analysis.run_outcome import Outcome, make_outcome
 
 
 def make_with_progress(console: Console, bag: Path, directory: Path, **options: Any) -> Outcome:

@@ -32,10 +32,10 @@ def run(args: argparse.Namespace) -> int:
     """
     from rich.console import Console
 
+    from dyn_nodes.analysis.bag_reading import BagReadingError
     from dyn_nodes.commands.progress import make_with_progress
     from dyn_nodes.commands.summary_text import print_summary
     from dyn_nodes.model import MachineError
-    from dyn_nodes.studies.bag_reading import BagReadingError
 
     bag = Path(args.bag)
     directory = args.out or bag.with_name(f'{bag.name.rstrip("/")}_report')

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 if TYPE_CHECKING:
-    from dyn_nodes.studies.bag_reading import BagData
-    from dyn_nodes.studies.drive_sizing import Demand, GearChoice, JointMotion
-    from dyn_nodes.studies.motor_catalogue import CatalogueMotor
+    from dyn_nodes.analysis.bag_reading import BagData
+    from dyn_nodes.analysis.drive_sizing import Demand, GearChoice, JointMotion
+    from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print demands and choices; return 0, or 1 where a joint has no motor that does."""
-    from dyn_nodes.studies.drive_sizing import demand, gear_choice
+    from dyn_nodes.analysis.drive_sizing import demand, gear_choice
 
     own = _motors_of_machine(args)
     catalogue = _catalogue(args.motors)
@@ -74,9 +74,9 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
         if args.config:
             raise CommandError('--config: expected --machine with it', 2)
         return {}
+    from dyn_nodes.analysis.motor_catalogue import as_catalogue_motor
     from dyn_nodes.model.actuators import electric
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.studies.motor_catalogue import as_catalogue_motor
 
     try:
         machine = machine_of(args.machine, args.config)
@@ -88,8 +88,8 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
 
 
 def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
+    from dyn_nodes.analysis.motor_catalogue import load_catalogue
     from dyn_nodes.model.problems import MachineError
-    from dyn_nodes.studies.motor_catalogue import load_catalogue
 
     if path is None:
         return ()
@@ -100,7 +100,7 @@ def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
 
 
 def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dict[str, JointMotion]:
-    from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
+    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
 
     try:
         data = read_bag(args.bag, namespace=args.namespace)
@@ -128,7 +128,7 @@ def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
     """Return the motion of a joint; None where velocity or effort are missing."""
     import numpy as np
 
-    from dyn_nodes.studies.drive_sizing import JointMotion
+    from dyn_nodes.analysis.drive_sizing import JointMotion
 
     table = data.table('joint_states')
     velocity, effort = table[f'{joint}/velocity'], table[f'{joint}/effort']
@@ -211,7 +211,7 @@ def _plot(
     choices: Mapping[str, Sequence[GearChoice]],
     motors: Mapping[str, CatalogueMotor],
 ) -> None:
-    from dyn_nodes.studies.drive_plot import drive_figure
+    from dyn_nodes.analysis.drive_plot import drive_figure
 
     best = {
         joint: min(found, key=lambda choice: (not choice.fits, choice.best.heat))

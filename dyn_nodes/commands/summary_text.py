@@ -6,10 +6,10 @@ from typing import Any
 
 from rich.console import Console
 
+from dyn_nodes.analysis.run_outcome import Outcome
+from dyn_nodes.analysis.summary import tightest_wheel, verdict
 from dyn_nodes.measures import measure_of
 from dyn_nodes.printing import printable
-from dyn_nodes.studies.run_outcome import Outcome
-from dyn_nodes.studies.summary import tightest_wheel, verdict
 
 
 def print_summary(console: Console, outcome: Outcome) -> None:

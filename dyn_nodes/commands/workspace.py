@@ -80,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _survey(args: argparse.Namespace) -> Survey:
     """Return the workspace, the rows of its condition number, and what is to be said about it."""
+    from dyn_nodes.analysis.closed_hand import loop_constraints
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.studies.closed_hand import loop_constraints
 
     ranges = {name: _pair(text, values) for text, name, values in map(_named, args.ranges)}
     given = {name: _number(text, value) for text, name, value in map(_named, args.stiffness)}
@@ -104,9 +104,9 @@ def _survey_tree(args: argparse.Namespace, machine: Machine, ranges: Ranges, giv
 
 
 def _survey_closed(args: argparse.Namespace, machine: Machine, ranges: Ranges, given: dict[str, float]) -> Survey:
+    from dyn_nodes.analysis.closed_hand import ClosedHand
+    from dyn_nodes.analysis.closed_workspace import closed_workspace
     from dyn_nodes.control.hand import HandTask
-    from dyn_nodes.studies.closed_hand import ClosedHand
-    from dyn_nodes.studies.closed_workspace import closed_workspace
 
     if args.joints:
         raise CommandError('--joints: expected without it for a machine with closed loops, which its drives move', 2)
@@ -219,7 +219,7 @@ def _write(args: argparse.Namespace, space: Workspace) -> None:
         if args.npz:
             _write_npz(args.npz, space)
         if args.plot:
-            from dyn_nodes.studies.workspace_plot import workspace_figure
+            from dyn_nodes.analysis.workspace_plot import workspace_figure
 
             workspace_figure(space, f'{args.link} of {args.machine}').savefig(args.plot)
     except (OSError, ValueError) as error:

@@ -1,1 +1,1 @@
-"""The sources' experiments, and what a run or a bag says of a machine: summaries, plots, reports."""
+"""The sources' experiments, their framework, and simulated campaigns against monitor and governor."""

@@ -17,9 +17,9 @@ can = pytest.importorskip('can')
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'can'))
 logs = importlib.import_module('can_logs')
 
+from dyn_nodes.analysis.bag_reading import read_bag  # noqa: E402
 from dyn_nodes.cli import main  # noqa: E402
 from dyn_nodes.recording import bag_summary  # noqa: E402
-from dyn_nodes.studies.bag_reading import read_bag  # noqa: E402
 
 COLUMNS = """time;SwingAngle;JointVelocities.SwingRate;BoomLength;StickLength;spare
 0,0;10,5;0,0;1980,0;1500,0;x

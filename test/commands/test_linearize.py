@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Table
+from dyn_nodes.analysis.recorded_state import recorded_state
 from dyn_nodes.cli import main
 from dyn_nodes.commands.linearize import _print
 from dyn_nodes.linear import LinearModel
-from dyn_nodes.studies.bag_reading import BagData, BagReadingError, Table
-from dyn_nodes.studies.recorded_state import recorded_state
 
 
 def test_the_model_as_json_npz_and_picture(capsys, tmp_path):

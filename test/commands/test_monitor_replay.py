@@ -17,6 +17,7 @@ can = pytest.importorskip('can')
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'can'))
 fixtures = importlib.import_module('can_fixtures')
 
+from dyn_nodes.analysis.bag_reading import read_bag  # noqa: E402
 from dyn_nodes.can.sender import Sender  # noqa: E402
 from dyn_nodes.cli import main  # noqa: E402
 from dyn_nodes.control.voltage_profile import Segment, VoltageProfile  # noqa: E402
@@ -24,7 +25,6 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor  # noqa: E402
 from dyn_nodes.nodes.monitor_replay import replay_bag  # noqa: E402
 from dyn_nodes.recording import bag_summary  # noqa: E402
 from dyn_nodes.recording.reading import BagReader  # noqa: E402
-from dyn_nodes.studies.bag_reading import read_bag  # noqa: E402
 from dyn_nodes.studies.measured_run import SensorModel, full_scale, measure  # noqa: E402
 
 PAYLOAD = 2000.0

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
 from dyn_nodes.cli import main
 from dyn_nodes.middleware import message, register_message
 from dyn_nodes.recording import BagError
 from dyn_nodes.recording.reading import BagReader
 from dyn_nodes.recording.screening import LARGEST_CHUNK, ChunkSize, _most_at_once, expand
-from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
 from faults import bags, bombs
 
 REFUSED = {

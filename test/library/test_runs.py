@@ -181,8 +181,8 @@ def test_a_bag_is_read_by_the_mcap_package(task, tmp_path):
 
 
 def test_the_report_of_a_bag_tells_what_happened(task, tmp_path):
-    from dyn_nodes.studies.bag_reading import read_bag
-    from dyn_nodes.studies.run_record import read_run
+    from dyn_nodes.analysis.bag_reading import read_bag
+    from dyn_nodes.analysis.run_record import read_run
 
     folder = task.save_bag(tmp_path / 'bag')
     data = read_bag(folder)

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.bag_reading import read_bag
 from dyn_nodes.cli import main
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.studies.bag_reading import read_bag
 from dyn_nodes.studies.measured_run import (
     PHASES,
     SensorModel,

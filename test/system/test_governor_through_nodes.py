@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from dyn_nodes.studies.bag_reading import read_bag
+from dyn_nodes.analysis.bag_reading import read_bag
 
 PATIENCE = 800.0
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from domains import next_domain
 
+from dyn_nodes.analysis.bag_reading import BagData, read_bag
 from dyn_nodes.control.voltage_profile import load_voltage_profile
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.bag_reading import BagData, read_bag
 
 TASK = """name: both_cylinders
 description: boom up, stick out

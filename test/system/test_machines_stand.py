@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from domains import next_domain
 
+from dyn_nodes.analysis.bag_reading import BagData, read_bag
 from dyn_nodes.constraints import constrained_dynamics
 from dyn_nodes.launching.interpreter import declared_arguments
 from dyn_nodes.model.machine import Machine
@@ -23,7 +24,6 @@ from dyn_nodes.multibody.elements import ContactElement
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.bag_reading import BagData, read_bag
 
 ROOT = Path(__file__).resolve().parents[2]
 MACHINES = sorted(

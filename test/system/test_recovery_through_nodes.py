@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from domains import next_domain
 
-from dyn_nodes.studies.run_record import read_run
-from dyn_nodes.studies.summary import summarize
+from dyn_nodes.analysis.run_record import read_run
+from dyn_nodes.analysis.summary import summarize
 
 DOMAIN = next_domain()
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from dyn_nodes.studies.bag_reading import read_bag
+from dyn_nodes.analysis.bag_reading import read_bag
 from dyn_nodes.sweeps.driver import run_sweep
 from dyn_nodes.sweeps.replay import worst_runs, write_replay
 from dyn_nodes.sweeps.report import read_results

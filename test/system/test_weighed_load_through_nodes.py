@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from dyn_nodes.studies.bag_reading import read_bag
+from dyn_nodes.analysis.bag_reading import read_bag
 
 LOAD, DROP = 3000.0, 6.0
 

@@ -12,11 +12,11 @@ import yaml
 from excited_run import PRESSURE_EVERY, excited_run
 from recorded_run import HEADER, BagOfRun, log_loader, stamp
 
+from dyn_nodes.analysis.hydraulic_fit import FitError, Signal, fit_actuator
+from dyn_nodes.analysis.oil_shooting import Shooting
+from dyn_nodes.analysis.signal_smoothing import noise_level, smooth
 from dyn_nodes.commands import CommandError, fit
 from dyn_nodes.share import find_resource
-from dyn_nodes.studies.hydraulic_fit import FitError, Signal, fit_actuator
-from dyn_nodes.studies.oil_shooting import Shooting
-from dyn_nodes.studies.signal_smoothing import noise_level, smooth
 
 NAMES = ('boom', 'stick', 'swing')
 GAINS = ('inlet_gain', 'outlet_gain', 'bypass_area')

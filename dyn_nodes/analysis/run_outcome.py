@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.studies.plots import PLOTS, make_plots
-from dyn_nodes.studies.report import write_report
-from dyn_nodes.studies.run_record import read_run
-from dyn_nodes.studies.summary import summarize, write_summary
+from dyn_nodes.analysis.report import write_report
+from dyn_nodes.analysis.run_plots import PLOTS, make_plots
+from dyn_nodes.analysis.run_record import read_run
+from dyn_nodes.analysis.summary import summarize, write_summary
 
 Progress = Callable[[str, float], None]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dyn_nodes.analysis.hydraulic_fit import ActuatorRecord, Signal
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.plant import Plant
-from dyn_nodes.studies.hydraulic_fit import ActuatorRecord, Signal
 
 PERIOD = 2e-3  # of joint states
 PRESSURE_EVERY = 2  # joint states: 250 Hz

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Progress, Table, read_bag
 from dyn_nodes.model import Machine, MachineError, load_machine
 from dyn_nodes.share import find_resource
-from dyn_nodes.studies.bag_reading import BagData, BagReadingError, Progress, Table, read_bag
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from recorded_run import BagOfRun, log_loader, simulate, write_run
 
-from dyn_nodes.studies.run_record import RunRecord, read_run
+from dyn_nodes.analysis.run_record import RunRecord, read_run
 
 
 @pytest.fixture(scope='session')

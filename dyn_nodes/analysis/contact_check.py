@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.motion_plan import MotionPlan
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine
@@ -22,7 +23,6 @@ from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.monitor.load_model import LoadModel
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
 from dyn_nodes.stability.grip import check_points, free_directions, grip_of
-from dyn_nodes.studies.motion_plan import MotionPlan
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-6

@@ -9,6 +9,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.oil_integrator import run_oil, solve_stage
+from dyn_nodes.analysis.signal_smoothing import noise_level, smooth
 from dyn_nodes.compile import CompiledModule, build_module
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.elements.hydraulic import OIL_SCALE
@@ -16,8 +18,6 @@ from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.elements import symbolic
-from dyn_nodes.studies.oil_integrator import run_oil, solve_stage
-from dyn_nodes.studies.signal_smoothing import noise_level, smooth
 
 Array = NDArray[np.float64]
 PARAMETERS = ('inlet_gain', 'outlet_gain', 'bypass_area', 'bulk_modulus')

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.studies.bag_reading import BagData, BagReadingError, Table
+from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Table
 
 Array = NDArray[np.float64]
 ODOMETRY = {

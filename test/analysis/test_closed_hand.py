@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dyn_nodes.analysis.closed_hand import ClosedHand, loop_constraints
+from dyn_nodes.analysis.closed_workspace import closed_workspace
 from dyn_nodes.cli import main
 from dyn_nodes.control.hand import POSE, HandError, HandPose, HandTask
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.rotations import matrix_of_rotation_vector
-from dyn_nodes.studies.closed_hand import ClosedHand, loop_constraints
-from dyn_nodes.studies.closed_workspace import closed_workspace
 
 ROOT = Path(__file__).resolve().parents[2]
 LEGS = [f'leg_{r}_length_joint' for r in range(1, 7)]

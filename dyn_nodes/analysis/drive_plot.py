@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dyn_nodes.studies.drive_sizing import JointMotion
-from dyn_nodes.studies.motor_catalogue import CatalogueMotor
+from dyn_nodes.analysis.drive_sizing import JointMotion
+from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
 from dyn_nodes.studies.plots import BLUE, GREY, MOST_POINTS, ORANGE, RESOLUTION, style
 
 COLUMNS = 3

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.studies.motor_catalogue import CatalogueMotor
+from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
 
 Array = NDArray[np.float64]
 RATIOS = (1.0, 10_000.0)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.closed_hand import ClosedHand
 from dyn_nodes.constraints import AssemblyError, BeyondLimitsError
 from dyn_nodes.control.hand import HandError, HandTask
 from dyn_nodes.control.hand.workspace import SINGULAR, Workspace, joint_stiffness, spread
-from dyn_nodes.studies.closed_hand import ClosedHand
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.run_record import MarginHistory, RunRecord
 from dyn_nodes.simulation.assembly import gravity_vector
-from dyn_nodes.studies.run_record import MarginHistory, RunRecord
 
 Array = NDArray[np.float64]
 RECOVERED_TILT = math.radians(2.0)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.load_statics import Demand, LoadStatics
 from dyn_nodes.stability import admissible_reactions
 from dyn_nodes.stability.grip import axles_of, free_directions, grip_of
-from dyn_nodes.studies.load_statics import Demand, LoadStatics
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-6

@@ -17,10 +17,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.analysis.oil_shooting import PARAMETERS, ActuatorRecord, FitError, Shooting, Signal
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import OilActuator
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.studies.oil_shooting import PARAMETERS, ActuatorRecord, FitError, Shooting, Signal
 
 __all__ = ['ActuatorFit', 'ActuatorRecord', 'Estimate', 'FitError', 'Signal', 'fit_actuator']
 

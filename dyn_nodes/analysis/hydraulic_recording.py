@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dyn_nodes.analysis.bag_reading import BagData, Table
+from dyn_nodes.analysis.hydraulic_fit import ActuatorRecord, FitError, Signal
 from dyn_nodes.model.actuators import OilActuator
-from dyn_nodes.studies.bag_reading import BagData, Table
-from dyn_nodes.studies.hydraulic_fit import ActuatorRecord, FitError, Signal
 
 
 def topics_of(actuator: OilActuator) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from dyn_nodes.studies.load_chart import HYDRAULICS, LIMIT, REASONS, SLIDING, TIPPING, LoadChart
+from dyn_nodes.analysis.load_chart import HYDRAULICS, LIMIT, REASONS, SLIDING, TIPPING, LoadChart
 from dyn_nodes.studies.plots import BLACK, LINES, RESOLUTION, style
 
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from recorded_run import BagOfRun, write_run
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.studies.run_record import MarginHistory, attitude_of, read_run
-from dyn_nodes.studies.summary import contact_times, least_margin, summarize, verdict
+from dyn_nodes.analysis.run_record import MarginHistory, attitude_of, read_run
+from dyn_nodes.analysis.summary import contact_times, least_margin, summarize, verdict
 
 KEYS = {
     'recovered',

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from dyn_nodes.analysis.load_grip import LoadGrip
+from dyn_nodes.analysis.load_statics import Demand, LoadChartError, LoadStatics
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.studies.load_grip import LoadGrip
-from dyn_nodes.studies.load_statics import Demand, LoadChartError, LoadStatics
 
 Array = NDArray[np.float64]
 REASONS = (

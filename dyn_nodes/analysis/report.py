@@ -13,12 +13,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from dyn_nodes.analysis.run_plots import HIGHEST_USE, Plot
+from dyn_nodes.analysis.run_record import RunRecord
+from dyn_nodes.analysis.summary import tightest_wheel, verdict
 from dyn_nodes.measures import measure_of
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import hydraulic
-from dyn_nodes.studies.plots import HIGHEST_USE, Plot
-from dyn_nodes.studies.run_record import RunRecord
-from dyn_nodes.studies.summary import tightest_wheel, verdict
 
 TEMPLATE = Path(__file__).with_name('report_page.html')
 DISTRIBUTIONS = ('dyn_nodes', 'numpy', 'scipy', 'casadi', 'numba', 'cyclonedds', 'rosbags', 'matplotlib')

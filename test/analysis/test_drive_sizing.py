@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.studies.drive_sizing import JointMotion, coolest_ratio, demand, gear_choice, load_of
-from dyn_nodes.studies.motor_catalogue import CatalogueMotor
+from dyn_nodes.analysis.drive_sizing import JointMotion, coolest_ratio, demand, gear_choice, load_of
+from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
 
 INERTIA, RATE, AMPLITUDE = 2.0, 3.0, 0.5
 MOTOR = CatalogueMotor('m', '', 0.25, 1.0, 3e-3, 48.0, 10.0, rotor_inertia=2e-4)

@@ -10,11 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dyn_nodes.commands import CommandError, loadchart
-from dyn_nodes.model import load_machine
-from dyn_nodes.model.equilibrium import static_stance
-from dyn_nodes.model.posture import center_of_mass, link_poses
-from dyn_nodes.studies.load_chart import (
+from dyn_nodes.analysis.load_chart import (
     REASONS,
     ChartSettings,
     LoadChartError,
@@ -22,8 +18,12 @@ from dyn_nodes.studies.load_chart import (
     load_chart,
     slope_gravity,
 )
-from dyn_nodes.studies.load_chart_output import SIDES, as_text, sides, table_rows
-from dyn_nodes.studies.load_statics import LoadStatics
+from dyn_nodes.analysis.load_chart_output import SIDES, as_text, sides, table_rows
+from dyn_nodes.analysis.load_statics import LoadStatics
+from dyn_nodes.commands import CommandError, loadchart
+from dyn_nodes.model import load_machine
+from dyn_nodes.model.equilibrium import static_stance
+from dyn_nodes.model.posture import center_of_mass, link_poses
 
 ROOT = Path(__file__).resolve().parents[2]
 LEVEL = np.array([0.0, 0.0, -9.81])

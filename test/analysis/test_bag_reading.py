@@ -6,10 +6,10 @@ from recorded_run import HEADER, BagOfRun, pressure, stamp, write_run
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+from dyn_nodes.analysis.run_record import read_run
 from dyn_nodes.measures import DEFAULT_MEASURES
 from dyn_nodes.nodes.balance_reports import margin_topic
-from dyn_nodes.studies.bag_reading import BagReadingError, read_bag
-from dyn_nodes.studies.run_record import read_run
 
 
 def write_phases(bag: BagOfRun, times) -> None:
