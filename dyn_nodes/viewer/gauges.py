@@ -38,6 +38,10 @@ class Scale:
             self._greatest[name] = max(self._greatest.get(name, 0.0), margin.value)
         return round_up(self._greatest.get(name, 0.0)) or 1.0
 
+    def forget(self) -> None:
+        """Forget the greatest values."""
+        self._greatest.clear()
+
     def part(self, name: str, margin: Margin) -> float:
         """Return a margin as a part of its full scale; NaN where it is not known."""
         full = self.full(name, margin)

@@ -95,17 +95,17 @@ class ReplayPage:
             self.cockpit.beside = self._robot_points(start, np.asarray(start.base_position) + self._offset)
         implement = (first.load_link, np.array(first.load_point)) if first.load_link else None
         self.cockpit.set_robot(first.robot, implement, first.recording.at(0.0).joints)
-        self._learn_scales()
         self._shown = -1.0
         self._set_up()
         self.draw()
 
-    def _learn_scales(self) -> None:
-        """Let every gauge know the greatest value of its run, so that its scale does not change while it is played."""
+    def _learn_scales(self, time: float) -> None:
+        """Let every gauge know the greatest value before a time, which is its full scale, as it is live."""
         scales = [self.cockpit.instruments.scale, self._second_scale]
         for run, scale in zip(self.runs, scales):
-            for time in np.linspace(0.0, run.recording.duration, SCALE_SAMPLES).tolist():
-                for name, margin in run.recording.at(time).margins.items():
+            scale.forget()
+            for past in np.linspace(0.0, time, SCALE_SAMPLES).tolist():
+                for name, margin in run.recording.at(past).margins.items():
                     scale.full(name, margin)
 
     # -- the page ----------------------------------------------------------------------------------------------------
@@ -159,6 +159,7 @@ class ReplayPage:
         first, time = self.runs[0].recording, self.time
         if not 0.0 <= time - self._shown <= JUMP:
             self.cockpit.scene.clear_trace()
+            self._learn_scales(time)
             begin = max(time - WINDOW, 0.0)
             self.cockpit.instruments.refill(first.at(t) for t in np.arange(begin, time, SAMPLE).tolist())
         self._shown = time

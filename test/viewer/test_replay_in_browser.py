@@ -16,6 +16,7 @@ from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.viewer.framing import excursion
 from dyn_nodes.viewer.replay import ReplayPage, Run
 from dyn_nodes.viewer.robot import load_robot
+from dyn_nodes.viewer.snapshot import Margin
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / 'build' / 'screenshots'
 PLAIN = "document.querySelector('[data-connection]')"
@@ -133,3 +134,23 @@ def test_a_page_replays_two_runs_with_a_time_line(runs, size):
             browser.screenshot(SCREENSHOTS / 'replay.png')
         finally:
             page.stop()
+
+
+def test_gauges_have_the_scale_that_they_had_live(runs):
+    page = ReplayPage(runs[:1])
+    try:
+        page.run('Pause')
+        seen = []
+        for moment in (3.0, 0.5):
+            page.time = moment
+            page.draw()
+            for name, value in (('net_moment', 4e5), ('net_moment', 1e5)):
+                seen.append(page.cockpit.instruments.scale.full(name, Margin(value)))
+        assert seen == [4e5, 4e5, 4e5, 4e5]
+        page.time = 2.0
+        page.draw()
+        page.time = 0.0
+        page.draw()
+        assert page.cockpit.instruments.scale.full('net_moment', Margin(1e5)) == 1e5, 'what came later is forgotten'
+    finally:
+        page.stop()
