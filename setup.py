@@ -80,7 +80,7 @@ setup(
             'clarabel>=0.9',
             'scikit-fem>=9',
             'meshio>=5',
-            'pyarrow>=14',
+            'pyarrow>=14.0.2',
             'distributed>=2023.12',
             'SALib>=1.5',
             'example-robot-data',
@@ -112,8 +112,8 @@ setup(
         # logs of CAN buses in MF4
         'mf4': ['cantools>=39', 'python-can[serial]>=4.3', 'asammdf>=7'],
         # sweeps on this computer, and on a Dask cluster
-        'sweep': ['pyarrow>=14', 'SALib>=1.5'],
-        'cluster': ['pyarrow>=14', 'distributed>=2023.12'],
+        'sweep': ['pyarrow>=14.0.2', 'SALib>=1.5'],
+        'cluster': ['pyarrow>=14.0.2', 'distributed>=2023.12'],
         # margins, reactions and runs of the library as tables
         'tables': ['pandas>=2', 'xarray>=2023.1'],
         # meshes of deformable objects from files
@@ -124,7 +124,7 @@ setup(
             'hypothesis>=6',
             'pytest-xdist>=3.7',
             'mcap',
-            'pyarrow>=14',
+            'pyarrow>=14.0.2',
             'cantools>=39',
             'python-can[serial]>=4.3',
         ],

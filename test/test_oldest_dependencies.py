@@ -12,18 +12,31 @@ ROOT = Path(__file__).resolve().parents[1]
 UNBOUND = {'setuptools'}
 
 
-def promised() -> dict[str, str]:
-    """Least versions of `install_requires`, by name."""
+def _keyword(name: str) -> object:
     tree = ast.parse((ROOT / 'setup.py').read_text())
-    (required,) = [
+    (value,) = [
         keyword.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         for keyword in node.keywords
-        if keyword.arg == 'install_requires'
+        if keyword.arg == name
     ]
-    requirements = [Requirement(text) for text in ast.literal_eval(required)]
+    return ast.literal_eval(value)
+
+
+def required() -> dict[str, str]:
+    """Least versions of `install_requires`, by name."""
+    requirements = [Requirement(text) for text in _keyword('install_requires')]
     return {item.name: str(item.specifier) for item in requirements if item.name not in UNBOUND}
+
+
+def of_extras() -> dict[str, set[str]]:
+    """Versions that the extras ask for, by name."""
+    found: dict[str, set[str]] = {}
+    for texts in _keyword('extras_require').values():
+        for item in map(Requirement, texts):
+            found.setdefault(item.name, set()).add(str(item.specifier))
+    return found
 
 
 def pinned() -> list[Requirement]:
@@ -37,7 +50,10 @@ def test_the_oldest_versions_that_are_promised_are_those_that_are_tested():
         (pin,) = item.specifier
         assert pin.operator == '==', item
         oldest[item.name] = min(Version(pin.version), oldest.get(item.name, Version(pin.version)))
-    assert promised() == {name: f'>={version}' for name, version in oldest.items()}
+    least = {name: f'>={version}' for name, version in oldest.items()}
+    assert required() == {name: least[name] for name in least if name in required()}
+    others = {name: {version} for name, version in least.items() if name not in required()}
+    assert others == {name: of_extras().get(name) for name in others}
 
 
 def test_every_python_has_one_tested_version_of_each_dependency():
@@ -45,4 +61,5 @@ def test_every_python_has_one_tested_version_of_each_dependency():
         chosen = [
             item.name for item in pinned() if item.marker is None or item.marker.evaluate({'python_version': python})
         ]
-        assert sorted(chosen) == sorted(promised()), python
+        assert sorted(set(chosen) & set(required())) == sorted(required()), python
+        assert len(chosen) == len(set(chosen)), python
