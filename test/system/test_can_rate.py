@@ -35,9 +35,7 @@ from domains import next_domain  # noqa: E402
 from dyn_nodes.middleware import RUNTIME, Context, init, message, service  # noqa: E402
 
 Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/srv/SetBool')
-MEASURED = 'CAN_SECONDS' in os.environ
-"""Rate and delay are those of a computer with two free cores: they are held where somebody asks for them."""
-SECONDS = float(os.environ.get('CAN_SECONDS', '20'))
+SECONDS = float(os.environ.get('CAN_SECONDS', '0'))
 RATE = 1000.0
 """Frames per second of both directions together."""
 JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
@@ -210,6 +208,9 @@ class Far:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    not SECONDS, reason='a measurement of rate and delay: CAN_SECONDS=600, on a computer with free cores'
+)
 @pytest.mark.timeout(int(SECONDS) + 500)
 def test_a_thousand_frames_a_second_none_lost(wire, start, tester, mapping, capsys):
     start('dyn_nodes.cli', 'launch', 'log_loader', 'namespace:=machine', 'drive:=true', 'task:=', 'payload:=0.0')
@@ -233,7 +234,7 @@ def test_a_thousand_frames_a_second_none_lost(wire, start, tester, mapping, caps
     span = time.monotonic() - begin
     rate = (wire.frames - frames) / span
     delays = added_delays(np.array(wire.passed[first:]), np.array(arrived))
-    far.until(lambda: np.abs(far.truth[-1].velocity).max() < 1e-4 and same(far))
+    far.until(lambda: abs(far.truth[-1].velocity[list(far.truth[-1].name).index('swing_joint')]) < 1e-4 and same(far))
     counts = far.counts()
     lost = sum(value for key, value in counts.items() if 'lost frames' in key)
     moved = np.ptp([list(msg.position)[list(msg.name).index('swing_joint')] for msg in far.found])
@@ -247,9 +248,8 @@ def test_a_thousand_frames_a_second_none_lost(wire, start, tester, mapping, caps
     assert sum(value for key, value in counts.items() if 'frames used' in key) > 0.9 * rate * span
     assert moved > 0.3
     assert lost == 0
-    if MEASURED:
-        assert rate >= RATE
-        assert np.median(delays) < 1e-3
+    assert rate >= RATE
+    assert np.median(delays) < 1e-3
 
 
 def added_delays(passed: np.ndarray, arrived: np.ndarray) -> np.ndarray:
