@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import patience
 
 from faults import __main__ as campaign
 from faults import files, inputs, processes
@@ -191,7 +192,7 @@ def test_a_soak_that_is_ended_takes_its_nodes_along():
             assert time.monotonic() < deadline, 'no node started'
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60.0) == 1, 'nothing was measured'
+        assert process.wait(patience(60.0)) == 1, 'nothing was measured'
         assert not Path(f'/proc/{children[0]}').exists()
     finally:
         process.kill()

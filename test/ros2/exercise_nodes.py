@@ -230,7 +230,7 @@ def run_others(bench: Bench) -> None:
     start = machine_of('log_loader', '').initial.joint_positions
     measured = JointState(name=list(start), position=list(start.values()), velocity=[0.0] * 3, effort=[0.0] * 3)
     wanted = {'/governor/scale', '/stability/allowance/reach'}
-    end = time.monotonic() + (60.0 if bench.others else 0.0)
+    end = time.monotonic() + (120.0 if bench.others else 0.0)
     tick = 0
     while time.monotonic() < end and not wanted <= set(bench.heard):
         tick += 1

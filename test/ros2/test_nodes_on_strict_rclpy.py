@@ -63,7 +63,7 @@ def console_nodes() -> set[str]:
 
 def wait(process: subprocess.Popen, log: Path, timeout: float = 280.0) -> str:
     try:
-        process.wait(timeout)
+        process.wait(patience(timeout))
     except subprocess.TimeoutExpired:
         pytest.fail(f'still runs after {timeout:g} s:\n{log.read_text()}')
     return log.read_text()
@@ -102,7 +102,7 @@ def test_a_signal_ends_a_node_in_the_middle_of_its_work(number: int, start_stric
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(number)
-    assert process.wait(20.0) == 0, log.read_text()
+    assert process.wait(patience(20.0)) == 0, log.read_text()
     assert 'Traceback' not in log.read_text()
 
 

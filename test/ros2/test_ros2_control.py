@@ -212,10 +212,10 @@ def test_the_real_controllers_follow_a_trajectory(domain: int, tmp_path: Path) -
         executor.shutdown()
         node.destroy_node()
         context.try_shutdown()
-        for number, patience in ((signal.SIGINT, 40.0), (signal.SIGKILL, 10.0)):
+        for number, longest in ((signal.SIGINT, 40.0), (signal.SIGKILL, 10.0)):
             if process.poll() is None:
                 os.killpg(process.pid, number)
                 try:
-                    process.wait(patience)
+                    process.wait(patience(longest))
                 except subprocess.TimeoutExpired:
                     continue

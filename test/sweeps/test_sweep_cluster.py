@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import patience
 from small_sweep import content, written
 
 from dyn_nodes import cli
@@ -57,7 +58,7 @@ def _lines(out: Path) -> int:
 
 
 def _until(condition, driver):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience(PATIENCE)
     while not condition():
         assert driver.poll() in (None, 0), driver.stderr.read()
         assert time.monotonic() < end, 'nothing came of it'
@@ -111,7 +112,7 @@ def test_a_sweep_whose_workers_and_driver_are_killed_is_the_undisturbed_one(clus
         while sum(killer.killed.values()) < kills:
             killer.kill()
         assert min(killer.killed.values()) > 0
-        assert killer.driver.wait(PATIENCE) == 0, killer.driver.stderr.read()
+        assert killer.driver.wait(patience(PATIENCE)) == 0, killer.driver.stderr.read()
     finally:
         killer.end()
     assert content(out) == content(tmp_path / 'undisturbed')
@@ -134,7 +135,7 @@ def test_a_scheduler_that_goes_is_one_line_and_what_is_done_is_kept(tmp_path):
             driver.kill()
             raise
     try:
-        assert driver.wait(PATIENCE) == 1
+        assert driver.wait(patience(PATIENCE)) == 1
         text = driver.stderr.read()
     finally:
         driver.kill()

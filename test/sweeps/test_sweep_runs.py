@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from patience import patience
 from small_sweep import content, written
 
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
@@ -203,7 +204,7 @@ def _children(process: int) -> list[int]:
 
 
 def _until(condition, driver=None):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience(PATIENCE)
     while not condition():
         assert driver is None or driver.poll() is None, driver.stderr.read()
         assert time.monotonic() < end, 'nothing came of it'
@@ -241,7 +242,7 @@ def test_a_worker_and_the_driver_that_are_killed_lose_and_double_nothing(tmp_pat
     assert 1 < lines() < sweep.parts, 'the driver was to be killed in between'
     _until(lambda: not any(map(_alive, workers)))  # nobody is left behind
     again = _driver(path, out)
-    assert again.wait(PATIENCE) == 0, again.stderr.read()
+    assert again.wait(patience(PATIENCE)) == 0, again.stderr.read()
     assert content(out) == content(tmp_path / 'undisturbed')
 
 
