@@ -33,7 +33,17 @@ WAITING = (
     'docs',
 )
 """Rooms whose tests start processes, those with the longest files first."""
-COMPUTING = ('monitor', 'planar', 'studies', 'constraints', 'simulation', 'multibody', 'stability', 'compile')
+COMPUTING = (
+    'examples',
+    'monitor',
+    'planar',
+    'studies',
+    'constraints',
+    'simulation',
+    'multibody',
+    'stability',
+    'compile',
+)
 """The other rooms, those with the longest files first: the last file must not be a long one."""
 PARTS = ('waiting', 'computing')
 TESTS = Path(__file__).parent
