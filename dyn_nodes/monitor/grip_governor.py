@@ -35,7 +35,7 @@ class GripSettings:
     """
 
     friction_use: float = 0.8
-    load_share: float = 0.15
+    load_share: float = 0.25
     least_braking: float = 0.3
     overshoot: float = 1.2
 
