@@ -119,7 +119,8 @@ def test_a_silent_cmd_vel_stops_it_within_timeout_and_ramp(processes, probe, dri
     at_rest = driver.true[round(2.5 / PERIOD)][0]
     assert np.abs(driver.true[round(3.0 / PERIOD)][0] - at_rest).max() < 1e-3
     probe.until(
-        lambda: probe.health.get('vehicle_controller_node: cmd_vel', (0, '', {}))[2].get('timeouts') == '1',
+        # more than one where the commands of this process were late before
+        lambda: int(probe.health.get('vehicle_controller_node: cmd_vel', (0, '', {}))[2].get('timeouts', 0)) >= 1,
         'the report of the timeout',
     )
 

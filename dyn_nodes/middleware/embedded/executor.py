@@ -117,9 +117,18 @@ class SingleThreadedExecutor:
     def wake(self) -> None:
         """Let a waiting thread look around, and a busy one before it delivers the next message of this process."""
         self._looked = 0
+        if self._is_waiting:
+            self._set_guard(True)
+
+    def _set_guard(self, value: bool) -> None:
         with self._lock:
-            if self._is_waiting and self._guard is not None and self._context.participant is not None:
-                self._guard.set(True)
+            if self._guard is None or self._context.participant is None:
+                return
+            try:
+                self._guard.set(value)
+            except DDSException:
+                if self._context.ok():
+                    raise  # else another thread is shutting the context down, and the guard went with it
 
     def add(self, subscription: Subscription) -> None:
         """Queue a subscription that has got a message of this process."""
@@ -223,9 +232,7 @@ class SingleThreadedExecutor:
         keys = self._wait(wait)
         self._is_waiting = False
         if keys and keys[0] == _GUARD_KEY:
-            with self._lock:
-                if self._guard is not None and self._context.participant is not None:
-                    self._guard.set(False)
+            self._set_guard(False)
         self._ready.extend(timer.run for timer in self._timers if timer.is_ready())
         watched = self._watched
         self._ready.extend(watched[key] for key in keys if key in watched)
@@ -242,9 +249,9 @@ class SingleThreadedExecutor:
         try:
             return sorted(self._waitset.wait(nanoseconds))
         except DDSException:
-            if self._context.participant is None:
-                return []  # another thread has shut the context down
-            raise
+            if self._context.ok():
+                raise
+            return []  # another thread is shutting the context down
 
     def _steps(self) -> list[Callable[[], Any]]:
         if not self._tasks:
