@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ def context() -> Iterator[Context]:
     made = Context()
     init(args=['tester'], context=made)
     yield made
+    gc.collect()  # nodes of the test end before their context, and not within a later test
     made.try_shutdown()
 
 
