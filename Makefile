@@ -88,7 +88,7 @@ demo: $(VENV)/.installed
 # Workers take a file each (test/scheduling.py): a worker more than cores, as tests of processes leave them idle, with DDS
 # domains of their own. JOBS=0: all in one process.
 JOBS ?= 3
-PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 TESTS ?= test
 
