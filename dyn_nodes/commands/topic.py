@@ -22,6 +22,8 @@ from dyn_nodes.commands.ros_graph import (
     wait_until,
 )
 
+UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
+"""What both runtimes call a node whose name discovery has not brought yet."""
 INFINITE = 9_000_000_000_000_000_000
 
 
@@ -124,9 +126,8 @@ def _echo(node: Any, args: argparse.Namespace) -> int:
 def _info(node: Any, args: argparse.Namespace) -> int:
     topic = absolute(args.topic)
     find_topic_type(node, topic, args.spin_time)
+    publishers, subscriptions = known_ends(node, topic, args.spin_time)
     kinds = dict(node.get_topic_names_and_types()).get(topic, [])
-    publishers = node.get_publishers_info_by_topic(topic)
-    subscriptions = node.get_subscriptions_info_by_topic(topic)
     print(f'Type: {", ".join(kinds)}\n')
     for label, endpoints in (('Publisher', publishers), ('Subscription', subscriptions)):
         print(f'{label} count: {len(endpoints)}')
@@ -135,6 +136,25 @@ def _info(node: Any, args: argparse.Namespace) -> int:
                 _describe(endpoint)
             print()
     return 0
+
+
+def known_ends(node: Any, topic: str, spin_time: float) -> tuple[list[Any], list[Any]]:
+    """Publishers and subscriptions of a topic, as soon as discovery has brought the names of their nodes too.
+
+    Args:
+        node: of the command.
+        topic: its full name.
+        spin_time: s after which names that are still unknown stay so.
+    """
+    found: tuple[list[Any], list[Any]] = ([], [])
+
+    def complete() -> bool:
+        nonlocal found
+        found = node.get_publishers_info_by_topic(topic), node.get_subscriptions_info_by_topic(topic)
+        return all(end.node_name != UNKNOWN_NODE for ends in found for end in ends)
+
+    wait_until(complete, spin_time)
+    return found
 
 
 def _describe(endpoint: Any) -> None:

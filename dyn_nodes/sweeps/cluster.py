@@ -69,9 +69,10 @@ class DaskWorkers:
                     waiting.popleft()
                 for future in self._ended(running):
                     part = running.pop(future)
-                    if future.status == 'finished':
+                    made = self._made(future)
+                    if made is not None:
                         losses = 0
-                        yield part, future.result()
+                        yield part, made
                         continue
                     losses += 1
                     self._judge(future, sweep, part, losses)
@@ -100,13 +101,26 @@ class DaskWorkers:
                 continue
         return sorted(ended, key=running.__getitem__)
 
+    def _made(self, future: Any) -> Made | None:
+        """What a part has made; None where it failed, or where its result was lost on the way from its worker."""
+        if future.status != 'finished':
+            return None
+        try:
+            made: Made = future.result()
+        except _cancelled():
+            return None
+        return made
+
     def _judge(self, future: Any, sweep: Sweep, part: int, losses: int) -> None:
         """Raise what ends the sweep: a fault of the runs themselves, the scheduler's end, too many losses."""
         from distributed import KilledWorker
 
         if self._client.status != 'running':
             raise self._gone(f'a connection that is {self._client.status}')
-        error = future.exception() if future.status == 'error' else None
+        try:
+            error = future.exception() if future.status == 'error' else None
+        except _cancelled():
+            error = None
         if error is not None and not isinstance(error, KilledWorker):
             raise WorkersLostError(f'runs {sweep.runs_of(part).start} and following: {error}') from error
         if losses > MOST_LOSSES:

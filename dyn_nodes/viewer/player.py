@@ -19,6 +19,7 @@ from dyn_nodes.viewer.drawing import GROUND, Drawing
 from dyn_nodes.viewer.gate import Gate
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.scene import Scene
+from dyn_nodes.viewer.time_line import TimeLine
 
 Array = NDArray[np.float64]
 SHOWN = 4.0
@@ -63,7 +64,7 @@ class Player(Drawing):
         self.stage = Scene(server)  # ground, light and sky
         self._plots: dict[str, Plot] = {}
         self._charted = -1.0
-        self._slider: Any = None
+        self._time_line: TimeLine | None = None
         self._set_up_page()
         self.show(next(iter(self.animations)))
 
@@ -105,10 +106,6 @@ class Player(Drawing):
             self.time = 0.0
         self.playing = what != 'Pause'
 
-    def _dragged(self, event: Any) -> None:
-        if event.client_id is not None:  # what the server itself sets comes without a client
-            self.playing, self.time = False, float(event.target.value)
-
     def show(self, name: str) -> None:
         """Take up a motion, from its start."""
         self._drop(*[key for key in self._handles if key.startswith(('body/', 'trace/', 'label/'))])
@@ -119,10 +116,9 @@ class Player(Drawing):
             self._choice.value = name
         animation, gui = self.animation, self.server.gui
         self.scale = SHOWN / animation.span
-        if self._slider is not None:
-            self._slider.remove()
-        self._slider = gui.add_slider('Time, s', 0.0, animation.duration, animation.duration / 500, 0.0, order=3.0)
-        self._slider.on_update(self._dragged)
+        if self._time_line is not None:
+            self._time_line.remove()
+        self._time_line = TimeLine(gui, animation.duration, animation.duration / 500, 3.0)
         self._words.content = (
             f'<div style="margin:8px 10px;font-size:13px"><b data-motion="{html.escape(name)}">'
             f'{html.escape(animation.title)}</b><br>{html.escape(animation.note)}<br>'
@@ -160,13 +156,16 @@ class Player(Drawing):
 
     def advance(self, seconds: float) -> None:
         """Let so much time of the clock pass, and draw; at its end the motion begins anew."""
+        assert self._time_line is not None
+        dragged = self._time_line.dragged()
+        if dragged is not None:
+            self.playing, self.time = False, dragged
         if self.playing:
             self.time += self.speed * seconds
             if self.time > self.animation.duration:
                 self.time = 0.0
         self.draw()
-        if abs(self._slider.value - self.time) > self.animation.duration / 100.0:  # dragged, it is there already
-            self._slider.value = round(self.time, 3)
+        self._time_line.put(self.time)
 
     def draw(self) -> None:
         """Draw the present instant."""

@@ -17,6 +17,7 @@ from dyn_nodes.viewer.gauges import Scale, friction_gauges, gauges, worst_band
 from dyn_nodes.viewer.geometry import rotation_of
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.snapshot import Snapshot
+from dyn_nodes.viewer.time_line import TimeLine
 
 SPEEDS = {'0.1×': 0.1, '0.25×': 0.25, '0.5×': 0.5, '1×': 1.0, '2×': 2.0, '4×': 4.0}
 WINDOW, SAMPLE = 30.0, 0.1
@@ -114,19 +115,14 @@ class ReplayPage:
         gui = self.cockpit.server.gui
         with gui.add_folder('Time', order=0.5):
             step = max(self.duration / 1000.0, 1e-3)
-            self.slider: Any = gui.add_slider('Time, s', 0.0, max(self.duration, step), step, 0.0, order=0.0)
+            self.time_line = TimeLine(gui, self.duration, step, 0.0)
             self.buttons = gui.add_button_group('Run', ('Pause', 'Play', 'Restart'), order=1.0)
             self.speeds = gui.add_button_group('Speed', tuple(SPEEDS), order=2.0)
             self.steps = gui.add_button_group('Event', ('Before', 'Next'), order=3.0)
-        self.slider.on_update(self._dragged)
         self.buttons.on_click(lambda event: self.run(event.target.value))
         self.speeds.on_click(lambda event: setattr(self, 'speed', SPEEDS[event.target.value]))
         self.steps.on_click(lambda event: self.step(event.target.value == 'Next'))
         self._compare = self.cockpit.instruments.add_text(1.5)
-
-    def _dragged(self, event: Any) -> None:
-        if event.client_id is not None:  # what the server itself sets comes without a client
-            self.playing, self.time = False, float(event.target.value)
 
     def run(self, what: str) -> None:
         """Pause, play, or restart."""
@@ -147,12 +143,14 @@ class ReplayPage:
         """Let so much time of the clock pass, and draw; at its end the run rests."""
         for action in self.cockpit.actions():  # camera, shadows and trace are done by the cockpit
             del action
+        dragged = self.time_line.dragged()
+        if dragged is not None:
+            self.playing, self.time = False, dragged
         if self.playing:
             self.time = min(self.time + self.speed * seconds, self.duration)
             self.playing = self.time < self.duration
         self.draw()
-        if abs(self.slider.value - self.time) > self.duration / 500.0:  # dragged, it is there already
-            self.slider.value = round(self.time, 3)
+        self.time_line.put(self.time)
 
     def draw(self) -> None:
         """Show the present instant."""

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from domains import next_domain
 from patience import patience
+
+from dyn_nodes.commands import topic
 
 ROOT = Path(__file__).resolve().parents[2]
 DOMAIN = str(next_domain())
@@ -41,6 +44,21 @@ def run(*args: str, status: int = 0) -> str:
     assert 'Traceback' not in errors, errors
     assert process.returncode == status, (output, errors)
     return output if status == 0 else errors
+
+
+def test_topic_info_waits_for_the_name_of_a_node_which_comes_after_its_endpoint():
+    names, asked = ['_NODE_NAME_UNKNOWN_'], []
+
+    class Node:
+        def get_publishers_info_by_topic(self, topic):
+            asked.append(topic)
+            return [SimpleNamespace(node_name=names[0] if len(asked) < 3 else 'small')]
+
+        def get_subscriptions_info_by_topic(self, topic):
+            return []
+
+    assert topic.known_ends(Node(), '/joint_states', 60.0)[0][0].node_name == 'small'
+    assert topic.known_ends(Node(), '/joint_states', 0.0)[1] == []
 
 
 @pytest.fixture(scope='module')
@@ -112,7 +130,7 @@ class TestWithANode:
         assert 'std dev' in lines[3]
 
     def test_topic_info_counts_endpoints_and_names_their_nodes(self):
-        output = run('topic', 'info', '-v', '/loader/joint_states', *SPIN)
+        output = run('topic', 'info', '-v', '/loader/joint_states', '--spin-time', '60')  # ends when all is known
         assert output.startswith('Type: sensor_msgs/msg/JointState\n\nPublisher count: 1\n')
         assert 'Node name: small\n  Node namespace: /loader' in output
         assert 'Reliability: RELIABLE' in output

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from patience import patience
 from small_sweep import content, written
 
 from dyn_nodes import cli
+from dyn_nodes.sweeps.cluster import ClusterError, DaskWorkers
 from dyn_nodes.sweeps.driver import run_sweep
 from dyn_nodes.sweeps.sweep import LEAST_PART
 from dyn_nodes.sweeps.sweep_file import load_sweep
@@ -143,6 +145,23 @@ def test_a_scheduler_that_goes_is_one_line_and_what_is_done_is_kept(tmp_path):
     assert 'expected the scheduler to stay' in text
     assert 'Traceback' not in text
     assert _lines(out) >= 1
+
+
+def test_a_result_lost_on_its_way_with_the_scheduler_is_the_schedulers_end(tmp_path):
+    client = SimpleNamespace(status='running', nthreads=lambda: {'one': 1}, cancel=lambda parts: None)
+
+    class Lost:
+        status = 'finished'
+
+        def result(self):
+            client.status = 'connecting'
+            raise distributed.CancelledError
+
+    client.submit = lambda *arguments, key: Lost()
+    workers = object.__new__(DaskWorkers)
+    workers.address, workers._client, workers._attempts = 'tcp://127.0.0.1:9', client, 0
+    with pytest.raises(ClusterError, match='expected the scheduler to stay, found a connection that is connecting'):
+        list(workers.results(load_sweep(written(tmp_path)), [0]))
 
 
 def test_no_scheduler_is_one_line(tmp_path, capsys, monkeypatch):

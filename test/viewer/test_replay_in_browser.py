@@ -82,6 +82,18 @@ def test_time_is_played_paused_stepped_and_ends(runs):
         page.stop()
 
 
+def test_a_time_line_that_is_dragged_between_two_pictures_is_followed_and_not_put_back(runs):
+    page = ReplayPage(runs[:1])
+    try:
+        page.advance(1.0)
+        page.time_line.slider.value = 3.0
+        page.advance(0.1)
+        assert (page.time, page.playing) == (3.0, False)
+        assert page.time_line.slider.value == 3.0
+    finally:
+        page.stop()
+
+
 def test_the_plots_show_the_seconds_before_wherever_time_is_put(runs):
     page = ReplayPage(runs[:1])
     try:
