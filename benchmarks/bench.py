@@ -71,6 +71,7 @@ LEAST_RATIO = {
     'influence_batch_second_order': 5.0,
     'admissible_reactions': 10.0,
     'plate_realtime_factor': 1.0,
+    'load_map': 1.0,
 }
 GREATEST_TIME = {'torque_distribution': 20.0, 'admissible_reactions': 50.0}  # in the unit of the figure
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
@@ -83,6 +84,7 @@ TRUCK_LIMIT, TRUCK = 60.0, {'joints': 166, 'rank': 118, 'independent': 48}  # s
 BATCH = 20_000  # states
 TASKS = 64  # runs of the task in a batch
 TIP_OVER_RUNS, TIP_OVER_LIMIT = 10_000, 60.0  # runs of 16 s on all cores, s
+LOAD_MAP_LIMIT = 1.0  # s
 SLICE = 4_000  # calls in one measurement: short, so that some fall between what else the machine does
 
 
@@ -375,6 +377,16 @@ def measures_batch(quick: bool) -> Result:
     return Result(found['one_core'] / found['value'], found['value'], found['one_core'], found['unit'], name)
 
 
+def load_map(quick: bool) -> Result:
+    """The greatest safe payload in every posture of the log-loader at every slew angle, on all cores."""
+    found = figures_of('load_map.py', *(['--quick'] if quick else []), free=True)
+    name = (
+        f'the promised limit; {found["states"]} states on level ground, {found["cores"]} cores, '
+        f'{found["processor"]:.2f} s of processor time; on a slope, heading anywhere, {found["slope_seconds"]:.2f} s'
+    )
+    return Result(LOAD_MAP_LIMIT / found['seconds'], found['seconds'], LOAD_MAP_LIMIT, 's', name)
+
+
 def chains(quick: bool) -> dict[str, Result]:
     """Long chains against Pinocchio, how their time grows, and the truck with three trailers (yesiloglu-2007, C20)."""
     found = figures_of('chains.py', *(['--quick'] if quick else []))
@@ -599,6 +611,7 @@ def main(arguments: list[str] | None = None) -> int:
         results.update(team(options.quick))
         results.update(deformable(options.quick))
     results['measures_batch'] = measures_batch(options.quick)
+    results['load_map'] = load_map(options.quick)
     results |= batches(options.quick)
     results['second_start_s'] = second_start(1 if options.quick else 3)
     options.json.parent.mkdir(parents=True, exist_ok=True)

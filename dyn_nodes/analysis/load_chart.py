@@ -18,14 +18,14 @@ where no admissible reactions exist below these payloads, sliding limits them. P
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dyn_nodes.analysis.load_grip import LoadGrip
-from dyn_nodes.analysis.load_statics import Demand, LoadChartError, LoadStatics
+from dyn_nodes.analysis.load_limits import LoadLimits, Stops
+from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
 from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
@@ -44,7 +44,7 @@ GRID = 20_000  # postures that the family is chosen from
 CANDIDATES = 200  # of them, the nearest ones to each reach
 DIRECTIONS = 24  # headings on a slope, where the worst one counts
 COARSE_SWING = 24  # swing angles that a posture is judged at
-SNAP = 1e-6  # m, of a posture to the reach asked for
+SNAP, SNAPPED = 1e-5, 1e-10  # m, of a posture to the reach asked for: enough, and where it is not moved any more
 ROUNDS = 12
 STARTS = 5  # of the search for the farthest posture
 AS_GOOD = 0.98  # part of the best posture's payload
@@ -128,25 +128,18 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
     settings = settings or ChartSettings()
     statics = LoadStatics(machine)
     grip = LoadGrip(statics)
-    gravity = machine.gravity
     reaches, postures = _family(statics, settings)
-    swings = _swings(statics, settings)
+    swings = swings_of(statics, settings)
     shape = (len(settings.slopes), len(reaches), len(swings))
     usable = np.asarray(np.isfinite(postures).all(axis=1))
-    arm = np.repeat(postures[usable], len(swings), axis=0)
-    q = statics.arm_positions(arm, np.tile(swings, int(usable.sum())))
+    limits = limits_of(statics, settings, postures[usable], swings)
     parts = {name: np.full(shape, np.nan) for name in PAYLOADS}
+    rated, reason = np.full((OUT_OF_REACH, *shape), np.nan), np.full(shape, OUT_OF_REACH)
     for k, slope in enumerate(settings.slopes):
-        found = _payloads(statics, settings, q, slope, gravity)
-        found |= _sliding(statics, grip, settings, q, slope, found)
+        found, each = rated_payloads(limits, grip, settings, slope)
         for name, values in found.items():
-            parts[name][k, usable] = values.reshape(-1, len(swings))
-    rated = np.stack(
-        [*_rated(settings, parts), np.full(shape, statics.payload.limit), *_rated_sliding(settings, parts)]
-    )
-    reachable = np.broadcast_to(usable[np.newaxis, :, np.newaxis], shape)
-    reason = np.where(reachable, np.argmin(np.where(np.isnan(rated), np.inf, rated), axis=0), OUT_OF_REACH)
-    rated = np.where(reachable, np.maximum(rated, 0.0), np.nan)
+            parts[name][k, usable] = values
+        rated[:, k, usable], reason[k, usable] = np.maximum(each, 0.0), np.argmin(each, axis=0)
     heights = np.full(len(reaches), np.nan)
     heights[usable] = statics.height(statics.arm_positions(postures[usable]))
     return LoadChart(
@@ -176,7 +169,8 @@ def slope_gravity(gravity: float, slope: float, downhill: float) -> Array:
     return np.asarray(gravity * np.array([pull * np.cos(downhill), pull * np.sin(downhill), -np.cos(slope)]))
 
 
-def _swings(statics: LoadStatics, settings: ChartSettings) -> Array:
+def swings_of(statics: LoadStatics, settings: ChartSettings) -> Array:
+    """Return the positions (s,) of the swing joint, rad; 0 alone where nothing swings."""
     joint = statics.swing
     if joint is None:
         return np.zeros(1)
@@ -198,88 +192,30 @@ def _headings(statics: LoadStatics, settings: ChartSettings, slope: float) -> Ar
     return np.asarray(2.0 * np.pi / DIRECTIONS * np.arange(DIRECTIONS))
 
 
-def _payloads(
-    statics: LoadStatics, settings: ChartSettings, q: Array, slope: float, gravity: float
-) -> dict[str, Array]:
-    """Greatest payloads (N,) of states, before any share is taken, on the worst heading."""
-    least = {name: np.full(len(q), np.inf) for name in ('tipping', 'lifting', 'dynamic_tipping', 'dynamic_lifting')}
-    lifts, holds = statics.capacities(q, holding=False), statics.capacities(q, holding=True)
-    stops = _stops(statics, settings, q)
-    for heading in _headings(statics, settings, slope):
-        pull = slope_gravity(gravity, slope, heading)
-        rest = statics.demand(q, pull)
-        _lower(least['tipping'], greatest_standing(rest))
-        _lower(least['lifting'], greatest_lifted(rest, *lifts))
-        for rate, acceleration in stops:
-            stop = statics.demand(q, pull, rate, acceleration)
-            _lower(least['dynamic_tipping'], greatest_standing(stop))
-            _lower(least['dynamic_lifting'], greatest_lifted(stop, *holds))
-    return least
+def _gravities(statics: LoadStatics, settings: ChartSettings, slope: float) -> Array:
+    """Gravity (h, 3) in base axes for each heading that counts on a slope."""
+    headings = _headings(statics, settings, slope)
+    return np.array([slope_gravity(statics.machine.gravity, slope, heading) for heading in headings])
 
 
-def _sliding(
-    statics: LoadStatics, grip: LoadGrip, settings: ChartSettings, q: Array, slope: float, others: dict[str, Array]
-) -> dict[str, Array]:
-    """Payloads (N,) at which states begin to slide, at rest and in a stop, on the worst heading; inf above `others`."""
-    least = {name: np.full(len(q), np.inf) for name in ('sliding', 'dynamic_sliding')}
-    if not grip.known:
-        return least
-    bound = np.minimum.reduce([*_rated(settings, others), np.full(len(q), statics.payload.limit)])
-    bound = np.maximum(bound, 0.0)
-    stops = _stops(statics, settings, q)
-    for heading in _headings(statics, settings, slope):
-        pull = slope_gravity(statics.machine.gravity, slope, heading)
-        _lower(least['sliding'], grip.greatest_held(statics.demand(q, pull), bound / settings.tipping_share))
-        for rate, acceleration in stops:
-            _lower(least['dynamic_sliding'], grip.greatest_held(statics.demand(q, pull, rate, acceleration), bound))
-    return least
+def limits_of(statics: LoadStatics, settings: ChartSettings, arm: Array, swings: Array) -> LoadLimits:
+    """Return postures of the arm (n, a) at swing angles (s,) as they are judged."""
+    stops = Stops(settings.arm_deceleration, settings.slew_deceleration, settings.slew_speed)
+    return LoadLimits(statics, arm, swings, stops)
 
 
-def _lower(values: Array, others: Array) -> None:
-    np.minimum(values, others, out=values)
-
-
-def _stops(statics: LoadStatics, settings: ChartSettings, q: Array) -> list[tuple[Array, Array]]:
-    """Rates and accelerations (N, c) of the chain in every combination of signs of the two decelerations."""
-    first = statics.chain.index(statics.arm[0])
-    lever = np.maximum(_lever_of_first_joint(statics, q, first), 0.1)
-    result = []
-    for arm_sign, slew_sign in product((-1.0, 1.0), (-1.0, 1.0) if statics.swing is not None else (0.0,)):
-        rate, acceleration = np.zeros_like(q), np.zeros_like(q)
-        acceleration[:, first] = arm_sign * settings.arm_deceleration / lever
-        if statics.swing is not None:
-            place = statics.chain.index(statics.swing)
-            rate[:, place], acceleration[:, place] = settings.slew_speed, slew_sign * settings.slew_deceleration
-        result.append((rate, acceleration))
-    return result
-
-
-def _lever_of_first_joint(statics: LoadStatics, q: Array, first: int) -> Array:
-    """Distance (N,) that the mount moves per unit of the first arm joint, m/rad."""
-    step = np.zeros(q.shape[1])
-    step[first] = 1e-6
-    return np.asarray(np.linalg.norm(statics.mount(q + step) - statics.mount(q - step), axis=1) / 2e-6)
-
-
-def greatest_standing(demand: Demand) -> Array:
-    """Return the payload (N,) at which the first edge is all that the machine stands on, kg.
-
-    It is inf where payload relieves no edge, and 0 where the machine does not stand without payload.
-    """
-    with np.errstate(divide='ignore', invalid='ignore'):
-        load = np.where(demand.pressing_per_kg < 0.0, -demand.pressing / demand.pressing_per_kg, np.inf)
-    load[demand.pressing <= 0.0] = 0.0
-    return np.asarray(load.min(axis=1))
-
-
-def greatest_lifted(demand: Demand, low: Array, high: Array) -> Array:
-    """Return the payload (N,) at which the first joint needs its least or greatest effort (N, c), kg; 0 for beyond."""
-    slope, own = demand.effort_per_kg, demand.effort
-    room = np.where(slope > 0.0, high - own, own - low)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        load = np.where(np.abs(slope) > 1e-9, room / np.abs(slope), np.inf)
-    load[(own > high) | (own < low)] = 0.0
-    return np.asarray(load.min(axis=1))
+def rated_payloads(
+    limits: LoadLimits, grip: LoadGrip, settings: ChartSettings, slope: float
+) -> tuple[dict[str, Array], Array]:
+    """Return payloads (n, s) by the names of `PAYLOADS`, and what of each is rated (7, n, s) by `REASONS`, kg."""
+    statics = limits.statics
+    gravities = _gravities(statics, settings, slope)
+    found = limits.payloads(gravities)._asdict()
+    rated = [*_rated(settings, found), np.full(found['tipping'].shape, statics.payload.limit)]
+    bound = np.maximum(np.minimum.reduce(rated), 0.0)
+    at_rest, in_stop = limits.sliding(grip, gravities, bound / settings.tipping_share, bound)
+    found |= {'sliding': at_rest, 'dynamic_sliding': in_stop}
+    return found, np.stack([*rated, settings.tipping_share * at_rest, in_stop])
 
 
 # ------------------------------------------------------------------------------------------------ the posture family
@@ -287,7 +223,7 @@ def greatest_lifted(demand: Demand, low: Array, high: Array) -> Array:
 
 def _family(statics: LoadStatics, settings: ChartSettings) -> tuple[Array, Array]:
     """Reaches (r,) and for each one posture of the arm (r, a), NaN where there is none."""
-    grid = _grid(statics)
+    grid = statics.arm_grid(max(2, int(GRID ** (1.0 / len(statics.arm)))))
     distances = statics.reach(statics.arm_positions(grid))
     if settings.height is not None:
         heights = statics.height(statics.arm_positions(grid))
@@ -306,12 +242,15 @@ def _family(statics: LoadStatics, settings: ChartSettings) -> tuple[Array, Array
     postures = np.full((len(reaches), grid.shape[1]), np.nan)
     postures[-1] = farthest
     previous = float(statics.height(statics.arm_positions(postures[-1:]))[0])
+    nearest = np.argsort(np.abs(distances - inner[:, np.newaxis]), axis=1, kind='stable')[:, :CANDIDATES]
+    snapped, there = _snap(statics, settings, grid[nearest.ravel()], np.repeat(inner, nearest.shape[1]))
+    worst, heights = np.full(len(snapped), np.nan), statics.height(statics.arm_positions(snapped))
+    worst[there] = _worst_payloads(statics, settings, snapped[there])
     for k in reversed(range(len(inner))):
-        nearest = np.argsort(np.abs(distances - reaches[k]), kind='stable')[:CANDIDATES]
-        found = _snap(statics, settings, grid[nearest], float(reaches[k]))
-        if len(found):
-            postures[k] = _choose(statics, settings, found, previous)
-            previous = float(statics.height(statics.arm_positions(postures[k : k + 1]))[0])
+        places = k * nearest.shape[1] + np.flatnonzero(there.reshape(nearest.shape)[k])
+        if len(places):
+            chosen = _choose(places, worst, heights, previous)
+            postures[k], previous = snapped[chosen], float(heights[chosen])
     first = int(np.argmax(np.isfinite(postures[:, 0])))
     return reaches[first:], postures[first:]
 
@@ -332,7 +271,7 @@ def _farthest(statics: LoadStatics, settings: ChartSettings, grid: Array, distan
             away,
             start,
             method='SLSQP',
-            bounds=list(zip(*_limits(statics))),
+            bounds=list(zip(*statics.arm_limits)),
             constraints=constraints,
             options={'ftol': 1e-14, 'maxiter': 200},
         ).x
@@ -345,64 +284,55 @@ def _farthest(statics: LoadStatics, settings: ChartSettings, grid: Array, distan
     return best
 
 
-def _limits(statics: LoadStatics) -> tuple[Array, Array]:
-    lower = np.array([joint.lower if np.isfinite(joint.lower) else -np.pi for joint in statics.arm])
-    upper = np.array([joint.upper if np.isfinite(joint.upper) else np.pi for joint in statics.arm])
-    return lower, upper
+def _snap(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Move postures (N, a) by least-norm steps to their reaches (N,) and the height; return them, and which get there.
 
-
-def _grid(statics: LoadStatics) -> Array:
-    """Postures (N, a) over the whole range of the arm, its ends included."""
-    lower, upper = _limits(statics)
-    count = max(2, int(GRID ** (1.0 / len(lower))))
-    return np.stack(np.meshgrid(*np.linspace(lower, upper, count).T), axis=-1).reshape(-1, len(lower))
-
-
-def _snap(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: float) -> Array:
-    """Move postures by least-norm steps to a reach (and height); return those that get there within the limits."""
-    lower, upper = _limits(statics)
-    arm = arm.copy()
+    None leaves the limits of its joints.
+    """
+    lower, upper = statics.arm_limits
+    arm, away = arm.copy(), np.arange(len(arm))
     for _ in range(ROUNDS):
-        miss, slopes = _misses(statics, settings, arm, reach)
-        if not len(arm) or np.abs(miss).max() < SNAP:
-            break
+        miss, slopes = _misses(statics, settings, arm[away], reach[away])
+        going = np.abs(miss).max(axis=1, initial=0.0) > SNAPPED
+        miss, slopes, away = miss[going], slopes[going], away[going]
         square = slopes @ np.swapaxes(slopes, 1, 2) + 1e-12 * np.eye(miss.shape[1])
         step = np.swapaxes(slopes, 1, 2) @ np.linalg.solve(square, miss[..., np.newaxis])
-        arm = np.clip(arm - np.clip(step[..., 0], -0.2, 0.2), lower, upper)
+        arm[away] = np.clip(arm[away] - np.clip(step[..., 0], -0.2, 0.2), lower, upper)
     miss, _ = _misses(statics, settings, arm, reach)
-    return arm[np.abs(miss).max(axis=1, initial=0.0) < 10.0 * SNAP]
+    return arm, np.abs(miss).max(axis=1, initial=0.0) < SNAP
 
 
-def _misses(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: float) -> tuple[Array, Array]:
+def _misses(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: Array) -> tuple[Array, Array]:
     """Distances from reach (and height) (N, m), and their slopes by the arm's joints (N, m, a)."""
+    q = statics.arm_positions(arm)
+    mount, slopes = statics.mount_slopes(q)
+    away = mount[:, :2] - statics.axis
+    distance = away[:, 0] if statics.swing is None else np.hypot(away[:, 0], away[:, 1])
+    outward = np.array([1.0, 0.0]) if statics.swing is None else away / np.maximum(distance, 1e-9)[:, np.newaxis]
+    misses, rows = [distance - reach], [(outward[..., np.newaxis] * slopes[:, :2]).sum(axis=1)]
+    if settings.height is not None:
+        misses.append(mount[:, 2] - statics.ground - settings.height)
+        rows.append(slopes[:, 2])
+    return np.column_stack(misses), np.stack(rows, axis=1)
 
-    def where(positions: Array) -> Array:
-        q = statics.arm_positions(positions)
-        columns = [statics.reach(q) - reach]
-        if settings.height is not None:
-            columns.append(statics.height(q) - settings.height)
-        return np.column_stack(columns)
 
-    steps = 1e-6 * np.eye(arm.shape[1])
-    slopes = [(where(arm + step) - where(arm - step)) / 2e-6 for step in steps]
-    return where(arm), np.stack(slopes, axis=-1)
+def _worst_payloads(statics: LoadStatics, settings: ChartSettings, arm: Array) -> Array:
+    """Return the safe payload (N,) of postures on level ground at the worst swing angle, friction left aside."""
+    swings = swings_of(statics, settings)
+    swings = swings[:: max(1, len(swings) // COARSE_SWING)]
+    limits = limits_of(statics, settings, arm, swings)
+    found = limits.payloads(_gravities(statics, settings, 0.0))._asdict()
+    return np.asarray(np.minimum(np.minimum.reduce(_rated(settings, found)), statics.payload.limit).min(axis=1))
 
 
-def _choose(statics: LoadStatics, settings: ChartSettings, arm: Array, previous: float) -> Array:
-    """Return one of the postures (N, a) with the greatest safe payload at the worst swing angle on level ground.
+def _choose(places: NDArray[np.intp], worst: Array, heights: Array, previous: float) -> int:
+    """Return the place of one of the postures with the greatest payload.
 
     Of those about as good as the best it is the one whose mount is nearest to `previous`, the height one reach further
     out, so that the family has no needless jumps.
     """
-    swings = _swings(statics, settings)
-    swings = swings[:: max(1, len(swings) // COARSE_SWING)]
-    q = statics.arm_positions(np.repeat(arm, len(swings), axis=0), np.tile(swings, len(arm)))
-    found = _payloads(statics, settings, q, 0.0, statics.machine.gravity)
-    rated = np.minimum.reduce([*_rated(settings, found), np.full(len(q), statics.payload.limit)])
-    worst = rated.reshape(len(arm), -1).min(axis=1)
-    good = arm[worst >= AS_GOOD * worst.max()]
-    heights = statics.height(statics.arm_positions(good))
-    return np.asarray(good[int(np.argmin(np.abs(heights - previous)))])
+    good = places[worst[places] >= AS_GOOD * worst[places].max()]
+    return int(good[int(np.argmin(np.abs(heights[good] - previous)))])
 
 
 def _rated(settings: ChartSettings, found: dict[str, Array]) -> list[Array]:
@@ -413,8 +343,3 @@ def _rated(settings: ChartSettings, found: dict[str, Array]) -> list[Array]:
         found['dynamic_tipping'],
         found['dynamic_lifting'],
     ]
-
-
-def _rated_sliding(settings: ChartSettings, found: dict[str, Array]) -> list[Array]:
-    """Payloads of sliding at rest and in a stop in the order of `REASONS` after shares are taken."""
-    return [settings.tipping_share * found['sliding'], found['dynamic_sliding']]

@@ -8,6 +8,7 @@ the greatest payload that an edge of the support polygon or a cylinder bears fol
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.machine import Base, Joint, Machine
-from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.stability import support_order
 
@@ -55,6 +56,8 @@ class LoadStatics:
         swing: the joint of `chain` that turns the arm about the vertical, or None.
         arm: the other joints of `chain`.
         feet: (n, 3) corners of the support polygon in base axes, m, counter-clockwise.
+        slew_origin, slew_axis: (3,) a point, m, and the direction of the swing joint's axis in base axes; those of the
+            first arm joint where nothing swings.
         ground: height of the ground plane in the base frame, m.
         wheel_points: (w, 3) ground points of the wheels in base axes, m; of a planar machine both sides of its width.
         wheel_rotations: (w, 3, 3) of their links in base axes.
@@ -86,7 +89,10 @@ class LoadStatics:
         self.arm = tuple(joint for joint in self.chain if joint is not self.swing)
         if not self.arm:
             raise LoadChartError(f'{machine.name}: no joint moves the payload {self.payload.link!r} out or in')
-        self.axis = poses[(self.swing or self.arm[0]).child][:2, 3]
+        turned = self.swing or self.arm[0]
+        self.slew_origin, self.slew_axis = poses[turned.child][:3, 3].copy(), poses[turned.child][:3, :3] @ turned.axis
+        self.axis = self.slew_origin[:2]
+        self._poses = link_poses(machine.links, machine.joints, self._rest)
         self.feet, self.ground = self._support()
         self._places = [self.model.position_names.index(joint.name) for joint in self.chain]
         self._rates = [self.model.velocity_names.index(joint.name) for joint in self.chain]
@@ -120,6 +126,37 @@ class LoadStatics:
                 column += 1
         return np.asarray(pose[:, :3, :3] @ self.payload.position + pose[:, :3, 3])
 
+    def mount_slopes(self, q: Array) -> tuple[Array, Array]:
+        """Return the mount (N, 3) for positions (N, c), m, and its slopes by the arm's joints (N, 3, a), m/rad or 1."""
+        pose = np.broadcast_to(np.eye(4), (len(q), 4, 4))
+        column, axes, points = 0, [], []
+        for joint in self._path:
+            pose = pose @ joint.origin
+            if joint.movable:
+                axes.append(pose[:, :3, :3] @ joint.axis)
+                points.append(pose[:, :3, 3])
+                pose = pose @ _motion(joint, q[:, column])
+                column += 1
+        mount = pose[:, :3, :3] @ self.payload.position + pose[:, :3, 3]
+        slopes = [
+            axis if joint.type == 'prismatic' else np.cross(axis, mount - point)
+            for joint, axis, point in zip(self.chain, axes, points)
+            if joint is not self.swing
+        ]
+        return mount, np.stack(slopes, axis=2)
+
+    @cached_property
+    def arm_limits(self) -> tuple[Array, Array]:
+        """Least and greatest positions (a,) of the arm's joints, rad or m; half a turn either way without limits."""
+        lower = np.array([joint.lower if np.isfinite(joint.lower) else -np.pi for joint in self.arm])
+        upper = np.array([joint.upper if np.isfinite(joint.upper) else np.pi for joint in self.arm])
+        return lower, upper
+
+    def arm_grid(self, count: int) -> Array:
+        """Return postures (N, a) over the whole range of the arm, so many positions of each joint, the last fastest."""
+        along = np.linspace(*self.arm_limits, count).T
+        return np.stack(np.meshgrid(*along, indexing='ij'), axis=-1).reshape(-1, len(self.arm))
+
     def arm_positions(self, arm: Array, swing: Array | float = 0.0) -> Array:
         """Return positions of the chain (N, c) from those of the arm (N, a) and of the swing joint (N,)."""
         q = np.zeros((len(arm), len(self.chain)))
@@ -146,15 +183,16 @@ class LoadStatics:
             rate: (N, c) of the chain, rad/s or m/s; zero where None.
             acceleration: (N, c) of the chain, rad/s2 or m/s2; zero where None.
         """
-        wrench, effort = self._forces(q, gravity, rate, acceleration, 0.0)
-        loaded_wrench, loaded_effort = self._forces(q, gravity, rate, acceleration, UNIT_LOAD)
+        wrench, effort = self.forces(q, gravity, rate, acceleration, 0.0)
+        loaded_wrench, loaded_effort = self.forces(q, gravity, rate, acceleration, UNIT_LOAD)
         wrench_per_kg, effort_per_kg = (loaded_wrench - wrench) / UNIT_LOAD, (loaded_effort - effort) / UNIT_LOAD
         pressing = self._pressing(wrench), self._pressing(wrench_per_kg)
         return Demand(*pressing, effort, effort_per_kg, wrench, wrench_per_kg)
 
-    def _forces(
+    def forces(
         self, q: Array, gravity: Array, rate: Array | None, acceleration: Array | None, payload: float
     ) -> tuple[Array, Array]:
+        """Return the wrench (N, 6) that the ground supplies and the efforts (N, c) of the chain; see `demand`."""
         count = len(q)
         neutral = self.model.neutral()
         for name, position in self._rest.items():
@@ -172,10 +210,25 @@ class LoadStatics:
 
     def _pressing(self, wrench: Array) -> Array:
         """Moment about each edge (N, e) of the ground's wrench [moment; force] at the base link's origin."""
+        return np.asarray(wrench @ self.edge_rows.T)
+
+    @cached_property
+    def edge_rows(self) -> Array:
+        """(e, 6) whose products with the ground's wrench are its moments about the edges."""
         edges = np.roll(self.feet, -1, axis=0) - self.feet
         edges /= np.linalg.norm(edges, axis=1, keepdims=True)
-        arms = np.cross(edges, -self.feet)  # e . (-p x f) = (e x -p) . f
-        return np.asarray(wrench[:, :3] @ edges.T + wrench[:, 3:] @ arms.T)
+        return np.hstack([edges, np.cross(edges, -self.feet)])  # e . (-p x f) = (e x -p) . f
+
+    @cached_property
+    def still_wrench(self) -> Array:
+        """(6, 3) wrench of the ground on the links that do not slew, for gravity of 1 m/s2 along x, y and z."""
+        moved = {self.swing.child} if self.swing is not None else set()
+        for joint in self.machine.joints:  # ordered from the root
+            if joint.parent in moved:
+                moved.add(joint.child)
+        links = [link for link in self.machine.links if link.name not in moved]
+        mass, middle = center_of_mass(links, self._poses, None)
+        return np.vstack([-mass * np.cross(middle, np.eye(3)).T, -mass * np.eye(3)])
 
     def capacities(self, q: Array, holding: bool) -> tuple[Array, Array]:
         """Return the least and the greatest effort (N, c) of the chain's joints, N m or N.

@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,13 @@ from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparse
 from dyn_nodes.commands.machine_report import machine_report
 
 if TYPE_CHECKING:
-    from dyn_nodes.analysis.load_chart import LoadChart
+    from dyn_nodes.analysis.load_chart import ChartSettings, LoadChart
+    from dyn_nodes.analysis.load_map import LoadMap
+    from dyn_nodes.model.machine import Machine
 
 HEADINGS = {'front': 0.0, 'left': 90.0, 'rear': 180.0, 'right': -90.0}
 STEEPEST = 45.0  # degrees
+MOST_POSITIONS = 1000  # of a joint in a map
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -53,6 +57,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('--slew-speed', type=float, default=0.3, metavar='V', help='rad/s (0.3)')
     parser.add_argument('--reach-step', type=float, default=0.25, metavar='M', help='m (0.25)')
     parser.add_argument('--swing-step', type=float, default=5.0, metavar='DEG', help='degrees (5)')
+    parser.add_argument(
+        '--map',
+        type=int,
+        metavar='N',
+        help='judge every posture as well, N positions of each joint of the arm: load_map.png, .csv and .npz in --out',
+    )
     parser.add_argument('--out', metavar='DIR', help='write load_chart.png, .svg, .csv and .txt there')
     parser.add_argument('--json', action='store_true', help='print the whole chart as JSON, SI units')
 
@@ -84,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         chart = load_chart(machine, settings)
+        found = None if args.map is None else _map(machine, settings, args.map)
     except LoadChartError as error:
         raise CommandError(str(error)) from None
     if args.json:
@@ -95,10 +106,26 @@ def run(args: argparse.Namespace) -> int:
         try:
             out.mkdir(parents=True, exist_ok=True)
             paths = write_all(chart, out)
+            if found is not None:
+                from dyn_nodes.analysis.load_map import write_map
+
+                paths += write_map(found, out)
         except OSError as error:
             raise CommandError(f'--out {out}: {error.strerror}') from None
         print('written: ' + ', '.join(str(path) for path in paths), file=sys.stderr)
     return 0
+
+
+def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
+    """Compute the map, and print how long it took."""
+    from dyn_nodes.analysis.load_map import load_map
+
+    load_map(machine, settings, 2)  # machine code
+    since = time.perf_counter()
+    found = load_map(machine, settings, count)
+    seconds = time.perf_counter() - since
+    print(f'load map: {found.safe.size} states in {seconds:.2f} s', file=sys.stderr)
+    return found
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -119,6 +146,10 @@ def _check(args: argparse.Namespace) -> None:
     for slope in args.slope or ():
         if not 0.0 <= slope <= STEEPEST:
             raise CommandError(f'--slope: expected 0 to {STEEPEST:g} degrees, found {slope:g}', 2)
+    if args.map is not None and not 2 <= args.map <= MOST_POSITIONS:
+        raise CommandError(f'--map: expected 2 to {MOST_POSITIONS}, found {args.map}', 2)
+    if args.map is not None and args.out is None:
+        raise CommandError('--map: expected --out DIR beside it, found none', 2)
     if args.height is not None and not math.isfinite(args.height):
         raise CommandError(f'--height: expected a number of metres, found {args.height:g}', 2)
 

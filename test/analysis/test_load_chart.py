@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from load_witness import greatest_standing
 
 from dyn_nodes.analysis.load_chart import (
     REASONS,
     ChartSettings,
     LoadChartError,
-    greatest_standing,
     load_chart,
     slope_gravity,
 )
@@ -275,6 +275,8 @@ def test_the_command_prints_a_table_for_a_machine_that_does_not_swing(capsys, tm
         (('--tipping-share', '0'), '--tipping-share: expected above 0, at most 1, found 0'),
         (('--reach-step', '0'), '--reach-step: expected from 0.01 to 100 m, found 0'),
         (('--arm-deceleration', '-1'), '--arm-deceleration: expected 0 or more, found -1'),
+        (('--map', '1'), '--map: expected 2 to 1000, found 1'),
+        (('--map', '5'), '--map: expected --out DIR beside it, found none'),
     ],
 )
 def test_mistakes_on_the_command_line_are_named(arguments, message):

@@ -1,0 +1,68 @@
+"""Time of a load map: every posture of the log-loader's arm at every slew angle, 50 x 50 x 72 states.
+
+    python benchmarks/load_map.py [--quick]
+
+Prints JSON: wall time on all cores and processor time of all of it, s, on level ground and on a slope of 5 degrees
+whose worst heading of 24 counts; machine code there. `test/analysis/test_load_limits.py` compares the payloads with
+those of inverse dynamics state by state.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from dyn_nodes.analysis.load_chart import ChartSettings
+from dyn_nodes.analysis.load_map import load_map
+from dyn_nodes.model import load_machine
+from dyn_nodes.share import find_resource
+
+COUNT = 50
+LEVEL, SLOPE = ChartSettings(), ChartSettings(slopes=(float(np.radians(5.0)),))
+
+
+def seconds(call: Callable[[], Any], rounds: int) -> tuple[float, float]:
+    """Return the least wall and processor times of a call, s."""
+    found = []
+    for _ in range(rounds):
+        wall, processor = time.perf_counter(), time.process_time()
+        call()
+        found.append((time.perf_counter() - wall, time.process_time() - processor))
+    return min(own[0] for own in found), min(own[1] for own in found)
+
+
+def main() -> None:
+    """Print the times."""
+    parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
+    parser.add_argument('--quick', action='store_true', help='a few rounds only')
+    rounds = 3 if parser.parse_args().quick else 10
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    states = load_map(machine, LEVEL, COUNT).safe.size
+    wall, processor = seconds(lambda: load_map(machine, LEVEL, COUNT), rounds)
+    sloped, sloped_processor = seconds(lambda: load_map(machine, SLOPE, COUNT), rounds)
+    print(
+        json.dumps(
+            {
+                'states': states,
+                'cores': os.cpu_count(),
+                'seconds': wall,
+                'processor': processor,
+                'slope_seconds': sloped,
+                'slope_processor': sloped_processor,
+            }
+        )
+    )
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,69 @@
+"""Limits of the payload state by state: inverse dynamics of every state, and a search by halves for what slides."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from dyn_nodes.analysis.load_chart import slope_gravity
+
+
+def greatest_standing(demand):
+    """Payload (N,) at which the first edge is relieved, kg; 0 where one is without payload, inf where none ever is."""
+    with np.errstate(divide='ignore', invalid='ignore'):
+        load = np.where(demand.pressing_per_kg < 0.0, -demand.pressing / demand.pressing_per_kg, np.inf)
+    load[demand.pressing <= 0.0] = 0.0
+    return load.min(axis=1)
+
+
+def greatest_lifted(demand, low, high):
+    """Payload (N,) at which the first joint needs its least or greatest effort (N, c), kg; 0 for beyond."""
+    slope, own = demand.effort_per_kg, demand.effort
+    room = np.where(slope > 0.0, high - own, own - low)
+    with np.errstate(divide='ignore', invalid='ignore'):
+        load = np.where(np.abs(slope) > 1e-9, room / np.abs(slope), np.inf)
+    load[(own > high) | (own < low)] = 0.0
+    return load.min(axis=1)
+
+
+def stops(statics, settings, q):
+    """Rates and accelerations (N, c) of the chain in every combination of signs of the two decelerations."""
+    first = statics.chain.index(statics.arm[0])
+    step = np.zeros(q.shape[1])
+    step[first] = 1e-6
+    lever = np.linalg.norm(statics.mount(q + step) - statics.mount(q - step), axis=1) / 2e-6
+    for arm_sign, slew_sign in product((-1.0, 1.0), (-1.0, 1.0) if statics.swing is not None else (0.0,)):
+        rate, acceleration = np.zeros_like(q), np.zeros_like(q)
+        acceleration[:, first] = arm_sign * settings.arm_deceleration / np.maximum(lever, 0.1)
+        if statics.swing is not None:
+            place = statics.chain.index(statics.swing)
+            rate[:, place], acceleration[:, place] = settings.slew_speed, slew_sign * settings.slew_deceleration
+        yield rate, acceleration
+
+
+def payloads(statics, settings, q, slope, headings):
+    """Greatest payloads (4, N): tipping, lifting, and both in the worst stop, on the worst heading."""
+    lifts, holds = statics.capacities(q, holding=False), statics.capacities(q, holding=True)
+    least = np.full((4, len(q)), np.inf)
+    for heading in headings:
+        pull = slope_gravity(statics.machine.gravity, slope, heading)
+        rest = statics.demand(q, pull)
+        own = [greatest_standing(rest), greatest_lifted(rest, *lifts)]
+        moving = [statics.demand(q, pull, *motion) for motion in stops(statics, settings, q)]
+        own.append(np.min([greatest_standing(demand) for demand in moving], axis=0))
+        own.append(np.min([greatest_lifted(demand, *holds) for demand in moving], axis=0))
+        least = np.minimum(least, own)
+    return least
+
+
+def greatest_held(margin, demand, bound):
+    """Payloads (N,) with admissible reactions, found by halves; inf where they exist up to the bound (N,)."""
+    places = np.arange(len(bound))
+    held, empty = margin(demand, places, 0.9999 * bound) >= 0.0, margin(demand, places, np.zeros(len(bound))) >= 0.0
+    low, high = np.zeros(len(bound)), bound.copy()
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        inside = margin(demand, places, middle) >= 0.0
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.where(held, np.inf, np.where(empty, low, 0.0))
