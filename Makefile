@@ -12,7 +12,7 @@ SETUP_FILES := setup.py setup.cfg pyproject.toml
 # start hundreds of processes, and each would compile NumPy, Numba, CasADi and this package once more.
 export PYTHONDONTWRITEBYTECODE :=
 
-# FAST=1: no dashboard, no cockpit.  RECOVERY=0: nobody pulls the arm back.
+# FAST=1: no dashboard, no cockpit.  RECOVERY=0: the arm is not pulled back.
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
@@ -20,7 +20,7 @@ DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
-	@echo '                   FAST=1 without dashboard and cockpit   RECOVERY=0 nobody recovers it: it overturns'
+	@echo '                   FAST=1 without dashboard and cockpit   RECOVERY=0 it is not recovered and overturns'
 	@echo 'make test        the tests, a quarter of an hour on two cores'
 	@echo '                   TESTS=test/model a part       ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'

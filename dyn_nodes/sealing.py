@@ -1,4 +1,4 @@
-"""The cache of machine code: where it lives, and seals that tell its files from damaged, foreign and tampered ones.
+"""The cache of machine code: its place, and seals that distinguish its files from damaged, foreign and tampered ones.
 
 Everything in the cache runs: generated text is executed, Numba's files are unpickled. So each file carries, or is
 listed under, an HMAC of its name and content with a key that only this user can read, and is looked at before anything

@@ -113,7 +113,7 @@ class Machine:
         )
 
     def is_up(self, name: str) -> bool:
-        """Tell whether a node is in the graph."""
+        """Return whether a node is in the graph."""
         return name in self.node.get_node_names()
 
     def until(self, condition: Callable[[], object], timeout: float = PATIENCE) -> bool:

@@ -62,7 +62,7 @@ class Candidate:
 
     @property
     def allowed(self) -> bool:
-        """Tell whether the governor had next to nothing to hold back."""
+        """Return whether the governor had next to nothing to hold back."""
         return not self.overturned and self.let_through >= LET_THROUGH
 
 
@@ -111,7 +111,7 @@ class Planner:
 
     @property
     def governed(self) -> bool:
-        """Tell whether the sequences go through the governor."""
+        """Return whether the sequences go through the governor."""
         return self._rig is not None
 
     def candidate(self, seed: int) -> Candidate:

@@ -38,7 +38,7 @@ class Estimate:
         name: its key in the machine YAML.
         value, error: estimate and standard error; NaN where not estimated.
         before: what the machine file says.
-        identified: the data tell it: the standard error is below a fifth of the value.
+        identified: the data determine it: the standard error is below a fifth of the value.
     """
 
     name: str
@@ -137,7 +137,7 @@ def _warnings(estimates: dict[str, Estimate], left: Array, noise: Array) -> tupl
     found = []
     unknown = [name for name, estimate in estimates.items() if not estimate.identified]
     if unknown:
-        found.append(f'the recorded motion does not tell {", ".join(unknown)}')
+        found.append(f'the recorded motion does not determine {", ".join(unknown)}')
     if (left > 5.0 * noise).any() and (left > 5e5).any():
         found.append(
             f'the model leaves {left.max() / 1e6:.2f} MPa of pressure unexplained: another value of the machine file, '

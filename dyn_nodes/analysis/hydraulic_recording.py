@@ -15,7 +15,7 @@ def topics_of(actuator: OilActuator) -> tuple[str, ...]:
 
 
 def is_recorded(data: BagData, actuator: OilActuator) -> bool:
-    """Tell whether a bag holds anything of an actuator."""
+    """Return whether a bag holds anything of an actuator."""
     return any(topic in data.tables for topic in topics_of(actuator))
 
 

@@ -159,7 +159,7 @@ def valve_quantities(fit: ValveFit) -> dict[str, Quantity]:
 
 
 def is_seen(key: str, quantity: Quantity) -> bool:
-    """Tell whether the log shows a number: its interval is narrow."""
+    """Return whether the log shows a number: its interval is narrow."""
     return quantity.half_width <= max(SEEN * abs(quantity.value), SMALL.get(key, 0.0))
 
 
@@ -189,7 +189,7 @@ def fitted_machine(fit: MachineFit) -> Machine:
 
 
 def dry_is_seen(fit: MachineFit, joint: str) -> bool:
-    """Tell whether the log shows the dry friction of a joint: to a fifth of it or a hundredth of the efforts there."""
+    """Return whether the log shows the dry friction of a joint to a fifth of it or a hundredth of the efforts there."""
     assert fit.mechanics is not None
     own = fit.mechanics.dry[joint]
     return own.half_width <= max(SEEN * abs(own.value), 0.01 * fit.mechanics.moved[joint])

@@ -43,7 +43,7 @@ class Quantity:
     error: float = 0.0
 
     def holds(self, truth: float) -> bool:
-        """Tell whether the interval holds a number."""
+        """Return whether the interval holds a number."""
         return abs(self.value - truth) <= self.half_width
 
 

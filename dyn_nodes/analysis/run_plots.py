@@ -179,7 +179,7 @@ PLOTS: dict[str, Callable[[RunRecord], Figure]] = {
 
 
 def has_data(record: RunRecord, plot: str) -> bool:
-    """Tell whether a run has what a plot shows."""
+    """Return whether a run has what a plot shows."""
     return {
         'base_rotation': len(record.attitude.time) > 0,
         'wheel_loads': bool(record.wheel_loads),

@@ -29,7 +29,7 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
         wall_time: of the simulation, s; None: that of the bag's log times, where they are wall time.
 
     Returns:
-        Plain numbers, None for what the bag does not tell. `recovered`: wheels had lifted, and at the end all carry
+        Plain numbers, None for what the bag does not hold. `recovered`: wheels had lifted, and at the end all carry
         load and the base is tilted by less than 2 degrees.
     """
     loads = {wheel: values for wheel, (_, values) in record.wheel_loads.items() if len(values)}
@@ -94,7 +94,7 @@ def contact_times(record: RunRecord) -> tuple[float | None, float | None]:
 
 
 def has_overturned(record: RunRecord) -> bool:
-    """Tell whether the machine fell over: the dynamics node said so, or the base tilted beyond the machine's limit."""
+    """Return whether the machine fell over: the dynamics node said so or the base tilted beyond the machine's limit."""
     if record.first_event('overturned') is not None:
         return True
     limit = record.machine.overturn_angle if record.machine else DEFAULT_OVERTURN_ANGLE

@@ -66,7 +66,7 @@ class Windows:
         return np.asarray(-(self._seen(values) @ self._shape[1]))
 
     def all(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell for every window (w, ...) whether a condition (t, ...) holds all the time."""
+        """Return for every window (w, ...) whether a condition (t, ...) holds all the time."""
         return np.asarray(self._seen(good).all(axis=-1))
 
 
@@ -91,7 +91,7 @@ def held(samples: Samples, times: Array) -> Array:
 
 
 def covered(samples: Samples, times: Array, longest: float) -> NDArray[np.bool_]:
-    """Tell at which times (t,) samples are at hand: no gap longer than `longest`, s, around them."""
+    """Return at which times (t,) samples are at hand: no gap longer than `longest`, s, around them."""
     place = np.searchsorted(samples.times, times, side='right')
     inside = (place > 0) & (place < len(samples.times))
     place = np.clip(place, 1, len(samples.times) - 1)

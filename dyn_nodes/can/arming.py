@@ -13,7 +13,7 @@ class ArmingError(ValueError):
 
 
 class Arming:
-    """The state of a bridge. Every change is asked for by somebody, but the way back to shadow.
+    """The state of a bridge. Every change but the way back to shadow is asked for.
 
     Args:
         share: of the voltage limits that commands in `limit` may have, 0 to 1.
@@ -72,7 +72,7 @@ class Arming:
         return True
 
     def sends(self, now: float) -> bool:
-        """Tell whether frames are sent at a time, s."""
+        """Return whether frames are sent at a time, s."""
         return self.state != 'shadow' or now - self._left <= self.neutral_time
 
     def greatest_share(self) -> float:

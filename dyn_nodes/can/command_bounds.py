@@ -54,5 +54,5 @@ class CommandBounds:
             self.last, self.last_time = f'{name}: expected {bounds}, found {volts[k]:g} V', now
 
     def recent(self, now: float, window: float = 5.0) -> bool:
-        """Tell whether a command was clamped in the last seconds."""
+        """Return whether a command was clamped in the last seconds."""
         return self.last_time is not None and now - self.last_time < window

@@ -125,7 +125,7 @@ class LogQuality:
         return sum(count for what, count in self.receiver.rejected.items() if what.endswith(': lost frames'))
 
     def _judge_pause(self, frame: Frame, now: float) -> None:
-        """Tell a clock that jumped from a bus that was silent: by the first alive counter after the pause."""
+        """Distinguish a clock that jumped from a bus without frames: by the first alive counter after the pause."""
         if self._pause is None or not frame.counter or frame.name not in self._heard:
             return
         start, end, lost = self._pause

@@ -106,12 +106,12 @@ class Frame:
 
     @property
     def is_command(self) -> bool:
-        """Tell whether it carries commands to the machine; else measurements from it."""
+        """Return whether it carries commands to the machine; else measurements from it."""
         return self.channels[0].kind == 'command'
 
     @property
     def is_j1939(self) -> bool:
-        """Tell whether the DBC marks it as a parameter group of SAE J1939."""
+        """Return whether the DBC marks it as a parameter group of SAE J1939."""
         return self.message.protocol == 'j1939'
 
     def checksum_of(self, data: bytes) -> int:

@@ -27,7 +27,7 @@ class Plausibility:
         self._doubted: dict[Key, tuple[float, str]] = {}
 
     def is_doubted(self, channel: Channel, now: float) -> bool:
-        """Tell whether a channel is not believed at a time, s."""
+        """Return whether a channel is not believed at a time, s."""
         return now < self._doubted.get(channel.key, (-math.inf, ''))[0]
 
     def doubt(self, frame: Frame, now: float) -> str:

@@ -42,7 +42,7 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
         if key in above:
             both = set(result.get(key) or {}) & set(above[key])
             if both:
-                raise CommandError(f'{key}: both files have {", ".join(sorted(both))}; --prefix tells them apart')
+                raise CommandError(f'{key}: both files have {", ".join(sorted(both))}; --prefix distinguishes them')
             result[key] = {**(result.get(key) or {}), **above[key]}
     for key in ('locked', 'reactions'):
         if key in above:
@@ -118,7 +118,7 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 
 def _with_prefix(config: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the file with the prefix before every name of a link, joint or element of its own."""
+    """Return the file with the prefix before every name of a link, joint or element of the file."""
     result = {key: value for key, value in config.items() if key not in OF_THE_PLATFORM}
     named = {'link', 'joint', 'sprocket'}
 

@@ -227,7 +227,7 @@ def _wait(publishers: list[Any], args: argparse.Namespace) -> None:
         seconds = args.wait_for_subscribers
         if not wait_until(lambda: all(item.get_subscription_count() for item in publishers), seconds):
             alone = ', '.join(item.topic_name for item in publishers if not item.get_subscription_count())
-            raise CommandError(f'nobody subscribed within {seconds:g} s to {alone}')
+            raise CommandError(f'no node subscribed within {seconds:g} s to {alone}')
     until = time.monotonic() + args.delay
     while (left := until - time.monotonic()) > 0.0:
         time.sleep(min(left, LONGEST_SLEEP))

@@ -74,7 +74,7 @@ def run_view(args: argparse.Namespace) -> int:
 
 
 def _names(bags: list[str]) -> list[str]:
-    """Return a short name of every bag that tells them apart."""
+    """Return a short name of every bag, no two alike."""
     from dyn_nodes.printing import printable
 
     paths = [Path(bag).resolve() for bag in bags]

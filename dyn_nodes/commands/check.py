@@ -98,7 +98,7 @@ def _kind(path: str) -> str:
 
 
 def with_plant(report: LoadReport) -> LoadReport:
-    """Return the report with what only building the machine's plant can tell."""
+    """Return the report with what only the machine's plant shows."""
     from dyn_nodes.commands.build_check import build_problems
 
     if report.machine is None:

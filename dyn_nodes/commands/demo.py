@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: int) -> None:
-    task = 'reaches out, tips, and is recovered' if args.recovery else 'reaches out and tips; nobody recovers it'
+    task = 'reaches out, tips, and is recovered' if args.recovery else 'reaches out and tips; it is not recovered'
     console.print(f'[bold]A 17-tonne log-loader with 5.1 t in its grapple {task}.[/bold]')
     console.print(f'results go to {directory}', markup=False, soft_wrap=True)
     look = f'ROS_DOMAIN_ID={domain} ' if domain else ''

@@ -146,7 +146,7 @@ def _print(fits: list[ActuatorFit]) -> None:
 
 
 def yaml_lines(fits: list[ActuatorFit]) -> str:
-    """Return the lines to paste into a machine YAML; only what the data told."""
+    """Return the lines to paste into a machine YAML; only what the data determine."""
     lines = ['actuators:']
     for fit in fits:
         known = {name: estimate for name, estimate in fit.estimates.items() if estimate.identified}

@@ -1,4 +1,4 @@
-"""A DDS domain that nobody on this machine uses, so that two demonstrations don't hear each other."""
+"""A free DDS domain on this machine, so that two demonstrations do not receive each other's messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def claimed_domain(environment: Mapping[str, str] = os.environ) -> Iterator[int]
 
 
 def is_used(domain: int) -> bool:
-    """Tell whether a discovery port of one of a domain's first ten participants is taken."""
+    """Return whether a discovery port of one of a domain's first ten participants is taken."""
     port = PORT_BASE + DOMAIN_GAIN * domain
     return not all(_is_free(port + offset) for offset in DISCOVERY_OFFSETS)
 

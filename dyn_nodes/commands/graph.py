@@ -29,9 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument('-o', '--output', type=Path, metavar='FILE', help='its ending chooses the format')
     parser.add_argument('--format', choices=FORMATS, help='default: mermaid, a text')
     parser.add_argument('--all', action='store_true', help='with hidden nodes, /rosout and /parameter_events')
-    parser.add_argument(
-        '--connected', action='store_true', help='only topics that somebody publishes and somebody hears'
-    )
+    parser.add_argument('--connected', action='store_true', help='only topics with a publisher and a subscriber')
     add_spin_time(parser)
 
 

@@ -34,7 +34,7 @@ class LiveFeed:
     """A node that fills a LiveState.
 
     It is a listener without obligations: best effort and depth 1, so that it takes what is newest when it looks and
-    slows nobody down.
+    slows no node down.
 
     Args:
         machine: whose topics to listen to.

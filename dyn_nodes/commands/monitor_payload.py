@@ -41,7 +41,7 @@ def add_verb(verbs: Any) -> None:
     verb.add_argument(
         '--errors',
         action='store_true',
-        help='all cases under errors that the estimator is not told of, one by one, and after a tare too; no bounds',
+        help='all cases under errors that the estimator does not know of, one by one, and after a tare too; no bounds',
     )
     verb.add_argument('--jobs', metavar='N', type=int, default=os.cpu_count() or 1, help='processes (all processors)')
     verb.add_argument('--out', metavar='DIR', type=Path, help=f'write {FILE} there, a line for every case')
@@ -129,7 +129,7 @@ def _print(found: dict[str, Any], limit: float) -> None:
             f'{found[key]:.1f}' for key in ('median_error', 'error_95', 'greatest_error')
         )
         + ' kg',
-        'standard deviation told, median': f'{found["median_deviation"]:.1f} kg',
+        'standard deviation reported, median': f'{found["median_deviation"]:.1f} kg',
         'rated payload at the end': f'{found["rated"]}',
         'steps noticed where there was none': f'{found["false_steps"]}',
     }
@@ -148,7 +148,7 @@ def _print(found: dict[str, Any], limit: float) -> None:
 
 
 def _errors(args: argparse.Namespace, machine: Machine) -> int:
-    """Print what errors do that the estimator is not told of."""
+    """Print the effect of errors that the estimator does not know of."""
     from rich.table import Table
 
     from dyn_nodes.studies.payload_cases import CaseRig, rough_machine

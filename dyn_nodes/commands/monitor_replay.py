@@ -99,7 +99,7 @@ def _parameters(args: argparse.Namespace) -> dict[str, Any]:
 
     known = {item.name: item.default for item in all_parameters('stability_monitor_node')}
     parameters: dict[str, Any] = {'machine': args.machine, 'config': args.config}
-    parameters['payload_source'] = 'estimated' if args.estimate else 'told'
+    parameters['payload_source'] = 'estimated' if args.estimate else 'given'
     for text in args.parameters:
         name, separator, value = text.partition(':=')
         try:

@@ -131,7 +131,7 @@ def find_topic_type(node: Any, topic: str, spin_time: float) -> str:
     """Type of a topic.
 
     Raises:
-        CommandError: Nobody publishes or subscribes to it within the time, or under several types.
+        CommandError: No node publishes or subscribes to it within the time, or it has several types.
     """
 
     def search() -> list[str]:
@@ -146,7 +146,7 @@ def find_topic_type(node: Any, topic: str, spin_time: float) -> str:
 
 
 def matching_qos(node: Any, topic: str) -> Any:
-    """A profile that hears every publisher of a topic, and latched messages where all are latched."""
+    """Return a profile that receives from every publisher of a topic, and latched messages where all are latched."""
     from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
     profiles = [info.qos_profile for info in node.get_publishers_info_by_topic(topic)]

@@ -46,7 +46,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes topic echo /joint_states --once\ndyn-nodes topic echo /odom --field pose.pose.position.x --csv',
     )
     echo.add_argument('topic', metavar='TOPIC')
-    echo.add_argument('type', metavar='TYPE', nargs='?', help='its type, when nobody publishes it yet')
+    echo.add_argument('type', metavar='TYPE', nargs='?', help='its type, where no node publishes it yet')
     echo.add_argument('--once', action='store_true', help='stop after one message')
     echo.add_argument('--csv', action='store_true', help='one line of values for each message')
     echo.add_argument('--field', metavar='F', help='one field only, such as header.stamp or position[0]')

@@ -49,7 +49,7 @@ def run(node: Any, args: argparse.Namespace) -> int:
     """Publish.
 
     Raises:
-        CommandError: The values don't fit, or nobody listens.
+        CommandError: The values don't fit, or no node subscribes.
     """
     from dyn_nodes.middleware import QoSProfile
 
@@ -60,7 +60,7 @@ def run(node: Any, args: argparse.Namespace) -> int:
         kind, text = None, kind  # the type was left out
     values = parse_values(text)
     kind = message_class(kind or find_topic_type(node, topic, args.spin_time))
-    fill_message(kind(), values)  # a mistake is told before anything is published
+    fill_message(kind(), values)  # a mistake is reported before anything is published
     publisher = node.create_publisher(kind, topic, chosen_qos(QoSProfile(depth=10), args))
     wanted = args.wait_matching_subscriptions
     wanted = (1 if args.times else 0) if wanted is None else wanted

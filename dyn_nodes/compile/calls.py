@@ -151,7 +151,7 @@ class CarefulCall:
 
 
 def _is_vector(array: Any) -> bool:
-    """Tell whether machine code can read and write an argument in place."""
+    """Return whether machine code can read and write an argument in place."""
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != np.float64:
         return False
     return bool(array.flags.c_contiguous and array.flags.aligned and array.flags.writeable)

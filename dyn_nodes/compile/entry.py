@@ -70,7 +70,7 @@ class Entry(int):
 
 @cache
 def layout_holds() -> bool:
-    """Tell whether array objects of this process are as the machine code takes them."""
+    """Return whether array objects of this process are as the machine code takes them."""
     if platform.python_implementation() != 'CPython' or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     probes: list[Any] = [np.empty(3), np.empty((2, 5)), np.zeros(6)[::2], np.zeros(4, dtype=np.float32), np.empty(0)]

@@ -288,7 +288,7 @@ def lane_module(module: CompiledModule, kernels: Sequence[str], lanes: int) -> C
 
 
 def has_machine_code(directory: Path) -> bool:
-    """Tell whether Numba has kept machine code of a module; another process may be compiling it just now."""
+    """Return whether Numba has kept machine code of a module; another process may be compiling it just now."""
     return any(directory.rglob('*.nbi'))
 
 

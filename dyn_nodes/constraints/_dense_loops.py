@@ -2,7 +2,7 @@
 
 Two of the ways of `solve.py`: the operator form (Cholesky of M and of J M^-1 J^T) for independent rows and a regular
 mass matrix, and the reduced form (orthogonal complement by a rank-revealing factorization) for everything else. Both
-return the rank, so that a run can tell when it changes.
+return the rank, so that a run notices when it changes.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def classify_system(system: ConstraintBlocks, q: ArrayLike) -> Classification:
 
 
 def catastatic(system: ConstraintBlocks) -> bool:
-    """Tell whether no row of a system moves by itself: J v = 0."""
+    """Return whether no row of a system moves by itself: J v = 0."""
     return all(system.rows.sigma[k].is_zero() for k in range(system.m))
 
 

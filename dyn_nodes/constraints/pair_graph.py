@@ -8,7 +8,7 @@
     blocks = graph.system(gravity=(0, 0, -9.81))
     graph.loops()
 
-Everything is given in one position of the mechanism, in world axes. Nobody has to say which pairs form the tree: a
+Everything is given in one position of the mechanism, in world axes. Which pairs form the tree need not be given: a
 spanning tree is found from the ground outwards, the pairs that are left close loops. Bodies that no pair joins to the
 ground, such as a vehicle that only rolls on it, float as free bodies. `system_loops` finds the loops of any system.
 """

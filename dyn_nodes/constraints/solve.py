@@ -144,7 +144,7 @@ def stabilized(blocks: Blocks, v: Array, holonomic: NDArray[np.bool_], baumgarte
 
 
 def definite(M: Array) -> bool:
-    """Tell whether a mass matrix can be inverted: no motion without mass."""
+    """Return whether a mass matrix can be inverted: no motion without mass."""
     diagonal = np.diag(M)
     if len(M) == 0 or np.any(diagonal <= 0):
         return False

@@ -1,6 +1,6 @@
 """The law of the tip-over governor, in numbers: compiled together with the prediction of stops, and plain Python.
 
-`predict(volts, toward, leads, enough, situation, stopped)` is whoever predicts stops. It writes to stopped (4,) the
+`predict(volts, toward, leads, enough, situation, stopped)` predicts stops. It writes to stopped (4,) the
 least share of all wheels on the stop after outputs (m,), which wheel, when, s, and the least share at rest; where
 `leads`, outputs go on to `toward` before they are braked. Below the share `enough` it may end. What it has to know
 is in `situation`, at which the law does not look.

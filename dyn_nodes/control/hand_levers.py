@@ -78,7 +78,7 @@ class Joystick:
         return sorted(self._blocked) if self.held else []
 
     def silent(self, now: float) -> bool:
-        """Tell whether messages have come, and come no more."""
+        """Return whether messages have come, and come no more."""
         return math.isfinite(self._heard) and now - self._heard > self.pattern.timeout
 
     def command(self, now: float) -> list[float] | None:
@@ -91,7 +91,7 @@ class Joystick:
 
 
 class Keyboard:
-    """Keys that act as long as they are held, as far as a terminal can tell.
+    """Keys that act as long as they are held, as far as a terminal shows.
 
     Args:
         names: of the valves, in the order of the command.

@@ -179,7 +179,7 @@ class WheelOdometry:
         return int(np.linalg.matrix_rank(left, tol=1e-6))
 
     def knows_the_motion(self, angles: Array | None = None) -> bool:
-        """Tell whether the wheels determine the twist."""
+        """Return whether the wheels determine the twist."""
         rows = self._matrices(np.zeros(len(self.base.wheels)) if angles is None else angles)[1]
         return int(np.linalg.matrix_rank(rows, tol=1e-6)) == 3
 
@@ -193,7 +193,7 @@ def arc(step: Array) -> Array:
 
 
 def _unwrapped(change: Array, rates: Array, dt: float) -> Array:
-    """Return changes of angles with whole turns added where an encoder has wrapped; after a gap nobody can tell."""
+    """Return changes of angles with whole turns added where an encoder has wrapped; after a gap they are unknown."""
     if dt > GAP:
         return change
     return np.asarray(change + 2.0 * np.pi * np.round((rates * dt - change) / (2.0 * np.pi)))

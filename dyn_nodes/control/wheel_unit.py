@@ -70,12 +70,12 @@ class WheelUnit:
 
     @property
     def is_tyre(self) -> bool:
-        """Tell whether it grips sideways too."""
+        """Return whether it grips sideways too."""
         return self.roller_angle is None
 
     @property
     def is_fixed(self) -> bool:
-        """Tell whether it is a tyre that points where the vehicle points."""
+        """Return whether it is a tyre that points where the vehicle points."""
         return self.is_tyre and self.steering is None
 
 

@@ -91,7 +91,7 @@ def check_run(x, knots, table, rows, trace):
 
 @part
 def sound(x):
-    """Tell whether every state is a finite number of sensible size."""
+    """Return whether every state is a finite number of sensible size."""
     total = 0.0
     for k in range(x.shape[0]):
         total += x[k] * 0.0

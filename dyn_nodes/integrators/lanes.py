@@ -403,7 +403,7 @@ def lane_is_smooth(places, lanes, k, h, room):
 
 @bare
 def check_lanes(x, lanes, sound):
-    """Tell of every lane whether all its states are finite numbers of sensible size."""
+    """Return of every lane whether all its states are finite numbers of sensible size."""
     unsound = 0
     for e in range(x.shape[0]):
         unsound += not abs(x[e]) <= 1e15

@@ -160,7 +160,7 @@ class Child:
         return self.signal_sent
 
     def ended_badly(self, stopping: bool) -> bool:
-        """Whether its exit status is one that nobody wanted."""
+        """Return whether its exit status shows a failure."""
         if self.returncode in (0, None):
             return False
         if not stopping:

@@ -27,7 +27,7 @@ PARENT_CHECK = 0.5
 def group_exists(group: int) -> bool:
     """Whether a process group still has a living member.
 
-    A dead one that nobody has waited for doesn't count: where process 1 reaps no orphans (many containers), such
+    A dead one that was not waited for doesn't count: where process 1 reaps no orphans (many containers), such
     remain for ever.
     """
     try:

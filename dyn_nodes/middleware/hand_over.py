@@ -57,7 +57,7 @@ def _copied(value: Any) -> Any:
 
 
 def takes_info(subscription: Any) -> bool:
-    """Tell whether a subscription's callback takes (msg, info)."""
+    """Return whether a subscription's callback takes (msg, info)."""
     return subscription._callback_type is not type(subscription).CallbackType.MessageOnly
 
 

@@ -38,7 +38,7 @@ LONGEST_TURN = 0.005
 
 
 def is_known() -> bool:
-    """Tell whether rclpy's executor has the methods and attributes that `LeanExecutor` uses."""
+    """Return whether rclpy's executor has the methods and attributes that `LeanExecutor` uses."""
     base = rclpy.executors
     try:
         names = {*base.Executor.__init__.__code__.co_names}

@@ -246,7 +246,7 @@ def get_parameter_value(string_value: str) -> Any:
         return Parameter('', value=string_value).get_parameter_value()
 
 
-# What ROS does not tell a Python node (the text and hash of a message definition, for bags) comes from rosbags; it is
+# What rclpy does not give (the text and hash of a message definition, for bags) comes from rosbags; it is
 # imported where it is asked for, so that nodes that do not record start without that package.
 
 

@@ -43,7 +43,7 @@ def check_inertia(
     elif mass > 0 and moments[0] <= _rounding(largest):
         report.warn(line, where, 'a positive definite tensor', f'principal moments {_list(moments)}, a thin rod')
     elif mass > 0 and moments[2] > (moments[0] + moments[1]) * (1.0 + TRIANGLE_TOLERANCE):
-        expected = 'principal moments that obey the triangle inequality'
+        expected = 'principal moments that keep to the triangle inequality'
         report.warn(line, where, expected, f'{_list(moments)}, of no rigid body')
 
 

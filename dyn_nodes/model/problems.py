@@ -100,7 +100,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def is_printable(name: str) -> bool:
-    """Tell whether a name can stand in a message, a comment of a file and a picture."""
+    """Return whether a name can stand in a message, a comment of a file and a picture."""
     return name.isprintable()
 
 

@@ -1,4 +1,4 @@
-"""Read an XML file that nobody has vouched for: no DTD, no entities, no surprises of size or encoding."""
+"""Read an untrusted XML file: no DTD, no entities, no surprises of size or encoding."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _leave_out_undeclared(root: etree._Element, report: Report) -> None:
 
 
 def _has_prefix(name: str) -> bool:
-    """Tell whether a name of lxml still holds a prefix: a declared one has become `{namespace}`."""
+    """Return whether a name of lxml still holds a prefix: a declared one has become `{namespace}`."""
     return ':' in name and not name.startswith('{')
 
 

@@ -1,6 +1,6 @@
 """Stops of a machine from what a monitor knows of it now: what the tip-over governor asks.
 
-Positions, speeds, payload, base and ground are those of the monitor. Of the oil nobody measures anything: spools follow
+Positions, speeds, payload, base and ground are those of the monitor. The oil is not measured: spools follow
 the outputs that were given, and pressures are carried along by the model and drawn towards those at which the joints
 accelerate as they do. What was given within the longest delay may not have reached the valves yet, so the prediction
 begins with it.

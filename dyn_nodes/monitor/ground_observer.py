@@ -217,7 +217,7 @@ class GroundObserver:
         if off:
             self._age = min(self._age, self.settings.renewal)
         else:
-            # what the load tells of a machine that rocks hard, or in a shock, counts as far as it is likely
+            # what the load shows of a machine that rocks hard, or in a shock, counts as far as it is likely
             likely = self.settings.trust * press / (self.stiffness.sum() * self.radius)
             error = error * min(1.0, likely / max(float(np.linalg.norm(error)), 1e-12))
             step /= 1.0 + float(damped @ damped) / likely**2

@@ -1,6 +1,6 @@
 """What a machine in motion does to the ground, from its joints and from what an IMU on its base feels; compiled.
 
-Everything is in the axes of the base link, so that nobody has to know where the machine stands or which way is down:
+Everything is in the axes of the base link, so that place and attitude of the machine need not be known:
 an accelerometer measures the acceleration of the base less gravity, and that is what the recursive Newton-Euler
 algorithm starts from.
 """

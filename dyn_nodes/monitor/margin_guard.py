@@ -77,7 +77,7 @@ class MarginGuard:
     def span(self, time: float) -> float:
         """Return the time before now whose moments count, s; 0 while nothing has happened.
 
-        Whoever asks for margins seldom should `remember` every instant of it.
+        Where margins are asked for seldom, `remember` every instant.
         """
         if self._within(time, self._contact, self.settings.contact_time):
             return self.settings.contact_time

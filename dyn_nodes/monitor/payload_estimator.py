@@ -206,7 +206,7 @@ class PayloadEstimator:
     def _noise(self, block: MomentumBlock) -> Array:
         """Variances (r,) of the mean forces; a joint or a piston at its end is not used.
 
-        Where a joint begins or ceases to move during a block, nobody knows for how long it stuck.
+        Where a joint begins or ceases to move during a block, it is unknown for how long it stuck.
         """
         settings = self.settings
         lines = slice(self._rows, self._rows + len(self.model.lines))
@@ -247,7 +247,7 @@ class PayloadEstimator:
 
     @property
     def doubted(self) -> bool:
-        """Tell whether the load seems to step all the time: pressures and motion do not fit."""
+        """Return whether the load seems to step all the time: pressures and motion do not fit."""
         full = len(self._stepped) == self.settings.doubt_steps
         return full and self.time is not None and self.time - self._stepped[0] <= self.settings.doubt_time
 

@@ -53,7 +53,7 @@ class RockingModel:
 
     @property
     def upright(self) -> bool:
-        """Tell whether the base is near to where it stood; the prediction is not made for one that lies on its side."""
+        """Return whether the base is near where it stood; the prediction is not made for one that lies on its side."""
         return self.plane is not None and bool(self.plane[2] > np.cos(GREATEST_TILT))
 
     def advance(

@@ -203,7 +203,7 @@ class StabilityMonitor:
         self._watch()
 
     def _watch(self) -> None:
-        """Tell the guard, which wants to know every instant while it is alert."""
+        """Pass the instant to the guard, which needs every one while it is alert."""
         assert self.time is not None
         assert self.footing is not None
         self._balance = None
@@ -220,12 +220,12 @@ class StabilityMonitor:
         self._recent.append((self.time, self.load, self.footing, self.up))
 
     def _remember(self, time: float, load: Load, footing: Footing, up: Array) -> None:
-        with suppress(ValueError):  # who asks for the balance of now will be told
+        with suppress(ValueError):  # a call for the present balance raises it again
             self.guard.remember(time, self.balance_under(load, footing, up).margins)
 
     @property
     def has_imu(self) -> bool:
-        """Tell whether the IMU is there now."""
+        """Return whether the IMU is there now."""
         recent = self.imu_time is not None and self.time is not None
         return recent and self.time - self.imu_time <= self.imu_timeout  # type: ignore[operator]
 
@@ -239,7 +239,7 @@ class StabilityMonitor:
 
     @property
     def settled(self) -> bool:
-        """Tell whether the filters have seen enough."""
+        """Return whether the filters have seen enough."""
         return self.time is not None and self.time - max(self._began, self._imu_began) >= self.settling - 1e-9
 
     def _follow(self, step: float) -> None:
@@ -291,7 +291,7 @@ class StabilityMonitor:
             self._up = ground_axes(footing.plane) @ up
 
     def _doubted(self, balance: Balance) -> Balance:
-        """Take off what is not seen of a base whose motion nobody measures."""
+        """Take off what is not seen of a base whose motion is not measured."""
         if self.has_imu or self.time is None:
             return balance
         moving = self.time - max(self._moved, self._lifted) < UNSEEN_TIME

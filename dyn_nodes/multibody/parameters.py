@@ -17,7 +17,7 @@ GRAVITY = ('gravity_x', 'gravity_y', 'gravity_z')
 class Parameters:
     """Named scalars with a default each; the first is always the time, s.
 
-    Whoever traces a part of a model asks for what it needs: `p.add('front_left/height', 0.0)` gives the symbol.
+    The code that traces a part of a model adds what it needs: `p.add('front_left/height', 0.0)` gives the symbol.
     Prescribed motions may depend on `p.time` and are differentiated exactly.
     """
 

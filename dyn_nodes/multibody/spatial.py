@@ -292,7 +292,7 @@ class Inertia:
 
 
 def is_unit(u: Expression, k: int) -> bool:
-    """Tell whether a constant vector (3,) is plus or minus the k-th coordinate axis."""
+    """Return whether a constant vector (3,) is plus or minus the k-th coordinate axis."""
     return bool(u.is_constant() and np.array_equal(np.abs(np.array(ca.DM(u)).ravel()), np.eye(3)[k]))
 
 

@@ -65,13 +65,13 @@ class ActuatorHealth(FollowerHealth):
         return {**statuses, self.node.status: self.actuators}
 
     def states_silent(self) -> bool:
-        """Tell whether joint states have been coming, and have stopped."""
+        """Return whether joint states have been coming, and have stopped."""
         if self.node.lockstep and self.node.waiting is not None:
             return False  # it is our own answer that is missing
         return super().states_silent()
 
     def commands_silent(self) -> bool:
-        """Tell whether the commands have to be 0 V, or the exchange stands still for want of a command."""
+        """Return whether the commands have to be 0 V, or the exchange stands still for want of a command."""
         node = self.node
         if node.awaits_commands:
             waits = node.waiting is not None and not node.fault and time.monotonic() - node.heard > self.patience
@@ -79,7 +79,7 @@ class ActuatorHealth(FollowerHealth):
         return not node.voltages_received or time.monotonic() - node.commanded > node.values['command_timeout']
 
     def silence_changed(self) -> bool:
-        """Tell whether silence began or ended since the last call."""
+        """Return whether a timeout began or ended since the last call."""
         now = self.states_silent(), self.commands_silent()
         changed, self._were_silent = now != self._were_silent, now
         return changed

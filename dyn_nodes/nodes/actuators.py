@@ -249,7 +249,7 @@ class ActuatorNode(FollowerNode):
         return 0.0 if started else None
 
     def _continues(self, gap: int) -> bool:
-        """Tell whether joint states follow the last ones, ns later: in lockstep by exactly one exchange period."""
+        """Return whether joint states follow the last ones, ns later: in lockstep by exactly one exchange period."""
         if self.lockstep:
             return abs(gap - self._command_due.exchange) <= SAME_PERIOD
         return 0 < gap <= MOST_AT_ONCE * NANO
@@ -275,7 +275,7 @@ class ActuatorNode(FollowerNode):
             self.commands_out.publish(self._reply)
 
     def _awaits_command(self) -> bool:
-        """Tell whether the instant that waits for its answer has not got its valve_commands yet."""
+        """Return whether the instant that waits for its answer has not got its valve_commands yet."""
         if self.waiting is None or not self.awaits_commands or self.source_lost:
             return False
         return self.waiting[0] != self._commanded_stamp and self._command_due.at(self.waiting[0])

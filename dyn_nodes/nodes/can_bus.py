@@ -1,4 +1,4 @@
-"""A CAN interface of python-can, read and written by threads of its own: a bus that blocks holds up no node."""
+"""A CAN interface of python-can, read and written by two threads: a bus that blocks holds up no node."""
 
 from __future__ import annotations
 

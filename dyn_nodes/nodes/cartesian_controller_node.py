@@ -64,7 +64,7 @@ class CartesianControllerNode(CommandingNode):
 
     Attributes:
         targets: poses, paths and twists taken.
-        timeouts: times that hand_twist fell silent while the hand moved.
+        timeouts: timeouts of hand_twist while the hand moved.
     """
 
     silence = 'neutral commands'

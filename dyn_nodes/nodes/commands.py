@@ -41,7 +41,7 @@ class Refusals:
         self.last, self.last_time = str(refused), time
 
     def recent(self, time: float, window: float = 5.0) -> bool:
-        """Tell whether something was refused in the last seconds."""
+        """Return whether something was refused in the last seconds."""
         return self.last_time is not None and time - self.last_time < window
 
     def values(self) -> dict[str, str]:

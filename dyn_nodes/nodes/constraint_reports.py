@@ -88,7 +88,7 @@ class ConstraintReports:
 
 
 def _box(load: Load, number: int, stamp: Any) -> Any:
-    """Return a box with the mass and the moments of inertia of a load, which has no shape of its own."""
+    """Return a box with the mass and the moments of inertia of a load, which has no shape."""
     moments, axes = np.linalg.eigh(load.inertia)
     axes[:, 2] *= np.linalg.det(axes)
     edges = np.sqrt(np.maximum(6.0 * (moments.sum() - 2.0 * moments) / load.mass, 1e-6))

@@ -21,7 +21,7 @@ class Demand:
         self._is_first = True
 
     def exists(self) -> bool:
-        """Tell whether a subscription gets the report, or it is the first one."""
+        """Return whether a subscription gets the report, or it is the first one."""
         if self._is_first:
             self._is_first = False
             return True

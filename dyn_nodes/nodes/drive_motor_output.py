@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def is_on_motors(machine: Machine) -> bool:
-    """Tell whether electric motors move all actuated joints of a machine."""
+    """Return whether electric motors move all actuated joints of a machine."""
     return bool(machine.actuators) and all(actuator.electric for actuator in machine.actuators)
 
 
@@ -54,7 +54,7 @@ class DriveMotorOutput:
         self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
 
     def is_due(self, stamp: int) -> bool:
-        """Tell whether an instant, ns, has its command."""
+        """Return whether an instant, ns, has its command."""
         return self._due.at(stamp) if self._lockstep else self._due.passed(stamp)
 
     def publish(self, efforts: ArrayLike, rates: ArrayLike) -> None:

@@ -72,7 +72,7 @@ class DriveValveOutput:
         self._levers, self._levers_at, self._time = np.zeros(len(self.names)), -np.inf, None
 
     def is_due(self, stamp: int) -> bool:
-        """Tell whether an instant, ns, has its command."""
+        """Return whether an instant, ns, has its command."""
         return self._due.at(stamp) if self.node.lockstep else self._due.passed(stamp)
 
     def publish(self, reference: DriveReference | None, state: JointValues, measured: bool, resting: bool) -> None:

@@ -43,7 +43,7 @@ class DynamicsHealth:
         return own | {'constraints': self.constraints} if self.node.plant.constraints is not None else own
 
     def silence_changed(self) -> bool:
-        """Tell whether the partner has stopped or resumed its answers since the last call."""
+        """Return whether the partner has stopped or resumed its answers since the last call."""
         changed, self._was_silent = self.pacer.silent != self._was_silent, self.pacer.silent
         return changed
 

@@ -243,7 +243,7 @@ class DynamicsNode(OverridableNode):
         self.joint_states.publish()
 
     def due(self, period: str) -> bool:
-        """Tell whether the present tick is a multiple of a period parameter."""
+        """Return whether the present tick is a multiple of a period parameter."""
         ticks = max(1, round(self.values[period] / self.values['exchange_period']))
         return self.plant.ticks % ticks == 0
 
@@ -366,7 +366,7 @@ class DynamicsNode(OverridableNode):
         return bool(self.grasps.held) and self._efforts_of == self.plant.ticks
 
     def _answers_now(self, msg: Any) -> bool:
-        """Tell whether a command belongs to the present instant. Raises RefusedError: it belongs to none."""
+        """Return whether a command belongs to the present instant. Raises RefusedError: it belongs to none."""
         stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
         if stamp == now:
             return True
@@ -395,7 +395,7 @@ class DynamicsNode(OverridableNode):
         self.pacer.commanded()
 
     def _volts_answer_now(self, stamp: int | None) -> bool:
-        """Tell whether volts belong to the present instant, as those do that give none.
+        """Return whether volts belong to the present instant, as those do that give none.
 
         Raises RefusedError where they answer an instant that asks for none.
         """

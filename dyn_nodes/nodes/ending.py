@@ -25,7 +25,7 @@ def ignore_signals_at_exit() -> None:
     """Ignore SIGINT and SIGTERM from the moment when the interpreter begins to end.
 
     It takes its own handlers back then, and a second signal would kill a process that has done its work: its exit
-    status would tell a launcher of a failure.
+    status would report a failure to a launcher.
     """
     atexit.register(_ignore_signals)
 

@@ -49,18 +49,18 @@ LOCKSTEP_NOTICE = (
 
 
 def is_lockstep(values: Mapping[str, Any]) -> bool:
-    """Tell whether a node exchanges in lockstep: `mode` lockstep, or real time with a partner that is waited for."""
+    """Return whether a node exchanges in lockstep: `mode` lockstep, or real time with a partner that is waited for."""
     return bool(values['mode'] == 'lockstep' or values['partner'] != 'external')
 
 
 def announce_partner(node: Any) -> None:
-    """Tell in the log of a node in real time that it takes its joint states for those of a simulation."""
+    """Log, in a node in real time, that it takes its joint states for those of a simulation."""
     if node.values['mode'] == 'realtime' and is_lockstep(node.values):
         node.get_logger().info(LOCKSTEP_NOTICE)
 
 
 def awaits_commands(values: Mapping[str, Any]) -> bool:
-    """Tell whether every period has its own `valve_commands`, for which the node waits.
+    """Return whether every period has its own `valve_commands`, for which the node waits.
 
     `command_source` auto means yes in lockstep and no in real time.
     """
@@ -94,7 +94,7 @@ class Every:
         self._last: int | None = None
 
     def at(self, nanoseconds: int) -> bool:
-        """Tell whether a time of the grid of exchanges is a multiple of the period."""
+        """Return whether a time of the grid of exchanges is a multiple of the period."""
         return round(nanoseconds / self.exchange) % self.ticks == 0
 
     def check_answered(self, topic: str, nanoseconds: int | None) -> None:
@@ -115,7 +115,7 @@ class Every:
             )
 
     def passed(self, nanoseconds: int) -> bool:
-        """Tell whether a multiple of the period lies between the time of the last call and this one (any times)."""
+        """Return whether a multiple of the period lies between the time of the last call and this one (any times)."""
         index = nanoseconds // self.period
         passed = index != self._last
         self._last = index

@@ -31,7 +31,7 @@ class FollowerHealth:
         self.patience = max(timeout, LOCKSTEP_PATIENCE) if node.lockstep else timeout
 
     def states_silent(self) -> bool:
-        """Tell whether joint states have been coming, and have stopped."""
+        """Return whether joint states have been coming, and have stopped."""
         return self.node.received > 0 and time.monotonic() - self.node.heard > self.patience
 
     def joint_states(self) -> Health:

@@ -113,7 +113,7 @@ class GraspExchange:
         return read
 
     def _is_of_now(self, topic: str, msg: Any) -> bool:
-        """Tell whether a wrench answers the present instant. Raises RefusedError: it is of an instant to come."""
+        """Return whether a wrench answers the present instant. Raises RefusedError: it is of an instant to come."""
         stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
         if stamp > now:
             text = f'{topic}: expected the stamp of grasp_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'

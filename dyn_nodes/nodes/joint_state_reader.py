@@ -55,7 +55,7 @@ class JointStateReader:
         return self.bounds.low.tolist(), self.bounds.high.tolist()
 
     def _are_plausible(self, positions: Array, velocities: Array) -> bool:
-        """Tell whether nothing is to be refused. Of few numbers, a loop is faster than arrays."""
+        """Return whether nothing is to be refused. Of few numbers, a loop is faster than arrays."""
         for value, low, high in zip(positions.tolist(), self._low, self._high):
             if not low <= value <= high:
                 return False

@@ -65,7 +65,7 @@ def import_log(path: Path, mapping: CanMapping, directory: Path) -> Imported:
 
 
 def logged_part(path: Path, mapping: CanMapping) -> CanMapping:
-    """Return the part of a mapping whose signals a log holds: joint states need no velocities that nobody has logged.
+    """Return the part of a mapping whose signals a log holds: joint states need no velocities that were not logged.
 
     Raises LogError: the log is damaged.
     """

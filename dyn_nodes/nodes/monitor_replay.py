@@ -35,7 +35,7 @@ class Replayed(NamedTuple):
         instants: joint states used.  refused: messages, by kind.
         least: (allowance, s since the start of the bag) where it was least, by name: payload kg, reach m, swing_speed
             rad/s.
-        payload: lower and upper end of the payload's interval at the end, kg; None where it was told.
+        payload: lower and upper end of the payload's interval at the end, kg; None where it was given.
     """
 
     instants: int

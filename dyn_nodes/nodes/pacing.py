@@ -66,7 +66,7 @@ class PacedNode(Protocol):
         raise NotImplementedError
 
     def due(self, period: str) -> bool:
-        """Tell whether the present instant is a multiple of a period parameter."""
+        """Return whether the present instant is a multiple of a period parameter."""
         raise NotImplementedError
 
     def hold(self) -> None:
@@ -154,7 +154,7 @@ class Pacer:
 
     @property
     def late(self) -> bool:
-        """Tell whether simulated time is slower than the wall clock."""
+        """Return whether simulated time is slower than the wall clock."""
         return self.paced and self.schedule.late
 
     def pause(self, paused: bool) -> None:
@@ -217,7 +217,7 @@ class Pacer:
         return not self.paced or self.schedule.is_due(self.now() + self.node.values['exchange_period'])
 
     def has_command(self) -> bool:
-        """Tell whether the present instant needs no (further) command; a monolithic one needs few."""
+        """Return whether the present instant needs no (further) command; a monolithic one needs few."""
         if self._answered or not self.waits or (self.silent and self.paced):
             return True
         return self.node.monolithic and not self.node.due('command_period')

@@ -22,7 +22,7 @@ JointTrajectoryPoint = message('trajectory_msgs/msg/JointTrajectoryPoint')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
 RECORDERS = ('recorder_node', 'rosbag2_recorder')
-"""Nodes that subscribe to everything and obey nothing."""
+"""Nodes that subscribe to every topic and drive nothing."""
 SLOWED, LEAST_TIME, FASTEST = 2.5, 0.5, 1.0
 """A joint goes to its slider in this many times what its greatest speed would take, in s at least; greatest speed of a
 joint without a limit, rad/s or m/s."""
@@ -97,7 +97,7 @@ class ValveDriving:
 
     def publish(self, values: Sequence[float]) -> None:
         """Send volts, beyond the dead parts where that is wanted."""
-        if self._out is None:  # made when somebody drives: a node that only looks on offers no commands
+        if self._out is None:  # made when a page drives: a node that only looks on offers no commands
             self._out = self._node.create_publisher(Float64MultiArray, self.topic, QoSProfile(depth=10))
         named = dict(zip(self.levers.names, values))
         if self.skips:

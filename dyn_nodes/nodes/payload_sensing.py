@@ -164,7 +164,7 @@ class PayloadSensing:
                 self._publish(self.estimator.estimate)
 
     def _judge_silence(self) -> None:
-        """Without pressures, or the motion of the base, nobody knows when the load changes: the rated payload holds."""
+        """Return to the rated payload: without pressures or motion of the base no change of the load is seen."""
         known = min(line.newest[0] for line in self._lines.values())
         if not self._silent and (self._time - known > self._timeout or not self.monitor.has_imu):
             self._silent = True

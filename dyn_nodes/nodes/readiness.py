@@ -13,7 +13,7 @@ GRACE = 0.25
 
 
 class Readiness:
-    """Tells when every node waited for is there and connected.
+    """Reports when every node waited for is there and connected.
 
     Args:
         node: who waits.

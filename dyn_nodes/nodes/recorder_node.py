@@ -416,7 +416,7 @@ class RecorderNode(GuardedNode):
     # --- diagnostics -------------------------------------------------------------------------------------------------
 
     def _report(self) -> None:
-        """Tell how it goes; on simulated time only what goes wrong, as the bag must not depend on the wall clock."""
+        """Report the state; on simulated time only faults, as the bag must not depend on the wall clock."""
         now = time.monotonic()
         before, count = self._last_report
         self._last_report = (now, self.received)

@@ -38,7 +38,7 @@ class WallSchedule:
         self._origin = self.clock() - simulated / self.speed
 
     def is_due(self, simulated: float) -> bool:
-        """Tell whether the instant `simulated`, s, may begin. A pure look: nothing is counted."""
+        """Return whether the instant `simulated`, s, may begin. A pure look: nothing is counted."""
         return self.clock() - self._origin >= simulated / self.speed - 1e-9
 
     def begin(self, simulated: float) -> None:
@@ -54,7 +54,7 @@ class WallSchedule:
 
     @property
     def late(self) -> bool:
-        """Tell whether wall time was given up in the last seconds."""
+        """Return whether wall time was given up in the last seconds."""
         return self.clock() - self._last_loss < LATE_WINDOW
 
 

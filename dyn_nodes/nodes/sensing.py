@@ -56,7 +56,7 @@ class Sensing:
         on_state: called with the stamp, ns, after joint states that were used.
         qos: of joint states.
         lockstep: the node's time is that of the joint states.
-        told: the payload is that of the topic `payload`.
+        given: the payload is that of the topic `payload`.
 
     Attributes:
         monitor: fed with everything.
@@ -77,7 +77,7 @@ class Sensing:
         on_state: Callable[[int], None],
         qos: QoSProfile,
         lockstep: bool = False,
-        told: bool = True,
+        given: bool = True,
     ) -> None:
         self.node, self.machine, self.values, self.on_state, self.lockstep = node, machine, values, on_state, lockstep
         self.monitor = self._make_monitor(measures)
@@ -92,11 +92,11 @@ class Sensing:
         self._least_step = max(values['filter_period'] - 0.25e-3, LEAST_STEP)
         if values['payload'] >= 0.0:
             self.monitor.payload = checked_payload(self.machine, values['payload'])
-        # first, because of messages that come at once the embedded executor takes those first that it was told of first
+        # first: of messages that come at once the embedded executor takes those of the oldest subscription first
         if values['imu'] != 'off':
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=max(100, qos.depth)))
         node.create_subscription(JointState, 'joint_states', self._on_joint_states, qos)
-        if told:
+        if given:
             node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
 
     def _make_monitor(self, measures: tuple[str, ...]) -> StabilityMonitor:
@@ -158,7 +158,7 @@ class Sensing:
             self._release()
 
     def _imu_is_due(self, now: float) -> bool:
-        """Tell whether the IMU has measured something at or before an instant that has not come yet.
+        """Return whether the IMU has measured something at or before an instant that has not come yet.
 
         Two topics have no order between them: joint states wait for what belongs before them, though no longer than
         for the next joint states, and not at all while the IMU is silent.
@@ -264,16 +264,16 @@ class Sensing:
 
     @property
     def stale(self) -> bool:
-        """Tell whether joint states have not come for too long, or never."""
+        """Return whether joint states have not come for too long, or never."""
         return self._silent_since(self.heard, self.values['state_timeout'])
 
     @property
     def imu_stale(self) -> bool:
-        """Tell whether IMU messages have not come for too long, or never."""
+        """Return whether IMU messages have not come for too long, or never."""
         return self._silent_since(self.imu_heard, max(self.values['imu_timeout'], 0.05))
 
     def _silent_since(self, heard: float, timeout: float) -> bool:
-        """Tell whether the wall time since a message is beyond a timeout.
+        """Return whether the wall time since a message is beyond a timeout.
 
         A simulation may need longer for an instant than the instant lasts, on a busy computer: its margins must not
         depend on that.
@@ -283,7 +283,7 @@ class Sensing:
 
     @property
     def trustworthy(self) -> bool:
-        """Tell whether the results of the monitor may be acted upon."""
+        """Return whether the results of the monitor may be acted upon."""
         lost = self.values['imu'] == 'required' and not self.monitor.has_imu
         return self.monitor.settled and not lost and (self.lockstep or not self.stale)
 

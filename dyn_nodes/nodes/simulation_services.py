@@ -30,7 +30,7 @@ AT_ONCE = 200
 
 
 def are_available() -> bool:
-    """Tell whether the services' definitions are there."""
+    """Return whether the services' definitions are there."""
     return RUNTIME == 'embedded' or importlib.util.find_spec(PACKAGE) is not None
 
 
@@ -86,7 +86,7 @@ class SimulationServices:
 
     @property
     def _is_lockstep(self) -> bool:
-        """Tell whether time goes as fast as the answers come: nothing may then wait for the wall clock."""
+        """Return whether time goes as fast as the answers come: nothing may then wait for the wall clock."""
         return not self.node.paced
 
     @property

@@ -48,7 +48,7 @@ class StabilityMonitorNode(OverridableNode):
 
     Attributes:
         sensing: what is measured.
-        payload: the payload from pressures; None where it is told.
+        payload: the payload from pressures; None where it is given.
         balance: the last one; None before the first.
         allowance: the last one; None before the first.
         latency: s of computing between a message and its margins, the last one.
@@ -68,15 +68,15 @@ class StabilityMonitorNode(OverridableNode):
         self._withdrawn = True
         self.fault = ''
         qos = QoSProfile(depth=values['queue_depth'])
-        told = values['payload_source'] == 'told'
-        self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos, told=told)
+        given = values['payload_source'] == 'given'
+        self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos, given=given)
         self.ground = StandingGround(self.machine, self.sensing.monitor.model)
         self.allowances = self._make_allowances()
         self._due = {name: Every(name, values[name], 1e-3, False) for name in ('period', 'marker_period')}
         self._allowance_due = Every('allowance_period', values['allowance_period'], 1e-3, False)
         self._create_topics(measures, qos)
         start = f'{values["prefix"]}/' if values['prefix'] else ''
-        self.payload = None if told else PayloadSensing(self, self.sensing.monitor, values, qos, start)
+        self.payload = None if given else PayloadSensing(self, self.sensing.monitor, values, qos, start)
         self.sensing.warm_up(self._warm_up)
         sources = {
             'joint_states': self.sensing.joint_health,

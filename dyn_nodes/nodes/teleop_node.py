@@ -4,7 +4,7 @@
     dyn-nodes run teleop_node --ros-args -p machine:=log_loader
 
 What the levers do is in `config/teleop.yaml`. Nothing is sent unless the dead-man button is held; then neutral for half
-a second. Whoever else commands the valves must be silent meanwhile.
+a second. No other node may command the valves meanwhile.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class TipOverGovernorNode(OverridableNode):
 
     Attributes:
         sensing: what is measured.
-        weighed: the payload that a monitor estimates; None where it is told.
+        weighed: the payload that a monitor estimates; None where it is given.
         governor: the law.
         verdict: the last one.
         received, sent: commands taken, commands given.
@@ -90,11 +90,11 @@ class TipOverGovernorNode(OverridableNode):
         order = valve_order(self.machine, values['joints'])
         refuse_motors(self.machine, order)
         self._command_due = Every('command_period', values['command_period'], values['exchange_period'], not self.paced)
-        told = values['payload_source'] == 'told'
-        self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, told)
+        given = values['payload_source'] == 'given'
+        self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, given)
         monitor = self.sensing.monitor
         error, timeout = values['payload_error'], values['payload_timeout']
-        self.weighed = None if told else WeighedPayload(self, monitor, error, timeout)
+        self.weighed = None if given else WeighedPayload(self, monitor, error, timeout)
         names = {field.name for field in fields(GovernorSettings)} & values.keys()
         settings = GovernorSettings(**{name: values[name] for name in names})
         self.stops = BrakingPredictor(self.machine, order, monitor, settings)
@@ -171,7 +171,7 @@ class TipOverGovernorNode(OverridableNode):
         self.heard = time.monotonic()
         if self.lockstep:
             self._waiting.append((volts, stamp))
-            if len(self._waiting) > MOST_WAITING:  # nobody in step sends so many ahead of the joint states
+            if len(self._waiting) > MOST_WAITING:  # a partner in step does not send so many ahead of the joint states
                 del self._waiting[0]
                 self._paired += 1
             self._answer_waiting()
@@ -203,7 +203,7 @@ class TipOverGovernorNode(OverridableNode):
         return time.monotonic() if self.sensing.stamp is None else self.sensing.stamp / NANO
 
     def _may_move(self) -> bool:
-        """Tell whether enough is known. A lockstep run begins at rest, before the filters could settle."""
+        """Return whether enough is known. A lockstep run begins at rest, before the filters could settle."""
         if self.lockstep:
             return self.sensing.monitor.footing is not None
         return self.sensing.trustworthy
@@ -216,7 +216,7 @@ class TipOverGovernorNode(OverridableNode):
 
     @property
     def silent(self) -> bool:
-        """Tell whether commands have been coming, and have stopped."""
+        """Return whether commands have been coming, and have stopped."""
         return bool(np.isfinite(self.heard)) and time.monotonic() - self.heard > self.values['command_timeout']
 
     def _watch(self) -> None:

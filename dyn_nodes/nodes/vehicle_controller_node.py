@@ -63,7 +63,7 @@ class VehicleControllerNode(CommandingNode):
     """Publishes a command for every joint state.
 
     Attributes:
-        twists, timeouts, trajectories: cmd_vel taken, times it fell silent while it drove, trajectories accepted.
+        twists, timeouts, trajectories: cmd_vel taken, its timeouts while the vehicle drove, trajectories accepted.
         wanted: (3,) twist that is followed.
         state: driving, holding, or stopping.
     """
@@ -118,7 +118,7 @@ class VehicleControllerNode(CommandingNode):
         return WheelMotion(WheelBase.of(machine), values['exchange_period'], limits, gains, noise)
 
     def _warm_up(self) -> None:
-        """Load or compile now all machine code that a first cmd_vel needs: it must not wait, and be obeyed when old."""
+        """Load or compile now all machine code that a first cmd_vel needs: it must not wait until it is old."""
         motion, still = self._make_motion(), np.zeros(len(self.motion.joints))
         motion.restart(JointValues(still, still, still))
         for _ in range(2):

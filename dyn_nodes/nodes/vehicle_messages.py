@@ -19,7 +19,7 @@ Odometry = message('nav_msgs/msg/Odometry')
 Array = NDArray[np.float64]
 TOPIC = 'cmd_vel'
 UNTOLD = 1e6
-"""Variance of what wheels tell nothing about: height, roll, pitch."""
+"""Variance of height, roll and pitch, which wheels do not measure, m^2 and rad^2."""
 PLANAR = (0, 1, 5)
 
 

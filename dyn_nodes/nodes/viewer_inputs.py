@@ -48,7 +48,7 @@ class ViewerInputs:
         node: the node.
         machine: what its files say, or None: then wheels are drawn where /tf says they touch the ground.
         on_description: called with the text of a robot description.
-        connection: is told of every joint state.
+        connection: notes every joint state.
 
     Attributes:
         snapshot: the newest of everything.

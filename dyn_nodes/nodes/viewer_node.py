@@ -48,7 +48,7 @@ QUIET_AFTER = 6.0
 UNSEEN_RATE = 5.0
 """Pictures a second while no page is open."""
 FOREIGN_COMMAND = 0.5
-"""Somebody else commanded the valves if a command came within this time, s."""
+"""Another node commands the valves if a command came within this time, s."""
 
 
 class ViewerNode(GuardedNode):
@@ -85,8 +85,8 @@ class ViewerNode(GuardedNode):
                 self.cockpit.controls.set_payload(self.machine.payload.mass, self.machine.payload.limit)
         if self.driving is not None:
             self.driving.set_up(self.cockpit.controls)
-            self.cockpit.controls.offer_driving(False)  # until somebody listens
-        # to the terminal and to nobody else: what is logged goes over /rosout into bags and other people's terminals
+            self.cockpit.controls.offer_driving(False)  # until a node subscribes
+        # to the terminal alone: what is logged goes over /rosout into bags and other people's terminals
         print(f'[{self.get_name()}] open {self.cockpit.address} in a browser', flush=True)
 
     def _make_pose(self) -> PoseDriving | None:
@@ -278,7 +278,7 @@ class ViewerNode(GuardedNode):
         return isinstance(self.levers, HeldSliders)
 
     def _switch_off(self, client: int | None, now: float) -> None:
-        """Stop: whoever drives may, and every other page with the token."""
+        """Stop: the page that drives may, and every other page with the token."""
         owner = self.levers.owner
         if owner is None:
             return
@@ -318,7 +318,7 @@ class ViewerNode(GuardedNode):
                 return
 
     def run(self) -> None:
-        """Show pictures until told to stop."""
+        """Show pictures until `stop` is set."""
         executor = SingleThreadedExecutor()
         executor.add_node(self)
         due = time.monotonic()

@@ -68,7 +68,7 @@ class ViewerTeam:
         node: the viewer.
         inputs: of it, which subscribe.
         cockpit: the page.
-        load: returns the shape of a robot description; None: it can't be shown, and was told of.
+        load: returns the shape of a robot description; None: it can't be shown, which was reported.
     """
 
     def __init__(self, node: Node, inputs: ViewerInputs, cockpit: Cockpit, load: Callable[[str], Robot | None]) -> None:

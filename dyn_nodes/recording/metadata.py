@@ -25,7 +25,7 @@ class QosRecord:
     """The QoS profile that a publisher offers, with rosbag2's words.
 
     Attributes:
-        history: `keep_last`, `keep_all` or `unknown` (discovery doesn't tell).
+        history: `keep_last`, `keep_all` or `unknown` (discovery doesn't show it).
         depth: Queue length.
         reliability: `reliable` or `best_effort`.
         durability: `volatile` or `transient_local`.

@@ -3,7 +3,7 @@
 Moosavian and Alipour, "Moment-height tip-over measure for stability analysis of mobile robotic systems", IROS 2006,
 and "On the dynamic tip-over stability of wheeled mobile manipulators", Int. J. Robotics and Automation 22(4), 2007.
 
-The idea: the sign of the moment about an edge decides whether tipping begins; its size alone doesn't tell how fast it
+The idea: the sign of the moment about an edge decides whether tipping begins; its size alone doesn't show how fast it
 comes or goes. A large moment of inertia about the edge slows the tipping in either direction, a high centre of mass
 speeds it up. So the moment is multiplied by I / h while it presses the machine down, and divided by it while it
 overturns: more inertia and less height are the safer thing in both cases,

@@ -102,7 +102,7 @@ def work_cycle(machine: Machine) -> VoltageProfile:
 
 
 def thrown_levers(machine: Machine) -> VoltageProfile:
-    """Return what nobody should do: all levers thrown to anywhere within 0.1 s, every 1.5 s, into the end stops too."""
+    """Return the worst use of the levers: all thrown anywhere within 0.1 s, every 1.5 s, into the end stops too."""
     rng = np.random.default_rng(6)
     names = [actuator.name for actuator in machine.actuators]
     size = (20, len(names))

@@ -52,7 +52,7 @@ class Deviation:
 
     @property
     def passed(self) -> bool:
-        """Tell whether the promise is kept; for measures that are not checked it always is."""
+        """Return whether the promise is kept; for measures that are not checked it always is."""
         return self.measure not in CHECKED or (self.under <= self.bound and self.over <= UNSAFE)
 
 

@@ -54,7 +54,7 @@ class PayloadResult:
 
     @property
     def covered(self) -> bool:
-        """Tell whether the interval of 95 % holds the truth."""
+        """Return whether the interval of 95 % holds the truth."""
         return abs(self.error) <= 1.959964 * self.deviation
 
 

@@ -1,4 +1,4 @@
-"""One style for all plots, in colours that colour-blind readers tell apart."""
+"""One style for all plots, in colours that colour-blind readers distinguish."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Compared:
 
     @property
     def safe(self) -> bool:
-        """Tell whether the cycle keeps all wheels down without governor, so that its time counts."""
+        """Return whether the cycle keeps all wheels down without governor, so that its time counts."""
         return self.free.finished and not self.free.lifted
 
     @property
@@ -164,7 +164,7 @@ class _Drive:
 
     @property
     def arrived(self) -> bool:
-        """Tell whether all joints are in their places, at rest."""
+        """Return whether all joints are in their places, at rest."""
         return bool((np.abs(self._missing) < THERE).all() and np.abs(self.plant.velocities).max() < SLOW)
 
     def wanted(self) -> Array:

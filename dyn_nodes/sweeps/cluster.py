@@ -30,7 +30,7 @@ class DaskWorkers:
         address: of the scheduler, such as `tcp://127.0.0.1:8786`.
 
     Raises:
-        ClusterError: nobody answers there.
+        ClusterError: no scheduler answers there.
         ImportError: `distributed` is not installed.
     """
 

@@ -26,7 +26,7 @@ SETTLING, LATEST, PATIENCE, HAND = 2.0, 15.0, 1.0, 0.3
 long; so long after a movement the eye is held, s."""
 ECHO = 1e-3
 REMEMBERED = 16
-"""Places of an eye that were asked for, of which a slow page may still tell."""
+"""Places of an eye that were asked for, which a slow page may still report."""
 WIDE = 16 / 9
 """Width of a picture over its height where its page has not said it."""
 
@@ -34,9 +34,9 @@ WIDE = 16 / 9
 class Follower:
     """An eye that goes along with the machine, but never against the hand that turns it.
 
-    A page tells where its eye is a moment after it was put there, and may still tell of before: an eye is moved only
-    from where its page has said it is, when nothing that was asked of it is outstanding and nobody is moving it. Where
-    nobody has moved it yet, it also goes back as far as it must to see the whole machine.
+    A page reports the place of its eye with a delay, and may still report an earlier one: an eye is moved only
+    from the place that its page has reported, when no request is outstanding and no hand is moving it. Where
+    no hand has moved it yet, it also goes back as far as it must to see the whole machine.
 
     Args:
         anchor: (3,) place of the machine for which the eye is where it is.
@@ -46,7 +46,7 @@ class Follower:
     Attributes:
         reported: (3,) where the page says that its eye is, None before it has.
         ahead: (3,) in which direction it looks.
-        turned: somebody has moved it since the page found its place.
+        turned: a hand has moved it since the page found its place.
     """
 
     def __init__(self, anchor: Array, now: float, expected: Array | None = None) -> None:
@@ -66,14 +66,14 @@ class Follower:
         if any(np.linalg.norm(self.reported - place) < ECHO for place in self._asked):
             self._placed = True
             if self._outstanding is not None and np.linalg.norm(self.reported - self._outstanding) < ECHO:
-                self._outstanding = None  # this is what was asked for, nobody's hand
+                self._outstanding = None  # this is what was asked for, not a hand
             return
         self._reported_at = now
         if before is not None and self._settled(now) and np.linalg.norm(self.reported - before) > ECHO:
             self.turned = True
 
     def _settled(self, now: float) -> bool:
-        """A page that has just been opened tells of other places first, a slow one for long."""
+        """A page that has just been opened reports other places first, a slow one for long."""
         return now - self.since >= (SETTLING if self._placed else LATEST)
 
     def shift(self, place: Array, points: Array, aspect: float, now: float, step: float) -> Array | None:

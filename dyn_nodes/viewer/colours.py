@@ -1,4 +1,4 @@
-"""Colours that people with any colour vision tell apart (Okabe and Ito), and words that go with them."""
+"""Colours that people with any colour vision distinguish (Okabe and Ito), and words that go with them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ REPLAYED = 'replay'
 """A recorded run is shown; no connection is in this state."""
 RATE_WINDOW = 1.0
 EVENT_SHOWN = 10.0
-"""s of wall time for which an event is told."""
+"""Wall time for which an event is shown, s."""
 RESUMED_AFTER, STEADY = 1.0, 0.2
 """Messages that still come so long after a pause, s, no further apart than this, s, mean that it is over."""
 
@@ -36,7 +36,7 @@ class Connection:
         silence: wall time without a message after which the connection counts as lost, s.
 
     Attributes:
-        paused: somebody has paused the simulation.
+        paused: the simulation was paused.
         fault: what the machine's node says of itself if something is wrong, or ''.
     """
 
@@ -82,12 +82,12 @@ class Connection:
         return self._event if now - self._event_at <= EVENT_SHOWN else ''
 
     def pause(self, now: float) -> None:
-        """Somebody has paused the machine, or says that it is paused."""
+        """Note that the machine was paused, or is reported as paused."""
         if not self.paused:
             self.paused, self._paused_at = True, now
 
     def play(self) -> None:
-        """Somebody lets the machine go on."""
+        """Note that the machine goes on."""
         self.paused = False
 
     def state(self, now: float, publishers: int) -> State:

@@ -18,7 +18,7 @@ BAR = 'position:absolute;left:0;top:0;bottom:0;border-radius:3px'
 class Scale:
     """What a full gauge means for each measure, and where its bands lie.
 
-    A normalized measure has a full scale of its own: 1 for the zero moment point, an equal share of the load for the
+    A normalized measure has a fixed full scale: 1 for the zero moment point, an equal share of the load for the
     wheels. The others are held against the greatest value seen.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 Owner = int | str
 
 PUSH_TIME = 0.3
-"""A push button that has not been heard of for so long has been let go, s."""
+"""A push button counts as let go after this time without a message, s."""
 FAREWELL = 0.5
 """After the end of driving neutral is still commanded for so long, s."""
 
@@ -16,7 +16,7 @@ FAREWELL = 0.5
 class Levers:
     """Valve voltages by hand, behind a dead-man switch.
 
-    Nothing is commanded until somebody arms the levers, and by nobody but who armed them. They go back to neutral,
+    Nothing is commanded until a page arms the levers, and then by that page alone. They go back to neutral,
     and must be armed again, when that one leaves, lets go, or has not touched a deflected lever for `idle_timeout`.
 
     Args:

@@ -6,7 +6,7 @@ left sends none. The server beats as well, by a number in the line that shows th
 number stands still the page hides the line, as time and real-time factor in it are old, and shows for how long.
 
 On a narrow page the instruments at the left begin folded to a strip, so that the machine has room: the line with the
-state tells the worst of them. Who unfolds them keeps them.
+state shows the worst of them. Once unfolded they stay so.
 """
 
 BEAT = 'DynNodesBeat'

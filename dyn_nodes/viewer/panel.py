@@ -27,7 +27,7 @@ NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves before it is on.'
 
 @dataclass(frozen=True)
 class Action:
-    """Something that somebody did on the page.
+    """An action on the page.
 
     Attributes:
         name: 'drive', 'lever', 'push', 'neutral', 'skip', 'run', 'speed', 'payload', 'slope', 'camera', 'shadows',
@@ -151,7 +151,7 @@ class Controls:
     # -- levers ------------------------------------------------------------------------------------------------------
 
     def offer_driving(self, there: bool) -> None:
-        """Show the levers, or hide them where nobody would obey."""
+        """Show the levers, or hide them where no node subscribes."""
         if self._drive.visible != there:
             self._drive.visible = there
 

@@ -133,7 +133,7 @@ def test_without_efforts_friction_is_left_open(run):
     record = replace(run.record('swing', noise=0.01, seed=0), effort=None)
     result = fit_actuator(run.machine, run.machine.actuator('swing'), record)
     assert np.isnan(result.estimates['viscous'].value)
-    assert result.warnings == ('the recorded motion does not tell viscous',)
+    assert result.warnings == ('the recorded motion does not determine viscous',)
 
 
 # ---------------------------------------------------------------------------------------------- from a bag

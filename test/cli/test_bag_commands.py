@@ -181,7 +181,7 @@ def test_a_loop_ends_quietly_by_ctrl_c(dyn_nodes: Callable, bag: Path) -> None:
         (['play', 'BAG', '--delay', 'inf'], '--delay: expected 0 or more and at most 4e+09, found inf', 2),
         (['play', 'BAG', '--topics', '/nothing'], 'no topic to play; it holds /clock, /joint_states', 1),
         (['play', 'BAG', '--remap', 'a=b'], "--remap: expected OLD:=NEW, found 'a=b'", 2),
-        (['play', 'BAG', '--wait-for-subscribers', '0.2'], 'nobody subscribed within 0.2 s to /clock', 1),
+        (['play', 'BAG', '--wait-for-subscribers', '0.2'], 'no node subscribed within 0.2 s to /clock', 1),
         (['record', '-a', '/load'], '--all: expected no names', 2),
     ],
 )

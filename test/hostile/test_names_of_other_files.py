@@ -48,7 +48,7 @@ def is_line(text: object) -> bool:
 
 
 def are_lines(error: BaseException) -> bool:
-    """Tell whether every problem of an error is a line."""
+    """Return whether every problem of an error is a line."""
     return all(is_line(line) for line in str(error).split('\n'))
 
 

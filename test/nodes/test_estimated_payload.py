@@ -196,7 +196,7 @@ def test_a_topic_does_not_overrule_the_estimate(make_monitor):
     taken = {sub.topic_name.lstrip('/') for sub in make_monitor().subscriptions}
     assert 'payload' not in taken
     assert 'hydraulics/boom/head_pressure' in taken
-    told = {sub.topic_name.lstrip('/') for sub in make_monitor(payload_source='told').subscriptions}
+    told = {sub.topic_name.lstrip('/') for sub in make_monitor(payload_source='given').subscriptions}
     assert 'payload' in told
     assert not any(name.startswith('hydraulics') for name in told)
 

@@ -191,7 +191,7 @@ def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def installed(package: str) -> bool:
-    """Tell whether the ament index of the sourced workspaces has a package."""
+    """Return whether the ament index of the sourced workspaces has a package."""
     entries = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
     marker = Path('share/ament_index/resource_index/packages') / package
     return any((Path(entry) / marker).is_file() for entry in entries if entry)

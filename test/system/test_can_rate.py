@@ -259,7 +259,7 @@ def added_delays(passed: np.ndarray, arrived: np.ndarray) -> np.ndarray:
 
 
 def same(far: Far) -> bool:
-    """Tell whether joints are the same over topics and over frames, to half a step of the signals."""
+    """Return whether joints are the same over topics and over frames, to half a step of the signals."""
     order = [list(far.truth[-1].name).index(name) for name in JOINTS]
     wanted = np.array(far.truth[-1].position)[order]
     return bool((np.abs(np.array(far.found[-1].position) - wanted) <= 0.51 * STEPS + 1e-5).all())

@@ -46,7 +46,7 @@ def machine(processes, probe, tmp_path):
         )
 
     def start(controller=True, monitor=True):
-        estimated = {'payload_source': 'estimated' if monitor else 'told', 'payload': PAYLOAD}
+        estimated = {'payload_source': 'estimated' if monitor else 'given', 'payload': PAYLOAD}
         if monitor:
             processes.start('stability_monitor_node', machine='log_loader', **estimated, prefix='monitor')
         remapped = {'payload/interval': 'monitor/payload/interval'}

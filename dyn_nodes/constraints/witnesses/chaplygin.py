@@ -91,7 +91,7 @@ class ReducedLagrangian:
         return ca.Function('checks', [self.traced.q, self.traced.system.parameters.vector], [ca.densify(checks)])
 
     def sound(self, q: Array) -> bool:
-        """Tell whether no pivot of the elimination is small here, and the dependent rows still are."""
+        """Return whether no pivot of the elimination is small here, and the dependent rows still are."""
         values = np.array(self._soundness(q, self.traced.system.parameters.values())).ravel()
         # a dependent row's check is at most its tolerance, a pivot's is far above it
         return bool(np.all((values > SOUND) | ((values > 0) & (values < 1e-6))))

@@ -33,7 +33,7 @@ class _Knot(NamedTuple):
 class HandFollower:
     """Leads joints along the targets of a hand.
 
-    The reference runs `lead` ahead of the measured time, so that whoever follows it knows what comes next: a valve
+    The reference runs `lead` ahead of the measured time, so that its follower knows what comes next: a valve
     needs its command a time constant before the joint has to move. It slows down as the hand falls behind: from half of
     the tolerance on, and it waits at the whole.
 

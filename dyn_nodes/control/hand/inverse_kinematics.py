@@ -4,7 +4,7 @@ The source leaves this problem to others (freeman-1985, p. 24). The residual is 
 from the hand to the target). Its Jacobian is -G with the rate of the rotation vector in front, so that a step is exact
 to second order at any residual. Joints that a step would take beyond a limit stop there and the others take over. A
 step that does not bring the hand nearer is damped, with the second derivatives H of the place, until it does. Where the
-target is out of reach the iteration so ends at the nearest pose, as far as small motions of the joints can tell.
+target is out of reach the iteration so ends at the nearest pose, as far as small motions of the joints show.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Arguments:
 
 
 def matches_node(pattern: str, full: str) -> bool:
-    """Tell whether a node pattern of a parameter file (`/**`, `/ns/*`, `node`) covers a fully qualified node name."""
+    """Return whether a node pattern of a parameter file (`/**`, `/ns/*`, `node`) covers a fully qualified node name."""
     text = pattern if pattern.startswith('/') else f'/{pattern}'
     regex = re.escape(text).replace(r'/\*\*', '(?:/[^/]+)*').replace(r'\*', '[^/]+')
     return re.fullmatch(regex, full) is not None

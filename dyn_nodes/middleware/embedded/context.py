@@ -94,7 +94,7 @@ class Context:
         self._discovery_codec = codec(DISCOVERY_TYPE)
 
     def ok(self) -> bool:
-        """Tell whether the context is initialized and not shut down."""
+        """Return whether the context is initialized and not shut down."""
         return self._ok
 
     def check(self) -> None:
@@ -298,7 +298,7 @@ def init(
 
 
 def ok(*, context: Context | None = None) -> bool:
-    """Tell whether the context is initialized and not shut down."""
+    """Return whether the context is initialized and not shut down."""
     return (context or get_default_context()).ok()
 
 

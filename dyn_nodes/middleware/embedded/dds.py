@@ -60,7 +60,7 @@ _lock = threading.RLock()
 
 
 def is_network_wanted(environment: Any = os.environ) -> bool:
-    """Tell whether the user opted in to the network.
+    """Return whether the user opted in to the network.
 
     `ROS_AUTOMATIC_DISCOVERY_RANGE` set to SUBNET or SYSTEM_DEFAULT, or else `ROS_LOCALHOST_ONLY=0`.
     """
@@ -378,7 +378,7 @@ def count_matched(writer: Entity) -> int:
 
 
 def is_triggered(condition: Entity) -> bool:
-    """Tell whether a condition holds; the cheap form of its property."""
+    """Return whether a condition holds; the cheap form of its property."""
     return _triggered(condition._ref) > 0
 
 

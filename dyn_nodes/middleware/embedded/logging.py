@@ -97,7 +97,7 @@ def _print(severity: int, name: str, stamp: int, text: str, place: tuple[str, st
         sys.stderr.write(line + '\n')
         sys.stderr.flush()
     except (OSError, ValueError):
-        pass  # nobody reads stderr any more; a node must not die of that
+        pass  # the reader of stderr has gone; a node must not die of that
 
 
 class RcutilsLogger:
@@ -133,7 +133,7 @@ class RcutilsLogger:
         return get_logger_effective_level(self.name)
 
     def is_enabled_for(self, severity: int) -> bool:
-        """Tell whether a message of that level is spoken."""
+        """Return whether a message of that level is logged."""
         return severity >= self.get_effective_level()
 
     def log(

@@ -113,15 +113,15 @@ def full_node_name(node: str, namespace: str) -> str:
 
 
 def is_parameter_name(name: str) -> bool:
-    """Tell whether rclpy accepts `name` as a parameter's name."""
+    """Return whether rclpy accepts `name` as a parameter's name."""
     return bool(name) and all(name.split('.')) and ' ' not in name
 
 
 def is_hidden(name: str) -> bool:
-    """Tell whether a topic or service name is hidden: a token that starts with an underscore."""
+    """Return whether a topic or service name is hidden: a token that starts with an underscore."""
     return any(token.startswith('_') for token in name.split('/'))
 
 
 def is_token(text: str) -> bool:
-    """Tell whether `text` can be one part of a name."""
+    """Return whether `text` can be one part of a name."""
     return bool(_TOKEN.match(text))

@@ -148,7 +148,7 @@ class ParameterNode:
         self._publish_parameter_event(self._event(deleted=[gone]))
 
     def has_parameter(self, name: str) -> bool:
-        """Tell whether a parameter is declared."""
+        """Return whether a parameter is declared."""
         return name in self._parameters
 
     def _check_declared(self, name: str) -> None:
@@ -317,9 +317,9 @@ class ParameterNode:
         self._pre_set.remove(callback)
 
     def add_post_set_parameters_callback(self, callback: Callable[[list[Parameter]], None]) -> None:
-        """Tell `callback` which parameters were set."""
+        """Call `callback` with the parameters that were set."""
         self._post_set.insert(0, callback)
 
     def remove_post_set_parameters_callback(self, callback: Callable[[list[Parameter]], None]) -> None:
-        """Tell `callback` no more."""
+        """Call `callback` no more."""
         self._post_set.remove(callback)

@@ -84,7 +84,7 @@ class ParameterService:
         return response
 
     def _apply(self, messages: Any) -> Any:
-        """Set parameters; a refusal of any kind becomes a result, as there is nobody to catch an exception."""
+        """Set parameters; a refusal of any kind becomes a result, as an exception would be caught nowhere."""
         try:
             return self._node.set_parameters_atomically([Parameter.from_parameter_msg(msg) for msg in messages])
         except Exception as error:

@@ -51,7 +51,7 @@ class ParameterType(IntEnum):
         return found
 
     def check(self, value: Any) -> bool:
-        """Tell whether a value is of this type."""
+        """Return whether a value is of this type."""
         if self in _ARRAYS and isinstance(value, (list, tuple)) and not value:
             return True  # an empty list is an array of any type
         return _type_of(value) == self

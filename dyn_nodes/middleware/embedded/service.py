@@ -229,7 +229,7 @@ class Service(_Endpoint):
             self._logger.warn(f"a response of service '{self.srv_name}' is dropped: {why}")
 
     def _can_receive(self, publication: int) -> bool:
-        """Tell whether a response would reach the client: its reader may be discovered after its writer."""
+        """Return whether a response would reach the client: its reader may be discovered after its writer."""
         if publication in self._known:
             return True
         client = _user_data_value(dds.matched_publication(self._reader, publication), 'clientid')
@@ -250,7 +250,7 @@ class Client(_Endpoint):
         self._pending: dict[int, Future] = {}
 
     def service_is_ready(self) -> bool:
-        """Tell whether a server is matched in both directions."""
+        """Return whether a server is matched in both directions."""
         servers = {
             _user_data_value(dds.matched_subscription(self._writer, handle), 'serviceid')
             for handle in _subscriptions(self._writer)

@@ -24,7 +24,7 @@ ANY_STATE = SampleState.Any | ViewState.Any | InstanceState.Any
 
 
 def takes_two(callback: Callable[..., Any]) -> bool:
-    """Tell whether a subscription's callback wants (msg, info).
+    """Return whether a subscription's callback wants (msg, info).
 
     Raises:
         RuntimeError: it takes neither one nor two arguments.

@@ -25,11 +25,11 @@ class Future:
         return self.result()
 
     def done(self) -> bool:
-        """Tell whether there is a result, an exception or a cancellation."""
+        """Return whether there is a result, an exception or a cancellation."""
         return self._event.is_set()
 
     def cancelled(self) -> bool:
-        """Tell whether it was cancelled."""
+        """Return whether it was cancelled."""
         return self._cancelled
 
     def result(self) -> Any:

@@ -12,7 +12,7 @@ from .types import message
 
 USE_SIM_TIME = 'use_sim_time'
 _NANO = 1_000_000_000
-#: Set to 1, /clock is heard reliably and completely instead of best effort with depth 1, so that no tick of a clock
+#: Set to 1, /clock is received reliably and completely instead of best effort with depth 1, so that no tick of a clock
 #: that runs faster than its listeners is skipped. The publisher of /clock must be reliable.
 RELIABLE_CLOCK_VARIABLE = 'DYN_NODES_RELIABLE_CLOCK'
 
@@ -57,7 +57,7 @@ class TimeSource:
 
     def _on_clock(self, msg: Any) -> None:
         seconds, nanoseconds = msg.clock.sec, msg.clock.nanosec
-        if seconds < 0 or nanoseconds >= _NANO:  # no time: whoever asks the clock could not be answered
+        if seconds < 0 or nanoseconds >= _NANO:  # no time: the clock could not return it
             self._node.get_logger().error(
                 f'/clock is ignored: expected a time, found {seconds} s and {nanoseconds} ns', throttle_duration_sec=1.0
             )

@@ -69,11 +69,11 @@ class Timer:
             self._on_change()
 
     def is_ready(self) -> bool:
-        """Tell whether a call is due."""
+        """Return whether a call is due."""
         return not self._cancelled and self._clock.nanoseconds() >= self._next
 
     def is_canceled(self) -> bool:
-        """Tell whether it was cancelled."""
+        """Return whether it was cancelled."""
         return self._cancelled
 
     def cancel(self) -> None:

@@ -217,7 +217,7 @@ def random_manoeuvres(count: int, seed: int = 2003) -> list[Case]:
 
 
 def rocks_and_returns(run: Outcome) -> bool:
-    """Tell whether a manoeuvre is of the kind that the specification counts: it rocks by 2.5 to 20 degrees."""
+    """Return whether a manoeuvre is of the kind that the specification counts: it rocks by 2.5 to 20 degrees."""
     return run.returned and 2.5 <= run.peak <= 20.0
 
 

@@ -42,7 +42,7 @@ def disk(s: StudyRun) -> None:
             expected='F1 or D1', value=min(costs, key=costs.__getitem__))  # fmt: skip
     said = ', '.join(f'{name} {value / costs["F1"]:.2f}' for name, value in costs.items())
     s.note(f'Time of a step relative to F1, compiled, in this run: {said}.')
-    s.note('Circles A to C are unstable: when a scheme leaves them tells the size of its own error.')
+    s.note('Circles A to C are unstable: when a scheme leaves them shows the size of its own error.')
     _figures(s, unstable, stable)
 
 

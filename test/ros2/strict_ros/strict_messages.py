@@ -45,7 +45,7 @@ def _integer_bounds(base: str) -> tuple[int, int]:
 
 
 def is_scalar(value: Any, base: str, bound: int) -> bool:
-    """Tell whether a setter takes a value for a field of a base type (or an element of a sequence of it)."""
+    """Return whether a setter takes a value for a field of a base type (or an element of a sequence of it)."""
     if base == 'string':
         return isinstance(value, str) and (not bound or len(value) <= bound)
     if base == 'bool':

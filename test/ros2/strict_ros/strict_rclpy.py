@@ -361,7 +361,7 @@ class TopicEndpointInfo:
 
 
 def takes_info(callback: Any) -> bool:
-    """Tell whether a subscription's callback is called with a MessageInfo: rclpy tries the signature, Humble never."""
+    """Return whether a subscription's callback is called with a MessageInfo: rclpy tries it, Humble never."""
     if HUMBLE:
         return False
     try:
