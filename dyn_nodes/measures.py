@@ -7,6 +7,8 @@ quickly.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -33,6 +35,67 @@ AXES = {
     'N kg m2': ('MN kg m2', 1e-6),
 }
 """Unit of a plot's axis and its scale, by the unit of the values."""
+OK, CAUTION, DANGER = BANDS = ('ok', 'caution', 'danger')
+"""Bands of a margin, from the best to the worst."""
+PARTS = (0.4, 0.2)
+"""Levels of caution and danger as parts of the full scale.
+
+A load of 75 % of the tipping load, the usual rating, leaves 0.25 of the net moment of the machine without it: `danger`
+is less than that, and `caution` begins before it.
+"""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Alarm levels of a measure, in the unit of its values.
+
+    Attributes:
+        caution: at this value or less it is in the band `caution`.
+        danger: at this value or less it is in the band `danger`.
+        full: value of a full gauge; NaN where none is known.
+
+    Raises:
+        ValueError: levels that are not 0 <= danger <= caution.
+    """
+
+    caution: float = 0.0
+    danger: float = 0.0
+    full: float = math.nan
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.danger <= self.caution < math.inf:
+            raise ValueError(f'expected 0 <= danger <= caution, found danger {self.danger!r}, caution {self.caution!r}')
+
+    def band(self, value: float) -> str:
+        """Return OK, CAUTION or DANGER. A value that is not known (NaN) is in DANGER."""
+        if not value > self.danger:
+            return DANGER
+        return OK if value > self.caution else CAUTION
+
+    def __str__(self) -> str:
+        return f'caution {self.caution!r}, danger {self.danger!r}, full scale {self.full!r}'
+
+
+LEVELS_TEXT = re.compile(r'caution (\S+), danger (\S+), full scale (\S+)')
+
+
+LEVELS_KEY = ' levels'
+"""After the name of a measure: key of its alarm levels on /diagnostics."""
+
+
+def levels_of_values(values: Iterable[tuple[str, str]]) -> dict[str, Levels]:
+    """Return the alarm levels by measure among keys and values of a status on /diagnostics."""
+    found = ((key.removesuffix(LEVELS_KEY), levels_of_text(text)) for key, text in values if key.endswith(LEVELS_KEY))
+    return {name: levels for name, levels in found if levels is not None}
+
+
+def levels_of_text(text: str) -> Levels | None:
+    """Return the levels that `str` of them wrote, as on /diagnostics; None for another text."""
+    found = LEVELS_TEXT.fullmatch(text)
+    try:
+        return None if found is None else Levels(*(float(number) for number in found.groups()))
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -50,8 +113,8 @@ class Measure:
         display_unit: unit of a plot's axis, '' for a pure number; by the values' unless given.
         scale: value in that unit over the value in SI units.
         least_feet: corners of the support polygon that it needs.
-        warning: value below which a warning is given, unless a parameter says otherwise.
         full_scale: greatest value there is, by number of values; None where there is no such bound.
+        parts: levels of caution and danger as parts of the full scale.
         at_zero: what has happened where the value is 0.
         topic: below `stability/`; the name unless given.
         of_friction: it needs the friction coefficients of the wheels, and each wheel's force in one point.
@@ -66,8 +129,8 @@ class Measure:
     display_unit: str = ''
     scale: float = 1.0
     least_feet: int = 3
-    warning: float = 0.0
     full_scale: Callable[[int], float] | None = None
+    parts: tuple[float, float] = PARTS
     at_zero: str = 'tipping'
     topic: str = ''
     of_friction: bool = False
@@ -79,6 +142,22 @@ class Measure:
             unit, scale = AXES[self.unit]
             object.__setattr__(self, 'display_unit', unit)
             object.__setattr__(self, 'scale', scale)
+
+    def levels(self, count: int, at_rest: float = math.nan) -> Levels:
+        """Return the alarm levels.
+
+        Full scale is the greatest value that there is. For a measure without such a bound it is the value of the
+        machine at rest in its initial position; where that is not known, the only alarm is DANGER at 0.
+
+        Args:
+            count: number of values (edges, wheels).
+            at_rest: least value of the machine at rest, NaN where it is not known.
+        """
+        full = at_rest if self.full_scale is None else self.full_scale(count)
+        if not 0.0 < full < math.inf:
+            return Levels()
+        caution, danger = self.parts
+        return Levels(_rounded(caution * full), _rounded(danger * full), _rounded(full))
 
     def display(self, value: float) -> str:
         """Return a value with its unit as people read it: '146 kN m', '0.66 m', '12 %'; '0 J' for round-off."""
@@ -125,7 +204,6 @@ MEASURES: dict[str, Measure] = {
             'Distance of the zero moment point from the nearest edge over the largest distance there is: 1 in the '
             'middle, 0 on an edge. While the machine rocks on an edge it stays at 0.',
             'zmp',
-            warning=0.15,
             full_scale=_one,
             topic='zmp_degree',
         ),
@@ -169,8 +247,8 @@ MEASURES: dict[str, Measure] = {
             per='wheel',
             display_unit='%',
             scale=100.0,
-            warning=0.05,
             full_scale=_equal_share,
+            parts=(0.2, 0.1),  # a machine on four wheels may stand well with little load on one of them
             at_zero='lifted',
         ),
         Measure(
@@ -206,6 +284,16 @@ MEASURES: dict[str, Measure] = {
 
 DEFAULT_MEASURES = ('static', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'net_moment')
 """Names of the measures that are published unless a parameter chooses others."""
+
+
+def _rounded(value: float) -> float:
+    """Return a value with three significant digits: levels are shown as they are used."""
+    return float(f'{value:.3g}')
+
+
+def friction_levels() -> Levels:
+    """Return the levels of the friction that is left, 1 - friction use."""
+    return Levels(*PARTS, 1.0)
 
 
 def measure(name: str) -> Measure:

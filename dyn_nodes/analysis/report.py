@@ -205,8 +205,9 @@ def _margins_table(summary: Mapping[str, Any]) -> str:
         text = measure_of(name)
         value = '—' if least['value'] is None else text.display(least['value'])
         edge = (least['edge'] or '—').replace('_', ' ')
-        rows.append((text.label, value, _number(least['time_s'], '.2f', ' s'), edge, text.meaning))
-    return _table(('measure', 'least', 'first at', 'over', 'what it says'), rows, numbers=(1, 2))
+        time, band = _number(least['time_s'], '.2f', ' s'), least['band'] or '—'
+        rows.append((text.label, value, band, time, edge, text.meaning))
+    return _table(('measure', 'least', 'band', 'first at', 'over', 'what it says'), rows, numbers=(1, 3))
 
 
 def _friction_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:

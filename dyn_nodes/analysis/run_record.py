@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Progress, Table, read_bag
+from dyn_nodes.measures import Levels, levels_of_values, measure_of
 from dyn_nodes.model import Machine, MachineError, load_machine
 from dyn_nodes.share import find_resource
 
@@ -53,11 +54,18 @@ class Attitude:
 
 @dataclass(frozen=True, eq=False)
 class MarginHistory:
-    """One stability measure: its least value, and that of every edge or wheel by name, over `time`, s."""
+    """One stability measure over `time`, s.
+
+    Attributes:
+        value: the least.
+        edges: by name of the edge or wheel.
+        levels: alarm levels; where the bag has no diagnostics with them, those that the measure has on any machine.
+    """
 
     time: Array
     value: Array
     edges: dict[str, Array]
+    levels: Levels = field(default_factory=Levels)
 
 
 @dataclass(eq=False)
@@ -215,13 +223,27 @@ def _weighed(data: BagData) -> tuple[Array, Array, Array] | None:
 
 
 def _margins(data: BagData) -> dict[str, MarginHistory]:
-    histories = {}
+    histories, known = {}, _levels(data)
     for name, table in data.below('stability').items():
         if 'data' not in table.columns:
             continue
-        edges = data.tables.get(f'stability/{name}/edges')
-        histories[name] = MarginHistory(table.time, table['data'], _on(edges, table.time) if edges is not None else {})
+        found = data.tables.get(f'stability/{name}/edges')
+        edges = {} if found is None else _on(found, table.time)
+        levels = known.get(name) or measure_of(name).levels(len(edges))
+        histories[name] = MarginHistory(table.time, table['data'], edges, levels)
     return histories
+
+
+def _levels(data: BagData) -> dict[str, Levels]:
+    """Alarm levels by topic of the margin, from the diagnostics of the dynamics node, or of another that has them."""
+    found: dict[str, Levels] = {}
+    for _, status in reversed(data.statuses.get('diagnostics', [])):
+        node, _, what = status.name.partition(': ')
+        if what == 'stability' and (own := levels_of_values(status.values.items())):
+            found = {measure_of(name).topic: levels for name, levels in own.items()}
+            if node.rpartition('/')[2] == 'dynamics_node':
+                return found
+    return found
 
 
 def _on(table: Table, time: Array) -> dict[str, Array]:

@@ -112,12 +112,12 @@ def ground_weight(record: RunRecord) -> tuple[float | None, str]:
 
 
 def least_margin(history: MarginHistory) -> dict[str, Any]:
-    """Return the least value of a margin, the first time at which it is reached, and the edge (or wheel) that has it.
+    """Return the least value of a margin, when it is first reached, the edge (or wheel) that has it, and its band.
 
     Values that differ by round-off only count as equal: on a plateau at zero the time is that of its beginning.
     """
     if not len(history.value) or np.isnan(history.value).all():
-        return {'value': None, 'time_s': None, 'edge': None}
+        return {'value': None, 'time_s': None, 'edge': None, 'band': None}
     least = float(np.nanmin(history.value))
     finite = history.value[np.isfinite(history.value)]
     roundoff = ROUND_OFF * float(np.abs(finite).max()) if len(finite) else 0.0
@@ -128,6 +128,7 @@ def least_margin(history: MarginHistory) -> dict[str, Any]:
         'value': value if math.isfinite(value) else None,
         'time_s': float(history.time[place]),
         'edge': min(row, key=lambda name: row[name]) if row else None,
+        'band': history.levels.band(value),
     }
 
 

@@ -25,7 +25,9 @@ from dyn_nodes.middleware import (
 )
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.balance_reports import margin_topic
+from dyn_nodes.nodes.stability_health import levels_of_array
 
+DYNAMICS = 'dynamics_node'
 MOST_CALLBACKS = 200
 """In one look: a feed that is slower than the nodes must not hold up what it feeds."""
 
@@ -58,6 +60,7 @@ class LiveFeed:
         self._listen('nav_msgs/msg/Odometry', 'odom', self._on_odom, newest)
         self._listen('std_msgs/msg/String', 'task_phase', self._on_phase, latched)
         self._listen('diagnostic_msgs/msg/DiagnosticStatus', 'events', self._on_event, QoSProfile(depth=50))
+        self._listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics', self._on_diagnostics, QoSProfile(depth=50))
         if not detailed:
             return
         for wheel in machine.wheels:
@@ -97,6 +100,9 @@ class LiveFeed:
 
     def _on_phase(self, msg: Any) -> None:
         self.state.phase = msg.data
+
+    def _on_diagnostics(self, msg: Any) -> None:
+        self.state.levels.update(levels_of_array(msg, DYNAMICS))
 
     def _on_event(self, msg: Any) -> None:
         self.state.events.append(f'{msg.name.rpartition(": ")[2].replace("_", " ")}: {msg.message}')

@@ -14,15 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from dyn_nodes.compiling import COMPILED, COMPILING
-from dyn_nodes.measures import measure_of
-from dyn_nodes.viewer.colours import DANGER, OK, WARNING
+from dyn_nodes.measures import CAUTION, DANGER, OK, Levels, measure_of
 from dyn_nodes.viewer.gauges import Scale
 from dyn_nodes.viewer.snapshot import Margin
 
 SPEED_WINDOW = 2.0  # s of wall time that the speed is taken over
 BAR_WIDTH = 34
 UNKNOWN = '—'
-COLOURS = {OK: 'green', WARNING: 'yellow', DANGER: 'bold red', UNKNOWN: 'dim'}
+COLOURS = {OK: 'green', CAUTION: 'yellow', DANGER: 'bold red', UNKNOWN: 'dim'}
 PHASES = {'reach': 'bright_blue', 'recover': 'yellow', 'settle': 'green', 'done': 'green'}
 
 
@@ -38,7 +37,8 @@ class LiveState:
         tilt, roll, pitch: of the base, rad.
         loads: normal force by wheel, N.
         margins: newest value by measure.
-        scale: full scales and bands of the margins, those of the cockpit.
+        levels: alarm levels by measure, from the node that computes the margins.
+        scale: full scales of the margins, those of the cockpit.
         pressures: Pa by actuator and line.
         phase: of the task.
         events: the last few, as text.
@@ -56,6 +56,7 @@ class LiveState:
     peak_tilt: float = 0.0
     loads: dict[str, float] = field(default_factory=dict)
     margins: dict[str, float] = field(default_factory=dict)
+    levels: dict[str, Levels] = field(default_factory=dict)
     scale: Scale = field(default_factory=Scale)
     pressures: dict[str, dict[str, float]] = field(default_factory=dict)
     phase: str = ''
@@ -95,7 +96,7 @@ class LiveState:
 
     def margin_status(self, name: str) -> str:
         """Return the band of a margin, as the gauges of the cockpit have it; UNKNOWN where it is not known."""
-        return UNKNOWN if math.isnan(self.margins[name]) else self.scale.band(name, self._margin(name))
+        return UNKNOWN if math.isnan(self.margins[name]) else self._margin(name).band(name)
 
     def margin_part(self, name: str) -> float:
         """Return a margin as a part of its full scale, 0 where it is not known."""
@@ -103,7 +104,7 @@ class LiveState:
         return part if math.isfinite(part) else 0.0
 
     def _margin(self, name: str) -> Margin:
-        return Margin(self.margins[name], (self.margins[name],) * len(self.loads))
+        return Margin(self.margins[name], (self.margins[name],) * len(self.loads), levels=self.levels.get(name))
 
     def line(self) -> str:
         """Return the state as one line, for terminals that are none and for logs."""

@@ -12,17 +12,14 @@ import numpy as np
 from dyn_nodes.commands.build_check import holding_efforts
 from dyn_nodes.commands.rigid_check import rigid_ground_summary
 from dyn_nodes.elements import actuator_element
-from dyn_nodes.measures import MEASURES
-from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
+from dyn_nodes.model.equilibrium import Stance, static_stance
 from dyn_nodes.model.machine import Actuator, Machine
-from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
+from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.actuators import ActuatorElement
 from dyn_nodes.multibody.base_motion import given_velocities
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine, constrained_machine
-from dyn_nodes.stability import Support, margins, support_order
-from dyn_nodes.stability.balance import value_names
-from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
+from dyn_nodes.stability.at_rest import contact_at_rest, stands_on_springs, support_at_rest
 
 ROUND_OFF = 1e-12
 BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
@@ -111,7 +108,7 @@ def static_summary(machine: Machine) -> dict[str, Any] | None:
     `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
     the base link above the origin.
     """
-    if machine.base.attachment == 'fixed' or not machine.supports or machine.loads or machine.rigid_wheels:
+    if not stands_on_springs(machine):
         return None
     stance = static_stance(machine)
     if stance is None:
@@ -134,67 +131,31 @@ def static_summary(machine: Machine) -> dict[str, Any] | None:
 
 def _standing(machine: Machine, name: str, stance: Stance) -> dict[str, Any]:
     """Return load, share, greatest compression and centre of pressure of a wheel or another contact at rest."""
-    own = [k for k, support in enumerate(machine.supports) if support.contact == name]
-    loads, load = stance.loads[own], float(stance.loads[own].sum())
-    weights = loads / load if load > 0.0 else np.full(len(own), 1.0 / len(own))
+    own = contact_at_rest(machine, name, stance)
     return {
-        'load': load,
-        'share': load / float(stance.loads.sum()),
-        'compression': max(float(stance.loads[k]) / machine.supports[k].stiffness for k in own),
-        'contact': _list(stance.contacts[own[0]] if len(own) == 1 else weights @ stance.contacts[own]),
+        'load': own.load,
+        'share': own.load / float(stance.loads.sum()),
+        'compression': own.compression,
+        'contact': _list(own.point),
     }
 
 
 def _margins(machine: Machine, stance: Stance) -> dict[str, Any]:
-    contacts = np.column_stack([stance.contacts, np.zeros(len(stance.contacts))])
-    corners = [k for k, support in enumerate(machine.supports) if support.corner]
-    order = np.array(corners)[support_order(contacts[corners])]
-    gravity = gravity_in_ground(machine)
-    mass = machine.total_mass + (machine.payload.mass if machine.payload is not None else 0.0)
-    grip = grip_of(machine)
-    gripping = bool(grip.friction.any()) and not machine.contacts
-    support = Support(
-        feet=contacts[order],
-        com=stance.center,
-        force=mass * gravity,
-        moment=np.zeros(3),
-        mass=mass,
-        up=-gravity / machine.gravity,
-        normal_loads=np.array([_standing(machine, own.name, stance)['load'] for own in machine.ground_contacts]),
-        wheels=np.array([[*_standing(machine, own.name, stance)['contact'], 0.0] for own in machine.ground_contacts]),
-        gravity=machine.gravity,
-        friction=grip.friction if gripping else None,
-        rolling=_rolling(machine, stance, grip) if gripping else None,
-        traction=grip.traction if gripping else None,
-    )
-    wheels = [own.name for own in machine.ground_contacts]
-    feet = [machine.supports[place].name for place in order]
-    defined = [
-        name for name, own in MEASURES.items() if own.least_feet <= len(order) and (gripping or not own.of_friction)
-    ]
+    at_rest = support_at_rest(machine, stance)
     return {
-        'support_polygon': [_list(corner[:2]) for corner in support.feet],
-        'edges': list(support.edge_names),
+        'support_polygon': [_list(corner[:2]) for corner in at_rest.support.feet],
+        'edges': list(at_rest.support.edge_names),
         'margins': {
             name: {
                 'value': _finite(margin.value),
                 'unit': margin.unit,
                 'valid': margin.valid,
                 'edges': [_finite(float(value)) for value in margin.edges],
-                'names': list(value_names(name, support.edge_names, wheels, feet)),
+                'names': list(at_rest.names(name)),
             }
-            for name, margin in margins(support, defined).items()
+            for name, margin in at_rest.margins().items()
         },
     }
-
-
-def _rolling(machine: Machine, stance: Stance, grip: Grip) -> np.ndarray:
-    """Return the directions (w, 3) without force of the wheels at rest, in axes of the ground."""
-    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
-    level = rotation_about(np.array([0.0, 1.0, 0.0]), stance.pitch) @ rotation_about(np.eye(3)[0], stance.roll)
-    own = axles_of(machine)
-    axles = np.array([level @ poses[wheel.link][:3, :3] @ own[wheel.name] for wheel in machine.wheels])
-    return free_directions(grip, axles, np.array([wheel.rolling is not None for wheel in machine.wheels]))
 
 
 def _payload(machine: Machine) -> dict[str, Any] | None:

@@ -56,7 +56,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             text = measure_of(name)
             value = text.display(least['value'])
             edge = f' ({least["edge"].replace("_", " ")})' if least['edge'] else ''
-            rows.append((f'least {text.label}', f'{value} at {least["time_s"]:.2f} s{edge}'))
+            rows.append((f'least {text.label}', f'{value}, {least["band"]}, at {least["time_s"]:.2f} s{edge}'))
     tightest = tightest_wheel(summary['max_friction_use'])
     if tightest is not None:
         use = summary['max_friction_use'][tightest]

@@ -163,7 +163,16 @@ def read_replay(
             progress(done, whole)
     if not replay.times:
         raise BagError(f'{path}: expected messages of {joints}, found none')
+    _complete_levels(replay)
     return replay
+
+
+def _complete_levels(replay: Replay) -> None:
+    """Give the alarm levels to the instants before the first diagnostics, too."""
+    last = {name: margin.levels for name, margin in replay.snapshots[-1].margins.items()}
+    for snapshot in replay.snapshots:
+        for name, margin in snapshot.margins.items():
+            margin.levels = margin.levels or last.get(name)
 
 
 def _keep(replay: Replay, snapshot: Snapshot, stamp: float, period: float) -> float:

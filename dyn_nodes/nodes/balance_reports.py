@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.measures import MEASURES
+from dyn_nodes.measures import MEASURES, Levels
 from dyn_nodes.middleware import message
 from dyn_nodes.middleware.prepared import PreparedMessage
 from dyn_nodes.model.rotations import quaternion_of_matrix
@@ -39,16 +39,16 @@ class BalanceReports:
     Args:
         node: the node.
         wheels: their names.
-        measures: names of the margins.
+        levels: alarm levels of the margins that are published, by measure.
         qos: of the topics.
         frame: in which the balance is given.
         prefix: of the topics' and the contact frames' names, '' or `monitor`.
     """
 
     def __init__(
-        self, node: Any, wheels: Sequence[str], measures: Sequence[str], qos: Any, frame: str, prefix: str = ''
+        self, node: Any, wheels: Sequence[str], levels: Mapping[str, Levels], qos: Any, frame: str, prefix: str = ''
     ) -> None:
-        self.frame, self.prefix = frame, prefix
+        self.frame, self.prefix, self.levels = frame, prefix, levels
         start = f'{prefix}/' if prefix else ''
 
         def create(kind: Any, topic: str) -> Any:
@@ -59,14 +59,14 @@ class BalanceReports:
             for name in wheels
         }
         self.margins = {
-            name: PreparedPublisher(create(Float64, margin_topic(name)), Float64(), 'data') for name in measures
+            name: PreparedPublisher(create(Float64, margin_topic(name)), Float64(), 'data') for name in levels
         }
         self.edges = {
-            name: LabelledPublisher(create(Float64MultiArray, f'{margin_topic(name)}/edges')) for name in measures
+            name: LabelledPublisher(create(Float64MultiArray, f'{margin_topic(name)}/edges')) for name in levels
         }
         self.uses = {
             name: PreparedPublisher(create(Float64, f'friction_use/{name}'), Float64(), 'data')
-            for name in (wheels if any(MEASURES[name].of_friction for name in measures) else ())
+            for name in (wheels if any(MEASURES[name].of_friction for name in levels) else ())
         }
         self.polygon = PolygonPublisher(create(PolygonStamped, 'stability/support_polygon'), frame)
         self.com, self.zmp = (
@@ -112,7 +112,7 @@ class BalanceReports:
         if 'shape' in wanted:
             self._publish_shape(balance, stamp)
         if 'markers' in wanted:
-            self.markers.publish(marker_array(balance, self.frame, stamp_at(now)))
+            self.markers.publish(marker_array(balance, self.levels, self.frame, stamp_at(now)))
 
     def withdraw(self) -> None:
         """Publish NaN for every margin and friction use: the last ones are no longer those of now."""

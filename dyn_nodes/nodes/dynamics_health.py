@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from dyn_nodes.measures import MEASURES
+from dyn_nodes.measures import Levels
 from dyn_nodes.nodes.commands import Refusals
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.pacing import Pacer
+from dyn_nodes.nodes.stability_health import judge, margin_values
 from dyn_nodes.stability.balance import Balance
 
 CONSTRAINTS_PERIOD = 0.5
@@ -24,13 +25,14 @@ class DynamicsHealth:
     Args:
         pacer: moves the node's time.
         refusals: of commands to the node.
+        levels: alarm levels by measure.
 
     Attributes:
         fault: text of a fault that ended the run, or ''.
     """
 
-    def __init__(self, pacer: Pacer, refusals: Refusals) -> None:
-        self.pacer, self.refusals = pacer, refusals
+    def __init__(self, pacer: Pacer, refusals: Refusals, levels: Mapping[str, Levels]) -> None:
+        self.pacer, self.refusals, self.levels = pacer, refusals, levels
         self.node = pacer.node
         self.fault = ''
         self._was_silent = False
@@ -118,31 +120,11 @@ class DynamicsHealth:
         return health
 
     def stability(self) -> Health:
-        """Every margin and its critical edge."""
+        """Every margin against its alarm levels."""
         balance: Balance | None = self.node.plant.balance()
         if balance is None:
             return Health(text='no wheels to stand on')
-        health = Health(text='stable', more=lambda: margin_values(balance))
-        for name, margin in sorted(balance.margins.items(), key=lambda item: item[0] != 'load_share'):
-            if not margin.valid or margin.value <= 0.0:
-                what = MEASURES[name].at_zero if MEASURES[name].of_friction else 'tipping'
-                health.worse(ERROR, f'{what}: {name} over {balance.critical_edge(name)}')
-            elif margin.value < MEASURES[name].warning:
-                health.worse(WARN, _low(name, margin.value, balance.critical_edge(name)))
+        levels = self.levels
+        health = Health(text='stable', more=lambda: margin_values(balance, levels, balance.margins))
+        judge(health, balance, levels, balance.margins)
         return health
-
-
-def _low(name: str, value: float, edge: str) -> str:
-    """Return the text for a margin below its warning level."""
-    if name == 'load_share':
-        return f'wheel {edge} carries {100 * value:.1f} % of the load'
-    return f'{name} {value:.3g} over {edge}, below {MEASURES[name].warning:g}'
-
-
-def margin_values(balance: Balance) -> dict[str, str]:
-    """Return every margin and its critical edge as texts."""
-    values = {}
-    for name, margin in balance.margins.items():
-        values[name] = f'{margin.value:.6g}' if margin.valid else 'not valid'
-        values[f'{name} critical edge'] = balance.critical_edge(name)
-    return values

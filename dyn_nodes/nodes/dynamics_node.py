@@ -44,6 +44,7 @@ from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.stability.at_rest import alarm_levels
 
 Clock = message('rosgraph_msgs/msg/Clock')
 JointState = message('sensor_msgs/msg/JointState')
@@ -83,6 +84,8 @@ class DynamicsNode(OverridableNode):
         periods = self.values['command_period'], self.values['exchange_period']
         self._command_due = Every('command_period', *periods, exact)
         self.plant = self._make_plant()
+        start = self.plant.balance()
+        self.levels = {} if start is None else alarm_levels(machine, tuple(start.margins), start)
         self.finished = False
         self.commands = 0
         self._target: tuple[np.ndarray, np.ndarray] | None = None
@@ -95,7 +98,7 @@ class DynamicsNode(OverridableNode):
         self._create_topics(held, fixed)
         self._create_services()
         self.pacer = Pacer(self)
-        self.health = DynamicsHealth(self.pacer, self.refusals)
+        self.health = DynamicsHealth(self.pacer, self.refusals, self.levels)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
@@ -164,7 +167,9 @@ class DynamicsNode(OverridableNode):
         self.events = EventPublisher(self, qos)
         self.description = self.create_publisher(String, 'robot_description', latched)
         self.tf_static = TransformPublisher(self, '/tf_static', latched)
-        self.reporter = Reporter(self, self.plant, qos, self.values['world_frame'], self.values['publish_tf'])
+        self.reporter = Reporter(
+            self, self.plant, self.levels, qos, self.values['world_frame'], self.values['publish_tf']
+        )
         self.imu = ImuReport(self, self.plant, qos)
         world = self.values['world_frame']
         self.grasps = GraspExchange(self, self.plant, held, world, lambda: self.pacer.commanded(), fixed)

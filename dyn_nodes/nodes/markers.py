@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from dyn_nodes.measures import BANDS, CAUTION, DANGER, MEASURES, OK, Levels
 from dyn_nodes.middleware import message
 from dyn_nodes.stability.balance import Balance
 
@@ -24,27 +26,26 @@ GREEN, YELLOW, RED, BLUE, WHITE = (
     (0.0, 0.45, 0.7, 1.0),
     (1.0, 1.0, 1.0, 1.0),
 )
+COLOURS = {OK: GREEN, CAUTION: YELLOW, DANGER: RED}
 GROUND_CLEARANCE = 0.02
 
 
-def marker_array(balance: Balance, frame: str, stamp: Any) -> Any:
-    """Return the markers of one instant in the ground's frame."""
+def marker_array(balance: Balance, levels: Mapping[str, Levels], frame: str, stamp: Any) -> Any:
+    """Return the markers of one instant in the ground's frame; colours are those of the worst band of the margins."""
+    bands = {name: levels[name].band(margin.value) for name, margin in balance.margins.items()}
+    band = max(bands.values(), key=BANDS.index, default=OK)
     markers = [
         _polygon(balance),
-        _critical_edge(balance),
+        _critical_edge(balance, band),
         *_forces(balance),
         _point('center_of_mass', 0, balance.center_of_mass, BLUE, 0.25),
     ]
     if np.isfinite(balance.zmp).all():
-        markers.append(_point('zmp', 0, (*balance.zmp, GROUND_CLEARANCE), RED if _tipping(balance) else GREEN, 0.2))
-    markers.append(_text(balance))
+        markers.append(_point('zmp', 0, (*balance.zmp, GROUND_CLEARANCE), COLOURS[band], 0.2))
+    markers.append(_text(balance, bands, band))
     for marker in markers:
         marker.header.frame_id, marker.header.stamp = frame, stamp
     return MarkerArray(markers=markers)
-
-
-def _tipping(balance: Balance) -> bool:
-    return any(not margin.valid or margin.value <= 0.0 for margin in balance.margins.values())
 
 
 def _marker(namespace: str, number: int, kind: int, colour: tuple[float, float, float, float], size: Any) -> Any:
@@ -72,10 +73,10 @@ def _polygon(balance: Balance) -> Any:
     return marker
 
 
-def _critical_edge(balance: Balance) -> Any:
+def _critical_edge(balance: Balance, band: str) -> Any:
     """The edge with the least net moment, or the first measure by edge that there is."""
     by_edge = [m for name, m in balance.margins.items() if balance.names(name) == balance.edge_names]
-    marker = _marker('critical_edge', 0, LINE_LIST, RED if _tipping(balance) else YELLOW, (0.09, 0.0, 0.0))
+    marker = _marker('critical_edge', 0, LINE_LIST, RED if band == DANGER else YELLOW, (0.09, 0.0, 0.0))
     if by_edge:
         start, end = balance.edge_lines[int(np.argmin(by_edge[-1].edges))]
         marker.points = [_at(_raised(start)), _at(_raised(end))]
@@ -99,16 +100,13 @@ def _point(namespace: str, number: int, position: Any, colour: tuple[float, floa
     return marker
 
 
-def _text(balance: Balance) -> Any:
-    marker = _marker('margins', 0, TEXT, RED if _tipping(balance) else WHITE, (0.0, 0.0, 0.3))
+def _text(balance: Balance, bands: Mapping[str, str], band: str) -> Any:
+    marker = _marker('margins', 0, TEXT, WHITE if band == OK else COLOURS[band], (0.0, 0.0, 0.3))
     marker.pose.position = _at((balance.center_of_mass[0], balance.center_of_mass[1], balance.center_of_mass[2] + 3.0))
     lines = []
     for name, margin in balance.margins.items():
-        unit = '' if margin.unit == '1' else f' {margin.unit}'
-        lines.append(
-            f'{name}: {margin.value:.3g}{unit} ({balance.critical_edge(name)})'
-            if margin.valid
-            else f'{name}: not valid'
-        )
+        measure, word = MEASURES[name], '' if bands[name] == OK else f', {bands[name]}'
+        value = measure.display(margin.value) if margin.valid else 'not valid'
+        lines.append(f'{measure.label}: {value} ({balance.critical_edge(name)}{word})')
     marker.text = '\n'.join(lines)
     return marker

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from dyn_nodes.measures import Levels
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import product, quaternion_about, quaternion_of_matrix
 from dyn_nodes.nodes.arrays import floats
@@ -52,13 +54,16 @@ class Reporter:
     Args:
         node: the node.
         plant: the machine.
+        levels: alarm levels of the margins that are published, by measure.
         qos: of the topics.
         world_frame: frame of the ground plane.
         publish_tf: also the transforms of the links (where no robot_state_publisher runs). Those of the base and of
             the contact frames are known to this node alone: they are always published.
     """
 
-    def __init__(self, node: Any, plant: Plant, qos: Any, world_frame: str, publish_tf: bool) -> None:
+    def __init__(
+        self, node: Any, plant: Plant, levels: Mapping[str, Levels], qos: Any, world_frame: str, publish_tf: bool
+    ) -> None:
         self.plant, self.world = plant, world_frame
         self.base = plant.machine.base.link
         self.frames = LinkFrames(plant)
@@ -74,9 +79,8 @@ class Reporter:
             )
             for name in joints
         }
-        measures = plant.observer.measures if plant.observer else ()
         wheels = plant.observer.wheels if plant.observer else [own.name for own in plant.machine.ground_contacts]
-        self.balance = BalanceReports(node, wheels, measures, qos, world_frame)
+        self.balance = BalanceReports(node, wheels, levels, qos, world_frame)
         self.constraints: Any = None
         if plant.constraints is not None:
             from dyn_nodes.nodes.constraint_reports import ConstraintReports

@@ -6,11 +6,12 @@ import math
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dyn_nodes.measures import MEASURES
+from dyn_nodes.measures import MEASURES, Levels
 from dyn_nodes.middleware import Clock, ClockType, QoSProfile, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.monitor.allowance import Allowance, Allowances, AllowanceSettings
@@ -20,13 +21,15 @@ from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Healt
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.overridable import OverridableNode
-from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
+from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, group, mapped_parameters, node_parameters
 from dyn_nodes.nodes.payload_sensing import PayloadSensing
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
+from dyn_nodes.nodes.stability_health import judge, margin_values
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.transforms import Frame, TransformPublisher
 from dyn_nodes.stability import PolygonError
+from dyn_nodes.stability.at_rest import alarm_levels
 from dyn_nodes.stability.balance import Balance
 
 Float64 = message('std_msgs/msg/Float64')
@@ -35,12 +38,10 @@ PARAMETERS = node_parameters('stability_monitor_node')
 UNITS = {'payload': 'kg', 'reach': 'm', 'swing_speed': 'rad/s'}
 
 
-def threshold_parameters(measure: str) -> tuple[Declared, ...]:
-    """Return the parameters of a measure's levels."""
+def level_parameters(measure: str, levels: Levels) -> tuple[Declared, ...]:
+    """Return the parameters of the alarm levels of a measure, by default those of the machine."""
     declared = mapped_parameters('stability_monitor_node', 'measures', measure)
-    return tuple(
-        replace(item, default=MEASURES[measure].warning) if item.name.endswith('.warn') else item for item in declared
-    )
+    return tuple(replace(item, default=getattr(levels, item.name.rpartition('.')[2])) for item in declared)
 
 
 class StabilityMonitorNode(OverridableNode):
@@ -60,8 +61,7 @@ class StabilityMonitorNode(OverridableNode):
         self.values = values = declare(self, PARAMETERS)
         self.machine = machine_of(values['machine'], values['config'])
         measures = tuple(name for name in values['measures'] if name)
-        for measure in measures:
-            values.update(declare(self, threshold_parameters(measure)))
+        self.levels = self._declare_levels(measures)
         self.balance: Balance | None = None
         self.allowance: Allowance | None = None
         self.latency = 0.0
@@ -90,6 +90,17 @@ class StabilityMonitorNode(OverridableNode):
         self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')
 
+    def _declare_levels(self, measures: tuple[str, ...]) -> dict[str, Levels]:
+        """Return the alarm levels by measure: those of the machine, or what the parameters say."""
+        try:
+            found = alarm_levels(self.machine, measures)
+        except KeyError as error:
+            raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
+        for name, own in found.items():
+            given = declare(self, level_parameters(name, own))
+            found[name] = group(given, f'thresholds.{name}', partial(replace, own))
+        return found
+
     def _make_allowances(self) -> Allowances:
         values = self.values
         settings = AllowanceSettings(values['reserve'], values['swing_braking'], values['swing_joint'])
@@ -101,7 +112,7 @@ class StabilityMonitorNode(OverridableNode):
     def _create_topics(self, measures: tuple[str, ...], qos: QoSProfile) -> None:
         prefix = self.values['prefix']
         wheels = [own.name for own in self.machine.ground_contacts]
-        self.reports = BalanceReports(self, wheels, measures, qos, self.values['ground_frame'], prefix)
+        self.reports = BalanceReports(self, wheels, self.levels, qos, self.values['ground_frame'], prefix)
         start = f'{prefix}/' if prefix else ''
         known = [] if self.machine.payload is None else ['payload', 'reach']
         known += [] if self.allowances.swing is None else ['swing_speed']
@@ -193,7 +204,7 @@ class StabilityMonitorNode(OverridableNode):
         self.diagnostics.update(time.monotonic(), self.get_clock().now().nanoseconds / NANO)
 
     def _stability_health(self) -> Health:
-        """Every margin with its critical edge, against its levels."""
+        """Every margin against its alarm levels."""
         balance = self.balance
         if self.fault:
             return Health(ERROR, self.fault)
@@ -201,22 +212,10 @@ class StabilityMonitorNode(OverridableNode):
             return Health(ERROR if balance is not None else WARN, 'no margins: the measurements are not there')
         values = {'computing time': f'{1e3 * self.latency:.3f} ms'}
         health = Health(text='stable', values=values)
-        for name, margin in balance.margins.items():
-            if len(balance.polygon) < MEASURES[name].least_feet:
-                values[name] = 'not defined for this machine'
-                continue
-            where = balance.critical_edge(name)
-            values[name] = f'{margin.value:.6g}' if margin.valid else 'not valid'
-            values[f'{name} critical edge'] = where
-            unit = '' if margin.unit == '1' else f' {margin.unit}'
-            if not margin.valid or margin.value <= self.values[f'thresholds.{name}.error']:
-                if name == 'load_share' and margin.valid:
-                    health.worse(ERROR, f'wheel {where} carries {100.0 * margin.value:.1f} % of the load')
-                else:
-                    what = MEASURES[name].at_zero if MEASURES[name].of_friction else 'tipping'
-                    health.worse(ERROR, f'{what}: {name} {margin.value:.3g}{unit} over {where}')
-            elif margin.value <= self.values[f'thresholds.{name}.warn']:
-                health.worse(WARN, f'little is left: {name} {margin.value:.3g}{unit} at {where}')
+        defined = [name for name in balance.margins if len(balance.polygon) >= MEASURES[name].least_feet]
+        values |= {name: 'not defined for this machine' for name in balance.margins if name not in defined}
+        values |= margin_values(balance, self.levels, defined)
+        judge(health, balance, self.levels, defined)
         return health
 
     def _allowance_health(self) -> Health:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.measures import Levels, levels_of_values, measure_of
 from dyn_nodes.middleware import DurabilityPolicy, Node, QoSProfile, ReliabilityPolicy, message
 from dyn_nodes.model import Machine
+from dyn_nodes.nodes.stability_health import STATUS
 from dyn_nodes.nodes.stamps import seconds_of_stamp
 from dyn_nodes.nodes.transforms import TFMessage
 from dyn_nodes.viewer.connection import Connection
@@ -70,6 +72,7 @@ class ViewerInputs:
         self._odom_heard = -1e9
         self._known: set[str] = set()
         self._faults: dict[str, str] = {}
+        self._levels: dict[str, Levels] = {}
         self._guess_contacts_needed = True
         if machine is not None:
             self.snapshot.slope = machine.slope
@@ -197,7 +200,7 @@ class ViewerInputs:
         return take
 
     def _margin(self, name: str) -> Callable[[Any], None]:
-        margin = self.snapshot.margins.setdefault(name, Margin())
+        margin = self.snapshot.margins.setdefault(name, Margin(levels=self._levels.get(name)))
 
         def take(msg: Any) -> None:
             margin.value = float(msg.data)
@@ -205,7 +208,7 @@ class ViewerInputs:
         return take
 
     def _edges(self, name: str) -> Callable[[Any], None]:
-        margin = self.snapshot.margins.setdefault(name, Margin())
+        margin = self.snapshot.margins.setdefault(name, Margin(levels=self._levels.get(name)))
 
         def take(msg: Any) -> None:
             margin.edges = tuple(float(value) for value in msg.data)
@@ -246,9 +249,21 @@ class ViewerInputs:
         what = msg.name.rpartition(': ')[2].replace('_', ' ')
         self.connection.happened(f'{what}: {msg.message}', time.monotonic())
 
+    def _take_levels(self, status: Any, node: str) -> None:
+        """Take the alarm levels of the margins: those of the node that is watched, or of another while it has none."""
+        watched = node == self.connection.source.rpartition('/')[2]
+        for name, levels in levels_of_values((pair.key, pair.value) for pair in status.values).items():
+            topic = measure_of(name).topic
+            if watched or topic not in self._levels:
+                self._levels[topic] = levels
+                if topic in self.snapshot.margins:
+                    self.snapshot.margins[topic].levels = levels
+
     def _diagnostics(self, msg: Any) -> None:
         for status in msg.status:
             node, _, what = status.name.partition(': ')
+            if what == STATUS:
+                self._take_levels(status, node.rpartition('/')[2])
             if node.rpartition('/')[2] != self.connection.source.rpartition('/')[2]:
                 continue
             level = status.level[0] if isinstance(status.level, bytes) else int(status.level)

@@ -33,7 +33,6 @@ from dyn_nodes.nodes.viewer_team import ViewerTeam
 from dyn_nodes.share import folders_above
 from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.connection import Connection
-from dyn_nodes.viewer.gauges import Scale
 from dyn_nodes.viewer.held_sliders import HeldSliders
 from dyn_nodes.viewer.levers import Levers
 from dyn_nodes.viewer.panel import Action
@@ -65,9 +64,8 @@ class ViewerNode(GuardedNode):
         self.ways = self._make_ways()
         self.driving: Driving | None = self.ways[-1] if self.ways else None
         self.levers: Levers = Levers((), {}) if self.driving is None else self.driving.levers
-        scale = Scale(self.values['warning'], self.values['danger'])
         title = self.machine.name.replace('_', ' ') if self.machine else 'dyn_nodes'
-        self.cockpit = Cockpit(self.values['host'], self.values['port'], title, scale, self.values['page_timeout'])
+        self.cockpit = Cockpit(self.values['host'], self.values['port'], title, self.values['page_timeout'])
         self._has_page = True
         self.cockpit.set_shadows(self.values['shadows'])
         self._description_shown = ''

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.measures import BANDS, OK
 from dyn_nodes.viewer.camera import Cameras
-from dyn_nodes.viewer.colours import BANDS, OK
 from dyn_nodes.viewer.connection import PAUSED, REPLAYED, RUNNING
 from dyn_nodes.viewer.gate import Gate
 from dyn_nodes.viewer.gauges import Scale, worst_band
@@ -30,7 +30,6 @@ class Cockpit:
     Args:
         host, port: where it listens; port 0 takes a free one.
         title: of the panel.
-        scale: of the gauges.
         silence: a page that sends no beat for so long, s, may not drive.
 
     Attributes:
@@ -42,7 +41,7 @@ class Cockpit:
         OSError: the port is taken.
     """
 
-    def __init__(self, host: str, port: int, title: str, scale: Scale | None = None, silence: float = 1.0) -> None:
+    def __init__(self, host: str, port: int, title: str, silence: float = 1.0) -> None:
         port = port or free_port(host)
         check_port(host, port)  # viser would quietly take another one
         self.gate, self.silence = Gate(host, port), silence
@@ -51,7 +50,7 @@ class Cockpit:
         self.scene = Scene(self.server)
         self.cameras = Cameras(self.server)
         self.controls = Controls(self.server.gui, title)
-        self.instruments = Instruments(self.server.gui, scale or Scale())
+        self.instruments = Instruments(self.server.gui, Scale())
         self.server.on_client_connect(self._join)
         self._gauged = self._plotted = 0.0
         self._robot: Robot | None = None
@@ -117,7 +116,7 @@ class Cockpit:
         if now - self._gauged >= GAUGE_PERIOD:
             self._gauged = now
             self.instruments.show(snapshot.margins, snapshot.friction_use)
-            self._worst = worst_band(snapshot.margins, snapshot.friction_use, self.instruments.scale)
+            self._worst = worst_band(snapshot.margins, snapshot.friction_use)
             if snapshot.payload is not None:
                 self.controls.show_payload(snapshot.payload)
             self.controls.show_slope(*np.degrees(snapshot.slope))

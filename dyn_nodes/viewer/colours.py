@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dyn_nodes.measures import CAUTION, DANGER, OK
+
 Rgb = tuple[int, int, int]
 
 GREEN: Rgb = (0, 158, 115)
@@ -16,10 +18,7 @@ DARK: Rgb = (40, 44, 52)
 WHITE: Rgb = (255, 255, 255)
 SERIES: tuple[Rgb, ...] = (BLUE, AMBER, GREEN, PURPLE, SKY, RED, DARK, YELLOW)
 
-OK, WARNING, DANGER = 'ok', 'warning', 'danger'
-BANDS = OK, WARNING, DANGER
-"""From the best to the worst."""
-BAND: dict[str, Rgb] = {OK: GREEN, WARNING: AMBER, DANGER: RED}
+BAND: dict[str, Rgb] = {OK: GREEN, CAUTION: AMBER, DANGER: RED}
 
 
 def css(colour: Rgb) -> str:

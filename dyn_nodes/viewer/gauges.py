@@ -6,34 +6,29 @@ import html
 import math
 from collections.abc import Collection, Mapping
 
-from dyn_nodes.measures import Measure, in_order, measure_of
-from dyn_nodes.viewer.colours import AMBER, DANGER, DARK, GREEN, GREY, OK, RED, WARNING, Rgb, css
+from dyn_nodes.measures import CAUTION, DANGER, OK, Measure, friction_levels, in_order, measure_of
+from dyn_nodes.viewer.colours import AMBER, BAND, DARK, GREEN, GREY, RED, Rgb, css
 from dyn_nodes.viewer.snapshot import Margin
 
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-COLOURS = {OK: GREEN, WARNING: AMBER, DANGER: RED}
 BAR = 'position:absolute;left:0;top:0;bottom:0;border-radius:3px'
 
 
 class Scale:
-    """What a full gauge means for each measure, and where its bands lie.
+    """Full scale of every gauge.
 
-    A normalized measure has a fixed full scale: 1 for the zero moment point, an equal share of the load for the
-    wheels. The others are held against the greatest value seen.
-
-    Args:
-        warning, danger: as parts of the full scale.
+    It is that of the alarm levels. Where a margin comes without them and its measure has no greatest value, it is the
+    greatest value seen.
     """
 
-    def __init__(self, warning: float = 0.4, danger: float = 0.2) -> None:
-        self.warning, self.danger = warning, danger
+    def __init__(self) -> None:
         self._greatest: dict[str, float] = {}
 
     def full(self, name: str, margin: Margin) -> float:
         """Return the full scale of a measure."""
-        bound = measure_of(name).full_scale
-        if bound is not None:
-            return bound(len(margin.edges))
+        full = margin.levels_of(name).full
+        if math.isfinite(full):
+            return full
         if math.isfinite(margin.value):
             self._greatest[name] = max(self._greatest.get(name, 0.0), margin.value)
         return round_up(self._greatest.get(name, 0.0)) or 1.0
@@ -47,18 +42,13 @@ class Scale:
         full = self.full(name, margin)
         return margin.value / full if math.isfinite(margin.value) else float('nan')
 
-    def band(self, name: str, margin: Margin) -> str:
-        """Return OK, WARNING or DANGER. What is not known is never OK."""
-        return self._band(self.part(name, margin))
 
-    def friction_band(self, use: float) -> str:
-        """Return the band of a friction use: what is left of the friction, 1 - use, is the part of the full scale."""
-        return self._band(1.0 - use)
+FRICTION = friction_levels()
 
-    def _band(self, part: float) -> str:
-        if not part > self.danger:
-            return DANGER
-        return OK if part > self.warning else WARNING
+
+def friction_band(use: float) -> str:
+    """Return the band of a friction use: alarm levels are those of the friction that is left, 1 - use."""
+    return FRICTION.band(1.0 - use)
 
 
 def round_up(value: float) -> float:
@@ -88,15 +78,15 @@ def gauges(margins: Mapping[str, Margin], scale: Scale) -> str:
 def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     measure = measure_of(name)
     title = measure.label[:1].upper() + measure.label[1:]
-    part, band = scale.part(name, margin), scale.band(name, margin)
-    colour = css(COLOURS[band])
+    part, band, levels = scale.part(name, margin), margin.band(name), margin.levels_of(name)
+    colour = css(BAND[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
     word = band if band != OK else ''
     if margin.value <= 0.0:
         word = measure.at_zero
     where = margin.critical_name.replace('_', ' ')
     note = ' &middot; '.join(html.escape(text) for text in (where, word) if text)
-    low, high = 100 * scale.danger, 100 * scale.warning
+    low, high = (100.0 * level / scale.full(name, margin) for level in (levels.danger, levels.caution))
     track = _track((RED, AMBER, GREEN), low, high)
     said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)
     return (
@@ -111,13 +101,13 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     )
 
 
-def worst_band(margins: Mapping[str, Margin], uses: Mapping[str, float], scale: Scale) -> tuple[str, str]:
+def worst_band(margins: Mapping[str, Margin], uses: Mapping[str, float]) -> tuple[str, str]:
     """Return the worst band of all gauges, and in words which gauge is in it; '' where all are OK."""
-    bands = [(scale.band(name, margins[name]), _place(name, margins[name])) for name in in_order(margins)]
+    bands = [(margins[name].band(name), _place(name, margins[name])) for name in in_order(margins)]
     if uses:
         worst = worst_wheel(uses)
-        bands.append((scale.friction_band(uses[worst]), f'friction use {worst.replace("_", " ")}'))
-    for band in (DANGER, WARNING):
+        bands.append((friction_band(uses[worst]), f'friction use {worst.replace("_", " ")}'))
+    for band in (DANGER, CAUTION):
         for found, where in bands:
             if found == band:
                 return band, f'{band}: {where}'
@@ -128,19 +118,19 @@ def _place(name: str, margin: Margin) -> str:
     return f'{measure_of(name).label} {margin.critical_name.replace("_", " ")}'.rstrip()
 
 
-def friction_gauges(uses: Mapping[str, float], scale: Scale) -> str:
+def friction_gauges(uses: Mapping[str, float]) -> str:
     """Return the friction use of every wheel as a horizontal gauge, the worst one named and in bold."""
     if not uses:
         return ''
     worst = worst_wheel(uses)
-    band = scale.friction_band(uses[worst])
+    band = friction_band(uses[worst])
     title = (
         '<div style="display:flex;justify-content:space-between;gap:6px;font-size:12.5px;margin-top:3px">'
         '<span style="font-weight:600">Friction use</span>'
         f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden">'
         f'{_note(worst, band, uses[worst])}</span></div>'
     )
-    rows = ''.join(_friction_gauge(wheel, uses[wheel], scale, wheel == worst) for wheel in sorted(uses))
+    rows = ''.join(_friction_gauge(wheel, uses[wheel], wheel == worst) for wheel in sorted(uses))
     return f'<div data-friction="{band}" style="padding:0 12px 8px">{title}{rows}</div>'
 
 
@@ -154,12 +144,12 @@ def _note(worst: str, band: str, use: float) -> str:
     return ' &middot; '.join(html.escape(text) for text in (worst.replace('_', ' '), word) if text)
 
 
-def _friction_gauge(wheel: str, use: float, scale: Scale, worst: bool) -> str:
-    band = scale.friction_band(use)
-    colour = css(COLOURS[band])
+def _friction_gauge(wheel: str, use: float, worst: bool) -> str:
+    band = friction_band(use)
+    colour = css(BAND[band])
     shown = 100.0 if not use < 1.0 else 100.0 * max(use, 0.0)
     value = 'not known' if math.isnan(use) else f'{use:.2f}' if math.isfinite(use) else 'no load'
-    track = _track((GREEN, AMBER, RED), 100 * (1.0 - scale.warning), 100 * (1.0 - scale.danger))
+    track = _track((GREEN, AMBER, RED), 100 * (1.0 - FRICTION.caution), 100 * (1.0 - FRICTION.danger))
     return (
         f'<div data-wheel="{html.escape(wheel)}" data-band="{band}" data-worst="{str(worst).lower()}" '
         f'{_meter(f"friction use {wheel}".replace("_", " "), shown, f"{value}, {band}")} '
@@ -210,7 +200,7 @@ def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = 
         band: the worst one of the gauges: the colour while the machine runs, and while it is paused in danger.
     """
     fixed = {'paused': AMBER, 'waiting': GREY, 'lost': RED}
-    colour = COLOURS[band] if state in ('running', 'replay') else fixed.get(state, DARK)
+    colour = BAND[band] if state in ('running', 'replay') else fixed.get(state, DARK)
     if state == 'paused' and band == DANGER:
         colour = RED
     second = f'<div style="font-size:11.5px;opacity:.92">{html.escape(details)}</div>' if details else ''

@@ -10,9 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from dyn_nodes.measures import in_order, measure_of
+from dyn_nodes.measures import OK, in_order, measure_of
 from dyn_nodes.viewer.camera import PRESETS
-from dyn_nodes.viewer.colours import OK
 from dyn_nodes.viewer.gauges import Scale, banner, dead_parts, friction_gauges, gauges, spoken
 from dyn_nodes.viewer.geometry import roll_pitch
 from dyn_nodes.viewer.plots import Plot
@@ -63,7 +62,7 @@ class Instruments:
 
     def show(self, margins: Mapping[str, Margin], friction_use: Mapping[str, float]) -> None:
         """Show the gauges: margins, then the friction use of the wheels where it is published."""
-        _set_html(self._gauges, gauges(margins, self.scale) + friction_gauges(friction_use, self.scale))
+        _set_html(self._gauges, gauges(margins, self.scale) + friction_gauges(friction_use))
 
     def record(self, snapshot: Snapshot) -> None:
         """Take what the plots show: margins in % of full scale, angles in degrees, pressures in MPa."""

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dyn_nodes.measures import OK
 from dyn_nodes.viewer.cockpit import Cockpit
-from dyn_nodes.viewer.colours import OK
 from dyn_nodes.viewer.companions import Companion
 from dyn_nodes.viewer.connection import REPLAYED
 from dyn_nodes.viewer.gauges import Scale, friction_gauges, gauges, worst_band
@@ -180,11 +180,11 @@ class ReplayPage:
             high = np.array((0.0, 0.0, 0.75 * self.runs[number].robot.size()))
             self.cockpit.scene.show_name(str(number), self.runs[number].name, np.asarray(foot) + high)
         scale = self._second_scale
-        content = gauges(other.margins, scale) + friction_gauges(other.friction_use, scale)
+        content = gauges(other.margins, scale) + friction_gauges(other.friction_use)
         self._compare(
             f'<div style="padding:6px 12px 0;font-weight:600">{html.escape(self.runs[1].name)}</div>{content}'
         )
-        band, where = worst_band(other.margins, other.friction_use, scale)
+        band, where = worst_band(other.margins, other.friction_use)
         return band, f'{self.runs[1].name}: {where}' if where else ''
 
     def _robot_points(self, snapshot: Snapshot, place: Any) -> Any:

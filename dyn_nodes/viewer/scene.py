@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.measures import measure_of
-from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, GREY, RED, WHITE, Rgb
+from dyn_nodes.measures import BANDS, DANGER, measure_of
+from dyn_nodes.viewer.colours import AMBER, BAND, BLUE, GREEN, GREY, RED, WHITE, Rgb
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
 from dyn_nodes.viewer.robot import Robot
@@ -32,20 +33,26 @@ def sky() -> NDArray[np.uint8]:
     return np.broadcast_to(image, (64, 8, 3)).astype(np.uint8)
 
 
-def edge_measure(margins: dict[str, Margin], corners: int) -> Margin | None:
-    """Return the measure whose edges are those of the polygon: the net moment's, or the first that fits."""
+def edge_measure(margins: Mapping[str, Margin], corners: int) -> dict[str, Margin]:
+    """Return the margin whose edges are those of the polygon, by its measure: net moment, or the first that fits."""
     order = sorted(margins, key=lambda name: name != 'net_moment')
-    by_edge = [margins[name] for name in order if measure_of(name).per == 'edge']
-    fitting = [margin for margin in by_edge if len(margin.edges) == corners]
-    return next((margin for margin in fitting if margin.critical is not None), None)
+    by_edge = {name: margins[name] for name in order if measure_of(name).per == 'edge'}
+    fitting = (name for name, own in by_edge.items() if len(own.edges) == corners and own.critical is not None)
+    return {name: margins[name] for name in itertools.islice(fitting, 1)}
 
 
-def colour_of(margins: Iterable[Margin]) -> Rgb:
-    """Return green where margins are known and all above zero, red where one is not, grey where none is known."""
-    known = [margin.value for margin in margins if not np.isnan(margin.value)]
-    if not known:
-        return GREY
-    return GREEN if min(known) > 0.0 else RED
+def colour_of(margins: Mapping[str, Margin]) -> Rgb:
+    """Return the colour of the worst band of the margins that are known, grey where none is."""
+    known = [margin.band(name) for name, margin in margins.items() if not np.isnan(margin.value)]
+    return BAND[max(known, key=BANDS.index)] if known else GREY
+
+
+def critical_edge(margins: Mapping[str, Margin]) -> tuple[int, Rgb] | None:
+    """Return the critical edge of the margin by `edge_measure` and its colour; None where there is none."""
+    for name, margin in margins.items():
+        if margin.critical is not None:
+            return margin.critical, RED if margin.band(name) == DANGER else AMBER
+    return None
 
 
 class Scene(Drawing):
@@ -252,12 +259,13 @@ class Scene(Drawing):
         edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
         measure = edge_measure(snapshot.margins, len(corners))
         self._segments('polygon', edges, WHITE, 0.06)
-        self._fill(corners - self._up(0.02), colour_of(() if measure is None else (measure,)))
-        if measure is None or measure.critical is None:
+        self._fill(corners - self._up(0.02), colour_of(measure))
+        critical = critical_edge(measure)
+        if critical is None:
             self._drop('critical')
             return
-        colour = RED if not measure.value > 0.0 else AMBER
-        start, end = edges[measure.critical] + self._up(0.01)
+        place, colour = critical
+        start, end = edges[place] + self._up(0.01)
         beyond = 0.8 * self.unit * (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
         self._segments('critical', np.array([[start - beyond, end + beyond]]), colour, 0.13)
 
@@ -271,7 +279,7 @@ class Scene(Drawing):
         if snapshot.zmp is None:
             self._drop('zmp')
         else:
-            self._disc('zmp', np.asarray(snapshot.zmp) + self._up(0.05), colour_of(snapshot.margins.values()))
+            self._disc('zmp', np.asarray(snapshot.zmp) + self._up(0.05), colour_of(snapshot.margins))
 
     def _show_gravity(self, centre: Array, slope: tuple[float, float]) -> None:
         """An arrow from the centre of mass along gravity to the ground: its tip is the static projection."""

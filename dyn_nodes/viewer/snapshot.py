@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.measures import Levels, measure_of
+
 Array = NDArray[np.float64]
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
 
@@ -17,11 +19,21 @@ class Margin:
 
     Attributes:
         value: the least.  edges: of every edge (or wheel).  names: of the edges, or empty where they are not known.
+        levels: alarm levels from the node that computes the margin; None where it has not published any.
     """
 
     value: float = float('nan')
     edges: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
+    levels: Levels | None = None
+
+    def levels_of(self, name: str) -> Levels:
+        """Return the alarm levels; where none have been published, those that the measure has on any machine."""
+        return measure_of(name).levels(len(self.edges)) if self.levels is None else self.levels
+
+    def band(self, name: str) -> str:
+        """Return the band of the margin of a measure: OK, CAUTION or DANGER. What is not known is never OK."""
+        return self.levels_of(name).band(self.value)
 
     @property
     def critical(self) -> int | None:

@@ -161,17 +161,27 @@ def test_no_wheel_ever_lost_gives_no_times():
 def test_a_plateau_of_round_off_counts_from_its_beginning():
     value = np.array([5.0, 1.0, 1e-16, -1e-17, -2e-16, 3.0])
     history = MarginHistory(np.arange(6.0), value, {'front': value, 'rear': value + 1.0})
-    assert least_margin(history) == {'value': 0.0, 'time_s': 2.0, 'edge': 'front'}
+    assert least_margin(history) == {'value': 0.0, 'time_s': 2.0, 'edge': 'front', 'band': 'danger'}
 
 
 def test_a_margin_that_is_never_defined_is_null():
     value = np.full(3, np.nan)
-    assert least_margin(MarginHistory(np.arange(3.0), value, {})) == {'value': None, 'time_s': None, 'edge': None}
+    assert least_margin(MarginHistory(np.arange(3.0), value, {})) == {
+        'value': None,
+        'time_s': None,
+        'edge': None,
+        'band': None,
+    }
 
 
 def test_a_margin_of_minus_infinity_is_null_with_its_time():
     value = np.array([1.0, -np.inf, 2.0])
-    assert least_margin(MarginHistory(np.arange(3.0), value, {})) == {'value': None, 'time_s': 1.0, 'edge': None}
+    assert least_margin(MarginHistory(np.arange(3.0), value, {})) == {
+        'value': None,
+        'time_s': 1.0,
+        'edge': None,
+        'band': 'danger',
+    }
 
 
 angle = st.floats(-1.5, 1.5)

@@ -6,9 +6,7 @@ import pytest
 from rich.console import Console
 
 from dyn_nodes.commands.live_state import UNKNOWN, LiveState, render
-from dyn_nodes.viewer.colours import DANGER, OK, WARNING
-from dyn_nodes.viewer.gauges import Scale
-from dyn_nodes.viewer.snapshot import Margin
+from dyn_nodes.measures import CAUTION, DANGER, OK, Levels
 
 
 def shown(state: LiveState, width: int = 100) -> str:
@@ -48,29 +46,24 @@ def test_bars_are_as_long_as_the_loads_are_large(state):
     assert 0 == rear_left < rear_right < front_left <= front_right
 
 
-def test_a_margin_has_the_band_of_its_gauge_in_the_cockpit(state):
-    state.margins = {}
-    gauge = Scale()
-    for value in (0.9, 0.5, 0.35, 0.1, -0.2, math.inf, -math.inf):
-        state.set_margin('zmp', value)
-        assert state.margin_status('zmp') == gauge.band('zmp', Margin(value))
+def test_a_margin_that_is_not_known_has_no_band_and_no_bar(state):
     state.set_margin('zmp', math.nan)
     assert state.margin_status('zmp') == UNKNOWN
     assert state.margin_part('zmp') == 0.0
     state.set_margin('load_share', 0.24)  # of 0.25, an equal share
     assert (state.margin_status('load_share'), state.margin_part('load_share')) == (OK, pytest.approx(0.96))
-    state.set_margin('load_share', 0.08)
-    assert state.margin_status('load_share') == WARNING
+    state.set_margin('load_share', 0.04)
+    assert state.margin_status('load_share') == CAUTION
 
 
-def test_a_moment_is_held_against_its_greatest_value():
+def test_a_moment_is_held_against_the_levels_that_its_node_has_published():
     state = LiveState('m', 1.0)
-    state.set_margin('net_moment', -0.1)
-    assert state.margin_status('net_moment') == DANGER
-    state.set_margin('net_moment', 1e5)
-    assert state.margin_status('net_moment') == OK
-    state.set_margin('net_moment', 3e4)
-    assert state.margin_status('net_moment') == WARNING
+    for value, band in ((-0.1, DANGER), (1e5, OK), (3e4, OK)):
+        state.set_margin('net_moment', value)
+        assert state.margin_status('net_moment') == band
+    state.levels['net_moment'] = Levels(4e4, 2e4, 1e5)
+    assert state.margin_status('net_moment') == CAUTION
+    assert state.margin_part('net_moment') == pytest.approx(0.3)
 
 
 def test_speed_is_that_of_the_last_seconds():

@@ -6,8 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.nodes.diagnostics import ERROR, OK, WARN
 from dyn_nodes.nodes.dynamics_health import DynamicsHealth
+
+EDGE, AT_REST = 'front_right-front_left', {'static': 1.0, 'force_angle': 1000.0}
 
 
 class Balance:
@@ -17,12 +20,13 @@ class Balance:
         self.margins = {name: SimpleNamespace(value=value, valid=True) for name, value in values.items()}
 
     def critical_edge(self, name: str) -> str:
-        return 'rear_left' if name == 'load_share' else 'front_right-front_left'
+        return 'rear_left' if name == 'load_share' else EDGE
 
 
 @pytest.fixture
 def health():
-    return DynamicsHealth(SimpleNamespace(node=SimpleNamespace(plant=SimpleNamespace())), None)
+    levels = {name: MEASURES[name].levels(4, AT_REST.get(name, 0.0)) for name in ('zmp', 'load_share', *AT_REST)}
+    return DynamicsHealth(SimpleNamespace(node=SimpleNamespace(plant=SimpleNamespace())), None, levels)
 
 
 def said(health, **values):
@@ -32,19 +36,23 @@ def said(health, **values):
 
 
 def test_good_margins_are_stable(health):
-    assert said(health, static=0.9, zmp=0.4, force_angle=500.0, load_share=0.2) == (OK, 'stable')
+    assert said(health, static=0.9, zmp=0.5, force_angle=500.0, load_share=0.2) == (OK, 'stable')
 
 
-def test_a_margin_below_its_warning_level_warns_with_value_edge_and_level(health):
-    expected = (WARN, 'zmp 0.12 over front_right-front_left, below 0.15')
-    assert said(health, static=0.9, zmp=0.12, load_share=0.2) == expected
+@pytest.mark.parametrize(
+    ('values', 'level', 'text'),
+    [
+        ({'zmp': 0.35}, WARN, f'caution: zero moment point 0.35 at {EDGE}, level 0.4'),
+        ({'force_angle': 150.0}, ERROR, f'danger: force-angle 150 N m at {EDGE}, level 200 N m'),
+        ({'load_share': 0.04}, WARN, 'caution: wheel-load share 4 % at rear_left, level 5 %'),
+        ({'static': 0.3, 'zmp': 0.15}, ERROR, f'danger: zero moment point 0.15 at {EDGE}, level 0.2'),
+    ],
+)
+def test_a_margin_at_a_level_is_named_with_value_place_and_level(health, values, level, text):
+    assert said(health, **{'static': 0.9, 'zmp': 0.5, 'load_share': 0.2, **values}) == (level, text)
 
 
-def test_a_wheel_that_carries_little_warns_before_other_margins(health):
-    expected = (WARN, 'wheel rear_left carries 4.0 % of the load')
-    assert said(health, zmp=0.12, load_share=0.04) == expected
-
-
-def test_a_margin_at_zero_is_an_error_whatever_else_warns(health):
-    level, text = said(health, zmp=0.12, static=-0.1, load_share=0.04)
-    assert (level, text) == (ERROR, 'tipping: static over front_right-front_left')
+def test_what_tips_is_named_before_a_wheel_that_has_lifted(health):
+    level, text = said(health, zmp=0.12, load_share=0.0, static=-0.1)
+    assert (level, text) == (ERROR, f'tipping: static margin over {EDGE}')
+    assert said(health, zmp=0.12, load_share=0.0) == (ERROR, 'lifted: wheel-load share over rear_left')

@@ -20,6 +20,7 @@ from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.elements.contacts import contact_elements
 from dyn_nodes.forces.joint_elements import joint_elements
+from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import deserialize_message
 from dyn_nodes.model import MachineError, load_machine
 from dyn_nodes.model.equilibrium import static_stance
@@ -181,7 +182,8 @@ def reported(balance):
 
             return SimpleNamespace(publish=publish)
 
-    reports = BalanceReports(Node(), balance.wheels, tuple(balance.margins), None, 'odom')
+    levels = {name: MEASURES[name].levels(len(margin.edges)) for name, margin in balance.margins.items()}
+    reports = BalanceReports(Node(), balance.wheels, levels, None, 'odom')
     reports.publish(lambda: balance, 0, with_markers=True)
     return sent
 

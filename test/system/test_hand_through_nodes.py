@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control.hand import HandKinematics, HandPose, inverse_kinematics
+from dyn_nodes.measures import MEASURES, levels_of_values
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.machines import machine_of
 
@@ -118,9 +119,11 @@ def test_where_a_line_leads_too_far_out_the_margins_warn_with_edge_and_value(lea
     assert warnings
     first = warnings[0]
     values = {pair.key: pair.value for pair in first.values}
-    share = re.fullmatch(r'wheel (rear_\w+) carries [0-5]\.\d % of the load', first.message)
-    zmp = re.fullmatch(r'zmp (0\.\d+) over front, below 0\.15', first.message)
-    assert share or zmp, first.message
-    assert 0.0 < float(values['zmp']) < 0.35
+    found = re.fullmatch(r'caution: (.+) \S+.* at (front|rear_\w+), level .+', first.message)
+    assert found, first.message
+    measure = next(own for own in MEASURES.values() if found[1].startswith(own.label))
+    levels = levels_of_values(values.items())[measure.name]
+    assert levels.danger < float(values[measure.name]) <= levels.caution
+    assert 0.0 < float(values['zmp']) < 0.45
     assert values['zmp critical edge'] == 'front'
     assert last['hand_state'].data.startswith(('stopped', 'slowed', 'tracking'))

@@ -6,35 +6,48 @@ import re
 import numpy as np
 import pytest
 
-from dyn_nodes.measures import in_order, measure_of
+from dyn_nodes.measures import Levels, in_order, measure_of
 from dyn_nodes.viewer.connection import EVENT_SHOWN, LOST, PAUSED, RUNNING, WAITING, Connection
 from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, number, round_up, worst_band
 from dyn_nodes.viewer.plots import History
 from dyn_nodes.viewer.snapshot import Margin
+
+MOMENT = Levels(60e3, 30e3, 150e3)
 
 # -- gauges ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ('value', 'band'),
-    [(0.25, 'ok'), (0.11, 'ok'), (0.09, 'warning'), (0.04, 'danger'), (0.0, 'danger'), (-1.0, 'danger')],
+    [(0.25, 'ok'), (0.06, 'ok'), (0.05, 'caution'), (0.025, 'danger'), (0.0, 'danger'), (-1.0, 'danger')],
 )
 def test_the_least_wheel_load_is_held_against_an_equal_share(value, band):
-    assert Scale().band('load_share', Margin(value, (0.4, 0.3, 0.2, 0.1))) == band
+    assert Margin(value, (0.4, 0.3, 0.2, 0.1)).band('load_share') == band
 
 
 @pytest.mark.parametrize('value', [float('nan'), float('-inf')])
 def test_what_is_not_known_is_never_ok(value):
-    assert Scale().band('net_moment', Margin(value)) == 'danger'
+    assert Margin(value).band('net_moment') == 'danger'
+    assert Margin(value, levels=MOMENT).band('net_moment') == 'danger'
     assert 'not known' in gauges({'net_moment': Margin(value)}, Scale())
 
 
-def test_a_moment_is_held_against_the_greatest_one_seen():
-    scale = Scale(warning=0.4, danger=0.2)
-    assert scale.band('net_moment', Margin(146e3)) == 'ok'
+@pytest.mark.parametrize(('value', 'band'), [(150e3, 'ok'), (60e3, 'caution'), (30e3, 'danger')])
+def test_a_moment_has_the_levels_of_the_node_that_computes_it(value, band):
+    margin = Margin(value, levels=MOMENT)
+    assert margin.band('net_moment') == band
+    assert Scale().full('net_moment', margin) == 150e3
+    page = gauges({'net_moment': margin}, Scale())
+    assert f'data-band="{band}"' in page
+    assert ' 20%,' in page, 'the bands of the track meet at the levels'
+    assert ' 40%,' in page
+
+
+def test_a_moment_without_levels_has_the_greatest_value_seen_as_full_scale_and_danger_at_zero_only():
+    scale = Scale()
+    assert scale.full('net_moment', Margin(146e3)) == 150e3
     assert scale.full('net_moment', Margin(0.0)) == 150e3
-    assert scale.band('net_moment', Margin(50e3)) == 'warning'
-    assert scale.band('net_moment', Margin(20e3)) == 'danger'
+    assert [Margin(value).band('net_moment') for value in (1.0, 0.0)] == ['ok', 'danger']
 
 
 def test_a_gauge_names_the_critical_edge_and_says_tipping_in_words():
@@ -61,32 +74,32 @@ def row_of(page: str, wheel: str) -> str:
 
 
 def test_friction_use_is_shown_by_wheel_with_the_worst_one_named():
-    page = friction_gauges({'front_left': 0.3, 'rear_left': 0.7, 'rear_right': 0.15}, Scale())
+    page = friction_gauges({'front_left': 0.3, 'rear_left': 0.7, 'rear_right': 0.15})
     assert [found == 'true' for found in re.findall(r'data-worst="(\w+)"', page)] == [False, True, False]
     title = page[: page.index('data-wheel')]
-    assert 'rear left &middot; warning' in title
+    assert 'rear left &middot; caution' in title
     assert '0.70' in row_of(page, 'rear_left')
     assert 'width:70.0%' in row_of(page, 'rear_left')
     assert 'data-band="ok"' in row_of(page, 'front_left')
 
 
 @pytest.mark.parametrize(
-    ('use', 'band'), [(0.0, 'ok'), (0.59, 'ok'), (0.61, 'warning'), (0.81, 'danger'), (1.2, 'danger')]
+    ('use', 'band'), [(0.0, 'ok'), (0.59, 'ok'), (0.61, 'caution'), (0.81, 'danger'), (1.2, 'danger')]
 )
 def test_bands_of_friction_use_are_those_of_what_is_left(use, band):
-    assert f'data-band="{band}"' in row_of(friction_gauges({'a': use}, Scale()), 'a')
+    assert f'data-band="{band}"' in row_of(friction_gauges({'a': use}), 'a')
 
 
 @pytest.mark.parametrize(('use', 'text'), [(math.nan, 'not known'), (math.inf, 'no load')])
 def test_friction_use_without_a_number_is_the_worst_and_in_danger(use, text):
-    page = friction_gauges({'a': 0.95, 'b': use}, Scale())
+    page = friction_gauges({'a': 0.95, 'b': use})
     assert 'data-band="danger" data-worst="true"' in row_of(page, 'b')
     assert text in row_of(page, 'b')
     assert 'data-worst="false"' in row_of(page, 'a')
 
 
 def test_friction_use_is_not_on_the_page_before_it_is_published():
-    assert friction_gauges({}, Scale()) == ''
+    assert friction_gauges({}) == ''
 
 
 def test_admissible_reactions_are_a_gauge_with_the_wheel_and_the_words_of_the_measure():
@@ -99,8 +112,8 @@ def test_admissible_reactions_are_a_gauge_with_the_wheel_and_the_words_of_the_me
     ('load', 'use', 'band', 'where'),
     [
         (0.25, 0.1, 'ok', ''),
-        (0.09, 0.1, 'warning', 'warning: wheel-load share rear left'),
-        (0.09, 0.9, 'danger', 'danger: friction use front'),
+        (0.04, 0.1, 'caution', 'caution: wheel-load share rear left'),
+        (0.04, 0.9, 'danger', 'danger: friction use front'),
         (0.01, 0.9, 'danger', 'danger: wheel-load share rear left'),
         (math.nan, 0.1, 'danger', 'danger: wheel-load share'),
     ],
@@ -110,15 +123,15 @@ def test_the_worst_gauge_is_named(load, use, band, where):
         'zmp_degree': Margin(0.9, (0.9, 1.0, 1.0), ('front', 'rear', 'left')),
         'load_share': Margin(load, (load, 0.5, 0.5, 0.5), ('rear_left', 'b', 'c', 'd')),
     }
-    assert worst_band(margins, {'front': use}, Scale()) == (band, where)
-    assert worst_band({}, {}, Scale()) == ('ok', '')
+    assert worst_band(margins, {'front': use}) == (band, where)
+    assert worst_band({}, {}) == ('ok', '')
 
 
 @pytest.mark.parametrize(
     ('state', 'band', 'colour'),
     [
         ('running', 'ok', '#009e73'),
-        ('running', 'warning', '#e69f00'),
+        ('running', 'caution', '#e69f00'),
         ('running', 'danger', '#d52b1e'),
         ('paused', 'ok', '#e69f00'),
         ('paused', 'danger', '#d52b1e'),
@@ -131,7 +144,7 @@ def test_the_banner_has_the_colour_of_the_worst_gauge(state, band, colour):
 
 def test_names_are_made_safe_for_the_page():
     page = gauges({'<script>': Margin(1.0, (1.0, 2.0), ('<b>', 'x'))}, Scale())
-    page += friction_gauges({'<script>': 0.5}, Scale())
+    page += friction_gauges({'<script>': 0.5})
     assert '<script>' not in page
     assert '<b>' not in page
     assert '<b>x' not in banner('lost', 'x', '<b>y')[5:].replace('<b>x</b>', '')

@@ -26,7 +26,7 @@ SIZES = ((1600, 900), (1280, 800), (820, 1180))
 BANNER = "(document.querySelector('[data-connection]') || {dataset: {}}).dataset.band"
 GAUGES = "[...document.querySelectorAll('[data-margin]')].map(gauge => gauge.dataset.band)"
 FOLDED = 'document.querySelector(\'[data-dock-region-collapse="left"][aria-expanded="true"]\') === null'
-WORST = ('danger', 'warning', 'ok')
+WORST = ('danger', 'caution', 'ok')
 DURATION = 24.0
 
 

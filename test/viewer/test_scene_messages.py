@@ -125,8 +125,8 @@ def test_the_critical_edge_has_its_colour_and_place(cockpit, value, colour):
 
 def test_edges_of_wheels_are_no_edges_of_the_polygon():
     shares = Margin(0.1, (0.1, 0.2, 0.3, 0.4), WHEELS)
-    assert edge_measure({'load_share': shares}, 4) is None
-    assert edge_measure({'load_share': shares, 'static': Margin(1.0, (1.0, 2.0, 3.0))}, 4) is None
+    assert edge_measure({'load_share': shares}, 4) == {}
+    assert edge_measure({'load_share': shares, 'static': Margin(1.0, (1.0, 2.0, 3.0))}, 4) == {}
 
 
 def test_gravity_points_from_the_centre_of_mass_to_its_projection(cockpit):
@@ -193,9 +193,11 @@ def test_it_listens_on_the_given_address_only(cockpit):
     check_port('127.0.0.2', cockpit.port)
 
 
-def test_only_known_margins_above_zero_are_green():
-    assert colour_of([Margin(0.2), Margin(math.nan)]) == GREEN
-    assert colour_of([Margin(0.2), Margin(-math.inf)]) == RED
-    assert colour_of([Margin(0.0)]) == RED
-    assert colour_of([Margin(math.nan)]) == GREY
-    assert colour_of([]) == GREY
+def test_the_colour_is_that_of_the_worst_margin_that_is_known():
+    good, unknown = Margin(0.2), Margin(math.nan)
+    assert colour_of({'static': good, 'energy': unknown}) == GREEN
+    assert colour_of({'static': good, 'zmp': Margin(0.3)}) == AMBER
+    assert colour_of({'static': good, 'energy': Margin(-math.inf)}) == RED
+    assert colour_of({'static': Margin(0.0)}) == RED
+    assert colour_of({'static': unknown}) == GREY
+    assert colour_of({}) == GREY

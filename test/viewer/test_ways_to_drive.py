@@ -182,6 +182,6 @@ def test_a_screen_reader_can_read_gauges_and_state():
     assert 'role="meter"' in page
     assert 'aria-valuenow="10"' in page
     assert 'aria-valuetext="0.1, front, danger"' in page
-    assert 'aria-label="friction use rear left"' in friction_gauges({'rear_left': 0.5}, Scale())
+    assert 'aria-label="friction use rear left"' in friction_gauges({'rear_left': 0.5})
     assert 'role="status"' not in banner('running', 't = 1.0 s'), 'the time would be read ten times a second'
     assert 'role="status"' in spoken('running', 'danger', 'danger: zero moment point')

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.measures import in_order, measure_of
-from dyn_nodes.viewer.colours import AMBER, GREEN, RED, WHITE, Rgb
-from dyn_nodes.viewer.gauges import COLOURS, Scale, number, worst_band
+from dyn_nodes.viewer.colours import BAND, GREEN, RED, WHITE, Rgb
+from dyn_nodes.viewer.gauges import Scale, number, worst_band
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of
 from dyn_nodes.viewer.picture.camera import Camera
 from dyn_nodes.viewer.picture.raster import fill_triangles
 from dyn_nodes.viewer.robot import Robot
-from dyn_nodes.viewer.scene import SKY_BOTTOM, SKY_TOP, colour_of, edge_measure
+from dyn_nodes.viewer.scene import SKY_BOTTOM, SKY_TOP, colour_of, critical_edge, edge_measure
 from dyn_nodes.viewer.snapshot import Snapshot
 
 Array = NDArray[np.float64]
@@ -164,11 +164,12 @@ class Painter:
                 pen = ImageDraw.Draw(layer)
                 outline = [(float(x), float(y)) for x, y in placed[:, :2]]
                 measure = edge_measure(snapshot.margins, len(corners))
-                pen.polygon(outline, fill=(*colour_of(() if measure is None else (measure,)), 90))
+                pen.polygon(outline, fill=(*colour_of(measure), 90))
                 pen.line([*outline, outline[0]], fill=(*WHITE, 230), width=2 * FINE)
-                if measure is not None and measure.critical is not None:
-                    edge = outline[measure.critical], outline[(measure.critical + 1) % len(outline)]
-                    pen.line(edge, fill=(*(RED if not measure.value > 0.0 else AMBER), 255), width=4 * FINE)
+                if (critical := critical_edge(measure)) is not None:
+                    place, colour = critical
+                    edge = outline[place], outline[(place + 1) % len(outline)]
+                    pen.line(edge, fill=(*colour, 255), width=4 * FINE)
         values = np.asarray(layer, dtype=np.float64)
         return values[..., :3], values[..., 3] / 255.0
 
@@ -182,11 +183,11 @@ class Painter:
         image = Image.fromarray(picture)
         pen = ImageDraw.Draw(image, 'RGBA')
         self._forces(pen, snapshot, ground)
-        band, where = worst_band(snapshot.margins, snapshot.friction_use, self.scale)
+        band, where = worst_band(snapshot.margins, snapshot.friction_use)
         text = f'{title}  t = {snapshot.time + 0.0:.1f} s'.strip()
         lines = [line for line in (where if snapshot.margins else '', event) if line]
         size = max(11, self.camera.height // 32)
-        self._banner(pen, text, lines, COLOURS[band] if snapshot.margins else (120, 124, 130), size)
+        self._banner(pen, text, lines, BAND[band] if snapshot.margins else (120, 124, 130), size)
         self._gauges(pen, snapshot, size)
         return np.asarray(image)
 
@@ -210,7 +211,7 @@ class Painter:
             )
         for k, name in enumerate(names):
             margin, y = snapshot.margins[name], top + step * k
-            part, colour = self.scale.part(name, margin), COLOURS[self.scale.band(name, margin)]
+            part, colour = self.scale.part(name, margin), BAND[margin.band(name)]
             value = number(margin.value, measure_of(name))
             pen.text((left, y), measure_of(name).label, font=small, fill=(40, 44, 52))
             pen.text((left + width - pen.textlength(value, font=small), y), value, font=small, fill=(40, 44, 52))

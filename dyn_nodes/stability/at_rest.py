@@ -1,0 +1,166 @@
+"""A machine at rest on its springs in its initial position: how it is supported, its margins and its alarm levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.measures import MEASURES, Levels, measure
+from dyn_nodes.model.equilibrium import Stance, gravity_in_ground, static_stance
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions, link_poses, rotation_about
+from dyn_nodes.stability.balance import Balance, value_names
+from dyn_nodes.stability.grip import Grip, axles_of, free_directions, grip_of
+from dyn_nodes.stability.polygon import PolygonError, support_order
+from dyn_nodes.stability.support import Margin, Support, margins
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactAtRest:
+    """A wheel or another contact at rest.
+
+    Attributes:
+        load: normal force, N.
+        point: (2,) centre of pressure in axes of the ground, m.
+        compression: greatest of its springs, m.
+    """
+
+    load: float
+    point: Array
+    compression: float
+
+
+@dataclass(frozen=True, eq=False)
+class SupportAtRest:
+    """A machine with a free base at rest, as the measures see it.
+
+    Attributes:
+        support: in axes of the ground, the base link above the origin.
+        wheels: names of wheels and other contacts.
+        feet: names of the corners of the polygon, in its order.
+        measures: names of the measures that are defined.
+    """
+
+    support: Support
+    wheels: tuple[str, ...]
+    feet: tuple[str, ...]
+    measures: tuple[str, ...]
+
+    def margins(self, names: Iterable[str] | None = None) -> dict[str, Margin]:
+        """Return the margins of the measures that are defined, or of those of them that are named."""
+        chosen = self.measures if names is None else [name for name in names if name in self.measures]
+        return margins(self.support, chosen)
+
+    def names(self, measure: str) -> tuple[str, ...]:
+        """Return the names of the values of a measure."""
+        return value_names(measure, self.support.edge_names, self.wheels, self.feet)
+
+
+def stands_on_springs(machine: Machine) -> bool:
+    """Tell whether `static_stance` describes a machine: neither fixed, nor on other ground, nor holding an object."""
+    on_others = machine.base.attachment == 'fixed' or machine.loads or machine.rigid_wheels
+    return bool(machine.supports and not on_others)
+
+
+def contact_at_rest(machine: Machine, name: str, stance: Stance) -> ContactAtRest:
+    """Return how a wheel or another contact stands."""
+    own = [k for k, support in enumerate(machine.supports) if support.contact == name]
+    loads, load = stance.loads[own], float(stance.loads[own].sum())
+    weights = loads / load if load > 0.0 else np.full(len(own), 1.0 / len(own))
+    return ContactAtRest(
+        load,
+        stance.contacts[own[0]] if len(own) == 1 else weights @ stance.contacts[own],
+        max(float(stance.loads[k]) / machine.supports[k].stiffness for k in own),
+    )
+
+
+def support_at_rest(machine: Machine, stance: Stance) -> SupportAtRest:
+    """Return how a machine with a free base is supported.
+
+    Raises:
+        PolygonError: its contacts are no support polygon.
+    """
+    contacts = np.column_stack([stance.contacts, np.zeros(len(stance.contacts))])
+    corners = [k for k, support in enumerate(machine.supports) if support.corner]
+    order = np.array(corners)[support_order(contacts[corners])]
+    gravity = gravity_in_ground(machine)
+    mass = machine.total_mass + (machine.payload.mass if machine.payload is not None else 0.0)
+    grip = grip_of(machine)
+    gripping = bool(grip.friction.any()) and not machine.contacts
+    wheels = [contact_at_rest(machine, own.name, stance) for own in machine.ground_contacts]
+    support = Support(
+        feet=contacts[order],
+        com=stance.center,
+        force=mass * gravity,
+        moment=np.zeros(3),
+        mass=mass,
+        up=-gravity / machine.gravity,
+        normal_loads=np.array([own.load for own in wheels]),
+        wheels=np.array([[*own.point, 0.0] for own in wheels]),
+        gravity=machine.gravity,
+        friction=grip.friction if gripping else None,
+        rolling=_rolling(machine, stance, grip) if gripping else None,
+        traction=grip.traction if gripping else None,
+    )
+    defined = (name for name, m in MEASURES.items() if m.least_feet <= len(order) and (gripping or not m.of_friction))
+    return SupportAtRest(
+        support,
+        tuple(own.name for own in machine.ground_contacts),
+        tuple(machine.supports[place].name for place in order),
+        tuple(defined),
+    )
+
+
+def _rolling(machine: Machine, stance: Stance, grip: Grip) -> Array:
+    """Return the directions (w, 3) without force of the wheels at rest, in axes of the ground."""
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    level = rotation_about(np.array([0.0, 1.0, 0.0]), stance.pitch) @ rotation_about(np.eye(3)[0], stance.roll)
+    own = axles_of(machine)
+    axles = np.array([level @ poses[wheel.link][:3, :3] @ own[wheel.name] for wheel in machine.wheels])
+    return free_directions(grip, axles, np.array([wheel.rolling is not None for wheel in machine.wheels]))
+
+
+def alarm_levels(machine: Machine, measures: Sequence[str], start: Balance | None = None) -> dict[str, Levels]:
+    """Return the alarm levels of a machine by measure.
+
+    Full scale of a measure without a greatest value is that of the machine at rest in the initial position of its
+    files. A planar machine, one with wheels by constraint and one that holds an object have that of `start` instead.
+
+    Args:
+        machine: the machine.
+        measures: names.
+        start: balance at the start of a simulation.
+
+    Raises:
+        KeyError: an unknown measure; the message lists the known ones.
+    """
+    known = _margins_at_rest(machine, [name for name in measures if measure(name).full_scale is None])
+    if known is None:
+        known = {} if start is None else start.margins
+    count = len(machine.ground_contacts)
+    found = {}
+    for name in measures:
+        own, margin = measure(name), known.get(name)
+        if margin is None:
+            found[name] = own.levels(count)
+        else:
+            found[name] = own.levels(len(margin.edges), margin.value if margin.valid else np.nan)
+    return found
+
+
+def _margins_at_rest(machine: Machine, names: Sequence[str]) -> Mapping[str, Margin] | None:
+    """Return margins by name in the initial position; None where `static_stance` does not describe the machine."""
+    if machine.base.attachment != 'free' or not stands_on_springs(machine):
+        return None
+    stance = static_stance(machine)
+    if stance is None:
+        return {}
+    try:
+        return support_at_rest(machine, stance).margins(names)
+    except PolygonError:
+        return {}
