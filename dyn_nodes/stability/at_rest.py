@@ -62,7 +62,7 @@ class SupportAtRest:
 
 
 def stands_on_springs(machine: Machine) -> bool:
-    """Tell whether `static_stance` describes a machine: neither fixed, nor on other ground, nor holding an object."""
+    """Return whether `static_stance` describes a machine: neither fixed, nor on other ground, nor holding an object."""
     on_others = machine.base.attachment == 'fixed' or machine.loads or machine.rigid_wheels
     return bool(machine.supports and not on_others)
 
