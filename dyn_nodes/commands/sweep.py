@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 OF_RESULTS = {'report': report, 'worst': worst}
 """Words in place of a file that act on the directory of a sweep."""
 MOST_JOBS = 1024
+LITTLE = 0.05
+"""Part of the time of the runs that a plan takes for a small overhead."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -174,10 +176,18 @@ def _progress() -> Iterator[Progress]:
 
 def _show_plan(plan: Plan, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(asdict(plan), indent=2))
+        print(json.dumps({**asdict(plan), 'shared': [asdict(own) for own in plan.shares()]}, indent=2))
         return
     print(f'{plan.runs} runs in {plan.parts} parts, {plan.machines} compiled machine(s)')
-    print(f'machine code and first run: {plan.compile_seconds:.1f} s')
+    print(f'machine code and first runs: {plan.compile_seconds:.1f} s')
     print(f'a run: {1e3 * plan.run_seconds:.1f} ms of one core, mean of {plan.sampled}')
     hours = plan.run_seconds * plan.runs / 3600.0
     print(f'all runs: {plan.seconds:.0f} s on {plan.jobs} free core(s), {hours:.3g} core hours')
+    part = f'{1e3 * plan.driver_seconds:.1f} ms a part of {plan.part_runs} runs'
+    print(f'driver: {part}, {100.0 * plan.driver_share:.2f} % of the runs')
+    print(f'a new process: {plan.start_seconds:.1f} s until its first run has ended')
+    print('workers  wall time, s  over the runs   (a free core each, machine code there)')
+    for own in plan.shares():
+        print(f'{own.workers:7d} {own.seconds:13.0f} {100.0 * own.overhead:12.1f} %')
+    most = plan.most_workers(LITTLE)
+    print(f'below {100.0 * LITTLE:.0f} % up to {most.workers} workers: {most.seconds:.0f} s')

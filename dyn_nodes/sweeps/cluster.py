@@ -50,6 +50,9 @@ class DaskWorkers:
         """Threads of the workers that the cluster has now; 1 where it has none yet."""
         return max(1, sum(self._client.nthreads().values()))
 
+    def begin(self) -> None:
+        """Do nothing: the workers are there."""
+
     def close(self) -> None:
         """Leave the cluster; it goes on."""
         self._client.close()

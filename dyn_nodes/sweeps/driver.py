@@ -52,6 +52,7 @@ def run_sweep(sweep: Sweep, directory: Path, workers: Workers, progress: Progres
             done = found = total - wanted
             progress(done, total)
             if missing:
+                workers.begin()
                 _compile(sweep, missing)
             for part, made in workers.results(sweep, missing):
                 store.keep(part, made)

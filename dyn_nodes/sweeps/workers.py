@@ -29,6 +29,9 @@ class WorkersLostError(RuntimeError):
 class Workers(Protocol):
     """What runs the parts of a sweep."""
 
+    def begin(self) -> None:
+        """Start what can be started before there is a part to run."""
+
     def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
         """Yield the rows of parts as they come."""
 
@@ -51,6 +54,13 @@ class LocalWorkers:
     def processes(self) -> list[int]:
         """Numbers of the processes, of the operating system."""
         return [] if self._pool is None else list(self._pool._processes or ())
+
+    def begin(self) -> None:
+        """Start the processes: they import while the driver compiles."""
+        if self.count > 1:
+            pool = self._processes()
+            for _ in range(self.count):
+                pool.submit(_ready)
 
     def results(self, sweep: Sweep, parts: Iterable[int]) -> Iterator[tuple[int, Made]]:
         """Yield the rows of parts as they come.
@@ -96,9 +106,12 @@ class LocalWorkers:
                 waiting.extendleft(reversed(lost))
 
     def _submit(self, sweep: Sweep, part: int) -> Future[Made]:
+        return self._processes().submit(run_part, *order_of(sweep, part))
+
+    def _processes(self) -> ProcessPoolExecutor:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self.count, get_context('spawn'), _begin)
-        return self._pool.submit(run_part, *order_of(sweep, part))
+        return self._pool
 
 
 def order_of(sweep: Sweep, part: int) -> tuple[Any, ...]:
@@ -111,6 +124,10 @@ def losses_text(sweep: Sweep, lost: list[int]) -> str:
     """Return the message of `WorkersLostError` for the parts that were being run."""
     runs = ', '.join(f'{own.start} to {own.stop - 1}' for own in map(sweep.runs_of, lost[:4]))
     return f'expected processes that last, found {MOST_LOSSES + 1} losses in a row while they had runs {runs}'
+
+
+def _ready() -> None:
+    """Return: the process has imported this module by then."""
 
 
 def _begin() -> None:

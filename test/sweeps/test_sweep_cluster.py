@@ -24,6 +24,8 @@ from dyn_nodes.sweeps.trial import OtherVersionError, run_part
 from dyn_nodes.sweeps.workers import LocalWorkers, order_of
 
 distributed = pytest.importorskip('distributed')
+WORKERS, GONE = 2, 10.0
+"""Of a cluster, and wall time after which its deployer replaces one that has ended, s."""
 PATIENCE = 240.0
 """Wall time for what takes seconds on a free computer, s."""
 LONG, SHORT = {'step': 'step: 0.00002'}, {'step': 'step: 0.0001'}
@@ -33,7 +35,7 @@ LONG, SHORT = {'step': 'step: 0.00002'}, {'step': 'step: 0.0001'}
 @pytest.fixture
 def cluster():
     with distributed.LocalCluster(
-        n_workers=2,
+        n_workers=WORKERS,
         threads_per_worker=1,
         processes=True,
         host='127.0.0.1',
@@ -43,8 +45,27 @@ def cluster():
         yield made
 
 
+class _Deployer:
+    """Replaces workers that have ended: Dask itself does so with those alone that had started."""
+
+    def __init__(self, cluster) -> None:
+        self.cluster = cluster
+        self.gone: dict[object, float] = {}
+
+    def look(self) -> None:
+        """Start others in the place of workers that have had no process for a while."""
+        now, nannies = time.monotonic(), self.cluster.workers
+        ended = {name for name, nanny in nannies.items() if nanny.pid is None}
+        self.gone = {name: self.gone.get(name, now) for name in ended}
+        lost = [name for name, since in self.gone.items() if now - since > GONE]
+        for name in lost:
+            del self.cluster.worker_spec[name], self.gone[name]
+        if lost:
+            self.cluster.scale(WORKERS)
+
+
 def _workers(cluster) -> list[int]:
-    """Processes of the workers that the scheduler has now; Dask does not replace one that ends while it starts."""
+    """Processes of the workers that the scheduler has now."""
     there = set(cluster.scheduler.workers)
     return [nanny.pid for nanny in cluster.workers.values() if nanny.worker_address in there and nanny.pid is not None]
 
@@ -59,9 +80,11 @@ def _lines(out: Path) -> int:
     return len(manifest.read_text().splitlines()) if manifest.exists() else 0
 
 
-def _until(condition, driver):
+def _until(condition, driver, deployer=None):
     end = time.monotonic() + patience(PATIENCE)
     while not condition():
+        if deployer is not None:
+            deployer.look()
         assert driver.poll() in (None, 0), driver.stderr.read()
         assert time.monotonic() < end, 'nothing came of it'
         time.sleep(0.02)
@@ -74,6 +97,7 @@ class _Killer:
         self.cluster, self.path, self.out = cluster, path, out
         self.random = random.Random(seed)
         self.killed = {'driver': 0, 'worker': 0}
+        self.deployer = _Deployer(cluster)
         self.start()
 
     def start(self) -> None:
@@ -87,7 +111,7 @@ class _Killer:
     def kill(self) -> None:
         """Kill somebody a few parts after the last time, the driver three times of ten."""
         wanted = _lines(self.out) + self.random.randint(1, 3)
-        _until(lambda: _lines(self.out) >= wanted and _workers(self.cluster), self.driver)
+        _until(lambda: _lines(self.out) >= wanted and _workers(self.cluster), self.driver, self.deployer)
         time.sleep(self.random.uniform(0.0, 0.05))
         assert self.driver.poll() is None, f'the sweep was over after {self.killed}'
         if self.random.random() < 0.3:
@@ -114,7 +138,8 @@ def test_a_sweep_whose_workers_and_driver_are_killed_is_the_undisturbed_one(clus
         while sum(killer.killed.values()) < kills:
             killer.kill()
         assert min(killer.killed.values()) > 0
-        assert killer.driver.wait(patience(PATIENCE)) == 0, killer.driver.stderr.read()
+        _until(lambda: killer.driver.poll() is not None, killer.driver, killer.deployer)
+        assert killer.driver.returncode == 0, killer.driver.stderr.read()
     finally:
         killer.end()
     assert content(out) == content(tmp_path / 'undisturbed')

@@ -12,7 +12,7 @@ from small_sweep import written
 
 from dyn_nodes import cli
 from dyn_nodes.sweeps.driver import run_sweep
-from dyn_nodes.sweeps.plan import plan_of
+from dyn_nodes.sweeps.plan import Plan, plan_of
 from dyn_nodes.sweeps.report import read_results, summary
 from dyn_nodes.sweeps.sensitivity import effects
 from dyn_nodes.sweeps.sweep_file import load_sweep
@@ -89,3 +89,29 @@ def test_the_plan_counts_runs_and_machines(tmp_path):
     assert (plan.runs, plan.parts, plan.machines, plan.jobs) == (40, 3, 1, 2)
     assert plan.seconds == pytest.approx(20.0 * plan.run_seconds)
     assert plan.run_seconds > 0.0
+    assert plan.start_seconds > plan.driver_seconds > 0.0
+
+
+def test_a_plan_shares_its_parts_out():
+    """1000 parts of 10 s on three workers: 334 rounds; on 1000, the start and the driver count."""
+    plan = Plan(1_000_000, 1000, 1000, 1, 0.0, 0.01, 64, 0.02, 4.0, 2, 5000.0)
+    three, all_of_them = plan.shared(3), plan.shared(1000)
+    assert three.seconds == pytest.approx(4.02 + 3340.0)
+    assert three.overhead == pytest.approx(3344.02 * 3 / 1e4 - 1.0)
+    assert all_of_them.seconds == pytest.approx(4.02 + 20.0)  # the driver takes longer than a part
+    assert plan.driver_share == pytest.approx(0.002)
+    most = plan.most_workers(0.05)
+    assert most.overhead < 0.05 <= min(plan.shared(k).overhead for k in range(most.workers + 1, 1001))
+    assert [own.workers for own in plan.shares()] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+
+
+def test_a_plan_is_printed_with_its_shares(tmp_path, capsys):
+    path = str(written(tmp_path))
+    assert cli.main(['sweep', path, '--plan']) == 0
+    shown = capsys.readouterr().out
+    assert 'ms a part of 16 runs' in shown
+    assert 'below 5 % up to' in shown
+    assert cli.main(['sweep', path, '--plan', '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [own['workers'] for own in found['shared']] == [1, 2]
+    assert found['driver_seconds'] > 0.0
