@@ -6,17 +6,18 @@ every friction cone is this one, with
     sum_j C_j s_j + a t = c,    s_j in the cone,    greatest t (or greatest single component of the forces, t fixed),
 
 `C_j` three columns a wheel, `a` the sum of the first ones. Primal-dual path following in the scaling of Nesterov and
-Todd with the predictor and corrector of Mehrotra; every iterate is feasible, so that the last one is, too. Its linear
-systems are least squares of 3 w x 6 by normal equations, with two refinements that remove what round-off has left.
-Where a set is so thin that this does not do, a QR factorization goes on.
+Todd with the predictor and corrector of Mehrotra, in the scaled space, where force and price of a wheel are one point
+v. Its linear systems are least squares of 3 w x 6 by normal equations. What round-off leaves of the balance is put
+right by the next step, since a step aims at the load and not at a difference. Where a set is so thin that this does
+not do, a QR factorization goes on.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from dyn_nodes.stability._kernels import kernel
-from dyn_nodes.stability._least_squares import column_ahead, factor_rows, solve_rows
+from dyn_nodes.stability._kernels import inlined, kernel
+from dyn_nodes.stability._least_squares import factor_rows, forward_substitute, solve_rows
 
 STEPS = 60
 GAP = 1e-11
@@ -25,8 +26,10 @@ SHORT = 0.99
 """Part of the way to the border of the cones that a step goes."""
 SLOW = 0.1
 """A step below this means that the normal equations have lost their digits."""
-ROUNDS = 3
-"""Solutions of the normal equations of one step, the later ones for what round-off has left. A predictor needs one."""
+ROUNDS = 4
+"""Solutions of the normal equations at the end, at most, for what round-off has left of the balance."""
+BALANCED = 1e-13
+"""What may be left, of 1."""
 STUCK = 1e-10
 """A step below this ends the program: round-off."""
 
@@ -45,57 +48,77 @@ def step_to_border(s0, s1, s2, d0, d1, d2):
     return c / q if q > 0.0 else np.inf
 
 
-@kernel
-def scale(s, z, j, w, v):
-    """Fill the scaling w[j] and the scaled point v[j] of s[j] and z[j] in the cone; return the factor eta.
+@inlined
+def scale(s, z, j, w, v, size):
+    """Fill scaling and scaled point v[j] of s[j] and z[j] in the cone; size[j] = eta, 1 / (1 + w0), v0^2 - v1^2 - v2^2.
 
     W = eta [[w0, w^T], [w, 1 + w w^T / (1 + w0)]] maps z to v, its inverse s to v.
     """
     rs, rz = np.sqrt(s[j, 1] * s[j, 1] + s[j, 2] * s[j, 2]), np.sqrt(z[j, 1] * z[j, 1] + z[j, 2] * z[j, 2])
     size_s = np.sqrt(max((s[j, 0] - rs) * (s[j, 0] + rs), 1e-300))
     size_z = np.sqrt(max((z[j, 0] - rz) * (z[j, 0] + rz), 1e-300))
-    product = (s[j, 0] * z[j, 0] + s[j, 1] * z[j, 1] + s[j, 2] * z[j, 2]) / (size_s * size_z)
-    gamma = np.sqrt(0.5 * (1.0 + product))
-    w1, w2 = 0.5 * (s[j, 1] / size_s - z[j, 1] / size_z) / gamma, 0.5 * (s[j, 2] / size_s - z[j, 2] / size_z) / gamma
+    over_s, over_z = 1.0 / size_s, 1.0 / size_z
+    product = (s[j, 0] * z[j, 0] + s[j, 1] * z[j, 1] + s[j, 2] * z[j, 2]) * over_s * over_z
+    half = 0.5 / np.sqrt(0.5 * (1.0 + product))
+    w1, w2 = half * (s[j, 1] * over_s - z[j, 1] * over_z), half * (s[j, 2] * over_s - z[j, 2] * over_z)
     w0 = np.sqrt(1.0 + w1 * w1 + w2 * w2)
-    eta = np.sqrt(size_s / size_z)
+    eta, part = np.sqrt(size_s * over_z), 1.0 / (1.0 + w0)
     inner = w1 * z[j, 1] + w2 * z[j, 2]
-    factor = z[j, 0] + inner / (1.0 + w0)
+    factor = z[j, 0] + inner * part
     w[j, 0], w[j, 1], w[j, 2] = w0, w1, w2
     v[j, 0] = eta * (w0 * z[j, 0] + inner)
     v[j, 1], v[j, 2] = eta * (z[j, 1] + factor * w1), eta * (z[j, 2] + factor * w2)
-    return eta
+    size[j, 0], size[j, 1], size[j, 2] = eta, part, size_s * size_z
+
+
+@inlined
+def scaled(w, size, j, a, b, c):
+    """Return W (a, b, c)."""
+    w0, w1, w2, eta = w[j, 0], w[j, 1], w[j, 2], size[j, 0]
+    inner = w1 * b + w2 * c
+    factor = a + inner * size[j, 1]
+    return eta * (w0 * a + inner), eta * (b + factor * w1), eta * (c + factor * w2)
+
+
+@inlined
+def unscaled(w, size, j, a, b, c):
+    """Return W^-1 (a, b, c)."""
+    w0, w1, w2, less = w[j, 0], w[j, 1], w[j, 2], 1.0 / size[j, 0]
+    inner = w1 * b + w2 * c
+    factor = inner * size[j, 1] - a
+    return less * (w0 * a - inner), less * (b + factor * w1), less * (c + factor * w2)
+
+
+@inlined
+def correct(v, p, o, square, j, centre, d):
+    """d[j] with v o d = centre e - p o o: the corrector of Mehrotra for scaled steps p of the force, o of the price."""
+    x0, x1, x2, p0, p1, p2, o0, o1, o2 = v[j, 0], v[j, 1], v[j, 2], p[j, 0], p[j, 1], p[j, 2], o[j, 0], o[j, 1], o[j, 2]
+    r0 = centre - (p0 * o0 + p1 * o1 + p2 * o2)
+    r1, r2 = -(p0 * o1 + o0 * p1), -(p0 * o2 + o0 * p2)
+    d0, less = (x0 * r0 - x1 * r1 - x2 * r2) / square, 1.0 / x0
+    d[j, 0], d[j, 1], d[j, 2] = d0, (r1 - d0 * x1) * less, (r2 - d0 * x2) * less
+
+
+@inlined
+def nearness(v, square, j, d):
+    """Return the inverse of how far one can go from v[j] along d[j] in the cone; 0 or less where it never ends.
+
+    It is the greater root of square x^2 + 2 b x + a, `square` the product of v[j] with itself.
+    """
+    d0, d1, d2 = d[j, 0], d[j, 1], d[j, 2]
+    b = v[j, 0] * d0 - v[j, 1] * d1 - v[j, 2] * d2
+    a = d0 * d0 - d1 * d1 - d2 * d2
+    root = np.sqrt(max(b * b - a * square, 0.0))  # negative by round-off alone
+    return -a / (b + root) if b > 0.0 else (root - b) / square
 
 
 @kernel
-def correct(s, ds, dz, w, v, eta, j, centre, u):
-    """u[j] = W^-1 d, v o d = centre e - v o v - (W^-1 ds) o (W dz): the corrector of one cone."""
-    w0, w1, w2, x0, x1, x2 = w[j, 0], w[j, 1], w[j, 2], v[j, 0], v[j, 1], v[j, 2]
-    inner = w1 * ds[j, 1] + w2 * ds[j, 2]
-    factor = -ds[j, 0] + inner / (1.0 + w0)
-    p0 = (w0 * ds[j, 0] - inner) / eta
-    p1, p2 = (ds[j, 1] + factor * w1) / eta, (ds[j, 2] + factor * w2) / eta
-    inner = w1 * dz[j, 1] + w2 * dz[j, 2]
-    factor = dz[j, 0] + inner / (1.0 + w0)
-    o0 = eta * (w0 * dz[j, 0] + inner)
-    o1, o2 = eta * (dz[j, 1] + factor * w1), eta * (dz[j, 2] + factor * w2)
-    r0 = centre - (p0 * o0 + p1 * o1 + p2 * o2) - (x0 * x0 + x1 * x1 + x2 * x2)
-    r1, r2 = -(p0 * o1 + o0 * p1) - 2.0 * x0 * x1, -(p0 * o2 + o0 * p2) - 2.0 * x0 * x2
-    d0 = (x0 * r0 - x1 * r1 - x2 * r2) / (x0 * x0 - x1 * x1 - x2 * x2)
-    d1, d2 = (r1 - d0 * x1) / x0, (r2 - d0 * x2) / x0
-    inner = w1 * d1 + w2 * d2
-    factor = -d0 + inner / (1.0 + w0)
-    u[j, 0] = (w0 * d0 - inner) / eta
-    u[j, 1], u[j, 2] = (d1 + factor * w1) / eta, (d2 + factor * w2) / eta
-
-
-@kernel
-def root_of_block(w, eta, free, j, root):
+def root_of_block(w, size, free, j, root):
     """root[j] (3, 3) = F with F F^T the inverse of the block of W^-2 of the free components; F is W where all are.
 
     The first component is always free, the second only where the third is.
     """
-    w0, w1, w2 = w[j, 0], w[j, 1], w[j, 2]
+    w0, w1, w2, eta = w[j, 0], w[j, 1], w[j, 2], size[j, 0]
     for i in range(3):
         for k in range(3):
             root[j, i, k] = 0.0
@@ -108,48 +131,73 @@ def root_of_block(w, eta, free, j, root):
         root[j, 0, 0] = eta * w0
     elif free[j, 2]:  # triangular factor of the first and third column of W^-1
         x, y, n = -w2, w1 * w2 / (1.0 + w0), 1.0 + w2 * w2 / (1.0 + w0)
-        size = np.sqrt(w0 * w0 + w1 * w1 + w2 * w2)
-        along = (w0 * x - w1 * y - w2 * n) / size
-        x, y, n = x - along * w0 / size, y + along * w1 / size, n + along * w2 / size
+        length = np.sqrt(w0 * w0 + w1 * w1 + w2 * w2)
+        along = (w0 * x - w1 * y - w2 * n) / length
+        x, y, n = x - along * w0 / length, y + along * w1 / length, n + along * w2 / length
         rest = np.sqrt(x * x + y * y + n * n)
-        root[j, 0, 0], root[j, 0, 2], root[j, 2, 2] = eta / size, -eta * along / (size * rest), eta / rest
+        root[j, 0, 0], root[j, 0, 2], root[j, 2, 2] = eta / length, -eta * along / (length * rest), eta / rest
     else:
         root[j, 0, 0] = eta / np.sqrt(w0 * w0 + w1 * w1 + w2 * w2)
 
 
-@kernel
-def factor_normal(rows, rank, lower):
-    """Fill lower (6, 6) with the Cholesky factor of rows^T rows, its diagonal inverted; return whether there is one.
+@inlined
+def normal_matrix(columns, free, root, rank, w, size, lower):
+    """Fill the lower triangle of lower (6, 6) with the sum of C F F^T C^T, F = W where all components are free.
 
-    Columns of rows (m, 6) from `rank` on are zero; there the factor is that of the identity. The sums are written out:
-    machine code of loops over so few terms takes six times as long.
+    Rows of the columns from `rank` on are zero; there the matrix is the identity. `root` is that of `root_of_block` for
+    wheels of which components are held. The sums are written out: machine code of loops over so few terms takes six
+    times as long. Less work, 2 w w^T - J for W^2, would lose the digits that make the matrix positive.
     """
     for i in range(6):
         for k in range(i + 1):
             lower[i, k] = 1.0 if i == k and i >= rank else 0.0
-    for m in range(rows.shape[0]):
-        a, b, c, d, e, f = rows[m, 0], rows[m, 1], rows[m, 2], rows[m, 3], rows[m, 4], rows[m, 5]
-        lower[0, 0] += a * a
-        lower[1, 0] += b * a
-        lower[1, 1] += b * b
-        lower[2, 0] += c * a
-        lower[2, 1] += c * b
-        lower[2, 2] += c * c
-        lower[3, 0] += d * a
-        lower[3, 1] += d * b
-        lower[3, 2] += d * c
-        lower[3, 3] += d * d
-        lower[4, 0] += e * a
-        lower[4, 1] += e * b
-        lower[4, 2] += e * c
-        lower[4, 3] += e * d
-        lower[4, 4] += e * e
-        lower[5, 0] += f * a
-        lower[5, 1] += f * b
-        lower[5, 2] += f * c
-        lower[5, 3] += f * d
-        lower[5, 4] += f * e
-        lower[5, 5] += f * f
+    for j in range(columns.shape[0]):
+        if free[j, 1]:
+            eta, w0, w1, w2, part = size[j, 0], w[j, 0], w[j, 1], w[j, 2], size[j, 1]
+            across = eta * part * w1 * w2
+            _add_outer(columns, j, eta * w0, eta * w1, eta * w2, lower)
+            _add_outer(columns, j, eta * w1, eta * (1.0 + part * w1 * w1), across, lower)
+            _add_outer(columns, j, eta * w2, across, eta * (1.0 + part * w2 * w2), lower)
+        else:
+            for k in range(3):
+                _add_outer(columns, j, root[j, 0, k], root[j, 1, k], root[j, 2, k], lower)
+
+
+@inlined
+def _add_outer(columns, j, w0, w1, w2, lower):
+    """Add q q^T with q = C_j w to a lower triangle."""
+    a = w0 * columns[j, 0, 0] + w1 * columns[j, 1, 0] + w2 * columns[j, 2, 0]
+    b = w0 * columns[j, 0, 1] + w1 * columns[j, 1, 1] + w2 * columns[j, 2, 1]
+    c = w0 * columns[j, 0, 2] + w1 * columns[j, 1, 2] + w2 * columns[j, 2, 2]
+    d = w0 * columns[j, 0, 3] + w1 * columns[j, 1, 3] + w2 * columns[j, 2, 3]
+    e = w0 * columns[j, 0, 4] + w1 * columns[j, 1, 4] + w2 * columns[j, 2, 4]
+    f = w0 * columns[j, 0, 5] + w1 * columns[j, 1, 5] + w2 * columns[j, 2, 5]
+    lower[0, 0] += a * a
+    lower[1, 0] += b * a
+    lower[1, 1] += b * b
+    lower[2, 0] += c * a
+    lower[2, 1] += c * b
+    lower[2, 2] += c * c
+    lower[3, 0] += d * a
+    lower[3, 1] += d * b
+    lower[3, 2] += d * c
+    lower[3, 3] += d * d
+    lower[4, 0] += e * a
+    lower[4, 1] += e * b
+    lower[4, 2] += e * c
+    lower[4, 3] += e * d
+    lower[4, 4] += e * e
+    lower[5, 0] += f * a
+    lower[5, 1] += f * b
+    lower[5, 2] += f * c
+    lower[5, 3] += f * d
+    lower[5, 4] += f * e
+    lower[5, 5] += f * f
+
+
+@inlined
+def factor_normal(lower):
+    """Put the Cholesky factor of lower (6, 6) into it, its diagonal inverted; return whether there is one."""
     for i in range(6):
         pivot = lower[i, i]
         for n in range(i):
@@ -166,7 +214,7 @@ def factor_normal(rows, rank, lower):
     return True
 
 
-@kernel
+@inlined
 def solve_normal(lower, x):
     """Multiply x (6,) in place by the inverse of the factored matrix."""
     for i in range(6):
@@ -181,29 +229,34 @@ def solve_normal(lower, x):
 
 
 @kernel
-def solve_cones(columns, free, rank, with_t, s, z, t, work, system):
+def solve_cones(columns, free, rank, target, with_t, s, z, t, work, system):
     """Improve feasible s (w, 3) in place until it is optimal; return t.
 
     Args:
         columns: (w, 3, 6) of which `rank` rows count, the others zero, as are columns that are not free.
         free: (w, 3) components that may change; the first always.
         rank: rows of the balance, independent.
+        target: (6,) what the free components have to balance.
         with_t: maximize t; otherwise what the prices `z` were made for, with t as it is.
         s: (w, 3) forces inside their cones that keep the balance.
         z: (w, 3) their prices inside the cones: sum of z0 is 1 with t, and z = C^T p - objective for some p.
         t: that belongs to s.
-        work: (16, w, 3).
-        system: (10, 6).
+        work: (17, w, 3).
+        system: (11, 6).
     """
-    w, v, u, ds, dz, eta = work[0], work[1], work[2], work[3], work[4], work[5, :, 0]
+    w, v, p, o, d, dz, size = work[0], work[1], work[2], work[3], work[4], work[5], work[16]
     count = s.shape[0]
     root, rows = work[6:9].reshape((count, 3, 3)), work[9:15].reshape((3 * count, 6))
-    right, lower, ahead, along = work[15].reshape(3 * count), system[:6], system[6], system[9]
+    right, lower, price = work[15].reshape(3 * count), system[:6], system[7]
+    ahead, along, aim = system[6], system[9], system[10]
+    whole = True
+    for j in range(count):
+        whole = whole and free[j, 1]
     for i in range(6):  # the column of t: the sum of those of the normal forces
         along[i] = 0.0
         for j in range(count):
-            along[i] += columns[j, 0, i] if with_t else 0.0
-    exact, diagonal = False, np.empty(6)
+            along[i] += columns[j, 0, i]
+    exact, tried, stepped, diagonal = False, False, False, np.empty(6)
     for _step in range(STEPS):
         gap = 0.0
         for j in range(count):
@@ -212,39 +265,58 @@ def solve_cones(columns, free, rank, with_t, s, z, t, work, system):
         if not gap > GAP:
             break
         for j in range(count):
-            eta[j] = scale(s, z, j, w, v)
-            root_of_block(w, eta[j], free, j, root)
-        _scaled_rows(columns, root, rows)
-        exact = exact or not factor_normal(rows, rank, lower)
-        for i in range(6):
-            ahead[i] = 0.0 if exact else along[i]
+            scale(s, z, j, w, v, size)
+            if exact or not whole:
+                root_of_block(w, size, free, j, root)
         if not exact:
+            normal_matrix(columns, free, root, rank, w, size, lower)
+            exact = not factor_normal(lower)
+            if exact:
+                continue
+            _aim(columns, free, root, target, s, z, t, along, aim)
+            for i in range(6):
+                ahead[i] = along[i] if with_t else 0.0
             solve_normal(lower, ahead)
         else:
+            _scaled_rows(columns, root, rows)
             factor_rows(rows, rank, diagonal)
-            if with_t:
-                column_ahead(columns, rows, rank, diagonal, ahead)
-        reach, dt = 0.0, 0.0
+            _lack(columns, target, along, s, t, aim)
+            forward_substitute(rows, rank, diagonal, aim)
+            for i in range(6):
+                ahead[i] = along[i] if with_t else 0.0
+            forward_substitute(rows, rank, diagonal, ahead)
+        nearest, dt = 0.0, 0.0
         for corrected in range(2):
             for j in range(count):
                 if corrected:
-                    correct(s, ds, dz, w, v, eta[j], j, (1.0 - min(reach, 1.0)) ** 2 * gap, u)
+                    reach = min(1.0, 1.0 / nearest) if nearest > 0.0 else 1.0
+                    correct(v, p, o, size[j, 2], j, (1.0 - reach) ** 2 * gap, d)
                 else:
-                    u[j, 0], u[j, 1], u[j, 2] = -z[j, 0], -z[j, 1], -z[j, 2]
-            rounds = ROUNDS if corrected else 1
-            dt = _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal, rounds)
-            reach = _reach(s, ds, z, dz)
-        reach = min(1.0, SHORT * reach)
+                    d[j, 0], d[j, 1], d[j, 2] = 0.0, 0.0, 0.0
+            if exact:
+                dt = _exact_direction(
+                    columns, root, rows, ahead, aim, price, w, size, v, d, p, o, dz, right, rank, diagonal
+                )
+            else:
+                _right_side(columns, free, root, w, size, d, aim, price)
+                dt = _direction(columns, free, root, lower, ahead, along, price, w, size, v, d, p, o, dz)
+            nearest = _nearest(v, size, p, o)
+        reach = SHORT / nearest if nearest > SHORT else 1.0
+        if not np.isfinite(nearest):
+            reach = 0.0
         if not exact and not reach > SLOW:
-            exact = True
+            t = _put_right(columns, free, root, target, lower, ahead, along, price, w, size, dz, s, t)
+            exact, tried = tried, True
             continue
         if not reach > STUCK:
             break
-        for j in range(count):
-            for k in range(3):
-                s[j, k] += reach * ds[j, k]
-                z[j, k] += reach * dz[j, k]
+        _go(free, w, size, p, o, dz, reach, s, z)
         t += reach * dt
+        stepped, tried = True, False
+    if stepped and exact:
+        return _put_right_exactly(columns, root, rows, target, ahead, along, aim, price, right, rank, diagonal, s, t)
+    if stepped:
+        return _put_right(columns, free, root, target, lower, ahead, along, price, w, size, dz, s, t)
     return t
 
 
@@ -259,90 +331,226 @@ def _scaled_rows(columns, root, rows):
 
 
 @kernel
-def products(rows, x, sums):
-    """Fill sums (6,) with rows^T x."""
-    a, b, c, d, e, f = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for m in range(rows.shape[0]):
-        own = x[m]
-        a += rows[m, 0] * own
-        b += rows[m, 1] * own
-        c += rows[m, 2] * own
-        d += rows[m, 3] * own
-        e += rows[m, 4] * own
-        f += rows[m, 5] * own
-    sums[0], sums[1], sums[2], sums[3], sums[4], sums[5] = a, b, c, d, e, f
+def _through_root(root, w, size, j, a, b, c):
+    """Return F^T W^-1 (a, b, c)."""
+    a, b, c = unscaled(w, size, j, a, b, c)
+    return _root_transposed(root, j, a, b, c)
 
 
 @kernel
-def _direction(columns, free, root, rows, system, w, eta, u, right, ds, dz, exact, rank, diagonal, rounds):
-    """Fill the direction of Newton for the complementarity `u` = W^-1 (...); return that of t.
-
-    ds = F r with r what is left of the least squares F^T C^T p = F^T u, so that C ds + a dt = 0; dz = C^T p, and of a
-    component that is held u - W^-2 ds.
-    """
-    count, price = columns.shape[0], system[7]
-    for j in range(count):
-        for k in range(3):
-            right[3 * j + k] = root[j, 0, k] * u[j, 0] + root[j, 1, k] * u[j, 1] + root[j, 2, k] * u[j, 2]
-    if exact:
-        dt = solve_rows(rows, rank, diagonal, system[6], right, price)
-    else:
-        dt = _solve_normal(rows, system, right, rounds)
-    a, b, c, d, e, f = price[0], price[1], price[2], price[3], price[4], price[5]
-    for j in range(count):
-        for k in range(3):
-            ds[j, k] = (
-                root[j, k, 0] * right[3 * j] + root[j, k, 1] * right[3 * j + 1] + root[j, k, 2] * right[3 * j + 2]
-            )
-            own = columns[j, k]
-            dz[j, k] = own[0] * a + own[1] * b + own[2] * c + own[3] * d + own[4] * e + own[5] * f
-        inner = 2.0 * (w[j, 0] * ds[j, 0] - w[j, 1] * ds[j, 1] - w[j, 2] * ds[j, 2])
-        for k in (1, 2):
-            if not free[j, k]:
-                dz[j, k] = u[j, k] + (inner * w[j, k] - ds[j, k]) / (eta[j] * eta[j])
-    return dt
+def _root_transposed(root, j, a, b, c):
+    """Return F^T (a, b, c)."""
+    return (
+        root[j, 0, 0] * a + root[j, 1, 0] * b + root[j, 2, 0] * c,
+        root[j, 0, 1] * a + root[j, 1, 1] * b + root[j, 2, 1] * c,
+        root[j, 0, 2] * a + root[j, 1, 2] * b + root[j, 2, 2] * c,
+    )
 
 
 @kernel
-def _solve_normal(rows, system, right, rounds):
-    """Solve the normal equations, again for what round-off has left: price in system[7], `right` what is left.
+def _from_root(root, j, a, b, c):
+    """Return F (a, b, c)."""
+    return (
+        root[j, 0, 0] * a + root[j, 0, 1] * b + root[j, 0, 2] * c,
+        root[j, 1, 0] * a + root[j, 1, 1] * b + root[j, 1, 2] * c,
+        root[j, 2, 0] * a + root[j, 2, 1] * b + root[j, 2, 2] * c,
+    )
 
-    Returns the direction of t, whose column is system[9] and its solution system[6]; 0 where they are.
-    """
-    lower, ahead, price, part, along = system[:6], system[6], system[7], system[8], system[9]
-    size, dt = 0.0, 0.0
+
+@inlined
+def _balanced(columns, j, a, b, c, sums):
+    """Add C_j (a, b, c) to sums (6,)."""
     for i in range(6):
-        price[i] = 0.0
-        size += along[i] * ahead[i]
-    for _round in range(rounds):
-        products(rows, right, part)
-        for i in range(6):
-            part[i] += dt * along[i]
-        solve_normal(lower, part)
-        more = 0.0
-        if size > 0.0:
-            for i in range(6):
-                more -= along[i] * (part[i] + price[i])
-            more /= size
-        dt += more
-        for i in range(6):
-            part[i] += more * ahead[i]
-            price[i] += part[i]
-        a, b, c, d, e, f = part[0], part[1], part[2], part[3], part[4], part[5]
-        for m in range(right.size):
-            right[m] -= (
-                rows[m, 0] * a + rows[m, 1] * b + rows[m, 2] * c + rows[m, 3] * d + rows[m, 4] * e + rows[m, 5] * f
-            )
+        sums[i] += columns[j, 0, i] * a + columns[j, 1, i] * b + columns[j, 2, i] * c
+
+
+@inlined
+def _aim(columns, free, root, target, s, z, t, along, aim):
+    """Fill aim (6,) with the right side of the predictor: C F F^T (-z) less what s and t lack of the balance.
+
+    A wheel without held components has F F^T z = s, so that the load and t are left.
+    """
+    for i in range(6):
+        aim[i] = along[i] * t - target[i]
+    for j in range(s.shape[0]):
+        if free[j, 1]:
+            continue
+        x, y, n = _root_transposed(root, j, z[j, 0], z[j, 1], z[j, 2])
+        x, y, n = _from_root(root, j, x, y, n)
+        _balanced(columns, j, s[j, 0] - x, s[j, 1] - y, s[j, 2] - n, aim)
+
+
+@inlined
+def _direction(columns, free, root, lower, ahead, along, price, w, size, v, d, p, o, dz):
+    """Fill the direction of Newton, p of the forces and o of the prices in the scaled space; return that of t.
+
+    p + o = d - v, with o = W dz, dz = C^T price, and C W p as the balance wants it. Components that are held have p = 0
+    and prices that follow. The right side is where the price comes to be.
+    """
+    dt = _solve_with_t(lower, ahead, along, price)
+    for j in range(v.shape[0]):
+        _follow_price(columns, free, root, price, w, size, v, d, j, p, o, dz)
     return dt
 
 
-@kernel
-def _reach(s, ds, z, dz):
-    """Return how far the step may go before a force or a price leaves its cone; 0 along what is no number."""
-    reach = np.inf
+@inlined
+def _solve_with_t(lower, ahead, along, price):
+    """Solve the normal equations, right side in price (6,), with `along` . price = 0; return the step of t."""
+    solve_normal(lower, price)
+    dt, length = 0.0, 0.0
+    for i in range(6):
+        dt -= along[i] * price[i]
+        length += along[i] * ahead[i]
+    dt = dt / length if length > 0.0 else 0.0
+    for i in range(6):
+        price[i] += dt * ahead[i]
+    return dt
+
+
+@inlined
+def _lack(columns, target, along, s, t, lack):
+    """Fill lack (6,) with what s and t have too much of the balance; return the greatest."""
+    most = 0.0
+    for i in range(6):
+        lack[i] = along[i] * t - target[i]
     for j in range(s.shape[0]):
-        if not np.isfinite(ds[j, 0] + ds[j, 1] + ds[j, 2] + dz[j, 0] + dz[j, 1] + dz[j, 2]):
-            return 0.0
-        reach = min(reach, step_to_border(s[j, 0], s[j, 1], s[j, 2], ds[j, 0], ds[j, 1], ds[j, 2]))
-        reach = min(reach, step_to_border(z[j, 0], z[j, 1], z[j, 2], dz[j, 0], dz[j, 1], dz[j, 2]))
-    return reach
+        _balanced(columns, j, s[j, 0], s[j, 1], s[j, 2], lack)
+    for i in range(6):
+        most = max(most, abs(lack[i]))
+    return most
+
+
+@kernel
+def _put_right(columns, free, root, target, lower, ahead, along, price, w, size, dz, s, t):
+    """Let s and t keep the balance, which normal equations leave open, by the least change of scaled forces; return t.
+
+    With all of the last step, so that forces near their borders stay there.
+    """
+    for _round in range(ROUNDS):
+        if not _lack(columns, target, along, s, t, price) > BALANCED:
+            break
+        dt = _solve_with_t(lower, ahead, along, price)
+        if not np.isfinite(dt + np.sum(price)):
+            break
+        t += dt
+        for j in range(s.shape[0]):
+            _price_of(columns, j, price, dz)
+            if free[j, 1]:
+                a, b, c = scaled(w, size, j, dz[j, 0], dz[j, 1], dz[j, 2])
+                a, b, c = scaled(w, size, j, a, b, c)
+            else:
+                a, b, c = _root_transposed(root, j, dz[j, 0], dz[j, 1], dz[j, 2])
+                a, b, c = _from_root(root, j, a, b, c)
+            s[j, 0] -= a
+            s[j, 1] -= b
+            s[j, 2] -= c
+    return t
+
+
+@kernel
+def _put_right_exactly(columns, root, rows, target, ahead, along, lack, price, right, rank, diagonal, s, t):
+    """Let s and t keep the balance as `_put_right` does, by QR."""
+    if not _lack(columns, target, along, s, t, lack) > BALANCED:
+        return t
+    forward_substitute(rows, rank, diagonal, lack)
+    for m in range(right.size):
+        right[m] = 0.0
+    dt = solve_rows(rows, rank, diagonal, ahead, lack, right, price)
+    if not np.isfinite(dt + np.sum(right)):
+        return t
+    for j in range(s.shape[0]):
+        a, b, c = _from_root(root, j, right[3 * j], right[3 * j + 1], right[3 * j + 2])
+        s[j, 0] += a
+        s[j, 1] += b
+        s[j, 2] += c
+    return t + dt
+
+
+@inlined
+def _follow_price(columns, free, root, price, w, size, v, d, j, p, o, dz):
+    """Fill the direction of a wheel that follows from the price (6,)."""
+    _price_of(columns, j, price, dz)
+    g0, g1, g2 = d[j, 0] - v[j, 0], d[j, 1] - v[j, 1], d[j, 2] - v[j, 2]
+    if free[j, 1]:
+        a, b, c = scaled(w, size, j, dz[j, 0], dz[j, 1], dz[j, 2])
+        o[j, 0], o[j, 1], o[j, 2] = a, b, c
+        p[j, 0], p[j, 1], p[j, 2] = g0 - a, g1 - b, g2 - c
+    else:
+        x, y, n = _through_root(root, w, size, j, g0, g1, g2)
+        a, b, c = _root_transposed(root, j, dz[j, 0], dz[j, 1], dz[j, 2])
+        _left_over(root, w, size, j, x - a, y - b, n - c, g0, g1, g2, p, o)
+
+
+@inlined
+def _right_side(columns, free, root, w, size, d, aim, price):
+    """Fill price (6,) with the right side of the corrector: that of the predictor and C F F^T W^-1 d."""
+    for i in range(6):
+        price[i] = aim[i]
+    for j in range(d.shape[0]):
+        if free[j, 1]:
+            a, b, c = scaled(w, size, j, d[j, 0], d[j, 1], d[j, 2])
+        else:
+            a, b, c = _through_root(root, w, size, j, d[j, 0], d[j, 1], d[j, 2])
+            a, b, c = _from_root(root, j, a, b, c)
+        _balanced(columns, j, a, b, c, price)
+
+
+@kernel
+def _exact_direction(columns, root, rows, ahead, lack, price, w, size, v, d, p, o, dz, right, rank, diagonal):
+    """Fill the direction of Newton as `_direction` does, by QR."""
+    for j in range(v.shape[0]):
+        a, b, c = _through_root(root, w, size, j, d[j, 0] - v[j, 0], d[j, 1] - v[j, 1], d[j, 2] - v[j, 2])
+        right[3 * j], right[3 * j + 1], right[3 * j + 2] = a, b, c
+    dt = solve_rows(rows, rank, diagonal, ahead, lack, right, price)
+    for j in range(v.shape[0]):
+        _price_of(columns, j, price, dz)
+        g0, g1, g2 = d[j, 0] - v[j, 0], d[j, 1] - v[j, 1], d[j, 2] - v[j, 2]
+        _left_over(root, w, size, j, right[3 * j], right[3 * j + 1], right[3 * j + 2], g0, g1, g2, p, o)
+    return dt
+
+
+@inlined
+def _price_of(columns, j, price, dz):
+    """dz[j] = C_j^T price."""
+    a, b, c, d, e, f = price[0], price[1], price[2], price[3], price[4], price[5]
+    for k in range(3):
+        dz[j, k] = (
+            columns[j, k, 0] * a + columns[j, k, 1] * b + columns[j, k, 2] * c
+            + columns[j, k, 3] * d + columns[j, k, 4] * e + columns[j, k, 5] * f
+        )  # fmt: skip
+
+
+@kernel
+def _left_over(root, w, size, j, a, b, c, g0, g1, g2, p, o):
+    """p[j] = W^-1 F (a, b, c), o[j] = g - p[j]."""
+    a, b, c = _from_root(root, j, a, b, c)
+    a, b, c = unscaled(w, size, j, a, b, c)
+    p[j, 0], p[j, 1], p[j, 2] = a, b, c
+    o[j, 0], o[j, 1], o[j, 2] = g0 - a, g1 - b, g2 - c
+
+
+@inlined
+def _nearest(v, size, p, o):
+    """Return the inverse of how far the step may go before a force or a price leaves its cone; NaN: no number."""
+    nearest = 0.0
+    for j in range(v.shape[0]):
+        force, price = nearness(v, size[j, 2], j, p), nearness(v, size[j, 2], j, o)
+        if not np.isfinite(force + price):
+            return np.nan
+        nearest = max(nearest, force, price)
+    return nearest
+
+
+@inlined
+def _go(free, w, size, p, o, dz, reach, s, z):
+    """Go the step: forces by W p, prices by dz, those of held components by W^-1 o."""
+    for j in range(s.shape[0]):
+        a, b, c = scaled(w, size, j, p[j, 0], p[j, 1], p[j, 2])
+        s[j, 0] += reach * a
+        if not (free[j, 1] and free[j, 2]):
+            _x, y, n = unscaled(w, size, j, o[j, 0], o[j, 1], o[j, 2])
+            dz[j, 1], dz[j, 2] = dz[j, 1] if free[j, 1] else y, dz[j, 2] if free[j, 2] else n
+        s[j, 1] += reach * b if free[j, 1] else 0.0
+        s[j, 2] += reach * c if free[j, 2] else 0.0
+        for k in range(3):
+            z[j, k] += reach * dz[j, k]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from dyn_nodes.loops import kernels_of
+from dyn_nodes.loops import kernels_of, parts_of
 
 kernel = kernels_of(__file__, label='stability measures')
+inlined = parts_of(__file__, forceinline=True)
+"""For small ones in inner loops: their code stands where they are called."""

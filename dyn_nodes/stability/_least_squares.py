@@ -53,32 +53,30 @@ def back_substitute(rows, size, diagonal, x):
 
 
 @kernel
-def column_ahead(columns, rows, rank, diagonal, ahead):
-    """Fill ahead with R^-T a, a the sum of the first columns, those of t."""
-    for i in range(rank):
-        ahead[i] = 0.0
-        for j in range(columns.shape[0]):
-            ahead[i] += columns[j, 0, i]
+def forward_substitute(rows, size, diagonal, x):
+    """Multiply x (6,) in place by R^-T."""
+    for i in range(size):
         for k in range(i):
-            ahead[i] -= rows[k, i] * ahead[k]
-        ahead[i] /= diagonal[i]
+            x[i] -= rows[k, i] * x[k]
+        x[i] /= diagonal[i]
 
 
 @kernel
-def solve_rows(rows, rank, diagonal, ahead, right, price):
+def solve_rows(rows, rank, diagonal, ahead, lack, right, price):
     """Fill price (6,) with the solution p of rows p = right less t, and right with what is left; return t.
 
-    Rows are factored; t with its column R^-T `ahead` keeps rows^T right + a t = 0 and a^T p = 0, and is 0 where `ahead`
-    is.
+    Rows are factored; t with its column a, R^-T a = `ahead`, keeps rows^T right + a t = -b with R^-T b = `lack`, and
+    a^T p = 0, and is 0 where `ahead` is.
     """
     reflect(rows, rank, diagonal, right, False)
     along, square = 0.0, 0.0
     for i in range(rank):
-        along += ahead[i] * right[i]
+        along += ahead[i] * (right[i] + lack[i])
         square += ahead[i] * ahead[i]
     dt = -along / square if square > 0.0 else 0.0
     for i in range(rank):
-        price[i], right[i] = right[i] + dt * ahead[i], -dt * ahead[i]
+        gained = -lack[i] - dt * ahead[i]
+        price[i], right[i] = right[i] - gained, gained
     for i in range(rank, 6):
         price[i] = 0.0
     back_substitute(rows, rank, diagonal, price)

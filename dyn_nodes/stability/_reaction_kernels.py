@@ -34,8 +34,8 @@ def reactions_kernel(
     """Fill the results of a batch; see `AdmissibleReactions`. Leading dimensions of inputs are 1 or t."""
     count = points.shape[1]
     middle, columns, pull, basis = np.empty(3), np.empty((count, 3, 6)), np.empty((count, 6)), np.empty((6, 6))
-    rows, diagonal, target, system = np.empty((3 * count, 6)), np.empty(6), np.empty(6), np.empty((10, 6))
-    free, work = np.empty((count, 3), dtype=np.bool_), np.zeros((16, count, 3))
+    rows, diagonal, target, system = np.empty((3 * count, 6)), np.empty(6), np.empty(6), np.empty((11, 6))
+    free, work = np.empty((count, 3), dtype=np.bool_), np.zeros((17, count, 3))
     x, s, z = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
     size, rank, held = 1.0, 0, np.empty(count)
     for k in range(margin.shape[0]):
@@ -60,7 +60,7 @@ def reactions_kernel(
         _least_norm(rows, diagonal, free, rank, target, held, x)
         robust[k] = _write_split(k, x, mu, scale, split, use)
         t = _start(mu, x, s, z)
-        t = solve_cones(columns, free, rank, True, s, z, t, work, system)
+        t = solve_cones(columns, free, rank, target, True, s, z, t, work, system)
         margin[k] = _write_best(k, s, t, mu, scale, best, slack)
         possible[k] = margin[k] >= -BORDER * scale
         robust[k] = robust[k] and possible[k]
@@ -73,8 +73,8 @@ def ranges_kernel(
     """Fill the ends of what every force can be where `best`, most inside by `margin`, is possible; NaN elsewhere."""
     count = points.shape[1]
     middle, columns, pull, basis = np.empty(3), np.empty((count, 3, 6)), np.empty((count, 6)), np.empty((6, 6))
-    rows, diagonal, target, system = np.empty((3 * count, 6)), np.empty(6), np.empty(6), np.empty((10, 6))
-    free, work = np.empty((count, 3), dtype=np.bool_), np.zeros((16, count, 3))
+    rows, diagonal, target, system = np.empty((3 * count, 6)), np.empty(6), np.empty(6), np.empty((11, 6))
+    free, work = np.empty((count, 3), dtype=np.bool_), np.zeros((17, count, 3))
     x, s, z = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
     held = np.empty(count)
     for k in range(possible.shape[0]):
@@ -112,7 +112,7 @@ def ranges_kernel(
                 elif freedom > 1 and free[j, c]:
                     for sign in (-1.0, 1.0):
                         _ask_for(j, c, sign, x, s, z)
-                        solve_cones(columns, free, rank, False, s, z, 0.0, work, system)
+                        solve_cones(columns, free, rank, target, False, s, z, 0.0, work, system)
                         if sign > 0.0:
                             high = s[j, c]
                         else:
