@@ -50,7 +50,7 @@ $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(SETUP_FILES) | $(BIN)/pip
-	$(BIN)/pip install --disable-pip-version-check -e .
+	$(BIN)/pip install --disable-pip-version-check -e '.[full]'
 	@touch $@
 
 # Environments of tests use a part of what they install: Python compiles a module where it is first imported, pip all.

@@ -53,19 +53,26 @@ setup(
         'scipy>=1.8.0',
         'casadi>=3.6.5',
         'numba>=0.59.0',
-        'yourdfpy>=0.0.56',
+        # meshes: where the shapes of links reach; pycollada reads .dae
+        'trimesh>=4.6.0',
+        'pycollada>=0.8',
         'lxml>=4.8.0',
         'PyYAML>=6.0',
         'cyclonedds>=11.0.1',
         'rosbags>=0.11.0',
         'lz4>=4.3.3',
         'backports.zstd>=1.0.0; python_version < "3.14"',
-        'matplotlib>=3.5.1',
         'rich>=13.7.1',
-        'viser>=1.1.0',
     ],
     extras_require={
+        # the cockpit in the browser, recorded runs in it
+        'viewer': ['viser>=1.1.0', 'yourdfpy>=0.0.56'],
+        # figures: reports, `--plot`, `run.plot`
+        'plots': ['matplotlib>=3.5.1'],
+        # both: `make demo`
+        'full': ['dyn_nodes[viewer,plots]'],
         'dev': [
+            'dyn_nodes[full]',
             'pytest>=7',
             'pytest-timeout',
             'pytest-xdist>=3.7',
@@ -119,6 +126,7 @@ setup(
         # meshes of deformable objects from files
         'mesh': ['meshio>=5'],
         'test': [
+            'dyn_nodes[full]',
             'pytest>=7',
             'pytest-timeout',
             'hypothesis>=6',

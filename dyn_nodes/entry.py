@@ -1,7 +1,8 @@
 """What `ros2 run`, `ros2 launch` and the shell start: a node, or the command, or one line that says what is missing.
 
-pip installs everything that is needed; a ROS 2 workspace does not, because several packages are not in the
-distributions of ROS. `from dyn_nodes.entry import dynamics_node` gives a function for any node of the package.
+pip installs what computing needs, the cockpit and figures as extras; a ROS 2 workspace does not, because several
+packages are not in the distributions of ROS. `from dyn_nodes.entry import dynamics_node` gives a function for any node
+of the package.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from dyn_nodes.extras import EXTRAS, install_line, lacking
 from dyn_nodes.garbage import seldom_collections
 
 #: Name of the module -> name for pip, of what a ROS 2 workspace may lack.
@@ -50,10 +52,8 @@ def missing(name: str, error: ImportError) -> str | None:
         )
     if not isinstance(error, ModuleNotFoundError) or package not in PIP_NAMES:
         return None
-    line = f'{sys.executable} -m pip install "{PIP_NAMES[package]}"'
-    if os.environ.get('ROS_DISTRO'):
-        line += ' (add --break-system-packages where pip refuses, as on Ubuntu 24.04)'
-    return f'{name}: the Python package {PIP_NAMES[package]!r} is missing: {line}'
+    together = [extra for extra, packages in EXTRAS.items() if package in packages]
+    return f'{name}: {lacking(*together) or install_line(PIP_NAMES[package])}'
 
 
 def start(name: str, module: str, args: list[str] | None = None) -> int:

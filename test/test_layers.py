@@ -26,6 +26,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # rooms beside the layers: which layer is the lowest that may use them; they know none of the layers
 BESIDE = {
     'share': 0,
+    'extras': 0,
     'printing': 0,
     'textfile': 0,
     'loops': 0,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.load_chart import HYDRAULICS, LIMIT, REASONS, SLIDING, TIPPING, LoadChart
 from dyn_nodes.studies.plots import BLACK, LINES, RESOLUTION, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 _LABEL = {'boxstyle': 'round,pad=0.12', 'facecolor': 'white', 'edgecolor': 'none', 'alpha': 0.75}
@@ -196,6 +198,8 @@ def _plain(values: Array) -> Any:
 
 def draw(chart: LoadChart) -> Figure:
     """Draw the chart: reach by swing for the first slope, and lines per slope."""
+    from matplotlib.figure import Figure
+
     with style():
         if len(chart.swings) > 3:
             figure = Figure(figsize=(13.0, 6.6), dpi=RESOLUTION, layout='constrained')

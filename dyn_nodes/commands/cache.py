@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
@@ -64,8 +67,16 @@ def cache_places() -> dict[str, Path]:
 
 
 def usage(place: Path) -> tuple[int, int]:
-    """Return number and size, bytes, of the files in a directory; links are not followed."""
-    sizes = [path.lstat().st_size for path in place.rglob('*') if path.is_file() and not path.is_symlink()]
+    """Return number and size, bytes, of the files in a directory; links are not followed.
+
+    Files and directories that another process removes meanwhile are left out.
+    """
+    sizes = []
+    for directory, _, names in os.walk(place):
+        for name in names:
+            with suppress(FileNotFoundError):
+                status = os.lstat(os.path.join(directory, name))
+                sizes += [status.st_size] if stat.S_ISREG(status.st_mode) else []
     return len(sizes), sum(sizes)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.extras import lacking
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,12 +59,15 @@ def run(args: argparse.Namespace) -> int:
         0 where the run came to its end, recovered or overturned; 1 where a node died; 130 after Ctrl-C.
 
     Raises:
-        CommandError: a wrong option, or the nodes can't be started.
+        CommandError: a wrong option, a missing package, or the nodes can't be started.
     """
     if not 0.0 < args.duration <= 3600.0:
         raise CommandError(f'--duration: expected more than 0 and at most 3600 s, found {args.duration:g}')
     if not 1024 <= args.port <= 65000:
         raise CommandError(f'--port: expected 1024 to 65000, found {args.port}')
+    absent = lacking('plots', *(['viewer'] if args.viewer and not args.fast else []))
+    if absent is not None:
+        raise CommandError(absent + ('; --fast and --no-viewer need no cockpit' if 'viser' in absent else ''))
     from rich.console import Console
 
     from dyn_nodes.commands.demo_cockpit import make_cockpit

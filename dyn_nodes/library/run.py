@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.library.margins import Margins
-from dyn_nodes.library.optional import pandas
+from dyn_nodes.library.optional import matplotlib, pandas
 from dyn_nodes.library.vectors import known_name
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
 from dyn_nodes.multibody.base_motion import base_tilt
@@ -137,7 +137,11 @@ class Run:
 
         Args:
             path: also write it there: .png, .svg or .pdf.
+
+        Raises:
+            ImportError: Matplotlib is not installed.
         """
+        matplotlib()
         from dyn_nodes.library.plot import plot_run
 
         return plot_run(self, path)

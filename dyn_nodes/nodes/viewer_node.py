@@ -10,7 +10,6 @@ come a thousand times a second: thirty times a second the newest of each is take
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.extras import lacking
 from dyn_nodes.middleware import SingleThreadedExecutor, message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.dynamics_client import DynamicsClient
@@ -341,8 +341,9 @@ class ViewerNode(GuardedNode):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM."""
-    if importlib.util.find_spec('viser') is None:
-        print("viewer_node: the package 'viser' is missing: pip install viser", file=sys.stderr)
+    absent = lacking('viewer')
+    if absent is not None:
+        print(f'viewer_node: {absent}', file=sys.stderr)
         return 1
     return run_node('viewer_node', ViewerNode, args, loop=ViewerNode.run)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dyn_nodes.studies.plots import LINES, WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 Lines = Mapping[str, Array]
@@ -18,6 +19,9 @@ Lines = Mapping[str, Array]
 
 def panels(rows: int, height: float, columns: int = 1, share: bool = True) -> tuple[Figure, list[Any]]:
     """Return a figure of the house's width (height in inches) and its axes, row by row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(WIDTH, height), layout='constrained')
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, sharex=share, squeeze=False)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.colors import BoundaryNorm
-from matplotlib.figure import Figure
-from matplotlib.patches import Circle
 from numpy.typing import NDArray
 
 from dyn_nodes.multibody.isotropic_design import ROOT, Design, condition_map
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 from dyn_nodes.studies.omni_output import draw_vehicle
 from dyn_nodes.studies.plots import BLACK, BLUE, GREY, ORANGE, RESOLUTION, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 LEVELS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
@@ -93,6 +93,8 @@ def vehicle_yaml(design: Design) -> str:
 
 def draw(designs: Sequence[Design], count: int) -> Figure:
     """Draw the condition number over the design space of stars, and the layouts found beside it."""
+    from matplotlib.figure import Figure
+
     shown = list(designs[:MOST_DRAWN])
     columns = 2 if len(shown) > 1 else 1
     rows = -(-len(shown) // columns)
@@ -108,6 +110,8 @@ def draw(designs: Sequence[Design], count: int) -> Figure:
 
 
 def _draw_map(designs: Sequence[Design], count: int, axes: Any) -> None:
+    from matplotlib.colors import BoundaryNorm
+
     ratios, angles = np.linspace(*RATIOS, 221), np.linspace(*ANGLES, 241)
     values = condition_map(ratios, np.radians(angles), count)
     shades = BoundaryNorm(LEVELS, 256, extend='max')
@@ -141,6 +145,8 @@ def _draw_map(designs: Sequence[Design], count: int, axes: Any) -> None:
 
 
 def _draw_layout(design: Design, axes: Any) -> None:
+    from matplotlib.patches import Circle
+
     layout = design.layout
     reach = max(wheel.distance + 1.25 * wheel.radius for wheel in layout.wheels)
     axes.add_patch(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.transforms import Affine2D
 from numpy.typing import NDArray
 
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.omni_levels import OmniRun
 from dyn_nodes.studies.plots import BLACK, BLUE, GREY, LINES, ORANGE, RESOLUTION, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 Columns = list[tuple[str, Array]]
@@ -149,6 +149,8 @@ def as_json(run: OmniRun) -> dict[str, Any]:
 
 def draw(run: OmniRun) -> Figure:
     """Draw the path seen from above with the vehicle on it, and the histories of the level beside it."""
+    from matplotlib.figure import Figure
+
     with style():
         channels = _channels(run)
         rows = len(channels)
@@ -233,6 +235,9 @@ def _draw_layout(run: OmniRun, axes: Any) -> None:
 
 def draw_vehicle(axes: Any, vehicle: OmniVehicle, pose: Array, scale: float = 1.0) -> None:
     """Draw a vehicle from above at [yaw, x, y]: its wheels, the axis of the roller on the floor, and ahead."""
+    from matplotlib.patches import Rectangle
+    from matplotlib.transforms import Affine2D
+
     place = Affine2D().scale(scale).rotate(pose[0]).translate(pose[1], pose[2]) + axes.transData
     centres = np.array([w.distance * np.array([np.cos(w.direction), np.sin(w.direction)]) for w in vehicle.wheels])
     order = np.argsort(np.arctan2(centres[:, 1], centres[:, 0]))

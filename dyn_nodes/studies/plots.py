@@ -6,9 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from cycler import cycler
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -36,7 +34,6 @@ _STYLE: Any = {
     'grid.linewidth': 0.6,
     'axes.axisbelow': True,
     'figure.constrained_layout.hspace': 0.06,
-    'axes.prop_cycle': cycler(color=LINES),
     'lines.linewidth': 1.6,
     'legend.frameon': False,
     'legend.fontsize': 9,
@@ -51,5 +48,8 @@ _STYLE: Any = {
 @contextlib.contextmanager
 def style() -> Iterator[None]:
     """Use the one style inside a `with`."""
-    with mpl.rc_context(_STYLE):
+    import matplotlib as mpl  # of the extra `plots`
+    from cycler import cycler
+
+    with mpl.rc_context({**_STYLE, 'axes.prop_cycle': cycler(color=LINES)}):
         yield

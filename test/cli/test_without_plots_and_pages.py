@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-BLOCKED = ('matplotlib', 'viser', 'PIL')
+BLOCKED = ('matplotlib', 'cycler', 'viser', 'yourdfpy', 'PIL')
 CODE = f"""
 import sys
 class Missing:
@@ -26,14 +26,32 @@ def run(*words: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize('words', [('--help',), ('study', 'list'), ('cache',), ('bag', 'play', '--help')])
+@pytest.mark.parametrize(
+    'words',
+    [
+        ('--help',),
+        ('study', 'list'),
+        ('study', 'run', 'yesiloglu-2007/cart', '--json'),
+        ('design', 'isotropic', '--wheels', '3'),
+        ('cache',),
+        ('bag', 'play', '--help'),
+    ],
+)
 def test_commands_that_draw_nothing_need_neither(words):
     done = run(*words)
-    assert (done.returncode, done.stderr) == (0, '')
+    assert (done.returncode, 'missing' in done.stderr) == (0, False), done.stderr
 
 
 def test_what_is_missing_is_named_in_one_line():
     done = run('run', 'viewer_node')
     assert done.returncode == 1
-    assert "the Python package 'viser' is missing" in done.stderr
+    assert "viewer_node: the Python packages 'viser', 'yourdfpy' are missing" in done.stderr
+    assert '-m pip install "viser" "yourdfpy"' in done.stderr
     assert done.stderr.count('\n') == 1
+
+
+def test_a_demo_without_them_ends_before_its_nodes_start():
+    done = run('demo', '--fast')
+    assert done.returncode == 1
+    assert "the Python package 'matplotlib' is missing" in done.stderr
+    assert (done.stdout, done.stderr.count('\n')) == ('', 1)

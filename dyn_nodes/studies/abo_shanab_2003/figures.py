@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dyn_nodes.studies.abo_shanab_2003.planar import Outcome, profile
 from dyn_nodes.studies.drawing import legend, panels
 from dyn_nodes.studies.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ['AMBER', 'BLACK', 'BLUE', 'GREEN', 'GREY', 'LINES', 'ORANGE', 'SKY']
 

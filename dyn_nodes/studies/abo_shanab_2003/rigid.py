@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dyn_nodes.stability import planar_energy_level
 from dyn_nodes.studies.abo_shanab_2003 import figures
 from dyn_nodes.studies.abo_shanab_2003.planar import S1, Case, Outcome, planar_machine, simulate
 from dyn_nodes.studies.framework import StudyRun, study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 FRONT_ARM, CENTER_BEHIND, CENTER_HEIGHT = 1.0, -2.0, 0.9

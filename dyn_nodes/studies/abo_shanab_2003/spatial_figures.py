@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from dyn_nodes.studies.abo_shanab_2003 import figures
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import SpatialRun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 HIGHEST = 10.0  # degrees; tilts of a machine that overturns are cut here, or above those of the others
 LABELS = {
