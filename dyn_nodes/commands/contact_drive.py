@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
@@ -14,10 +17,10 @@ if TYPE_CHECKING:
     from dyn_nodes.studies.grip_campaign import GripOutcome
 
 MOST_RUNS = 100_000
+FILE = 'drive.jsonl'
 KINDS = {
     'slid': 'a wheel slid',
     'lifted': 'a wheel lifted',
-    'begins_lifted': '    off the ground at rest already',
     'overturned': 'overturned',
 }
 
@@ -34,8 +37,8 @@ def add_drive_parser(verbs: Subparsers) -> None:
     drive.description = (
         'Simulate a vehicle on wheels with springs under random commands, reversals and full speed among\n'
         'them, with random payloads, slopes and motions of its arm, without the grip governor and\n'
-        'with it, and count the runs in which a wheel slid or lifted for longer than 0.05 s. The\n'
-        'exit status is 1 where one did with the governor that was on the ground at the start.'
+        'with it, and count the runs in which a wheel slid or lifted for longer than 0.05 s. All wheels\n'
+        'are on the ground at the start. The exit status is 1 where a wheel slid or lifted with the governor.'
     )
     drive.add_argument('machine', metavar='MACHINE', help='name of a machine of this package, or its URDF')
     drive.add_argument('--config', metavar='YAML', default='', help="machine YAML (the named machine's own)")
@@ -47,7 +50,9 @@ def add_drive_parser(verbs: Subparsers) -> None:
     drive.add_argument('--acceleration', metavar='M/S2', type=float, default=5.0, help='greatest acceleration (5)')
     drive.add_argument('--turn-acceleration', metavar='RAD/S2', type=float, default=10.0, help='of the yaw rate (10)')
     drive.add_argument('--slope', metavar='DEG', type=float, default=5.0, help='steepest ground about each axis (5)')
+    drive.add_argument('--period', metavar='S', type=float, default=0.005, help='of the commands (0.005)')
     drive.add_argument('--jobs', metavar='N', type=int, default=1, help='processes (1)')
+    drive.add_argument('--out', metavar='DIR', type=Path, help=f'write {FILE} there, a line for every run')
     drive.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -61,7 +66,7 @@ def run_drive(args: argparse.Namespace) -> int:
         print(json.dumps({'machine': args.machine, 'runs': args.runs, 'seed': args.seed, **summary}, indent=2))
     else:
         _print(summary)
-    return int(any(own.slid or (own.lifted and not own.begins_lifted) or own.overturned for own in governed))
+    return int(any(own.slid or own.lifted or own.overturned for own in governed))
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -72,6 +77,8 @@ def _check(args: argparse.Namespace) -> None:
         value = getattr(args, name)
         if not (math.isfinite(value) and 0.01 <= value <= 1000.0):
             raise CommandError(f'--{name.replace("_", "-")}: expected 0.01 to 1000, found {value:g}', 2)
+    if not 0.0005 <= args.period <= 0.1:
+        raise CommandError(f'--period: expected 0.0005 to 0.1, found {args.period:g}', 2)
     if not 0.0 <= args.slope <= 45.0:
         raise CommandError(f'--slope: expected 0 to 45 degrees, found {args.slope:g}', 2)
 
@@ -85,19 +92,39 @@ def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]
     from dyn_nodes.studies.grip_campaign import GripBox, campaign, check_machine
 
     limits = DriveLimits(args.speed, args.turn, args.acceleration, args.turn_acceleration)
-    box = GripBox(limits, args.seconds, math.radians(args.slope))
+    box = GripBox(limits, args.seconds, math.radians(args.slope), args.period)
     try:
         machine = machine_of(args.machine, args.config)
         check_machine(machine)
-        return campaign(machine, box, args.runs, args.seed, jobs=args.jobs)
+        with _lines(args.out) as keep:
+            return campaign(machine, box, args.runs, args.seed, jobs=args.jobs, keep=keep)
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     except (MachineError, NoVehicleError, GripModelError, ValueError) as error:
         raise CommandError(str(error)) from None
+
+
+@contextmanager
+def _lines(directory: Path | None) -> Iterator[Callable[[int, tuple[GripOutcome, GripOutcome]], None]]:
+    """Give a function that writes the outcomes of a case as a line of `FILE`, if there is a directory."""
+    if directory is None:
+        yield lambda number, outcomes: None
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / FILE).open('w', encoding='utf-8', buffering=1) as file:
+
+        def keep(number: int, outcomes: tuple[GripOutcome, GripOutcome]) -> None:
+            without, governed = map(asdict, outcomes)
+            file.write(json.dumps({'number': number, 'without': without, 'governed': governed}) + '\n')
+
+        yield keep
 
 
 def _summary(outcomes: Sequence[GripOutcome]) -> dict[str, Any]:
     counts = {name: sum(getattr(own, name) for own in outcomes) for name in KINDS}
     return {
         'runs': len(outcomes),
+        'commands': sum(own.commands for own in outcomes),
         **counts,
         'greatest_friction_use': max(own.friction_use for own in outcomes),
         'least_load_share': min(own.load_share for own in outcomes),
@@ -107,7 +134,8 @@ def _summary(outcomes: Sequence[GripOutcome]) -> dict[str, Any]:
 
 
 def _print(summary: dict[str, dict[str, Any]]) -> None:
-    rows = [(text, *(f'{own[name]} of {own["runs"]}' for own in summary.values())) for name, text in KINDS.items()]
+    rows = [('commands to base and arm', *(str(own['commands']) for own in summary.values()))]
+    rows += [(text, *(f'{own[name]} of {own["runs"]}' for own in summary.values())) for name, text in KINDS.items()]
     rows += [
         ('greatest friction use', *(f'{own["greatest_friction_use"]:.2f}' for own in summary.values())),
         ('least load over an equal share', *(f'{own["least_load_share"]:.2f}' for own in summary.values())),

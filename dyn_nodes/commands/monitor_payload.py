@@ -129,6 +129,7 @@ def _print(found: dict[str, Any], limit: float) -> None:
             f'{found[key]:.1f}' for key in ('median_error', 'error_95', 'greatest_error')
         )
         + ' kg',
+        'greatest error where it is observed': _kilograms(found['greatest_error_observed']),
         'standard deviation reported, median': f'{found["median_deviation"]:.1f} kg',
         'rated payload at the end': f'{found["rated"]}',
         'steps noticed where there was none': f'{found["false_steps"]}',

@@ -3,6 +3,9 @@
 Slower by a factor k, the arm's velocities are k and its accelerations k^2 times as great. The vehicle is at rest or
 brakes as gently as it may, in any direction in which it moves, and goes on at its present twist or brakes gently from
 it. The `GripGovernor` limits other commands of the vehicle while the arm moves; it knows the motion of the arm.
+
+From a posture that is already below the reserve a trajectory is taken if no instant of it is worse than the start, so
+that an arm that was put out too far comes in again.
 """
 
 from __future__ import annotations
@@ -20,15 +23,21 @@ from dyn_nodes.monitor.grip_model import GripModel
 
 Array = NDArray[np.float64]
 
+SLOWEST = 0.02
+"""Pace below which a trajectory is refused."""
+STILL = 0.05
+"""Joint speed up to which a trajectory may begin at another pace, rad/s."""
 INSTANTS = 100
 HALVINGS = 9
+ALIKE = 1e-6
+"""Difference of margins that is none, N."""
 
 
 class Pace(NamedTuple):
     """The pace of a trajectory.
 
     Attributes:
-        factor: of its speed, 0 to 1; NaN where a posture on the way is too much even at rest.
+        factor: of its speed, 0 to 1; NaN where a posture on the way is too much even at rest, and worse than the first.
         wheel: the contact nearest to its border at full speed.
         time: instant of that, s from the start.
         lifts: it would lift; else slide.
@@ -80,9 +89,10 @@ def pace_of(
         forces = model.evaluate(q, factor * v, over * factor**2 * a, twists, over * rates, angles, payload, gravity)
         return governor.margins(forces)
 
-    found = margins(1.0)
+    found, still = margins(1.0), margins(0.0)
     row, _, wheel = (int(place) for place in np.unravel_index(int(np.argmin(found)), found.shape))
-    factor = 1.0 if found.min() >= 0.0 else _greatest(margins)
+    floor = min(0.0, float(still[::INSTANTS].min()) - ALIKE)
+    factor = 1.0 if found.min() >= floor else _greatest(margins, floor)
     return Pace(factor, model.names[wheel], float(times[row % INSTANTS]), bool(found[row, 1, wheel] < 0.0))
 
 
@@ -108,12 +118,12 @@ def _motions(model: GripModel, angles: Array, governor: GripGovernor, twist: Arr
     return twists, rates
 
 
-def _greatest(margins: Callable[[float], Array]) -> float:
-    """Return the greatest factor with which no margin is below 0; NaN where not even 0 does."""
-    if margins(0.0).min() < 0.0:
+def _greatest(margins: Callable[[float], Array], floor: float) -> float:
+    """Return the greatest factor with which no margin is below a floor, N; NaN where not even 0 does."""
+    if margins(0.0).min() < floor:
         return float('nan')
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if margins(middle).min() >= 0.0 else (low, middle)
+        low, high = (middle, high) if margins(middle).min() >= floor else (low, middle)
     return low

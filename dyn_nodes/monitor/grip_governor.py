@@ -130,9 +130,19 @@ class GripGovernor:
 
     def _margin(self, twists: Array, accelerations: Array) -> Array:
         """Return the least margins (t,) of all postures, N; -inf for what is no number."""
-        forces = self.model.reactions(twists, self.settings.overshoot * accelerations)
-        found = self.margins(forces).min(axis=(0, 2, 3))
+        found = self._least(self.model.reactions(twists, self.settings.overshoot * accelerations)).min(axis=0)
         return np.where(np.isnan(found), -np.inf, found)
+
+    def _least(self, forces: Array) -> Array:
+        """Return the least of `margins` over sliding, lifting and wheels: (...), N."""
+        normal, held = forces[..., 2], self._sound & (self.model.friction > 0.0)
+        lifts = normal.min(axis=-1) - self.settings.load_share / normal.shape[-1] * normal.sum(axis=-1)
+        if not held.any():
+            return np.asarray(lifts)
+        gripping = forces if held.all() else forces[..., held, :]
+        limit = self.settings.friction_use * self.model.friction[held] * gripping[..., 2]
+        slides = limit - np.sqrt(gripping[..., 0] ** 2 + gripping[..., 1] ** 2)
+        return np.asarray(np.minimum(slides.min(axis=-1), lifts))
 
     def _kept(self, twists: Array) -> Array:
         """Return the margins (t,) of keeping twists and of braking from them gently, N."""

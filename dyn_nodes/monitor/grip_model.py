@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """Products of the components of a twist."""
+FIRST, SECOND = (list(places) for places in zip(*PAIRS))
 FEATURES = 13
 FULL = 6
 RANK = 1e-6
@@ -51,8 +52,10 @@ class _Contact(NamedTuple):
 
 def features(twists: Array, accelerations: Array) -> Array:
     """Return 1, rates, twist and its products (t, 13) of twists and their rates (t, 3)."""
-    products = [twists[:, i] * twists[:, j] for i, j in PAIRS]
-    return np.column_stack([np.ones(len(twists)), accelerations, twists, *products])
+    found = np.empty((len(twists), FEATURES))
+    found[:, 0], found[:, 1:4], found[:, 4:7] = 1.0, accelerations, twists
+    np.multiply(twists[:, FIRST], twists[:, SECOND], out=found[:, 7:])
+    return found
 
 
 def joint_states(

@@ -16,16 +16,17 @@ from dyn_nodes.control.wheel_motion import WheelMotion
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
-from dyn_nodes.monitor.arm_pace import pace_of, slowed
+from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings, Verdict
 from dyn_nodes.monitor.grip_model import GripModel, GripModelError, joint_states
 from dyn_nodes.monitor.sensors import world_up
 from dyn_nodes.nodes.commands import RefusedError
 from dyn_nodes.nodes.diagnostics import WARN, Health
+from dyn_nodes.nodes.exchange import data_qos
 from dyn_nodes.nodes.parameters import ParameterError
-from dyn_nodes.nodes.stamps import seconds_of_stamp
+from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
 
-Imu = message('sensor_msgs/msg/Imu')
+Imu, TwistStamped = message('sensor_msgs/msg/Imu'), message('geometry_msgs/msg/TwistStamped')
 Array = NDArray[np.float64]
 
 SETTINGS = ('friction_use', 'load_share', 'least_braking', 'overshoot')
@@ -38,10 +39,6 @@ REMEMBERED = 1.0
 IMU_TIMEOUT = 0.5
 UP_TIME = 2.0
 """Time constant with which a specific force gives the direction of gravity where an IMU gives no orientation, s."""
-SLOWEST = 0.02
-"""Pace below which a trajectory is refused."""
-STILL = 0.05
-"""Joint speed up to which a trajectory may begin at another pace, rad/s."""
 
 
 def settings_of(values: Mapping[str, Any]) -> GripSettings:
@@ -85,6 +82,9 @@ class GripLimiting:
         given = self.values['payload']
         self.payload = given if given >= 0.0 else 0.0 if mount is None else mount.mass
         self._ground = self._gravity_on_ground()
+        self.twist_out = node.create_publisher(TwistStamped, 'cmd_vel_governed', data_qos(not node.paced))
+        self._twist = TwistStamped()
+        self._twist.header.frame_id = machine.base.link
         self._imu = bool(self.values['grip.imu'])
         if self._imu:
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=10))
@@ -206,6 +206,13 @@ class GripLimiting:
             mixed = before + part * (force / size - before)
             self._up = mixed / np.linalg.norm(mixed)
         self._imu_at = stamp
+
+    def publish_twist(self, now: float) -> None:
+        """Publish the twist that the wheels are led by: what limits and governor have left of `cmd_vel`."""
+        x, y, turn = (float(part) for part in self.motion.drive.twist)
+        self._twist.header.stamp = stamp_of(now)
+        self._twist.twist.linear.x, self._twist.twist.linear.y, self._twist.twist.angular.z = x, y, turn
+        self.twist_out.publish(self._twist)
 
     # -- reporting -----------------------------------------------------------------------------------------------------
 

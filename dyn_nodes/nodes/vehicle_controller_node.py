@@ -296,6 +296,8 @@ class VehicleControllerNode(CommandingNode):
         self.odom_out.publish(self._odom)
         self._slip.data = odometry.slip.tolist()
         self.slip_out.publish(self._slip)
+        if self.grip is not None:
+            self.grip.publish_twist(self.time)
         if self.tf_out is not None:
             self.tf_out.publish([frame_of(self._odom)], self.stamp or 0)
         if self.lockstep:

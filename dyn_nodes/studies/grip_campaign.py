@@ -22,17 +22,20 @@ from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
-from dyn_nodes.monitor.arm_pace import pace_of, slowed
+from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
 from dyn_nodes.monitor.grip_model import GripModel, joint_states
+from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import grip_of
 
 Array = NDArray[np.float64]
 
-PERIOD, STEP = 0.002, 5e-4
-REFRESH = 10
-"""Periods after which the governor takes over the posture."""
+STEP = 5e-4
+"""Of the integrator, s."""
+REFRESH = 0.02
+"""Time after which the governor takes over the posture, s."""
+TRIES = 50
 COMING = 4
 """Postures of a trajectory up to its end that it looks at."""
 LASTING = 0.05
@@ -71,23 +74,23 @@ class GripOutcome:
 
     Attributes:
         slid, lifted, overturned: a wheel slid, lifted, the vehicle went over.
-        begins_lifted: a wheel is off the ground at rest in the posture of the start, which no controller can change.
         friction_use: greatest of all wheels.
         load_share: least normal force of a wheel over an equal share.
         way: that was driven, m.
         wanted: that the commands asked for, m, rates of change aside.
         slowed: trajectories of the arm that were slowed or refused.
+        commands: to base and arm, up to the end of the run.
     """
 
     slid: bool
     lifted: bool
     overturned: bool
-    begins_lifted: bool
     friction_use: float
     load_share: float
     way: float
     wanted: float
     slowed: int
+    commands: int
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,13 @@ class GripBox:
         limits: of the vehicle.
         seconds: length of a run.
         slope: steepest ground, rad.
+        period: of the commands, s; that of `dyn-nodes launch vehicle`.
     """
 
     limits: DriveLimits
     seconds: float = 4.0
     slope: float = 0.087
+    period: float = 0.005
 
 
 def arm_of(machine: Machine, base: WheelBase) -> tuple[str, ...]:
@@ -119,7 +124,11 @@ def check_machine(machine: Machine) -> None:
 
 
 def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripCase:
-    """Return a random case; that of a seed and a number is always the same."""
+    """Return a random case; that of a seed and a number is always the same.
+
+    Raises:
+        NoEquilibriumError: the vehicle stands on all of its wheels in none of many postures.
+    """
     rng = np.random.default_rng((seed, number))
     base = WheelBase.of(machine)
     names = arm_of(machine, base)
@@ -138,24 +147,44 @@ def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripC
         joints = [machine.joint(name) for name in names]
         return tuple(float(rng.uniform(max(j.lower, -1.5), min(j.upper, 1.5))) for j in joints)
 
-    moves = [(float(t), float(rng.uniform(0.4, 1.2)), posture()) for t in (0.5, 2.2)] if names else []
+    moves, time = [], float(rng.uniform(0.2, 0.6))
+    while names and time < box.seconds:  # the next one may come while the arm still moves
+        moves.append((time, float(rng.uniform(0.4, 1.2)), posture()))
+        time += float(rng.uniform(0.4, 1.4))
     payload = 0.0 if machine.payload is None else float(rng.uniform(0.0, machine.payload.limit or 0.0))
     slope = tuple(float(x) for x in rng.uniform(-box.slope, box.slope, 2))
-    return GripCase(number, tuple(twists), tuple(moves), posture() if names else (), payload, (slope[0], slope[1]))
+    case = GripCase(number, tuple(twists), tuple(moves), (), payload, (slope[0], slope[1]))
+    for _ in range(TRIES if names else 1):
+        case = replace(case, posture=posture() if names else ())
+        if _stands(machine, names, case):
+            return case
+    raise NoEquilibriumError(f'{machine.name}: stands on all wheels in none of {TRIES} random postures')
+
+
+def _plant(machine: Machine, names: tuple[str, ...], case: GripCase, period: float) -> Plant:
+    """Return the vehicle of a case at rest."""
+    joints = dict(zip(names, case.posture))
+    values = {'payload_mass': case.payload} if machine.payload is not None else {}
+    return Plant(machine, 'effort', period, STEP, (), joints=joints or None, values=values or None, slope=case.slope)
+
+
+def _stands(machine: Machine, names: tuple[str, ...], case: GripCase) -> bool:
+    """Return whether all wheels carry something at rest in the posture of the start."""
+    try:
+        plant = _plant(machine, names, case, 0.005)
+    except NoEquilibriumError:
+        return False
+    return all(plant.output(f'{own.name}/normal_force') > 0.0 for own in machine.wheels)
 
 
 class GripRig:
     """A simulated vehicle with its controller, and the grip governor or not."""
 
-    def __init__(self, machine: Machine, case: GripCase, limits: DriveLimits, settings: GripSettings | None) -> None:
-        base = WheelBase.of(machine)
-        self.names, self.case = arm_of(machine, base), case
-        joints = dict(zip(self.names, case.posture))
-        values = {'payload_mass': case.payload} if machine.payload is not None else {}
-        self.plant = plant = Plant(
-            machine, 'effort', PERIOD, STEP, (), joints=joints or None, values=values or None, slope=case.slope
-        )
-        self.motion = WheelMotion(base, PERIOD, limits)
+    def __init__(self, machine: Machine, case: GripCase, box: GripBox, settings: GripSettings | None) -> None:
+        base, limits = WheelBase.of(machine), box.limits
+        self.names, self.case, self.period = arm_of(machine, base), case, box.period
+        self.plant = plant = _plant(machine, self.names, case, box.period)
+        self.motion = WheelMotion(base, box.period, limits)
         self._wheels, self._driven, self._arm = (
             np.array([plant.joints.index(name) for name in names], dtype=np.intp)
             for names in (self.motion.joints, self.motion.commanded, self.names)
@@ -197,19 +226,20 @@ class GripRig:
     def move(self, duration: float, goal: Sequence[float]) -> None:
         """Let the arm go to a goal, as its controller takes a trajectory."""
         assert self.arm is not None
-        here, rest = self.plant.positions[self._arm], np.zeros(len(self.names))
-        points = [TrajectoryPoint(0.0, here, rest, rest), TrajectoryPoint(duration, goal, rest, rest)]
-        trajectory = JointTrajectory.from_points(self.names, points)
+        here, rates = self.plant.positions[self._arm], self.plant.velocities[self._arm]
+        rest = np.zeros(len(self.names))
+        points = [TrajectoryPoint(duration, goal, rest, rest)]
+        trajectory = JointTrajectory.from_points(self.names, points).starting_from(here, rates)
         if self.governor is not None:
             angles = self.motion.steering_angles(self.plant.positions[self._wheels])
             state = (self.plant.positions, angles, self.motion.drive.twist)
             load = (self.case.payload, self.gravity())
             pace = pace_of(trajectory, self.names, self.governor, self.model, *state, *load)
             self.slowed += pace.factor != 1.0
-            if not pace.factor > 0.02:
+            if not pace.factor >= SLOWEST or (pace.factor < 1.0 and np.abs(rates).max() > STILL):
                 return
             trajectory = slowed(trajectory, pace.factor)
-        self.arm.follow(trajectory, self.plant.time, here, rest)
+        self.arm.follow(trajectory, self.plant.time, here, rates)
 
     def advance(self, wanted: Array, refresh: bool) -> None:
         """Go on by a period with a twist that is wanted."""
@@ -221,7 +251,7 @@ class GripRig:
             angles = self.motion.steering_angles(plant.positions[self._wheels])
             self.model.place(*postures, angles, self.case.payload, self.gravity())
             self.governor.refresh()
-        command = self.motion.step(wanted, PERIOD, self._state())
+        command = self.motion.step(wanted, self.period, self._state())
         efforts = np.zeros(len(plant.joints))
         efforts[self._driven] = command.effort
         if self.servo is not None and reference is not None and self.motion.reference is not None:
@@ -247,30 +277,31 @@ PARTS = ('friction_longitudinal', 'friction_lateral', 'normal_force', 'slip_long
 
 def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSettings | None) -> GripOutcome:
     """Run a case with the governor, or without it where there are no settings."""
-    rig = GripRig(machine, case, box.limits, settings)
-    moves, twists = list(case.arm), list(case.twists)
+    rig, period = GripRig(machine, case, box, settings), box.period
+    every = max(1, round(REFRESH / period))
+    moves, twists, commands = list(case.arm), list(case.twists), 0
     wanted, asked, use, share = np.zeros(3), 0.0, 0.0, np.inf
     sliding, lifted = (np.zeros(len(machine.wheels)) for _ in range(2))
-    begins_lifted = bool(rig.wheels()[1].min() <= 0.0)
     slid = off = over = False
-    for k in range(round(box.seconds / PERIOD)):
-        time = k * PERIOD
+    for k in range(round(box.seconds / period)):
+        time = k * period
         while twists and twists[0][0] <= time:
-            wanted = np.array(twists.pop(0)[1:])
+            wanted, commands = np.array(twists.pop(0)[1:]), commands + 1
         while moves and moves[0][0] <= time:
             rig.move(*moves.pop(0)[1:])
-        rig.advance(wanted, k % REFRESH == 0)
-        asked += float(np.hypot(*wanted[:2])) * PERIOD
+            commands += 1
+        rig.advance(wanted, k % every == 0)
+        asked += float(np.hypot(*wanted[:2])) * period
         uses, shares, slides = rig.wheels()
         use, share = max(use, float(uses.max())), min(share, float(shares.min()))
-        sliding, lifted = np.where(slides, sliding + PERIOD, 0.0), np.where(shares <= 0.0, lifted + PERIOD, 0.0)
+        sliding, lifted = np.where(slides, sliding + period, 0.0), np.where(shares <= 0.0, lifted + period, 0.0)
         slid, off = slid or bool(sliding.max() > LASTING), off or bool(lifted.max() > LASTING)
         x, y, _, _ = rig.plant.base_pose()[1]
         over = bool(1.0 - 2.0 * (x * x + y * y) < np.cos(OVER))
         if over:
             break
     way = rig.motion.odometry.distance
-    return GripOutcome(slid, off, over, begins_lifted, use, share, float(way), asked, rig.slowed)
+    return GripOutcome(slid, off, over, use, share, float(way), asked, rig.slowed, commands)
 
 
 @dataclass(frozen=True)
@@ -292,14 +323,24 @@ def campaign(
     seed: int = 1,
     settings: GripSettings | None = None,
     jobs: int = 1,
-    progress: Callable[[], None] = lambda: None,
+    keep: Callable[[int, tuple[GripOutcome, GripOutcome]], None] = lambda number, outcomes: None,
 ) -> list[tuple[GripOutcome, GripOutcome]]:
-    """Return the outcomes of random cases, without the governor and with it."""
+    """Return the outcomes of random cases, without the governor and with it.
+
+    Args:
+        machine: the vehicle.
+        box: of the cases.
+        runs: number of cases.
+        seed: of the random numbers.
+        settings: of the governor.
+        jobs: processes.
+        keep: gets the number of each case and its outcomes, in their order.
+    """
     job = _Job(machine, box, settings or GripSettings(), seed)
     result = []
-    for outcome in _outcomes(job, runs, jobs):
+    for number, outcome in enumerate(_outcomes(job, runs, jobs)):
         result.append(outcome)
-        progress()
+        keep(number, outcome)
     return result
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.wheel_base import WheelBase
-from dyn_nodes.monitor.arm_pace import pace_of, slowed
+from dyn_nodes.monitor.arm_pace import SLOWEST, pace_of, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
 from dyn_nodes.monitor.grip_model import GripModel, GripModelError, features
 from dyn_nodes.nodes.machines import machine_of
@@ -128,6 +128,24 @@ def test_a_posture_on_the_way_that_is_too_much_at_rest_has_no_pace(vehicle):
     assert np.isnan(found.factor)
     assert found.lifts
     assert found.wheel.startswith('rear')
+
+
+def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
+    """At rest the rear wheels are below the reserve already; what makes it no worse is let through."""
+    model, rest = vehicle[0], np.zeros(4)
+    far, farther, near = (np.array([0.0, shoulder, 0.0, 0.0]) for shoulder in (1.0, 1.3, -0.6))
+
+    def move(goal):
+        points = [TrajectoryPoint(0.0, far, rest, rest), TrajectoryPoint(3.0, goal, rest, rest)]
+        own = JointTrajectory.from_points(ARM, points)
+        law = GripGovernor(model, GripSettings(load_share=0.7))
+        positions = np.zeros(len(model.joints))
+        positions[[model.joints.index(name) for name in ARM]] = far
+        level = np.array([0.0, 0.0, -9.81])
+        return pace_of(own, ARM, law, model, positions, np.zeros(4), np.zeros(3), PAYLOAD, level)
+
+    assert move(near).factor >= SLOWEST, 'slowly: its start must not push a wheel up'
+    assert np.isnan(move(farther).factor)
 
 
 def test_a_vehicle_on_tracks_is_refused_by_name():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from node_testing import imu_message, joint_state, statuses
+from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes.parameters import ParameterError
@@ -83,6 +83,19 @@ def test_an_acceleration_that_would_lift_a_wheel_is_limited_and_named(make):
     assert 'would' in status.message
     assert values_of(status)['held back'] == '1'
     assert values_of(status)['last held back by'] in node.grip.model.names
+
+
+def test_the_twist_that_is_left_is_published(make):
+    node, free = make(**{'grip.mode': 'limit', 'payload': 4.0}), make(payload=4.0)
+    node.grip.twist_out = Outbox()
+    for own in (node, free):
+        drive(own, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT)
+    given = node.grip.twist_out.last
+    assert given.header.frame_id == 'base_link'
+    assert given.header.stamp.nanosec > 2.5e8
+    assert free.motion.drive.twist[0] < given.twist.linear.x - 0.05
+    assert given.twist.linear.x < -0.1
+    assert (given.twist.linear.y, given.twist.angular.z) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
 def test_a_report_changes_nothing_and_warns_of_the_same(make):

@@ -23,7 +23,7 @@ def test_a_case_is_the_same_for_a_number_and_within_the_limits():
     twists = np.array([twist[1:] for case in cases for twist in case.twists])
     assert (np.abs(twists) <= [1.5, 1.5, 2.0]).all()
     assert (np.abs(twists).max(axis=0) > [1.2, 1.2, 1.6]).all()
-    assert all(0.0 <= case.payload <= 8.0 and len(case.arm) == 2 for case in cases)
+    assert all(0.0 <= case.payload <= 8.0 and 1 <= len(case.arm) <= 5 for case in cases)
     sideways = [twist[2] for number in range(5) for twist in random_case(machine_of('car', ''), BOX, 1, number).twists]
     assert not any(sideways), 'a car does not go sideways'
 
@@ -33,6 +33,7 @@ def test_a_case_is_the_same_for_a_number_and_within_the_limits():
     [
         (['agv_mecanum', '--runs', '0'], '--runs: expected 1 to 100000, found 0'),
         (['agv_mecanum', '--speed', 'nan'], '--speed: expected 0.01 to 1000, found nan'),
+        (['agv_mecanum', '--period', '1'], '--period: expected 0.0005 to 0.1, found 1'),
         (['agv_mecanum', '--slope', '60'], '--slope: expected 0 to 45 degrees, found 60'),
         (['excavator'], 'excavator: expected wheels, found'),
         (['four_bar'], 'the machine has no wheels that roll'),

@@ -35,6 +35,24 @@ def test_steps_of_the_load_are_noticed_and_the_exit_status_says_so(capsys):
     assert 'steps of the load noticed' in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize('words', [['--seed', '1'], ['--seed', '1', '--steps']])
+def test_a_thousand_cases_keep_the_bounds(capsys, words):
+    assert main(['monitor', 'payload', '--cases', '1000', '--jobs', '1', '--json', *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['cases'] == 1000
+    assert 0.93 <= found['covered'] <= 0.97 or '--steps' in words
+    assert found['within_bound'] >= 0.95
+    assert found['noticed'] == found['stepped']
+
+
+def test_a_payload_that_is_not_observed_does_not_count_among_those_that_are():
+    found = summary([result(900.0, state='rated'), result(-70.0)], 6000.0)
+    assert (found['greatest_error'], found['greatest_error_observed'], found['rated']) == (900.0, 70.0, 1)
+    assert summary([result(900.0, state='rated')], 6000.0)['greatest_error_observed'] is None
+
+
 def test_errors_that_are_not_told_are_printed_with_and_without_a_tare(capsys):
     assert main(['monitor', 'payload', '--errors', '--cases', '1', '--json']) == 0
     rows = {(own['wrong'], own['tared']): own for own in json.loads(capsys.readouterr().out)}

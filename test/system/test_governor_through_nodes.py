@@ -80,6 +80,49 @@ def test_with_the_payload_weighed_the_task_reaches_farther_out(run_task):
     assert ((interval['lower'] < 5100.0) & (interval['upper'] > 5100.0)).all()
 
 
+def place(data, name):
+    """Positions of a joint, degrees."""
+    return np.degrees(data.table('joint_states')[f'{name}_joint/position'])
+
+
+OUT, IN = (1.0, 6.0), (6.5, 9.5)
+"""Times at which the operator holds the levers of the demo's task out, and pulls in, s."""
+DEMO = f"""
+name: out_and_in
+description: the levers of the demo's task, held out for longer, and nobody recovers it before the operator pulls in
+duration: 10.0
+segments:
+  - {{name: reach, start: {OUT[0]}, end: {OUT[1]}, ramp: 0.6, volts: {{boom: -5.0, stick: -5.5}}}}
+  - {{name: pull in, start: {IN[0]}, end: {IN[1]}, ramp: 0.6, volts: {{boom: 4.5, stick: 4.0}}}}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pulls_in(run_task, tmp_path):
+    """Without the governor these levers lift wheels."""
+    task = tmp_path / 'out_and_in.yaml'
+    task.write_text(DEMO)
+    played = {'task': str(task), 'duration': '10.0', 'compose': 'true'}
+    free, governed = (run_task(governor=governor, **played) for governor in ('false', 'true'))
+    assert min(load['fz'].min() for load in free[0].below('ground_reactions').values()) <= 0.0
+    data, text = governed
+    assert 'finished' in text, text
+    assert 'overturned' not in text
+    loads = data.below('ground_reactions')
+    assert len(loads) == 4
+    assert min(load['fz'].min() for load in loads.values()) > 0.0
+    boom, stick, time = place(data, 'boom'), place(data, 'stick'), data.table('joint_states').time
+    began, stopped, pulled = (int(np.searchsorted(time, instant)) for instant in (OUT[0], IN[0], IN[1]))
+    assert boom[stopped] > boom[began] - 4.0, 'stopped where it stood, at its limit'
+    assert place(free[0], 'boom')[stopped] < boom[stopped] - 10.0
+    assert stick[pulled] < stick[stopped] - 20.0, 'it goes on as the operator pulls in'
+    assert boom[pulled] > boom[stopped] + 1.0
+    scale = data.table('governor/scale')
+    assert scale['data'][(scale.time > OUT[0] + 0.6) & (scale.time < OUT[1] - 0.6)].mean() < 0.3
+    assert scale['data'][(scale.time > IN[0] + 2.0) & (scale.time < IN[1])].min() > 0.9
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_governed_lockstep_run_is_the_same_every_time_though_the_imu_has_a_topic_of_its_own(run_task):

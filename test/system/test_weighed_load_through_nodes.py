@@ -10,8 +10,39 @@ import numpy as np
 import pytest
 
 from dyn_nodes.analysis.bag_reading import read_bag
+from dyn_nodes.middleware import QoSProfile, message
+
+Float64 = message('std_msgs/msg/Float64')
 
 LOAD, DROP = 3000.0, 6.0
+TAKEN = 2500.0
+KNOWN = 0.5
+"""Time after which the governor no longer counts on the old payload, s."""
+WEIGHED = 1.0
+"""Time after which it has weighed a load that is taken while the arm hardly moves, s: in 0.74."""
+
+
+def words_of(bag, payload, duration, *more):
+    """Command of a lockstep run of all nodes, in which the monitor weighs the payload."""
+    words = ['mode:=lockstep', 'compose:=true', 'monitor:=true', 'governor:=true', 'estimated_payload:=true']
+    words += [f'duration:={duration}', 'record:=true', f'bag:={bag}', 'recovery:=false', *more]
+    return [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', f'payload:={payload}', *words]
+
+
+def bounds_of_the_governor(data):
+    """(time, least, most, weighed) of the governor's status `payload`, kg."""
+    found = []
+    for when, status in data.statuses['diagnostics']:
+        if status.name.endswith('governor_node: payload'):
+            least, most = (float(end) for end in status.values['bounds'].removesuffix(' kg').split(' to '))
+            found.append((when, least, most, status.values['weighed'] == 'true'))
+    return found
+
+
+def known_after(data, instant, payload):
+    """Time after an instant at which the governor's bounds hold the payload, and at which they are weighed again, s."""
+    later = [own for own in bounds_of_the_governor(data) if own[0] > instant and own[1] <= payload <= own[2]]
+    return later[0][0] - instant, next(own[0] for own in later if own[3]) - instant
 
 
 @pytest.mark.slow
@@ -19,9 +50,7 @@ LOAD, DROP = 3000.0, 6.0
 def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
     """3,000 kg that the machine lets go: nobody tells them of the drop."""
     bag = tmp_path / 'bag'
-    words = ['mode:=lockstep', 'compose:=true', 'monitor:=true', 'governor:=true', 'estimated_payload:=true']
-    words += [f'drop_time:={DROP}', 'duration:=7.0', 'record:=true', f'bag:={bag}', 'recovery:=false']
-    command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', f'payload:={LOAD}', *words]
+    command = words_of(bag, LOAD, 7.0, f'drop_time:={DROP}')
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
     assert 'finished' in ended.stdout + ended.stderr, ended.stdout
@@ -37,8 +66,35 @@ def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
     assert np.abs(mass['data'][after]).max() < 120.0
     governor = [status for _, status in data.statuses['diagnostics'] if status.name == 'tip_over_governor_node: imu']
     assert abs(float(governor[-1].values['payload'])) < 120.0
-    governor = [status for _, status in data.statuses['diagnostics'] if status.name.endswith('governor_node: payload')]
-    last = governor[-1].values
-    least, most = (float(end) for end in last['bounds'].removesuffix(' kg').split(' to '))
-    assert last['weighed'] == 'true'
+    _, least, most, weighed = bounds_of_the_governor(data)[-1]
+    assert weighed
     assert (least, most < 240.0) == (0.0, True)
+    assert max(known_after(data, DROP, 0.0)) <= KNOWN
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_governor_knows_a_load_that_is_taken_up_at_work(domain, probe, tmp_path):
+    """The machine has let its load go, and takes another one, of which the dynamics alone is told."""
+    bag = tmp_path / 'bag'
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
+    world = probe.node.create_publisher(Float64, 'payload', QoSProfile(depth=10))
+    probe.listen('sensor_msgs/msg/JointState', 'joint_states')
+    command = words_of(bag, LOAD, 9.0, 'drop_time:=4.0')
+    started = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        probe.until(lambda: probe.last['joint_states'].header.stamp.sec >= 6, 'work after the drop', 300)
+        world.publish(Float64(data=TAKEN))
+        printed = started.communicate(timeout=400)[0]
+    finally:
+        if started.poll() is None:
+            started.terminate()
+    assert 'finished' in printed, printed
+    data = read_bag(bag)
+    taken = [float(own.values['time']) for _, own in data.statuses['events'] if own.name.endswith(': payload')]
+    assert len(taken) == 1
+    known, weighed = known_after(data, taken[0], TAKEN)
+    assert known <= KNOWN
+    assert weighed <= WEIGHED
+    mass = data.table('monitor/payload/estimate')
+    assert mass['data'][-1] == pytest.approx(TAKEN, abs=60.0)
