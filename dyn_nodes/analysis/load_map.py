@@ -10,9 +10,9 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.load_chart import REASONS, ChartSettings, limits_of, rated_payloads, swings_of
@@ -20,6 +20,9 @@ from dyn_nodes.analysis.load_grip import LoadGrip
 from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.studies.plots import RESOLUTION, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 MOST_STATES = 5_000_000
@@ -118,6 +121,8 @@ def _write_csv(found: LoadMap, path: Path) -> None:
 
 def draw_map(found: LoadMap) -> Figure:
     """Draw what is safe at every swing angle over reach and height, of each cell its best posture, a plot a slope."""
+    from matplotlib.figure import Figure
+
     slopes = found.settings.slopes
     bins = max(4, int(np.sqrt(len(found.reaches)) / 2))
     greatest = max(float(found.safe.min(axis=2).max()) / 1000.0, 1e-3)
