@@ -77,7 +77,7 @@ GREATEST_TIME = {'torque_distribution': 20.0, 'admissible_reactions': 50.0}  # i
 GREATEST_ERROR = 1e-4  # rad, of the task against its converged solution
 # both below GREATEST_ERROR and as accurate as each other; of the methods of solve_ivp LSODA is the fastest
 OUR_STEP = 0.1 / 30  # s, rk4 with the pressures solved for; from 3.5 ms on the friction of the wheels diverges
-PEER_METHOD, PEER_TOLERANCE = 'LSODA', 3e-5
+PEER_METHOD, PEER_TOLERANCE = 'LSODA', 2e-5
 START_LIMIT = 3.0  # s
 SLOPE_LIMIT = 1.1  # of the time of a call over the number of links, both in logarithms
 TRUCK_LIMIT, TRUCK = 60.0, {'joints': 166, 'rank': 118, 'independent': 48}  # s

@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
+from numba.np.arrayobj import make_array, populate_array
 
 POINTER = types.CPointer(types.float64)
 STOPPED = -(1 << 40)
@@ -61,6 +61,33 @@ def data_pointer(typingctx: Any, array: Any) -> Any:
         return make_array(sig.args[0])(context, builder, args[0]).data
 
     return signature, codegen
+
+
+@intrinsic
+def vector_at(typingctx: Any, pointer: Any, length: Any) -> Any:
+    """Array (length,) at a pointer, inside a Numba function, which need not count references as for `numba.carray`."""
+    return _array_at(pointer, (length,))
+
+
+@intrinsic
+def matrix_at(typingctx: Any, pointer: Any, rows: Any, columns: Any) -> Any:
+    """Array (rows, columns) at a pointer, inside a Numba function."""
+    return _array_at(pointer, (rows, columns))
+
+
+def _array_at(pointer: Any, lengths: tuple[Any, ...]) -> Any:
+    kind = types.Array(pointer.dtype, len(lengths), 'C')
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array, (data, *shape) = make_array(kind)(context, builder), args
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        strides = [itemsize]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+        return array._getvalue()
+
+    return kind(pointer, *lengths), codegen
 
 
 @intrinsic

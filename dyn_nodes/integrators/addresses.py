@@ -7,8 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 from dyn_nodes.compile import CompiledModule
-from dyn_nodes.integrators.codes import KINDS
-from dyn_nodes.integrators.stiff import step_code
+from dyn_nodes.integrators.classical import classical_code
+from dyn_nodes.integrators.codes import KINDS, STEP, STIFF
+from dyn_nodes.integrators.stiff import implicit_code
 
 
 def codes_of(*modules: CompiledModule) -> np.ndarray:
@@ -19,8 +20,15 @@ def codes_of(*modules: CompiledModule) -> np.ndarray:
     return np.array(_addresses(modules))
 
 
+def without_stiff(codes: np.ndarray) -> np.ndarray:
+    """Return the addresses of a system whose stiff states go on as all others do."""
+    codes = codes.copy()
+    codes[STIFF], codes[STEP] = 0, classical_code().address
+    return codes
+
+
 @lru_cache(maxsize=256)
 def _addresses(modules: tuple[CompiledModule, ...]) -> tuple[int, ...]:
     found = [next((module.code(kind) for module in modules if kind in module.kernels), 0) for kind in KINDS]
     places = [place for module in modules for place in module.meta.get('stiff', ())]
-    return (*found, step_code().address if places else 0, *places)
+    return (*found, (implicit_code() if places else classical_code()).address, *places)

@@ -1,8 +1,8 @@
 """Parts of every integrator: kernels by address, tables of inputs, traces.
 
 An integrator gets the addresses of a system's kernels, `codes` (7 + m,), in the order of RHS, GUARD, WATCH, SWITCH,
-JACOBIAN and STIFF, 0 where a system has none, then that of the step with stiff states, STEP, and from PLACES on the
-places of its m stiff states. `codes_of` (`addresses`) makes them. A kernel looks at the lengths of its arguments at
+JACOBIAN and STIFF, 0 where a system has none, then that of its step, STEP, and from PLACES on the places of its m
+stiff states. `codes_of` (`addresses`) makes them. A kernel looks at the lengths of its arguments at
 every call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and traces, which no
 kernel sees, are checked where a run begins; a wrong one raises ValueError.
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.core.options import DefaultOptions
 
 from dyn_nodes.compile.code import STOPPED, call_code
 from dyn_nodes.compile.guard import ELEMENTS, GuardError, LengthError
@@ -25,11 +26,18 @@ from dyn_nodes.loops import kernels_of, parts_of
 
 kernel = kernels_of(__file__)
 part = parts_of(__file__)
-RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, STEP, PLACES = 0, 1, 2, 3, 4, 5, 6, 7
+# Numba counts references to every array that a function gets or takes a slice of, by atomic additions: in a step these
+# cost as much as a kernel. What is marked so makes no array, and counts none; what it calls is compiled so too, unless
+# it says otherwise.
+COUNTED, UNCOUNTED = ({'_nrt': True}, {'_nrt': False}) if hasattr(DefaultOptions, '_nrt') else ({}, {})
+counted = parts_of(__file__, **COUNTED)
+bare = parts_of(__file__, **UNCOUNTED)
+inlined = parts_of(__file__, forceinline=True, **UNCOUNTED)
+RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, STEP, PLACES = range(8)
 KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian', 'stiff')
 
 
-@part
+@counted
 def refuse(status: int, x: int, u: int, p: int, out: int) -> None:
     """Raise what the status of a kernel means; x, u, p and out are the lengths of its arguments."""
     if status < 0:
@@ -39,7 +47,7 @@ def refuse(status: int, x: int, u: int, p: int, out: int) -> None:
     raise LengthError('of a run', argument, ELEMENTS, status >> 8, found)
 
 
-@part
+@bare
 def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> int:
     """Run the kernel at an address: fill `out` from state, inputs and parameters.
 
@@ -51,7 +59,7 @@ def evaluate(code: int, x: Any, u: Any, p: Any, out: Any) -> int:
     return status
 
 
-@part
+@bare
 def guarded_off(codes: Any, x: Any, out: Any, limit: float) -> bool:
     """Return whether the guard of a system, where it has one, is below its limit at a state."""
     if codes[GUARD] == 0:
@@ -89,25 +97,23 @@ def check_run(x, knots, table, rows, trace):
         raise ValueError('trace: expected a row a sample and a column a state')
 
 
-@part
+@bare
 def sound(x):
     """Return whether every state is a finite number of sensible size."""
-    total = 0.0
+    unsound = 0
     for k in range(x.shape[0]):
-        total += x[k] * 0.0
-        if abs(x[k]) > 1e15:
-            return False
-    return total == 0.0
+        unsound += not abs(x[k]) <= 1e15
+    return unsound == 0
 
 
-@part
+@bare
 def copy(x, y):
     """Write x to y."""
     for i in range(x.shape[0]):
         y[i] = x[i]
 
 
-@part
+@bare
 def keep(x, trace, row):
     """Write x to a row of the trace."""
     for i in range(x.shape[0]):

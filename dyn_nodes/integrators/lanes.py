@@ -15,19 +15,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core.options import DefaultOptions
 
 from dyn_nodes.compile.code import call_code
-from dyn_nodes.integrators.codes import GUARD, PLACES, RHS, STIFF, SWITCH, WATCH, part
+from dyn_nodes.integrators.codes import GUARD, PLACES, RHS, STIFF, SWITCH, WATCH, bare, counted
 from dyn_nodes.integrators.fixed_step import watch_step
-from dyn_nodes.integrators.stiff import CLOSE, FORGOTTEN, IMPLICIT, MET, MILD, MOST_CORRECTIONS, NEAR_END, stiff_room
-from dyn_nodes.loops import kernels_of, parts_of
+from dyn_nodes.integrators.stiff import CLOSE, FORGOTTEN, IMPLICIT, MET, MILD, MOST_CORRECTIONS, NEAR_END, step_room
+from dyn_nodes.loops import kernels_of
 
 RUNNING, FREE, EMPTY = -1, -1, -2
 """Status of a run that is being made; in place of a lane's run: it may take one, there is none left."""
-# Without Numba's reference counts: an atomic addition at every field of a record that is read costs more than the
-# kernels (7 of 8 us a step). What is marked so makes no array.
-bare = parts_of(__file__, **({'_nrt': False} if hasattr(DefaultOptions, '_nrt') else {}))
 
 
 class Plan(NamedTuple):
@@ -414,7 +410,7 @@ def check_lanes(x, lanes, sound):
             sound[e % lanes] = sound[e % lanes] and abs(x[e]) <= 1e15
 
 
-@part
+@counted
 def locate(single, plan, made, p, lane, room, k, lanes, values):
     """Find what a lane has passed in its last step, with the scalar kernels; `room.other` has the states before it."""
     run, s, n = lane.run[k], lane.segment[k], made.x.shape[1]
@@ -428,7 +424,6 @@ def locate(single, plan, made, p, lane, room, k, lanes, values):
     knots[0], knots[1] = plan.since[s], plan.until[s]
     for i in range(table.shape[1]):
         table[0, i], table[1, i] = plan.start[s, i], plan.end[s, i]
-    u, cursor, spare = np.empty(table.shape[1]), np.zeros(1, np.int64), np.empty((4, n))
     made.events[run] = watch_step(
         single,
         before,
@@ -436,14 +431,9 @@ def locate(single, plan, made, p, lane, room, k, lanes, values):
         plan.step[s],
         knots,
         table,
-        cursor,
         p[run],
-        u,
-        spare[0],
-        spare[1],
-        spare[2],
-        stiff_room(single, table.shape[1]),
-        spare[3],
+        np.empty(table.shape[1]),
+        step_room(single, n, table.shape[1]),
         own,
         made.positive[run],
         made.found[run],

@@ -25,11 +25,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import carray, types
 
-from dyn_nodes.compile.code import POINTER, STOPPED, call_code
-from dyn_nodes.integrators.codes import PLACES, RHS, STEP, STIFF, part, refuse, table_input
-from dyn_nodes.loops import code_of, guarded
+from dyn_nodes.compile.code import call_code, matrix_at, vector_at
+from dyn_nodes.integrators.classical import CURSOR, HEAD, INDEX_FAULT, LENGTH, SINCE, UNTIL, step_code
+from dyn_nodes.integrators.codes import PLACES, RHS, STEP, STIFF, bare, inlined, part, table_input
 
 IMPLICIT = np.array(
     [
@@ -48,59 +47,58 @@ MILD = 1.0
 """Greatest rate of a stiff state times the step at which a step is that of the classical method."""
 NEAR_END = 1e-6
 """Share of an interval at its ends that Newton's method is not to lead to: it would come back from there."""
-SINCE, UNTIL, LENGTH, BOUND, AT, HEAD = range(6)
-"""Places in the room: beginning, end and length of a step, s; the greatest rate of a stiff state, 1/s, and the time at
-which it was found. Behind them are rates, ends of intervals, and arguments and results of the kernel."""
-INDEX_FAULT = -(1 << 30)
-"""Status of a step that used an index beyond its array (`DYN_NODES_GUARD`)."""
+OWN = 2
+"""Numbers of a step with stiff states behind the vectors that every step has in its room: the greatest rate of a stiff
+state, 1/s, and the time at which it was found. Behind them are rates, ends of intervals, and arguments and results of
+the kernel."""
 
 
-@part
+@bare
 def has_stiff(codes):
     """Return whether a system has stiff states that are solved for."""
     return codes.shape[0] > PLACES and codes[STIFF] != 0
 
 
 @part
-def stiff_room(codes, inputs):
-    """Return the numbers that the stiff states of a step need, with so many inputs; nothing is known yet."""
+def step_room(codes, states, inputs):
+    """Return the room of a step, with so many states and inputs; nothing is known yet of the stiff ones."""
+    if codes.shape[0] < PLACES or codes[STEP] == 0:
+        raise ValueError('codes: expected the address of a step')
     count = codes.shape[0] - PLACES if has_stiff(codes) else 0
-    room = np.empty(HEAD + 10 * count + inputs + 2)
-    room[AT] = np.nan
+    room = np.empty(HEAD + 3 * states + OWN + 10 * count + inputs + 2)
+    room[CURSOR], room[HEAD + 3 * states + 1] = 0.0, np.nan
     return room
 
 
-@part
-def implicit_step(codes, x, t, end, h, knots, table, cursor, p, u, k, y, twice, room, out):
-    """Do what `fixed_step.single_step` does, for a system with stiff states: call the C function. Returns a status."""
-    room[SINCE], room[UNTIL], room[LENGTH] = t, end, h
-    status = call_code(codes[STEP], codes, x, knots, table, cursor, p, u, k, y, twice, room, out)
-    if status == INDEX_FAULT:
-        raise IndexError('a step with stiff states: an index beyond its array')
-    if status != 0 and status > STOPPED:
-        refuse(status, x.shape[0], u.shape[0], p.shape[0], out.shape[0])
-    return status
+@cache
+def implicit_code() -> Any:
+    """Return the C function of a step."""
+    return step_code(implicit_step, _checked_step)
 
 
-@part
-def step(codes, x, knots, table, cursor, p, u, k, y, twice, room, out):
+def implicit_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out, no):
     """Write the state after one step from x to out; the room has its times. Returns a status.
 
     A step in which no state is stiff is the classical one: neither at its beginning nor at its last stage, nor by the
     rates in between. It is done again with the implicit formula where that shows at the end.
     """
+    codes, x, out = vector_at(codes, c), vector_at(x, n), vector_at(out, no)
+    knots, table = vector_at(knots, s), matrix_at(table, r, nu)
+    p, u, room = vector_at(p, m), vector_at(u, nu), vector_at(room, b)
     places = codes[PLACES:]
     count = places.shape[0]
-    own, found = room[HEAD : HEAD + 6 * count], room[HEAD + 6 * count : HEAD + 9 * count + 1]
-    given = room[HEAD + 9 * count + 1 :]
+    k, y, twice = room[HEAD : HEAD + n], room[HEAD + n : HEAD + 2 * n], room[HEAD + 2 * n : HEAD + 3 * n]
+    known = room[HEAD + 3 * n : HEAD + 3 * n + OWN]
+    rest = room[HEAD + 3 * n + OWN :]
+    own, found, given = rest[: 6 * count], rest[6 * count : 9 * count + 1], rest[9 * count + 1 :]
     since, until, h = room[SINCE], room[UNTIL], room[LENGTH]
-    implicit = False
+    cursor, implicit = np.int64(room[CURSOR]), False
     while True:
+        for i in range(n):
+            y[i] = x[i]
         for stage in range(4):
-            reach = h if stage == 3 else 0.5 * h if stage > 0 else 0.0
-            advance(x, reach, k, y, places, implicit and stage > 0, own)
             time = until if stage == 3 else since if stage == 0 else since + 0.5 * h
-            cursor[0] = table_input(time, knots, table, cursor[0], u)
+            cursor = table_input(time, knots, table, cursor, u)
             for i in range(u.shape[0]):
                 given[i] = u[i]
             if implicit and stage > 0:
@@ -108,53 +106,59 @@ def step(codes, x, knots, table, cursor, p, u, k, y, twice, room, out):
             else:
                 status = call_code(codes[RHS], y, u, p, k)
             if status != 0:
+                room[CURSOR] = cursor
                 return status
             if stage == 0 and not implicit:
-                if room[AT] != since:
-                    room[BOUND] = greatest_rate(codes, places, x, p, found, given)
-                implicit = not room[BOUND] * h <= MILD
+                if known[1] != since:
+                    known[0] = greatest_rate(codes, places, x, p, found, given)
+                implicit = not known[0] * h <= MILD
             if stage == 0 or (stage < 3 and not implicit):
                 for j in range(count):
                     own[stage * count + j] = k[places[j]]
-            add_stage(stage, h, x, k, twice, out)
-        room[BOUND], room[AT] = greatest_rate(codes, places, y, p, found, given), until
+            next_stage(stage, h, x, k, y, twice, out, places, implicit, own)
+        known[0], known[1] = greatest_rate(codes, places, y, p, found, given), until
         if implicit:
             for j in range(count):
                 out[places[j]] = y[places[j]]
-            return np.int64(0)
-        if room[BOUND] * h <= MILD and is_smooth(places, h, k, own, found):
-            return np.int64(0)
+            break
+        if known[0] * h <= MILD and is_smooth(places, h, k, own, found):
+            break
         implicit = True
+    room[CURSOR] = cursor
+    return np.int64(0)
 
 
-@part
-def advance(x, reach, k, y, places, implicit, own):
-    """Write x + reach k to y, the state of a stage; stiff states that are solved for stay as they are."""
-    kept = own[5 * places.shape[0] :]
-    for j in range(places.shape[0]):
-        kept[j] = y[places[j]] if reach > 0.0 else x[places[j]]
-    for i in range(x.shape[0]):
-        y[i] = x[i] + reach * k[i] if reach > 0.0 else x[i]
+@inlined
+def next_stage(stage, h, x, k, y, twice, out, places, implicit, own):
+    """Take the rates of a stage, k (n,), into the sums, and write the state of the next one to y.
+
+    The last stage writes the end of the step to out. Stiff states that are solved for stay as they are in y.
+    """
+    n, kept = x.shape[0], own[5 * places.shape[0] :]
     if implicit:
+        for j in range(places.shape[0]):
+            kept[j] = y[places[j]]
+    if stage == 0:
+        for i in range(n):
+            out[i] = k[i]
+            y[i] = x[i] + 0.5 * h * k[i]
+    elif stage == 1:
+        for i in range(n):
+            twice[i] = k[i]
+            y[i] = x[i] + 0.5 * h * k[i]
+    elif stage == 2:
+        for i in range(n):
+            twice[i] += k[i]
+            y[i] = x[i] + h * k[i]
+    else:
+        for i in range(n):
+            out[i] = x[i] + h / 6.0 * (out[i] + 2.0 * twice[i] + k[i])
+    if implicit and stage < 3:
         for j in range(places.shape[0]):
             y[places[j]] = kept[j]
 
 
-@part
-def add_stage(stage, h, x, k, twice, out):
-    """Add the rates of a stage, k (n,), to what the last one makes the end of the step of: out."""
-    for i in range(x.shape[0]):
-        if stage == 0:
-            out[i] = k[i]
-        elif stage == 1:
-            twice[i] = k[i]
-        elif stage == 2:
-            twice[i] += k[i]
-        else:
-            out[i] = x[i] + h / 6.0 * (out[i] + 2.0 * twice[i] + k[i])
-
-
-@part
+@inlined
 def greatest_rate(codes, places, y, p, found, given):
     """Return a bound on the rates of the stiff states in y, 1/s; infinite where there is none."""
     count = places.shape[0]
@@ -165,7 +169,7 @@ def greatest_rate(codes, places, y, p, found, given):
     return found[3 * count] if call_code(codes[STIFF], y, given, p, found) == 0 else np.inf
 
 
-@part
+@inlined
 def is_smooth(places, h, k, own, found):
     """Return whether the rates of a classical step, k (n,) those of its last stage, show no state to be stiff.
 
@@ -182,7 +186,7 @@ def is_smooth(places, h, k, own, found):
     return True
 
 
-@part
+@inlined
 def solve_stage(codes, places, stage, h, x, u, p, k, y, own, found, given):
     """Solve for the stiff states of a stage in y and write the rates of all states there to k. Returns a status.
 
@@ -224,7 +228,7 @@ def solve_stage(codes, places, stage, h, x, u, p, k, y, own, found, given):
     return np.int64(0)
 
 
-@part
+@inlined
 def correct(places, found, y, own):
     """Correct the stiff states of y once; one that Newton would lead out of its interval goes to the middle of it.
 
@@ -247,50 +251,12 @@ def correct(places, found, y, own):
     return small
 
 
-@cache
-def step_code() -> Any:
-    """Return the C function of `step`."""
-    integers = types.CPointer(types.int64)
-    kinds = [integers, POINTER, POINTER, POINTER, integers, *[POINTER] * 7]
-    signature = types.intp(*(kind for pointer in kinds for kind in (pointer, types.intp)))
-    return code_of(__file__, _checked_step_code if guarded() else _step_code, signature)
-
-
-def _step_code(codes, c, x, n, knots, s, table, r, cursor, o, p, m, u, nu, k, nk, y, ny, twice, nt, room, b, out, no):
-    return step(
-        carray(codes, c),
-        carray(x, n),
-        carray(knots, s),
-        carray(table, (r, nu)),
-        carray(cursor, o),
-        carray(p, m),
-        carray(u, nu),
-        carray(k, nk),
-        carray(y, ny),
-        carray(twice, nt),
-        carray(room, b),
-        carray(out, no),
-    )
+_implicit = inlined(implicit_step)
 
 
 # an exception does not leave a C function: that of an index check is handed on as a status
-def _checked_step_code(
-    codes, c, x, n, knots, s, table, r, cursor, o, p, m, u, nu, k, nk, y, ny, twice, nt, room, b, out, no
-):
+def _checked_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out, no):
     try:
-        return step(
-            carray(codes, c),
-            carray(x, n),
-            carray(knots, s),
-            carray(table, (r, nu)),
-            carray(cursor, o),
-            carray(p, m),
-            carray(u, nu),
-            carray(k, nk),
-            carray(y, ny),
-            carray(twice, nt),
-            carray(room, b),
-            carray(out, no),
-        )
+        return _implicit(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out, no)
     except Exception:
         return np.int64(INDEX_FAULT)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes import integrators
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.codes import STIFF
+from dyn_nodes.integrators.addresses import without_stiff
 from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.run import Run
@@ -110,11 +110,7 @@ def run_system(
 
 def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:
     """Return the addresses of the kernels of a system without that of its stiff states where they are explicit."""
-    if settings.stiff == 'implicit':
-        return codes
-    codes = codes.copy()
-    codes[STIFF] = 0
-    return codes
+    return codes if settings.stiff == 'implicit' else without_stiff(codes)
 
 
 def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:

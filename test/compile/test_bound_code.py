@@ -8,6 +8,8 @@ from numba import carray, cfunc, types
 
 from dyn_nodes.compile.code import POINTER, STOPPED, BoundCode, call_code
 from dyn_nodes.integrators import run_dopri5, run_rk4, run_rk4_watched
+from dyn_nodes.integrators.classical import classical_code
+from dyn_nodes.integrators.codes import STEP
 
 GROWTH = 2.0
 
@@ -24,7 +26,7 @@ def grow(scale, scales, x, nx, u, nu, p, parameters, out, size):
 @pytest.fixture
 def codes():
     bound = BoundCode(grow, (np.array([GROWTH]),), 4)
-    yield np.array([bound.address, 0, 0, 0, 0])
+    yield np.array([bound.address, *[0] * (STEP - 1), classical_code().address])
     assert bound.address
 
 
@@ -68,3 +70,9 @@ def test_a_run_ends_at_the_instant_from_which_there_is_no_rate(codes, run):
     assert x[0] <= 5.0
     assert trace[8, 0] == pytest.approx(np.exp(GROWTH * 0.8), rel=1e-7)
     assert trace[9, 0] == 0.0
+
+
+def test_a_run_without_the_address_of_a_step_is_refused(codes):
+    codes[STEP] = 0
+    with pytest.raises(ValueError, match='the address of a step'):
+        run_rk4(codes, np.ones(1), 0.0, 0.01, 1, np.zeros(1), np.zeros((1, 1)), np.ones(1), 0.0, 1, np.zeros((2, 1)))

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from dyn_nodes import integrators
 from dyn_nodes.compile import build_module
 from dyn_nodes.integrators import codes_of, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.codes import STIFF
+from dyn_nodes.integrators.addresses import without_stiff
 from dyn_nodes.integrators.stiff import IMPLICIT
 from dyn_nodes.multibody.elements import ElementState
 from dyn_nodes.multibody.stiff_states import newton_correction, stiff_kernel
@@ -61,7 +61,7 @@ def end_of(module, start, count, parameter, explicit=False, end=4.0):
     """Return status and state after equal steps."""
     x, codes = np.array(start, dtype=float), codes_of(module)
     if explicit:
-        codes[STIFF] = 0
+        codes = without_stiff(codes)
     nothing = np.empty((0, len(x)))
     status, _ = run_rk4(codes, x, 0.0, end / count, count, KNOTS, TABLE, np.array([parameter]), -2.0, 0, nothing)
     return status, x
