@@ -45,7 +45,9 @@ def add_parser(subparsers: Subparsers) -> None:
         description='Run a simulated machine under random, switching and reaching lever sequences, with the governor\n'
         'and without it, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
-        'around what the governor knows. The exit status is 1 where a wheel lifted with the governor.',
+        'around what the governor knows. Starts in which not even valves at neutral are certified are counted by\n'
+        'themselves. The exit status is 1 where a wheel lifted with the governor, or where a machine overturned after\n'
+        'such a start.',
         epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
     )
     test.add_argument('--runs', metavar='N', type=int, default=100, help='random lever sequences (100)')
@@ -88,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found, indent=2))
     else:
         _print(found)
-    return 1 if found['lifted'] or found['diverged'] else 0
+    return 1 if found['lifted'] or found['diverged'] or found['refused_starts']['overturned'] else 0
 
 
 def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
@@ -160,7 +162,15 @@ def _print(found: dict[str, Any]) -> None:
 
     console = tables.console()
     table = Table()
-    for heading in ('', 'runs', 'overturned', 'lifted a wheel', 'greatest tilt, deg', 'let through, %'):
+    for heading in (
+        '',
+        'runs',
+        'overturned',
+        'lifted a wheel',
+        'greatest tilt, deg',
+        'let through, %',
+        'refused starts',
+    ):
         table.add_column(heading, justify='left' if not heading else 'right')
     rows = {
         'without governor': found['without_governor'],
@@ -170,7 +180,8 @@ def _print(found: dict[str, Any]) -> None:
     for text, own in rows.items():
         if own is not None:
             counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted')]
-            table.add_row(text, *counts, f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}')
+            more = f'{math.degrees(own["tilt"]):.1f}', f'{100.0 * own["let_through"]:.0f}', _refused(own)
+            table.add_row(text, *counts, *more)
     console.print(table)
     if not found['worst']:
         return
@@ -184,6 +195,13 @@ def _print(found: dict[str, Any]) -> None:
     for own in found['worst']:
         if own['task'] is not None:
             console.print(own['task'], soft_wrap=True)
+
+
+def _refused(own: dict[str, Any]) -> str:
+    refused = own['refused_starts']
+    if not refused['runs']:
+        return '0'
+    return f'{refused["runs"]} ({refused["lifted"]} lifted, {refused["overturned"]} overturned)'
 
 
 def _row(own: dict[str, Any]) -> list[str]:

@@ -54,8 +54,8 @@ def decide(command, before, step, law, since, situation, output, parts, stopped)
 def choose(command, follow, brake, law, situation, output, stopped):
     """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
     m, reserve = command.shape[0], law[0]
-    keys, found = np.empty((8 + 4 * m, 2 * m + 1)), np.empty((8 + 4 * m, 4))
-    count = predict_once(follow, follow, False, situation, keys, found, 0, stopped)
+    keys, found = np.empty((8 + 4 * m, 2 * m + 2)), np.empty((8 + 4 * m, 4))
+    count = predict_enough(follow, reserve, situation, keys, found, 0, stopped)
     output[:] = follow
     if stopped[0] >= reserve:
         return
@@ -67,7 +67,7 @@ def choose(command, follow, brake, law, situation, output, stopped):
     output[:] = brake
     if lefts > 0:
         count = predict_once(brake, brake, False, situation, keys, found, count, stopped)
-    if stopped[0] >= reserve:
+    if lefts > 0 and stopped[0] >= reserve:
         lefts, count = share_out(follow, brake, law, situation, output, left, lefts, keys, found, count, stopped)
     count = predict_once(output, output, False, situation, keys, found, count, stopped)
     if to_safety(command, follow, law, situation, output, left, lefts, keys, found, count, stopped):
@@ -79,8 +79,8 @@ def share_out(follow, brake, law, situation, output, left, lefts, keys, found, c
 
     Return how many are held back, the first of `left` then, and how many predictions there are.
     """
-    costs, held = np.empty(lefts), 0
-    for i in range(lefts):
+    costs, held = np.zeros(lefts), 0
+    for i in range(lefts if lefts > 1 else 0):
         trial = output.copy()
         trial[left[i]] = follow[left[i]]
         count = predict_once(trial, trial, False, situation, keys, found, count, stopped)
@@ -147,29 +147,32 @@ def to_safety(command, follow, law, situation, output, left, lefts, keys, found,
 
 def predict_once(volts, toward, leads, situation, keys, found, count, stopped):
     """Predict a stop to its end, or write again what was found in this decision; return how many there are."""
-    place = place_of(volts, toward, leads, keys, count)
+    place = place_of(volts, toward, leads, -np.inf, keys, found, count)
     if place >= 0:
         stopped[:] = found[place]
         return count
     predict(volts, toward, leads, -np.inf, situation, stopped)
-    return remember(volts, toward, leads, keys, found, count, stopped)
+    return remember(volts, toward, leads, True, keys, found, count, stopped)
 
 
 def predict_enough(volts, enough, situation, keys, found, count, stopped):
     """Predict a stop as far as it keeps a share, or write what was found; return how many are kept."""
-    place = place_of(volts, volts, False, keys, count)
+    place = place_of(volts, volts, False, enough, keys, found, count)
     if place >= 0:
         stopped[:] = found[place]
         return count
     predict(volts, volts, False, enough, situation, stopped)
-    return remember(volts, volts, False, keys, found, count, stopped) if stopped[0] >= enough else count
+    return remember(volts, volts, False, stopped[0] >= enough, keys, found, count, stopped)
 
 
-def place_of(volts, toward, leads, keys, count):
-    """Return the place of a stop among those that were predicted in this decision, -1 where it is not."""
+def place_of(volts, toward, leads, enough, keys, found, count):
+    """Return the place of a stop among those that were predicted in this decision, -1 where it is not.
+
+    One that was not predicted to its end counts where it came below the share `enough`.
+    """
     m = volts.shape[0]
     for place in range(count):
-        same = (keys[place, 2 * m] > 0.0) == leads
+        same = (keys[place, 2 * m] > 0.0) == leads and (keys[place, 2 * m + 1] > 0.0 or found[place, 0] < enough)
         for j in range(m):
             same = same and keys[place, j] == volts[j] and keys[place, m + j] == toward[j]
         if same:
@@ -177,13 +180,13 @@ def place_of(volts, toward, leads, keys, count):
     return -1
 
 
-def remember(volts, toward, leads, keys, found, count, stopped):
-    """Keep a stop where there is room; return how many are kept."""
+def remember(volts, toward, leads, whole, keys, found, count, stopped):
+    """Keep a stop where there is room, `whole` where it was predicted to its end; return how many are kept."""
     m = volts.shape[0]
     if count == keys.shape[0]:
         return count
     keys[count, :m] = volts
     keys[count, m : 2 * m] = toward
-    keys[count, 2 * m] = 1.0 if leads else 0.0
+    keys[count, 2 * m], keys[count, 2 * m + 1] = 1.0 if leads else 0.0, 1.0 if whole else 0.0
     found[count] = stopped
     return count + 1

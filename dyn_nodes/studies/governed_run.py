@@ -45,6 +45,7 @@ class Outcome:
         tilt: greatest rotation of the base from where it stood, rad.
         share: least load of a wheel over the mean load of a wheel at the start.
         let_through: travel of the valves over that of the levers.
+        refused: the start is beyond what any command could hold (`Rig.refuses`).
     """
 
     overturned: bool
@@ -55,6 +56,7 @@ class Outcome:
     tilt: float
     share: float
     let_through: float
+    refused: bool = False
 
     @property
     def score(self) -> float:
@@ -73,8 +75,9 @@ class Outcome:
             ValueError, TypeError: data of another form, or a number that is not finite.
         """
         outcome = cls(**data)
-        if not all(isinstance(own, bool) for own in (outcome.overturned, outcome.lifted, outcome.diverged)):
-            raise ValueError('overturned, lifted or diverged that is not true or false')
+        flags = outcome.overturned, outcome.lifted, outcome.diverged, outcome.refused
+        if not all(isinstance(own, bool) for own in flags):
+            raise ValueError('overturned, lifted, diverged or refused that is not true or false')
         for own in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
             finite(own)
         if outcome.lift_time is not None:
@@ -118,7 +121,27 @@ class Rig:
 
     def run(self, case: Case, governed: bool = True) -> Outcome:
         """Run a case to the end of its levers or until the machine overturns."""
-        return self.trial(case, governed).run()
+        refused = self.refuses(case)
+        return replace(self.trial(case, governed).run(), refused=refused)
+
+    def refuses(self, case: Case) -> bool:
+        """Return whether a case starts where nothing is certified: not even valves at neutral keep `least`."""
+        return not self.start_margin(case) >= self.settings.least
+
+    def start_margin(self, case: Case) -> float:
+        """Return the least share of a wheel's load of all machines of the box, valves at neutral from the start.
+
+        The payload is that which the governor knows, the slope that which an IMU shows; -inf where the machine stands
+        on nothing.
+        """
+        partner = self.partner(True)
+        plant = self.trial(case, governed=False).plant
+        partner.begin(case.known_payload)
+        partner.measure(sample_of(plant, True))
+        partner.stops.see()
+        if not np.isfinite(partner.stops.degree):
+            return -np.inf
+        return partner.stops.stop(np.zeros(len(self.machine.actuators))).least
 
 
 def heavier(machine: Machine, factor: float) -> Machine:
@@ -165,6 +188,12 @@ class Sample:
     q: Array
     v: Array
     imu: Any
+
+
+def sample_of(plant: Plant, imu: bool) -> Sample:
+    """Return the measurements of a plant now, with those of an IMU or without."""
+    felt = tuple(read_imu(plant)) if imu else None
+    return Sample(plant.time, plant.positions.copy(), plant.velocities.copy(), felt)
 
 
 class Trial:
@@ -247,8 +276,7 @@ class Trial:
         if self.partner is None:
             return levers
         plant = self.plant
-        imu = tuple(read_imu(plant)) if self.case.imu else None
-        self._states.append(Sample(plant.time, plant.positions.copy(), plant.velocities.copy(), imu))
+        self._states.append(sample_of(plant, self.case.imu))
         while self._states and self._states[0].time <= plant.time - self.case.state_delay + 0.5 * PERIOD:
             self.partner.measure(self._states.popleft())
         self.waiting.append(self.partner.command(levers))

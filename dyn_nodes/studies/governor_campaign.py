@@ -219,18 +219,22 @@ def _run(case: Case, governed: bool) -> Any:
 
 
 def worst(records: Iterable[Record], count: int) -> list[Record]:
-    """Return the runs that went worst, the worst first: overturned ones by their time, the others by their score."""
+    """Return the runs that went worst, the worst first: overturned ones by their time, the others by their score.
+
+    Those with a refused start come last.
+    """
     return sorted(records, key=_badness)[:count]
 
 
-def _badness(record: Record) -> tuple[bool, float]:
+def _badness(record: Record) -> tuple[bool, bool, float]:
     outcome = record.outcome
-    return not outcome.overturned, outcome.time if outcome.overturned else outcome.score
+    return outcome.refused, not outcome.overturned, outcome.time if outcome.overturned else outcome.score
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
-    """Return counts and extremes of runs."""
-    outcomes = [record.outcome for record in records]
+    """Return counts and extremes of runs; those with a refused start are counted by themselves."""
+    outcomes = [record.outcome for record in records if not record.outcome.refused]
+    refused = [record.outcome for record in records if record.outcome.refused]
     return {
         'runs': len(outcomes),
         'overturned': sum(own.overturned for own in outcomes),
@@ -238,4 +242,9 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         'diverged': sum(own.diverged for own in outcomes),
         'tilt': max((own.tilt for own in outcomes), default=0.0),
         'let_through': float(np.mean([own.let_through for own in outcomes])) if outcomes else 1.0,
+        'refused_starts': {
+            'runs': len(refused),
+            'overturned': sum(own.overturned for own in refused),
+            'lifted': sum(own.lifted for own in refused),
+        },
     }

@@ -36,7 +36,8 @@ def search(campaign: Campaign, box: Box, evaluations: int, settings: SearchSetti
     """Return all runs of a search, at most `evaluations`, in their order.
 
     Each generation is drawn from a normal distribution, which then moves to its worst cases (least score). Where that
-    has found nothing worse for some generations, it starts anew from everywhere, and keeps what it has found.
+    has found nothing worse for some generations, it starts anew from everywhere, and keeps what it has found. It does
+    not move to cases with a refused start.
     """
     settings = settings or SearchSettings()
     rng = np.random.default_rng(settings.seed)
@@ -47,7 +48,7 @@ def search(campaign: Campaign, box: Box, evaluations: int, settings: SearchSetti
         vectors = np.clip(rng.normal(mean, spread, (count, len(mean))), -1.0, 1.0)
         found = campaign.run([decoded(box, vector) for vector in vectors])
         records += found
-        scores = np.array([record.outcome.score for record in found])
+        scores = np.array([np.inf if record.outcome.refused else record.outcome.score for record in found])
         elite = vectors[np.argsort(scores, kind='stable')[: settings.elite]]
         mean = mean + settings.smoothing * (elite.mean(axis=0) - mean)
         spread = spread + settings.smoothing * (np.maximum(elite.std(axis=0), LEAST_SPREAD) - spread)

@@ -165,6 +165,13 @@ def test_what_leads_to_no_better_stand_does_not(gain):
     assert govern(stops, [6.0, 0.0, 0.0]).volts == pytest.approx([0.0, 0.0, 0.0])
 
 
+def test_a_stop_that_was_not_predicted_to_its_end_serves_where_it_fails_again():
+    """The step of the only function that has one is refused by its first prediction; its halves are tried."""
+    stops = Written(lambda volts: 0.5 if volts[0] <= 0.1 else 0.0)
+    govern(stops, [8.0, 0.0, 0.0])
+    assert [volts[0] for volts in stops.asked].count(0.15) == 1
+
+
 def test_a_better_stand_that_another_function_leads_to_is_none():
     """The stick pulls in already; the boom goes out and would take part of that away."""
     stops = Written(lambda volts: 0.05, lambda toward: 0.2 * toward[1] - 0.01 * toward[0])

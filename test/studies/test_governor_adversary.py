@@ -12,6 +12,7 @@ import pytest
 
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control import load_voltage_profile
+from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model import load_machine
 from dyn_nodes.share import find_resource
 from dyn_nodes.studies import governed_run
@@ -41,7 +42,7 @@ def rig(machine):
 
 
 def short(payload=5100.0, volts=(-4.0, 3.0, 2.0), duration=0.3, **changes):
-    return Case(((duration, volts),), payload, payload, duration=duration, **changes)
+    return Case(((duration, volts),), payload, duration=duration, **{'known_payload': payload, **changes})
 
 
 # -- cases -----------------------------------------------------------------------------------------------------------
@@ -156,7 +157,9 @@ def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
 def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
     with Campaign(machine, jobs=2) as campaign:
         found = summary(campaign.run(random_cases(box, 500, seed=1)))
-    assert (found['runs'], found['overturned'], found['lifted'], found['diverged']) == (500, 0, 0, 0)
+    assert (found['overturned'], found['lifted'], found['diverged']) == (0, 0, 0)
+    assert found['refused_starts'] == {'runs': 500 - found['runs'], 'overturned': 0, 'lifted': 0}
+    assert found['runs'] >= 495
 
 
 @pytest.mark.parametrize('number', [1, 41])
@@ -256,6 +259,59 @@ def test_a_wheel_has_lifted_after_a_tenth_of_a_second_or_half_a_degree():
     assert (watch.tilt, watch.share) == (pytest.approx(0.2), 0.0)
 
 
+STEEP = {'payload': 5987.231, 'known_payload': 5100.0, 'mass': 0.9, 'roll': 0.08051, 'pitch': 0.03367}
+"""A corner of the box: found by the search before such starts were refused."""
+
+
+def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
+    """The wheel is off the ground at 0.12 s, before the levers begin: no command could hold it."""
+    case = short(volts=(0.0, 0.0, 0.0), **STEEP)
+    outcome = rig.run(case)
+    assert (outcome.refused, outcome.lifted, outcome.lift_time) == (True, True, 0.12)
+    assert rig.run(case, governed=False).refused
+
+
+@pytest.mark.parametrize(
+    ('change', 'refused'),
+    [
+        ({}, True),
+        ({'mass': 1.1, 'payload': 5100.0}, True),
+        ({'imu': False}, True),
+        ({'roll': -0.08051}, False),
+        ({'roll': 0.06, 'pitch': 0.0}, False),
+        ({'roll': 0.0, 'pitch': 0.0}, False),
+        ({'known_payload': 3000.0, 'payload': 3600.0}, False),
+    ],
+)
+def test_a_start_is_refused_by_what_the_governor_knows(rig, change, refused):
+    """Not by the machine that is drawn: any of the box counts, and the governor cannot know which it is."""
+    assert rig.refuses(short(**{**STEEP, **change})) == refused
+
+
+@pytest.mark.parametrize(
+    ('roll', 'pitch', 'margin'),
+    [
+        (0, 0, 0.222),
+        (3, 0, 0.102),
+        (5, 0, 0.022),
+        (0, 5, 0.084),
+        (-5, 0, 0.083),
+        (0, -5, 0.358),
+        (3.5355, 3.5355, -0.016),
+    ],
+)
+def test_the_margins_of_starts_are_those_of_the_page(rig, roll, pitch, margin):
+    found = rig.start_margin(short(roll=np.radians(roll), pitch=np.radians(pitch)))
+    assert found == pytest.approx(margin, abs=1e-3)
+
+
+def test_a_start_is_refused_below_the_least_share_of_the_settings(machine):
+    case = short(volts=(0.0, 0.0, 0.0))
+    margin = Rig(machine, GovernorSettings(reserve=0.3)).start_margin(case)
+    assert Rig(machine, GovernorSettings(least=margin + 1e-6, reserve=0.3)).refuses(case)
+    assert not Rig(machine, GovernorSettings(least=margin - 1e-6, reserve=0.3)).refuses(case)
+
+
 # -- campaign --------------------------------------------------------------------------------------------------------
 
 
@@ -287,7 +343,15 @@ def test_an_interrupted_campaign_goes_on_where_it_was(machine, box, tmp_path):
 
 @pytest.mark.parametrize(
     'change',
-    [{'tilt': 'steep'}, {'share': float('nan')}, {'lifted': None}, {'lift_time': []}, {'time': 10**400}, {'more': 1}],
+    [
+        {'tilt': 'steep'},
+        {'refused': 0},
+        {'share': float('nan')},
+        {'lifted': None},
+        {'lift_time': []},
+        {'time': 10**400},
+        {'more': 1},
+    ],
 )
 def test_a_damaged_run_is_made_again(machine, box, tmp_path, change):
     path, cases = tmp_path / 'runs.jsonl', random_cases(box, 3, seed=1)
@@ -325,6 +389,17 @@ def test_the_worst_run_is_the_one_that_overturned_first():
     found = summary(records)
     assert (found['runs'], found['overturned'], found['lifted'], found['diverged']) == (5, 2, 3, 0)
     assert found['tilt'] == 0.2
+    assert found['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0}
+
+
+def test_runs_with_a_refused_start_are_counted_by_themselves_and_shown_last():
+    case, lifted = short(), replace(STOOD, lifted=True, share=0.0, tilt=0.3)
+    outcomes = [replace(lifted, refused=True), STOOD, replace(lifted, overturned=True, refused=True)]
+    records = [Record(case, True, outcome) for outcome in outcomes]
+    found = summary(records)
+    assert (found['runs'], found['overturned'], found['lifted'], found['tilt']) == (1, 0, 0, STOOD.tilt)
+    assert found['refused_starts'] == {'runs': 2, 'overturned': 1, 'lifted': 2}
+    assert worst(records, 3) == [records[k] for k in (1, 2, 0)]
 
 
 @pytest.mark.slow
@@ -361,6 +436,16 @@ def test_a_search_finds_worse_than_chance_with_the_same_number_of_runs(box):
     assert late < np.mean([record.outcome.score for record in chance]) - 0.2
     assert found <= least
     assert found == pytest.approx(1.0 - 0.3 + 0.8 - STOOD.tilt, abs=0.02)
+
+
+def test_a_search_does_not_move_to_refused_starts(box):
+    class Refusing(Valley):
+        def run(self, cases):
+            found = super().run(cases)
+            return [replace(own, outcome=replace(own.outcome, refused=own.case.roll > 0.0)) for own in found]
+
+    late = search(Refusing(box), box, 240, SearchSettings(seed=2))[-80:]
+    assert sum(record.outcome.refused for record in late) < 20
 
 
 def test_a_search_keeps_to_its_number_of_runs_and_is_the_same_again(box):
@@ -402,6 +487,7 @@ def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, cap
     found = json.loads(capsys.readouterr().out)
     assert status == (1 if found['lifted'] else 0)
     assert found['runs'] == found['without_governor']['runs'] == len(found['worst']) == 1
+    assert found['refused_starts'] == {'runs': 0, 'overturned': 0, 'lifted': 0}
     assert (found['worst'][0]['case']['mass'], found['worst'][0]['case']['roll']) == (1.0, 0.0)
     assert Path(found['worst'][0]['task']).is_file()
     assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 2
@@ -417,6 +503,19 @@ def test_the_exit_status_is_1_where_a_given_case_overturns(capsys, monkeypatch):
     text = capsys.readouterr().out
     assert 'overturned' in text
     assert 'without governor' not in text
+
+
+@pytest.mark.parametrize(('overturned', 'status'), [(False, 0), (True, 1)])
+def test_a_wheel_of_a_refused_start_is_shown_and_only_overturning_is_a_failure(overturned, status, capsys, monkeypatch):
+    outcome = replace(STOOD, overturned=overturned, lifted=True, refused=True)
+    monkeypatch.setattr(Rig, 'run', lambda *_: outcome)
+    words = ('--runs', '2', '--jobs', '1', '--only-governed')
+    assert command('log_loader', *words, '--json') == status
+    found = json.loads(capsys.readouterr().out)
+    assert (found['runs'], found['lifted'], found['refused_starts']['lifted']) == (0, 0, 2)
+    monkeypatch.setenv('COLUMNS', '200')
+    assert command('log_loader', *words) == status
+    assert f'2 (2 lifted, {2 * overturned} overturned)' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
