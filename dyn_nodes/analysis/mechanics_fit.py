@@ -15,8 +15,9 @@ from dyn_nodes.analysis.valve_fit import OFFSET_DOUBT, PRESSURE_DOUBT
 from dyn_nodes.model.machine import Machine
 
 Array = NDArray[np.float64]
-ROUNDS = 3
-"""Of the joint offsets, in which the rows are not linear."""
+ROUNDS, CONVERGED = 10, 0.1
+"""Rounds at most of the joint offsets, in which the rows are not linear, and the step, in standard errors, that ends
+them."""
 ACCELERATION_DOUBT = 0.03
 """Standard deviation of a constant error of an accelerometer, m/s2."""
 BASE_DOUBT = 3.0
@@ -145,16 +146,18 @@ def fit_mechanics(machine: Machine, log: MachineLog, payload: float = 0.0) -> Me
     """
     problem = MechanicsProblem(JointMechanics(machine, log.actuators, payload), log)
     own, base = problem.mechanics, problem.base
-    x, offsets = own.start, np.zeros(problem.joints)
-    for step in range(ROUNDS):
+    b, n = len(base.chosen), problem.joints
+    x, step = own.start, np.zeros(n)
+    offsets = step
+    for _ in range(ROUNDS):
+        offsets = offsets + step
         rows = problem.rows(x, offsets)
         found, weights = _weighted(problem, rows, offsets)
-        b = len(base.chosen)
-        covariance = found.covariance[:b, :b]
-        if step < ROUNDS - 1:
-            # unseen combinations, which may be anything, must not come into the slopes by the offsets
-            x, _ = nearest_parameters(base, own.regressor, found.values[:b], covariance)
-            offsets = offsets + found.values[-problem.joints :]
+        covariance, step = found.covariance[:b, :b], found.values[-n:]
+        if (np.abs(step) <= CONVERGED * found.errors[-n:]).all():
+            break
+        # unseen combinations, which may be anything, must not come into the slopes by the offsets
+        x, _ = nearest_parameters(base, own.regressor, found.values[:b], covariance)
     return _result(problem, rows, found, weights, offsets, covariance)
 
 

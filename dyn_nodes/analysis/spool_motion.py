@@ -11,23 +11,20 @@ from dyn_nodes.model.hydraulic import Valve
 Array = NDArray[np.float64]
 
 
-class SpoolMotion:
-    """The spool under the commands of a log.
+class LaggedCommand:
+    """A signal that follows targets after a dead time with a lag of first order; 0 before the first target.
 
     Args:
-        valve: gain and limits.
-        commands: (m, 1) V, each held until the next one; before the first one the valve is at neutral.
+        times: (m,) s, rising.
+        targets: (m,) each held until the next one.
     """
 
-    def __init__(self, valve: Valve, commands: Samples) -> None:
-        reach = min(valve.gain * valve.voltage_limit, valve.spool_limit)
-        targets = np.clip(valve.gain * commands.values[:, 0], -reach, reach)
+    def __init__(self, times: Array, targets: Array) -> None:
         changed = np.concatenate([[True], np.diff(targets) != 0.0])
-        self._times, self._targets = commands.times[changed], targets[changed]
-        self.reach = reach
+        self._times, self._targets = times[changed], targets[changed]
 
     def at(self, times: Array, dead_time: float, time_constant: float) -> tuple[Array, Array]:
-        """Return the spool (t,), m, and its change per second of dead time (t,), m/s.
+        """Return the signal (t,) and its change per second of dead time (t,).
 
         Args:
             times: (t,) s.
@@ -44,7 +41,7 @@ class SpoolMotion:
         return spool, np.where(known, (spool - self._targets[place]) / time_constant, 0.0)
 
     def _starts(self, time_constant: float) -> Array:
-        """The spool at every change of the command (m,), m."""
+        """The signal at every change of the target (m,)."""
         kept = np.exp(-np.diff(self._times) / time_constant).tolist()
         targets = self._targets.tolist()
         result, spool = [0.0], 0.0
@@ -52,3 +49,16 @@ class SpoolMotion:
             spool = target + (spool - target) * share
             result.append(spool)
         return np.array(result)
+
+
+class SpoolMotion(LaggedCommand):
+    """The spool, m, under the commands of a log.
+
+    Args:
+        valve: gain and limits.
+        commands: (m, 1) V, each held until the next one; before the first one the valve is at neutral.
+    """
+
+    def __init__(self, valve: Valve, commands: Samples) -> None:
+        self.reach = min(valve.gain * valve.voltage_limit, valve.spool_limit)
+        super().__init__(commands.times, np.clip(valve.gain * commands.values[:, 0], -self.reach, self.reach))

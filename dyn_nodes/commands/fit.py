@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import argparse
 
-from dyn_nodes.commands import Subparsers, add_command, fit_bag, fit_check, fit_hydraulics, fit_machine, fit_plan
+from dyn_nodes.commands import (
+    Subparsers,
+    add_command,
+    fit_bag,
+    fit_check,
+    fit_hydraulics,
+    fit_machine,
+    fit_plan,
+    fit_speeds,
+)
 
 VERBS = {
     'machine': fit_machine,
     'plan': fit_plan,
+    'speeds': fit_speeds,
     'hydraulics': fit_hydraulics,
     'check': fit_check,
     'bag': fit_bag,
@@ -20,6 +30,7 @@ def add_parser(subparsers: Subparsers) -> None:
     example = (
         'dyn-nodes fit machine day_1 --machine log_loader --out fit\n'
         'dyn-nodes fit plan --machine log_loader -o plan.yaml\n'
+        'dyn-nodes fit speeds day_1 --pair boom=boom_joint\n'
         'dyn-nodes fit hydraulics runs/latest/bag --machine log_loader\n'
         'dyn-nodes fit check --cases 200'
     )

@@ -1,0 +1,199 @@
+"""`dyn-nodes fit speeds`: dead time, dead zone and gain of drives from commands and positions alone."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.printing import printable
+
+if TYPE_CHECKING:
+    from dyn_nodes.analysis.machine_log import Samples
+    from dyn_nodes.analysis.speed_fit import SpeedFit
+
+Array = NDArray[np.float64]
+Signals = dict[str, tuple[Array, Array]]
+"""Times and values of a signal by its name."""
+TIMES = ('time', 't', 'timestamp')
+
+
+def add_verb(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'speeds',
+        'Estimate dead time, dead zone and gains of drives from commands and positions, without pressures.',
+        'dyn-nodes fit speeds day_1 --pair boom=boom_joint --pair stick=stick_joint\n'
+        "dyn-nodes fit speeds measured.csv --pair 'Boom Cmd=Boom Ms' --hold 90 120",
+    )
+    parser.add_argument('log', metavar='LOG', type=Path, help='bag, or CSV with a column of time, s')
+    parser.add_argument(
+        '--pair',
+        metavar='COMMAND=POSITION',
+        action='append',
+        required=True,
+        help='columns of a CSV; of a bag an actuator (or its number) of valve_commands and a joint; one for each drive',
+    )
+    parser.add_argument(
+        '--hold', metavar=('START', 'END'), type=float, nargs=2, help='part for the validation, s (the last quarter)'
+    )
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    parser.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit and print; return 0 where every drive was fitted.
+
+    Raises:
+        CommandError: the log or a pair can't be used.
+    """
+    from dyn_nodes.analysis.speed_fit import SpeedFitError, fit_speed
+
+    commands, positions = _csv(args.log) if args.log.suffix == '.csv' else _bag(args.log, args.namespace)
+    held = None if args.hold is None else (args.hold[0], args.hold[1])
+    fits, failures = {}, []
+    for text in args.pair:
+        command, position = _pair(text, commands, positions, args.log)
+        try:
+            fits[text] = fit_speed(position, command, held)
+        except SpeedFitError as error:
+            failures.append(f'{text}: {error}')
+    if args.json:
+        print(
+            json.dumps({'drives': {name: _as_json(fit) for name, fit in fits.items()}, 'failures': failures}, indent=2)
+        )
+    else:
+        _print(fits)
+    for failure in failures:
+        print(f'dyn-nodes: {printable(failure)}', file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _pair(text: str, commands: Signals, positions: Signals, log: Path) -> tuple[Samples, Samples]:
+    names = text.split('=')
+    if len(names) != 2:
+        raise CommandError(f'--pair: expected COMMAND=POSITION, found {printable(text)}')
+    found = []
+    for name, known, kind in zip(names, (commands, positions), ('command', 'position')):
+        if name not in known:
+            raise CommandError(
+                f'{log}: expected the {kind} {printable(name)}, found {printable(", ".join(sorted(known)))}'
+            )
+        found.append(_samples(*known[name]))
+        if len(found[-1].times) < 2:
+            raise CommandError(f'{log}: expected two numbers or more of {printable(name)}')
+    return found[0], found[1]
+
+
+def _samples(times: Array, values: Array) -> Samples:
+    """Finite samples at rising times."""
+    from dyn_nodes.analysis.machine_log import Samples
+
+    good = np.isfinite(times) & np.isfinite(values)
+    times, values = times[good], values[good]
+    good = np.concatenate([[True], np.diff(np.maximum.accumulate(times)) > 0.0]) if len(times) else np.zeros(0, bool)
+    return Samples(times[good], values[good, np.newaxis])
+
+
+def _csv(path: Path) -> tuple[Signals, Signals]:
+    try:
+        with path.open(newline='', encoding='utf-8-sig') as file:
+            rows = csv.reader(file)
+            names = [name.strip() for name in next(rows, [])]
+            place = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
+            if place is None:
+                raise CommandError(
+                    f'{path}:1: expected a column of time ({", ".join(TIMES)}), found {printable(", ".join(names))}'
+                )
+            data = [_row(f'{path}:{rows.line_num}', names, cells) for cells in rows if cells]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CommandError(f'{path}: {printable(getattr(error, "strerror", None) or str(error))}') from None
+    if not data:
+        raise CommandError(f'{path}: expected rows of numbers, found none')
+    columns = np.array(data).T
+    found = {name: (columns[place], columns[k]) for k, name in enumerate(names) if k != place}
+    return found, found
+
+
+def _row(place: str, names: list[str], cells: list[str]) -> list[float]:
+    if len(cells) != len(names):
+        raise CommandError(f'{place}: expected {len(names)} cells, found {len(cells)}')
+    values = []
+    for name, cell in zip(names, cells):
+        try:
+            values.append(float(cell) if cell.strip() else math.nan)
+        except ValueError:
+            raise CommandError(f'{place}: {printable(name)}: expected a number, found {printable(cell)}') from None
+    return values
+
+
+def _bag(path: Path, namespace: str | None) -> tuple[Signals, Signals]:
+    from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+
+    try:
+        data = read_bag(path, namespace=namespace)
+    except BagReadingError as error:
+        raise CommandError(str(error)) from None
+    for topic in ('valve_commands', 'joint_states'):
+        if topic not in data.tables:
+            known = printable(', '.join(sorted(data.counts)))
+            raise CommandError(f'{path}: expected {data.namespace}/{topic}, found {known}')
+    commands, states = data.tables['valve_commands'], data.tables['joint_states']
+    positions = {
+        name.removesuffix('/position'): (states.time, values)
+        for name, values in states.columns.items()
+        if name.endswith('/position')
+    }
+    return {name: (commands.time, values) for name, values in commands.columns.items()}, positions
+
+
+def _as_json(fit: SpeedFit) -> dict[str, Any]:
+    from dyn_nodes.analysis.speed_fit import PARAMETERS
+
+    numbers = {
+        name: {'value': float(fit.values[k]), 'half_width': float(fit.half_widths[k]), 'seen': bool(fit.seen[k])}
+        for k, name in enumerate(PARAMETERS)
+    }
+    return {
+        'numbers': numbers,
+        'delay': {'value': fit.delay[0], 'half_width': fit.delay[1]},
+        'sign': fit.sign,
+        'used': list(fit.used),
+        'held_out': list(fit.held),
+        'windows': list(fit.windows),
+        'nrmse': fit.nrmse if math.isfinite(fit.nrmse) else None,
+    }
+
+
+def _print(fits: dict[str, SpeedFit]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dyn_nodes.analysis.speed_fit import PARAMETERS
+
+    console = tables.console()
+    for name, fit in fits.items():
+        way = 'with' if fit.sign > 0 else 'against'
+        table = Table()
+        title = f'{printable(name)}: moves {way} the command; {fit.used[0]:.5g} to {fit.used[1]:.5g} s'
+        console.print(escape(title), style='bold')
+        for heading in ('number', 'estimate', '+- (95 %)'):
+            table.add_column(heading, justify='left' if heading == 'number' else 'right')
+        table.add_row('dead time and lag', f'{fit.delay[0]:.3g}', f'{fit.delay[1]:.2g}')
+        for k, key in enumerate(PARAMETERS):
+            value = f'{fit.values[k]:.4g}' if fit.seen[k] else f'({fit.values[k]:.3g})'
+            table.add_row(key, value, f'{fit.half_widths[k]:.2g}')
+        console.print(table)
+        console.print(
+            f'speed on {fit.held[0]:.5g} to {fit.held[1]:.5g} s, which the fit has not seen: '
+            f'NRMSE {100 * fit.nrmse:.1f} %'
+        )
