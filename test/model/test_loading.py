@@ -143,7 +143,7 @@ def test_a_problem_is_one_line_of_file_line_place_expected_found():
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (('iyy="9"', 'iyy="90"'), 'link mast_link, inertia: expected principal moments that obey the triangle'),
+        (('iyy="9"', 'iyy="90"'), 'link mast_link, inertia: expected principal moments that keep to the triangle'),
         (('<limit effort="5000" velocity="1"/>', ''), 'joint slew, limit: expected effort and velocity limits, found'),
         (('<origin xyz="0 0 0.4"/>', '<origin xyz="0 130 0.4"/>'), 'expected a centre of mass within 100 m'),
         (('effort="3000"', 'effort="0"'), 'joint extend, limit: expected effort > 0, found 0'),
