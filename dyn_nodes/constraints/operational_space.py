@@ -106,11 +106,6 @@ class OperationalSpace:
         rates = wanted + self.inverse @ (np.asarray(acceleration, float) - self.bias - self.jacobian @ wanted)
         return np.asarray(own.inertia @ rates + own.convective + own.gravity - own.elements)
 
-    @property
-    def null_motions(self) -> Array:
-        """(n, n - k) orthonormal speeds that do not move the point."""
-        return np.linalg.svd(self.jacobian)[2][len(self.jacobian) :].T
-
 
 def operational_space(equations: KaneEquations, frame: Frame, task: Task = 'position') -> OperationalSpace:
     """Return the dynamics at a frame's origin, or at its pose.

@@ -114,12 +114,6 @@ class TrajectoryTracker:
         self._start = time
         self._reset(time)
 
-    def set_stream(self, stream: ReferenceCurve, time: float) -> None:
-        """Follow references that are still being made from now on, s; their times are those of `voltages`."""
-        self.trajectory = stream
-        self._start = 0.0
-        self._reset(time)
-
     def cancel(self) -> None:
         """Forget the trajectory: neutral valves."""
         self.trajectory = None

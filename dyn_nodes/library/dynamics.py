@@ -43,6 +43,10 @@ class Dynamics:
         ValueError: every method, for another shape or a number that is not finite.
     """
 
+    def __repr__(self) -> str:
+        sizes = f'{len(self.position_names)} positions, {len(self.velocity_names)} velocities'
+        return f'<dynamics of {self._owner}: {sizes}, payload {self.payload:g} kg>'
+
     def __init__(self, machine: MachineData, payload: float, gravity: tuple[float, float, float]) -> None:
         with shown('dynamics'):
             self._model = model = RigidBodyModel(machine)
