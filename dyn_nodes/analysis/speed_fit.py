@@ -22,10 +22,10 @@ from scipy.optimize import least_squares
 from dyn_nodes.analysis.least_squares import solve
 from dyn_nodes.analysis.machine_log import Samples
 from dyn_nodes.analysis.spool_motion import LaggedCommand
-from dyn_nodes.analysis.weak_form import Windows, covered, held, windows
+from dyn_nodes.analysis.weak_form import Windows, covered, held, interpolated, windows
 
 Array = NDArray[np.float64]
-STEP, WIDTH, EVERY, BLOCK = 0.01, 0.3, 0.05, 3.0
+STEP, WIDTH, EVERY, BLOCK = 0.005, 0.3, 0.05, 3.0
 GAP = 0.3
 """Longest gap between samples that is used, s."""
 END_ROOM = 0.03
@@ -164,7 +164,7 @@ def _allowed(values: Array, k: int) -> float:
 
 def _drive(position: Samples, command: Samples, start: float, end: float) -> _Drive:
     grid = windows(start, end, STEP, WIDTH, EVERY)
-    x = np.interp(grid.times, position.times, position.values[:, 0])
+    x = interpolated(position, grid.times)[:, 0]
     low, high = float(position.values.min()), float(position.values.max())
     room = END_ROOM * (high - low)
     usable = covered(position, grid.times, GAP) & (x > low + room) & (x < high - room)

@@ -3,63 +3,27 @@
 from __future__ import annotations
 
 import importlib
-import os
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import patience
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
 
+import can_processes
+
+from dyn_nodes.middleware import message, service
+from dyn_nodes.nodes.machines import machine_of
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'nodes'))
 fixtures = importlib.import_module('test_can_bridge_node')
 line, STEPS, JOINTS = fixtures.line, fixtures.STEPS, fixtures.JOINTS
-
-from domains import next_domain  # noqa: E402
-from node_testing import Tester  # noqa: E402
-
-from dyn_nodes.middleware import RUNTIME, Context, init, message, service  # noqa: E402
-from dyn_nodes.nodes.machines import machine_of  # noqa: E402
+start, tester = can_processes.start, can_processes.tester
 
 Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/srv/SetBool')
-
-
-@pytest.fixture
-def tester(monkeypatch):
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    context = Context()
-    init(args=['tester'], context=context)
-    yield Tester(context)
-    context.try_shutdown()
-
-
-@pytest.fixture
-def start():
-    started = []
-
-    def begin(*words):
-        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
-        command = [sys.executable, '-m', *words]
-        quiet = subprocess.DEVNULL
-        started.append(subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet, start_new_session=True))
-        return started[-1]
-
-    yield begin
-    for process in started:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(patience(20))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
 
 
 @pytest.fixture

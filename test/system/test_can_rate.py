@@ -9,13 +9,9 @@ frames only.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import pty
 import select
-import signal
-import subprocess
-import sys
 import threading
 import time
 import tty
@@ -27,12 +23,11 @@ import pytest
 pytest.importorskip('cantools')
 pytest.importorskip('can')
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'nodes'))
-Tester = importlib.import_module('node_testing').Tester
+import can_processes
 
-from domains import next_domain  # noqa: E402
+from dyn_nodes.middleware import message, service
 
-from dyn_nodes.middleware import RUNTIME, Context, init, message, service  # noqa: E402
+start, tester = can_processes.start, can_processes.tester
 
 Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/srv/SetBool')
 SECONDS = float(os.environ.get('CAN_SECONDS', '0'))
@@ -105,38 +100,6 @@ def wire():
     made = Wire()
     yield made
     made.close()
-
-
-@pytest.fixture
-def tester(monkeypatch):
-    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
-    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    context = Context()
-    init(args=['tester'], context=context)
-    yield Tester(context)
-    context.try_shutdown()
-
-
-@pytest.fixture
-def start(tmp_path):
-    started = []
-
-    def begin(*words):
-        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
-        log = (tmp_path / f'process_{len(started)}.log').open('w')
-        command = [sys.executable, '-m', *map(str, words)]
-        started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True))
-        return started[-1]
-
-    yield begin
-    for process in started:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
 
 
 @pytest.fixture

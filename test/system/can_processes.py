@@ -1,0 +1,54 @@
+"""Fixtures of tests that speak to the processes of a bus: a node of the test, and what starts and ends processes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from domains import next_domain
+from patience import patience
+
+from dyn_nodes.middleware import RUNTIME, Context, init
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'nodes'))
+Tester = importlib.import_module('node_testing').Tester
+
+
+@pytest.fixture
+def tester(monkeypatch):
+    """A node of the test on a domain that only its processes share."""
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
+    monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    context = Context()
+    init(args=['tester'], context=context)
+    yield Tester(context)
+    context.try_shutdown()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a module with its words; its output goes to `process_<k>.log` of the test's directory."""
+    started = []
+
+    def begin(*words):
+        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
+        command = [sys.executable, '-m', *map(str, words)]
+        with (tmp_path / f'process_{len(started)}.log').open('w') as log:
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(patience(20))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
