@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     """Check the machine; return 0 where it is sound, else 1."""
     if args.yaml is not None and args.config is not None:
         raise CommandError(f'expected one machine YAML, found {args.yaml} and --config {args.config}', 2)
+    args.urdf = _of_package(args.urdf)
     alone = args.yaml is None and args.config is None
     team = _team_of_name(args.urdf) if alone else None
     kind = 'team' if team else _kind(args.urdf) if alone else 'machine'
@@ -74,6 +75,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_machine(report, list_assumed=args.assumed)
     return 0 if report.machine is not None else 1
+
+
+def _of_package(given: str) -> str:
+    """Return the YAML of the package where none of this path, such as config/can/log_loader.yaml, is here."""
+    is_here = Path(given).is_absolute() or Path(given).exists() or not given.endswith(YAML_ENDINGS)
+    return given if is_here or not (share_directory() / given).is_file() else str(share_directory() / given)
 
 
 def _team_of_name(given: str) -> str | None:

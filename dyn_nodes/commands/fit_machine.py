@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
-from dyn_nodes.commands.machine_report import machine_report
+from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.machine_report import add_machine, sound_machine
 from dyn_nodes.printing import printable
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def add_verb(verbs: Subparsers) -> None:
         'dyn-nodes fit machine day_1 --machine my.urdf --config my.yaml --use 20 200 --hold 200 260',
     )
     parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file, as of can_bridge_node or `bag import`')
-    parser.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
-    parser.add_argument('--config', metavar='YAML', help=f'{CONFIG_HELP}, with first guesses')
+    add_machine(parser, f'{CONFIG_HELP}, with first guesses')
     parser.add_argument(
         '--payload', metavar='KG', type=float, help='in the implement, known (that of the machine YAML)'
     )
@@ -54,12 +53,9 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.machine_fit import fit_machine
     from dyn_nodes.analysis.machine_log import log_of_bag
 
-    report = machine_report(args.machine, args.config)
-    if report.machine is None:
-        for problem in report.problems:
-            print(problem, file=sys.stderr)
+    machine = sound_machine(args)
+    if machine is None:
         return 1
-    machine = report.machine
     _check(args, machine.payload.limit if machine.payload is not None else 0.0)
     try:
         log = log_of_bag(read_bag(args.bag, namespace=args.namespace), machine)

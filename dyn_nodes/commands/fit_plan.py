@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command, tables
-from dyn_nodes.commands.machine_report import machine_report
+from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands.machine_report import add_machine, sound_machine
 from dyn_nodes.printing import printable
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ def add_verb(verbs: Subparsers) -> None:
         'dyn-nodes fit plan --machine log_loader -o plan.yaml\n'
         'dyn-nodes fit plan --machine my.urdf --config my.yaml --bag day_1 -o plan.yaml',
     )
-    parser.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
-    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
+    add_machine(parser)
     parser.add_argument('--bag', metavar='BAG', help='what it shows counts already')
     parser.add_argument('--payload', metavar='KG', type=float, default=0.0, help='in the implement (0)')
     parser.add_argument('--seconds', metavar='S', type=float, default=40.0, help='of each sequence (40)')
@@ -55,12 +54,9 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.excitation import Planner
     from dyn_nodes.analysis.machine_log import log_of_bag
 
-    report = machine_report(args.machine, args.config)
-    if report.machine is None:
-        for problem in report.problems:
-            print(problem, file=sys.stderr)
+    machine = sound_machine(args)
+    if machine is None:
         return 1
-    machine = report.machine
     _check(args, machine.payload.limit if machine.payload is not None else 0.0)
     if not any(own.takes_oil for own in machine.actuators):
         raise CommandError(f'{machine.name}: expected hydraulic actuators, found none')

@@ -15,6 +15,7 @@ from dyn_nodes.commands import (
     add_command,
     governor_box,
     governor_cycles,
+    governor_report,
     governor_stops,
     tables,
 )
@@ -35,9 +36,15 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes governor test log_loader --runs 0 --search 2000 --json\n'
         'dyn-nodes governor test log_loader --runs 50 --nominal\n'
         'dyn-nodes governor cycles log_loader\n'
-        'dyn-nodes governor stops log_loader --runs 20'
+        'dyn-nodes governor stops log_loader --runs 20\n'
+        'dyn-nodes governor report shadow'
     )
-    parser = add_command(subparsers, 'governor', 'Try to tip a machine that the tip-over governor holds.', example)
+    parser = add_command(
+        subparsers,
+        'governor',
+        'Try to tip a machine that the tip-over governor holds; list what it held back.',
+        example,
+    )
     verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
     test = verbs.add_parser(
         'test',
@@ -70,12 +77,15 @@ def add_parser(subparsers: Subparsers) -> None:
 
     governor_cycles.add_verb(verbs)
     governor_stops.add_verb(verbs)
+    governor_report.add_verb(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or run another verb."""
     if args.verb != 'test':
-        return {'cycles': governor_cycles.run, 'stops': governor_stops.run}[args.verb](args)
+        return {'cycles': governor_cycles.run, 'stops': governor_stops.run, 'report': governor_report.run}[args.verb](
+            args
+        )
     governor_box.check(args, {'runs': (0, MOST_RUNS), 'search': (0, MOST_RUNS), 'worst': (0, 1000)})
     if args.runs == args.search == 0 and args.cases is None:
         raise CommandError('--runs 0: expected runs, --search or --cases, found none')

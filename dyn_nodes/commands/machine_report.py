@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 from pathlib import Path
 
-from dyn_nodes.commands import CommandError
-from dyn_nodes.model import LoadReport, load_machine_report
+from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError
+from dyn_nodes.model import LoadReport, Machine, load_machine_report
 from dyn_nodes.model.named import machine_files
 
 
@@ -26,3 +28,22 @@ def machine_report(machine: str | Path, config: str | None) -> LoadReport:
     if yaml is None:
         raise CommandError(f'--config: expected the machine YAML of {urdf}, found none', 2)
     return load_machine_report(urdf, yaml)
+
+
+def add_machine(parser: argparse.ArgumentParser, config_help: str = CONFIG_HELP) -> None:
+    """Add --machine and --config."""
+    parser.add_argument('--machine', metavar='MACHINE', required=True, help=MACHINE_HELP)
+    parser.add_argument('--config', metavar='YAML', help=config_help)
+
+
+def sound_machine(args: argparse.Namespace) -> Machine | None:
+    """Return the machine of --machine and --config; None, with its problems printed, where its files are wrong.
+
+    Raises:
+        CommandError: as `machine_report`.
+    """
+    report = machine_report(args.machine, args.config)
+    if report.machine is None:
+        for problem in report.problems:
+            print(problem, file=sys.stderr)
+    return report.machine

@@ -111,7 +111,8 @@ class MarginGuard:
         for name, margin in estimated.items():
             edges = margin.edges
             if shock:
-                edges = edges + np.fmin(0.0, edges - before[name].edges)
+                with np.errstate(invalid='ignore'):  # an edge with an infinite margin keeps it
+                    edges = edges + np.fmin(0.0, edges - before[name].edges)
             for at, past in self._past:
                 if self._within(time, at, span):
                     edges = np.fmin(edges, past[name].edges)

@@ -61,6 +61,7 @@ class CanBridgeNode(OverridableNode):
     Attributes:
         mapping: signals and quantities.  machine: whose they are.
         receiver: of the frames that come.
+        seen: bridge: of the frames of commands that another control unit sends, the levers of the machine.
         arming: may the machine be commanded.
         refusals: of `valve_commands`.
         bounds: of what is sent.
@@ -79,6 +80,7 @@ class CanBridgeNode(OverridableNode):
         measured, commanded = self.mapping.measurements, self.mapping.commands
         incoming, outgoing = (measured, commanded) if self.is_bridge else (commanded, measured)
         self.receiver, self.sender = Receiver(incoming), Sender(outgoing)
+        self.seen = Receiver(commanded if self.is_bridge else ())
         self.arming = Arming(values['limit_share'], values['neutral_time'])
         self.refusals = commands.Refusals()
         self._command = -math.inf, np.zeros(len(order))
@@ -86,7 +88,8 @@ class CanBridgeNode(OverridableNode):
         self._moved = False
         self._out = volts_message(self.names)
         self._create_topics()
-        self.bus = CanBus(values, outgoing, self._frame_now)
+        # the control units of a simulated machine send its levers, too
+        self.bus = CanBus(values, outgoing if self.is_bridge else (*outgoing, *commanded), self._frame_now)
         self.diagnostics = DiagnosticsPublisher(
             self, {'bus': self._bus_health, 'signals': self._signal_health, 'state': self._state_health}
         )
@@ -98,9 +101,11 @@ class CanBridgeNode(OverridableNode):
         if not self.is_bridge:
             self.simulated = SimulatedMeasurements(self, self.mapping.measurements, self.values['command_timeout'])
             self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
+            self.create_subscription(Float64MultiArray, 'levers', self._on_levers, qos)
             return
         self.topics = MeasurementTopics(self, self.mapping, self.receiver)
         self.commands_out = self.create_publisher(Float64MultiArray, 'can/valve_commands', qos)
+        self.levers_out = self.create_publisher(Float64MultiArray, 'can/levers', qos)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.state_out = self.create_publisher(String, 'can/state', latched)
         self._publish_state()
@@ -126,6 +131,8 @@ class CanBridgeNode(OverridableNode):
             frame = self.receiver.take(identifier, extended, data, at)
             if frame is not None and self.is_bridge:
                 self.topics.take(frame, at, clock - round((now - at) * NANO))
+            elif self.is_bridge:
+                self._take_seen(identifier, extended, data, at)
             elif frame is not None:
                 self._publish_received()
         if self.is_bridge:
@@ -138,19 +145,41 @@ class CanBridgeNode(OverridableNode):
             self._publish(np.zeros(len(self.names)))
         self.diagnostics.update(now, clock / NANO)
 
+    def _take_seen(self, identifier: int, extended: bool, data: bytes, at: float) -> None:
+        """Bridge: publish the commands of another control unit once all are known and fresh."""
+        if self.seen.take(identifier, extended, data, at) is not None and not self.seen.fault(at):
+            self._publish_to(self.levers_out, self._commanded(self.seen))
+
+    def _other_sender(self) -> str:
+        """Return which commands another control unit sends, or ''."""
+        now, heard = time.monotonic(), self.seen.heard
+        names = [
+            frame.name
+            for frame in self.seen.frames
+            if any(now - heard.get(channel.key, -math.inf) <= frame.timeout for channel in frame.channels)
+        ]
+        return f'another control unit sends {", ".join(names)}' if names else ''
+
     def fault(self) -> str:
         """Return why the machine on the bus must not be commanded, or ''."""
         return self.bus.fault or self.bus.send_fault or self.receiver.fault(time.monotonic())
 
     def _publish_received(self) -> None:
-        """Machine: give the commands of the bus to the valves once all are known and fresh."""
-        if not self.receiver.fault(time.monotonic()):
+        """Machine: give the commands of the bus to the valves once all are known and fresh, and no lever is moved."""
+        now = time.monotonic()
+        if not self.receiver.fault(now) and not self._has_levers(now):
             self._moved = True
-            self._publish(np.array([self.receiver.values.get(('command', name), 0.0) for name in self.names]))
+            self._publish(self._commanded(self.receiver))
+
+    def _commanded(self, receiver: Receiver) -> np.ndarray:
+        return np.array([receiver.values.get(('command', name), 0.0) for name in self.names])
 
     def _publish(self, volts: np.ndarray) -> None:
+        self._publish_to(self.commands_out, volts)
+
+    def _publish_to(self, publisher: Any, volts: np.ndarray) -> None:
         self._out.data = volts.tolist()
-        self.commands_out.publish(self._out)
+        publisher.publish(self._out)
 
     # -- to the bus --------------------------------------------------------------------------------------------------
 
@@ -169,6 +198,19 @@ class CanBridgeNode(OverridableNode):
         share = 1.0 if self.arming.state == 'shadow' else self.arming.greatest_share()
         self._publish(self._volts(now, share))
 
+    def _on_levers(self, msg: Any) -> None:
+        """Machine: give the levers of its operator to the valves, and to the bus."""
+        try:
+            volts = commands.voltages(msg, self.names, self.bounds.limits, 'levers')
+        except commands.RefusedError as refused:
+            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+            return
+        self._command = time.monotonic(), self.bounds.applied(volts, 1.0)
+        self._publish(self._command[1])
+
+    def _has_levers(self, now: float) -> bool:
+        return now - self._command[0] <= self.values['command_timeout']
+
     def _volts(self, now: float, share: float) -> np.ndarray:
         """Return the volts of a share of the limits; neutral where commands are silent or the node hangs."""
         heard, volts = self._command
@@ -179,11 +221,11 @@ class CanBridgeNode(OverridableNode):
     def _frame_now(self, frame: Frame) -> RawFrame | None:
         """Return what the writing thread sends."""
         now = time.monotonic()
-        if not self.is_bridge:
+        if not self.is_bridge and not frame.is_command:
             return self.sender.encode(frame, self.simulated.known(now))
-        if not self.arming.sends(now):
+        if not (self.arming.sends(now) if self.is_bridge else self._has_levers(now)):
             return None
-        volts = self._volts(now, self.arming.greatest_share())
+        volts = self._volts(now, self.arming.greatest_share()) if self.is_bridge else self._command[1]
         values: dict[Key, float] = {('command', name): float(value) for name, value in zip(self.names, volts)}
         return self.sender.encode(frame, values)
 
@@ -193,8 +235,9 @@ class CanBridgeNode(OverridableNode):
         return bool(np.abs(self._volts(time.monotonic(), 1.0)).max(initial=0.0) <= NEUTRAL)
 
     def _on_arm(self, request: Any, response: Any) -> Any:
+        fault = self.fault() or self._other_sender()
         return self._change(
-            response, lambda: self.arming.arm(request.data, self.fault(), self._is_neutral(), time.monotonic())
+            response, lambda: self.arming.arm(request.data, fault, self._is_neutral(), time.monotonic())
         )
 
     def _on_activate(self, request: Any, response: Any) -> Any:

@@ -59,9 +59,10 @@ class Wires:
 
     def volts(self) -> list[float] | None:
         """Return the boom's volts in the newest frame of commands since the last call."""
-        newest = None
+        newest, commands = None, {frame.message.frame_id for frame in self.mapping.commands}
         while (frame := self.bus.recv(0.0)) is not None:
-            newest = int.from_bytes(frame.data[:2], 'little', signed=True) * 1e-3
+            if frame.arbitration_id in commands:
+                newest = int.from_bytes(frame.data[:2], 'little', signed=True) * 1e-3
         return newest
 
 

@@ -23,6 +23,7 @@ from can_testing import POSTURE, SetBool, Volts, Wires, arm_and_command, ask, br
 from node_testing import EFFORTS, JOINTS, NodeProcess, Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.can.mapping_file import load_mapping
+from dyn_nodes.can.sender import Sender
 from dyn_nodes.middleware import RUNTIME, Parameter, message
 from dyn_nodes.nodes.can_bridge_node import CanBridgeNode
 
@@ -66,6 +67,50 @@ def test_a_bridge_only_listens_until_it_is_armed_then_limits_then_commands(setup
     assert ask(node, 'activate').message == 'active'
     assert run(node, wires, 0.3, command=6.0)[-1] == pytest.approx(6.0)
     assert node.state_out.last.data == 'active'
+
+
+def test_a_bridge_publishes_the_levers_of_the_machine_and_sends_nothing(setup):
+    node, wires = setup
+    node.levers_out = Outbox()
+    levers, frame = Sender(wires.mapping.commands), wires.mapping.commands[0]
+    values = {('command', 'boom'): 2.0, ('command', 'stick'): -1.0, ('command', 'swing'): 0.5}
+    for _ in range(3):
+        raw = levers.encode(frame, values)
+        wires.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))
+        assert run(node, wires, 0.05) == []
+    assert list(node.levers_out.last.data) == pytest.approx([2.0, -1.0, 0.5])
+    assert 'another control unit sends ValveCommands' in ask(node, 'arm').message
+    count = len(node.levers_out.messages)
+    wires.bus.send(can.Message(arbitration_id=raw[0], is_extended_id=raw[1], data=raw[2]))  # frozen counter
+    run(node, wires, 0.1)
+    assert len(node.levers_out.messages) == count
+    assert not node.arming.sends(time.monotonic())
+
+
+def test_a_simulated_machine_sends_the_levers_of_its_operator_until_they_end(context, request):
+    channel = request.node.name
+    values = {'mapping': 'log_loader', 'interface': 'virtual', 'channel': channel, 'role': 'machine'}
+    wires = Wires(channel)
+    node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
+    node.commands_out, node.diagnostics.publisher = Outbox(), Outbox()
+    try:
+        assert wires.volts() is None
+        seen, end = None, time.monotonic() + 30.0
+        while seen is None and time.monotonic() < end:
+            node._on_levers(Volts(data=[1.5, 0.0, 0.0]))
+            time.sleep(0.02)
+            seen = wires.volts()
+        assert seen == pytest.approx(1.5)
+        assert list(node.commands_out.last.data) == [1.5, 0.0, 0.0]
+        node._on_levers(Volts(data=[np.nan, 0.0, 0.0]))
+        assert list(node.commands_out.last.data) == [1.5, 0.0, 0.0], 'refused'
+        time.sleep(0.3)
+        wires.volts()
+        time.sleep(0.1)
+        assert wires.volts() is None
+    finally:
+        node.destroy_node()
+        wires.bus.shutdown()
 
 
 def test_arming_needs_every_signal(setup):

@@ -228,6 +228,7 @@ BRIDGE = [
     ),
     *(Output(f'wheel_loads/{wheel}', FLOAT, bool, silent=True) for wheel in WHEELS),
     Output('can/valve_commands', ARRAY, volts, silent=True),
+    Output('can/levers', ARRAY, volts, silent=True),
     Output('can/state', 'std_msgs/msg/String', lambda msg: msg.data == 'shadow', latched=True),
 ]
 OUTPUTS = {

@@ -1,0 +1,123 @@
+"""`dyn-nodes governor report`: what the tip-over governor held back, or in shadow would have, from a bag."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dyn_nodes.commands import CommandError, tables
+from dyn_nodes.printing import printable
+
+if TYPE_CHECKING:
+    from dyn_nodes.analysis.interventions import Intervention, Interventions
+
+BEFORE = 5.0
+"""Time before an intervention from which it is played, s."""
+
+
+def add_verb(verbs: Any) -> None:
+    """Add the verb to `dyn-nodes governor`."""
+    example = 'dyn-nodes governor report shadow\ndyn-nodes governor report shadow --worst 20 --json'
+    verb = verbs.add_parser(
+        'report',
+        help='List the interventions of the governor in a bag.',
+        description='Count what the governor held back, or in shadow would have: interventions, their time, the share '
+        'of each\nfunction, the least margins, and the worst interventions with a command that plays them. The bag '
+        'needs\nvalve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics gives the margins.',
+        epilog='example:\n' + '\n'.join(f'  {line}' for line in example.splitlines()),
+    )
+    verb.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
+    verb.add_argument('--worst', metavar='N', type=int, default=10, help='interventions to list (10)')
+    verb.add_argument('--namespace', metavar='NS', help="of the governor's topics, where several are in the bag")
+    verb.add_argument('--json', action='store_true', help='print JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report; return 0.
+
+    Raises:
+        CommandError: the bag can't be used.
+    """
+    from dyn_nodes.analysis.bag_reading import BagReadingError
+    from dyn_nodes.analysis.interventions import read_interventions
+
+    if not 0 <= args.worst <= 100_000:
+        raise CommandError(f'--worst: expected 0 to 100000, found {args.worst}')
+    try:
+        found = read_interventions(args.bag, args.namespace)
+    except BagReadingError as error:
+        raise CommandError(str(error)) from None
+    worst = found.worst(args.worst)
+    if args.json:
+        print(json.dumps(_as_json(found, worst, args.bag), indent=2))
+    else:
+        _print(found, worst, args.bag)
+    return 0
+
+
+def play_command(bag: Path, one: Intervention) -> str:
+    """Return the command that plays an intervention."""
+    start = max(one.start - BEFORE, 0.0)
+    duration = one.end - start + BEFORE
+    return f'dyn-nodes bag play {shlex.quote(str(bag))} --start-offset {start:.1f} --playback-duration {duration:.1f}'
+
+
+def when(found: Interventions, time: float) -> str:
+    """Return a time of the bag, and that of the clock (UTC) where it is known."""
+    if found.origin <= 0.0:
+        return f'{time:.2f} s'
+    clock = datetime.fromtimestamp(found.origin + time, timezone.utc)
+    return f'{time:.2f} s, {clock:%Y-%m-%d %H:%M:%S}Z'
+
+
+def _as_json(found: Interventions, worst: list[Intervention], bag: Path) -> dict[str, Any]:
+    def finite(one: Intervention) -> dict[str, Any]:
+        margin = one.margin if math.isfinite(one.margin) else None
+        return {**asdict(one), 'margin': margin, 'play': play_command(bag, one)}
+
+    return {
+        'interventions': len(found.found),
+        'held_s': found.held,
+        'commands_s': found.seconds,
+        'answers': found.answers,
+        'neutral': found.neutral,
+        'functions': {name: asdict(share) for name, share in found.functions.items()},
+        'least': {topic: {'value': value, 'time': time} for topic, (value, time) in found.least.items()},
+        'origin': found.origin,
+        'worst': [finite(one) for one in worst],
+    }
+
+
+def _print(found: Interventions, worst: list[Intervention], bag: Path) -> None:
+    from rich.table import Table
+
+    console = tables.console()
+    console.print(
+        f'interventions: {len(found.found)}, {found.held:.1f} s of {found.seconds:.1f} s with commands; '
+        f'{found.answers} answers'
+    )
+    if found.neutral:
+        console.print(f'{found.neutral} commands without an answer: nothing certain was known, valves at neutral')
+    table = Table()
+    table.add_column('function')
+    for heading in ('commanded, s', 'held back, s', 'of its commands, %'):
+        table.add_column(heading, justify='right')
+    for name, share in found.functions.items():
+        table.add_row(printable(name), f'{share.commanded:.1f}', f'{share.held:.1f}', f'{100.0 * share.share:.2f}')
+    console.print(table)
+    for topic, (value, time) in found.least.items():
+        console.print(f'least {printable(topic)}: {value:.4g} at {when(found, time)}', markup=False)
+    for one in worst:
+        margin = (
+            f'margin {one.margin:.3f} ({printable(one.wheel)})' if math.isfinite(one.margin) else 'margin not logged'
+        )
+        held = ', '.join(map(printable, one.functions)) or 'none by more than 2 %'
+        line = f'{when(found, one.start)}: {one.end - one.start:.2f} s, {margin}, {100.0 * one.scale:.0f} % let through'
+        console.print(f'{line}, held back: {held}', markup=False, soft_wrap=True)
+        console.print(f'  {printable(play_command(bag, one))}', markup=False, soft_wrap=True)

@@ -1,0 +1,126 @@
+"""Interventions of the governor in a bag that is known to the sample."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import numpy as np
+import pytest
+from recorded_run import TYPES, BagOfRun, header
+
+from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
+from dyn_nodes.analysis.interventions import find_interventions
+from dyn_nodes.commands import CommandError, governor
+
+STEP, SECONDS = 0.05, 20.0
+HELD = ((5.0, 6.0, 0.5, 0.08), (12.0, 14.0, 0.25, 0.12))
+"""Interventions on the boom: start, end, part let through, margin kept."""
+WALL = 1.7e9
+FIELDS = {'swing': -2.0, 'boom': 4.0}
+LAYOUT = TYPES['std_msgs/msg/MultiArrayLayout']
+DIMENSION = TYPES['std_msgs/msg/MultiArrayDimension']
+
+
+def volts(values):
+    return {'layout': LAYOUT([DIMENSION(','.join(FIELDS), 2, 2)], 0), 'data': np.array(values, dtype=float)}
+
+
+def write(path, skip=(), levers='/valve_commands_in', start=0.0):
+    """Write commands every 50 ms, s since 1970; the first ten have no answer but neutral."""
+    with BagOfRun(path, skip=skip, stamped_log=True) as bag:
+        if start:
+            bag.write('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', start, header=header(1.0, ''), status=[])
+        for k in range(round(SECONDS / STEP)):
+            time = start + k * STEP
+            part, margin = next(((s, m) for a, b, s, m in HELD if a - 1e-9 <= time - start < b - 1e-6), (1.0, np.nan))
+            asked = list(FIELDS.values())
+            bag.write(levers, 'std_msgs/msg/Float64MultiArray', time, **volts(asked))
+            bag.write('/joint_states', 'sensor_msgs/msg/JointState', time, **joints(time))
+            bag.write('/stability/zmp', 'std_msgs/msg/Float64', time, data=0.4 - 0.02 * k * STEP)
+            if k < 10:
+                bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time, **volts([0.0, 0.0]))
+                continue
+            given = [asked[0], part * asked[1]]
+            bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time + 0.003, **volts(given))
+            bag.write('/governor/scale', 'std_msgs/msg/Float64', time + 0.004, data=part)
+            if np.isfinite(margin):
+                bag.write('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', time + 0.004, **status(time, margin))
+
+
+def joints(time):
+    return {
+        'header': header(time, ''), 'name': ['boom_joint'], 'position': np.zeros(1), 'velocity': np.zeros(1),
+        'effort': np.zeros(1),
+    }  # fmt: skip
+
+
+def status(time, margin):
+    pair = TYPES['diagnostic_msgs/msg/KeyValue']
+    values = {'held back': 'boom', 'margin kept': f'{margin:.3f}', 'least loaded wheel': 'rear_left'}
+    one = TYPES['diagnostic_msgs/msg/DiagnosticStatus'](
+        1, 'tip_over_governor_node: governor', 'holding back', '', [pair(*item) for item in values.items()]
+    )
+    return {'header': header(time, ''), 'status': [one]}
+
+
+@pytest.fixture(scope='module')
+def bag(tmp_path_factory):
+    path = tmp_path_factory.mktemp('interventions') / 'shadow'
+    write(path)
+    return path
+
+
+def ask(*words):
+    parser = argparse.ArgumentParser()
+    governor.add_parser(parser.add_subparsers())
+    return governor.run(parser.parse_args(['governor', 'report', *map(str, words)]))
+
+
+def test_count_time_shares_and_margins_are_those_of_the_bag(bag):
+    found = find_interventions(read_bag(bag))
+    assert [(one.start, one.end) for one in found.found] == [
+        (pytest.approx(a, abs=0.01), pytest.approx(b, abs=0.01)) for a, b, _, _ in HELD
+    ]
+    assert [(one.scale, one.margin, one.functions, one.wheel) for one in found.found] == [
+        (0.5, 0.08, ('boom',), 'rear_left'),
+        (0.25, 0.12, ('boom',), 'rear_left'),
+    ]
+    assert found.held == pytest.approx(3.0, abs=0.02)
+    answered = SECONDS - 10 * STEP
+    boom = found.functions['boom']
+    assert boom.held == pytest.approx(3.0, abs=0.01)
+    assert boom.share == pytest.approx((0.5 * 1.0 + 0.75 * 2.0) / answered, rel=0.02)
+    assert found.functions['swing'].held == found.functions['swing'].share == 0.0
+    assert (found.answers, found.neutral) == (390, 10)
+    assert found.least == {'stability/zmp': (pytest.approx(0.4 - 0.02 * 19.95), pytest.approx(19.95))}
+
+
+def test_the_command_lists_the_worst_first_with_what_plays_it(bag, capsys):
+    assert ask(bag, '--worst', 1) == 0
+    text = capsys.readouterr().out
+    assert 'interventions: 2, 3.0 s of' in text
+    assert 'margin 0.080 (rear_left), 50 % let through, held back: boom' in text
+    assert f'bag play {bag} --start-offset 0.0 --playback-duration 11.0' in text
+    assert ask(bag, '--json') == 0
+    assert [one['margin'] for one in json.loads(capsys.readouterr().out)['worst']] == [0.08, 0.12]
+
+
+def test_levers_of_a_bus_and_stamps_of_the_wall_with_a_simulation_beside_them(tmp_path, capsys):
+    write(tmp_path / 'shadow', levers='/can/levers', start=WALL)
+    assert ask(tmp_path / 'shadow', '--json') == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one['start'] for one in found['worst']] == pytest.approx([5.0, 12.0], abs=0.01)
+    assert found['origin'] == pytest.approx(WALL, abs=0.01)
+    assert ask(tmp_path / 'shadow') == 0
+    assert '5.00 s, 2023-11-14 22:13:25Z: 1.00 s' in capsys.readouterr().out
+
+
+def test_a_bag_without_a_governor_is_one_line(tmp_path):
+    write(tmp_path / 'levers', skip=('/governor/scale',))
+    with pytest.raises(BagReadingError, match='expected messages of /governor/scale'):
+        find_interventions(read_bag(tmp_path / 'levers'))
+    with pytest.raises(CommandError, match='expected messages of a governor on /governor/scale'):
+        ask(tmp_path / 'levers')
+    with pytest.raises(CommandError, match='--worst'):
+        ask(tmp_path / 'levers', '--worst', -1)
