@@ -110,7 +110,7 @@ def test_it_drives_ahead_sideways_and_turns_and_its_wheels_know_where_it_is(proc
 
 
 def test_a_silent_cmd_vel_stops_it_within_timeout_and_ramp(processes, probe, drive):
-    # at the pace of the clock: this process publishes cmd_vel, and a timeout of simulated time passes quickly without it
+    # at the pace of the clock: this process publishes cmd_vel, and in lockstep a timeout passes quickly without it
     timeout, ramp = 0.7, 0.6 / RAMP
     driver = drive([(1.0, (0.6, 0.0, 0.0))], 3.5, mode='realtime', cmd_vel_timeout=timeout)
     finished(processes, probe, driver, 3.5)
