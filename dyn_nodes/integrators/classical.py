@@ -39,6 +39,30 @@ def step_code(step: Any, checked: Any) -> Any:
     return code_of(__file__, checked if guarded() else step, STEP_SIGNATURE, **UNCOUNTED)
 
 
+@inlined
+def weigh_stage(stage, h, x, k, y, twice, out):
+    """Take the rates of a stage, k (n,), into the sums, and write the state of the next one to y.
+
+    The last stage writes the end of the step to out.
+    """
+    n = x.shape[0]
+    if stage == 0:
+        for i in range(n):
+            out[i] = k[i]
+            y[i] = x[i] + 0.5 * h * k[i]
+    elif stage == 1:
+        for i in range(n):
+            twice[i] = k[i]
+            y[i] = x[i] + 0.5 * h * k[i]
+    elif stage == 2:
+        for i in range(n):
+            twice[i] += k[i]
+            y[i] = x[i] + h * k[i]
+    else:
+        for i in range(n):
+            out[i] = x[i] + h / 6.0 * (out[i] + 2.0 * twice[i] + k[i])
+
+
 def classical_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out, no):
     """Write the state after one step from x to out; u holds the inputs at its end then. Returns a status."""
     codes, x, out = vector_at(codes, c), vector_at(x, n), vector_at(out, no)
@@ -46,34 +70,18 @@ def classical_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out
     p, u, room = vector_at(p, m), vector_at(u, nu), vector_at(room, b)
     k, y, twice = room[HEAD : HEAD + n], room[HEAD + n : HEAD + 2 * n], room[HEAD + 2 * n : HEAD + 3 * n]
     since, until, h = room[SINCE], room[UNTIL], room[LENGTH]
-    half, sixth = 0.5 * h, h / 6.0
     cursor = np.int64(room[CURSOR])
     for i in range(n):
         y[i] = x[i]
     # one call of the kernel for all stages: it is large, and every call may be inlined
     for stage in range(4):
-        time = until if stage == 3 else since if stage == 0 else since + half
+        time = until if stage == 3 else since if stage == 0 else since + 0.5 * h
         cursor = table_input(time, knots, table, cursor, u)
         room[CURSOR] = cursor
         status = call_code(codes[RHS], y, u, p, k)
         if status != 0:
             return status
-        reach = half if stage < 2 else h
-        if stage == 0:
-            for i in range(n):
-                out[i] = k[i]
-                y[i] = x[i] + reach * k[i]
-        elif stage == 1:
-            for i in range(n):
-                twice[i] = k[i]
-                y[i] = x[i] + reach * k[i]
-        elif stage == 2:
-            for i in range(n):
-                twice[i] += k[i]
-                y[i] = x[i] + reach * k[i]
-        else:
-            for i in range(n):
-                out[i] = x[i] + sixth * (out[i] + 2.0 * twice[i] + k[i])
+        weigh_stage(stage, h, x, k, y, twice, out)
     return np.int64(0)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.compile.code import call_code, matrix_at, vector_at
-from dyn_nodes.integrators.classical import CURSOR, HEAD, INDEX_FAULT, LENGTH, SINCE, UNTIL, step_code
+from dyn_nodes.integrators.classical import CURSOR, HEAD, INDEX_FAULT, LENGTH, SINCE, UNTIL, step_code, weigh_stage
 from dyn_nodes.integrators.codes import PLACES, RHS, STEP, STIFF, bare, inlined, part, table_input
 
 IMPLICIT = np.array(
@@ -130,29 +130,12 @@ def implicit_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out,
 
 @inlined
 def next_stage(stage, h, x, k, y, twice, out, places, implicit, own):
-    """Take the rates of a stage, k (n,), into the sums, and write the state of the next one to y.
-
-    The last stage writes the end of the step to out. Stiff states that are solved for stay as they are in y.
-    """
-    n, kept = x.shape[0], own[5 * places.shape[0] :]
+    """Do what `weigh_stage` does; stiff states that are solved for stay as they are in y."""
+    kept = own[5 * places.shape[0] :]
     if implicit:
         for j in range(places.shape[0]):
             kept[j] = y[places[j]]
-    if stage == 0:
-        for i in range(n):
-            out[i] = k[i]
-            y[i] = x[i] + 0.5 * h * k[i]
-    elif stage == 1:
-        for i in range(n):
-            twice[i] = k[i]
-            y[i] = x[i] + 0.5 * h * k[i]
-    elif stage == 2:
-        for i in range(n):
-            twice[i] += k[i]
-            y[i] = x[i] + h * k[i]
-    else:
-        for i in range(n):
-            out[i] = x[i] + h / 6.0 * (out[i] + 2.0 * twice[i] + k[i])
+    weigh_stage(stage, h, x, k, y, twice, out)
     if implicit and stage < 3:
         for j in range(places.shape[0]):
             y[places[j]] = kept[j]
