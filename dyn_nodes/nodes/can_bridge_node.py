@@ -152,12 +152,7 @@ class CanBridgeNode(OverridableNode):
 
     def _other_sender(self) -> str:
         """Return which commands another control unit sends, or ''."""
-        now, heard = time.monotonic(), self.seen.heard
-        names = [
-            frame.name
-            for frame in self.seen.frames
-            if any(now - heard.get(channel.key, -math.inf) <= frame.timeout for channel in frame.channels)
-        ]
+        names = [frame.name for frame in self.seen.arriving(time.monotonic())]
         return f'another control unit sends {", ".join(names)}' if names else ''
 
     def fault(self) -> str:
