@@ -48,12 +48,15 @@ URDF, CONFIG = find_resource('urdf/log_loader.urdf'), find_resource('config/log_
 TASK = find_resource('config/tasks/pick_and_place_recovery.yaml')
 THREADS = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
 LEAST_RATIO = {
-    'forward_dynamics_call': 5.0,
-    'forward_dynamics_batch': 6.0,
+    'forward_dynamics_call': 6.0,
+    'forward_dynamics_batch': 25.0,
     'library_forward_call': 1.5,
     'library_mass_matrix_call': 0.8,
-    'task_realtime_factor': 300.0,
-    'task_against_scipy': 50.0,
+    'forward_dynamics_rollout': 4.0,
+    'task_realtime_factor': 1500.0,
+    'task_batch_realtime_factor': 4000.0,
+    'task_against_scipy': 75.0,
+    'tip_over_runs': 1.0,
     'second_start_s': 1.0,
     'chain_forward_dynamics_100': 1.5,
     'chain_forward_dynamics_1000': 1.5,

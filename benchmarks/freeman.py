@@ -11,7 +11,7 @@ second peer is `mj_step` of MuJoCo (semi-implicit Euler) on the same machine as 
 three rows where legs 2 to 6 meet the platform: 21 joints, 15 rows. It is compared at rest, as its constraints leave out
 what velocities do, and yield; steps begin at one state, a few at a time.
 
-Arm A6: G, H and D of its tool in 200 states in one call, against Pinocchio looped over from Python: derivatives of
+Arm A6: G, H and D of its tool in 64 states in one call, against Pinocchio looped over from Python: derivatives of
 velocity and acceleration of the tool (`computeForwardKinematicsDerivatives` with `getFrameAccelerationDerivatives`),
 one call a state. Pinocchio has no D: such a call gives its product with one pair of velocities. G and H alone are
 also measured, against `computeJointKinematicHessians` with `getFrameKinematicHessian`. Answers are compared first.
@@ -43,7 +43,7 @@ RATES = np.array([0.2, -0.1, 0.15, 0.3, -0.2, 0.1])  # m/s of the legs
 ACCELERATIONS = np.array([1.0, 0.5, -0.4, 0.2, 0.3, -0.1])  # m/s2
 LIGHT = 1e-7  # kg and kg m2 of Pinocchio's massless bodies: it takes none without inertia
 PROXIMAL = ((1e-12, 0.0, 1), (1e-10, 1e-8, 50))  # accuracy, regularization, most iterations; the faster one counts
-STATES = 200  # whose results fit the cache
+STATES = 64  # whose results, 10 kB a state, fit a second-level cache of 1 MiB
 AGREEMENT = 1e-5
 SOFT = 1e-3
 """Of MuJoCo's accelerations, m/s2: its constraints yield by a share of 1e-4 of the force that acts."""
