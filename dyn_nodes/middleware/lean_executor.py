@@ -11,6 +11,7 @@ Those are not public. `EXECUTOR` is this class where rclpy is as it is known fro
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import inspect
 import threading
@@ -23,6 +24,7 @@ import numpy as np
 import rclpy.executors
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor as _Base
+from rclpy.signals import uninstall_signal_handlers
 
 from dyn_nodes.middleware.hand_over import LocalTopics, take, takes_info
 
@@ -165,10 +167,38 @@ class _Entities:
             return [event for event in self.events if event.is_ready(self._polled)]
 
 
+class _SignalGuards:
+    """The guard conditions by which signals wake executors, kept until no signal can reach them.
+
+    A thread of rclpy triggers them after SIGINT and SIGTERM. It holds no lock: where the executor that the signal has
+    ended destroys its own meanwhile, the thread reads freed memory, and on a busy computer a node that was ended with
+    Ctrl-C crashed. The thread ends with the signal handlers, at the exit of the interpreter.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+        atexit.register(self.destroy)
+
+    def keep(self, executor: Any) -> None:
+        """Take over the guard condition of an executor that ends."""
+        guard = getattr(executor, '_sigint_gc', None)
+        if guard is not None:
+            executor._sigint_gc = None
+            self._kept.append(guard)
+
+    def destroy(self) -> None:
+        """End the thread that triggers them, then destroy them."""
+        uninstall_signal_handlers()
+        for guard in self._kept:
+            guard.destroy()
+        self._kept.clear()
+
+
 class LeanExecutor(_Base):
     """Calls back in the thread that spins."""
 
     _tasks: list[Any]
+    _signal_guards = _SignalGuards()
 
     def __init__(self, *, context: Any = None) -> None:
         self._entities: _Entities | None = None
@@ -206,7 +236,11 @@ class LeanExecutor(_Base):
         """Stop."""
         self.release()
         self._ready.clear()
+        self._signal_guards.keep(self)
         return bool(super().shutdown(timeout_sec))
+
+    def __del__(self) -> None:
+        self._signal_guards.keep(self)
 
     def release(self) -> None:
         """Let the entities be destroyed; they are gathered anew before the next wait."""

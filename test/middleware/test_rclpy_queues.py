@@ -4,9 +4,11 @@ executor waits for them. Skipped where there is none."""
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from pathlib import Path
@@ -18,6 +20,7 @@ pytest.importorskip('rclpy')
 from rclpy.executors import ShutdownException
 
 from dyn_nodes.middleware import real
+from dyn_nodes.middleware.lean_executor import LeanExecutor
 
 Clock = real.message('rosgraph_msgs/msg/Clock')
 COUNT = 13_000
@@ -125,3 +128,35 @@ def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
     node.destroy_node()
     thread.join(20.0)
     assert ended == ['spun']
+
+
+@pytest.mark.skipif(not issubclass(real.SingleThreadedExecutor, LeanExecutor), reason='rclpy as it is known from Jazzy')
+def test_what_signals_wake_an_executor_by_outlives_it():
+    """A thread of rclpy may be about to trigger it, and crashed nodes that ended meanwhile."""
+    context = real.Context()
+    real.init(args=['guards'], context=context)
+    try:
+        shut, left = (real.SingleThreadedExecutor(context=context) for _ in range(2))
+        guards = [shut._sigint_gc, left._sigint_gc]
+        shut.shutdown()
+        del shut, left
+        gc.collect()
+        for guard in guards:
+            with guard.handle:  # InvalidHandle where it has been destroyed
+                assert guard in LeanExecutor._signal_guards._kept
+    finally:
+        real.try_shutdown(context=context)
+
+
+def test_a_program_with_executors_ends_without_an_error():
+    """At the exit of the interpreter guard conditions are destroyed after the thread that triggers them has ended."""
+    code = """
+        from dyn_nodes.middleware import SingleThreadedExecutor, init
+        init()
+        shut, left = SingleThreadedExecutor(), SingleThreadedExecutor()
+        shut.shutdown()
+    """
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 95)}
+    program = [sys.executable, '-X', 'faulthandler', '-c', textwrap.dedent(code)]
+    found = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, '', '')
