@@ -197,10 +197,6 @@ class Receiver:
             return value
         return before + (value - before) * -math.expm1(-step / channel.filter)
 
-    def arriving(self, now: float) -> list[Frame]:
-        """Return the frames of which a signal is not older than its timeout at a time, s."""
-        return [frame for frame in self.frames if any(self._is_fresh(frame, own, now) for own in frame.channels)]
-
     def _is_fresh(self, frame: Frame, channel: Channel, now: float) -> bool:
         return now - self.heard.get(channel.key, -math.inf) <= frame.timeout
 

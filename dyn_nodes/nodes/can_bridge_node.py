@@ -17,6 +17,7 @@ import numpy as np
 
 from dyn_nodes.can.arming import Arming, ArmingError
 from dyn_nodes.can.command_bounds import CommandBounds
+from dyn_nodes.can.competing import CompetingSenders
 from dyn_nodes.can.mapping import CanMapping, Frame, Key
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.receiver import Receiver
@@ -24,7 +25,7 @@ from dyn_nodes.can.sender import RawFrame, Sender
 from dyn_nodes.middleware import Clock, ClockType, DurabilityPolicy, QoSProfile, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import volts_message
-from dyn_nodes.nodes.can_bus import CanBus
+from dyn_nodes.nodes.can_bus import CanBus, Received
 from dyn_nodes.nodes.can_topics import MeasurementTopics, SimulatedMeasurements
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, one_line
 from dyn_nodes.nodes.exchange import valve_order
@@ -62,6 +63,7 @@ class CanBridgeNode(OverridableNode):
         mapping: signals and quantities.  machine: whose they are.
         receiver: of the frames that come.
         seen: bridge: of the frames of commands that another control unit sends, the levers of the machine.
+        competing: bridge: which control units send them; none may while the machine is commanded.
         arming: may the machine be commanded.
         refusals: of `valve_commands`.
         bounds: of what is sent.
@@ -81,6 +83,7 @@ class CanBridgeNode(OverridableNode):
         incoming, outgoing = (measured, commanded) if self.is_bridge else (commanded, measured)
         self.receiver, self.sender = Receiver(incoming), Sender(outgoing)
         self.seen = Receiver(commanded if self.is_bridge else ())
+        self.competing = CompetingSenders(commanded if self.is_bridge else ())
         self.arming = Arming(values['limit_share'], values['neutral_time'])
         self.refusals = commands.Refusals()
         self._command = -math.inf, np.zeros(len(order))
@@ -127,16 +130,17 @@ class CanBridgeNode(OverridableNode):
         self._turned = now = time.monotonic()
         clock = self.get_clock().now().nanoseconds
         for _ in range(len(self.bus.received)):
-            identifier, extended, data, at = self.bus.received.popleft()
-            frame = self.receiver.take(identifier, extended, data, at)
+            received = self.bus.received.popleft()
+            at = received.time
+            frame = self.receiver.take(*received)
             if frame is not None and self.is_bridge:
                 self.topics.take(frame, at, clock - round((now - at) * NANO))
             elif self.is_bridge:
-                self._take_seen(identifier, extended, data, at)
+                self._take_other(received, now)
             elif frame is not None:
                 self._publish_received()
         if self.is_bridge:
-            fault = self.fault()
+            fault = self.fault() or self.competing.found(now)
             if fault and self.arming.disarm(fault, now):
                 self.get_logger().error(f'disarmed: {fault}')
                 self._publish_state()
@@ -145,15 +149,14 @@ class CanBridgeNode(OverridableNode):
             self._publish(np.zeros(len(self.names)))
         self.diagnostics.update(now, clock / NANO)
 
-    def _take_seen(self, identifier: int, extended: bool, data: bytes, at: float) -> None:
-        """Bridge: publish the commands of another control unit once all are known and fresh."""
+    def _take_other(self, received: Received, now: float) -> None:
+        """Bridge: note who else commands; publish these commands once all are known and fresh."""
+        identifier, extended, data, at = received
+        if self.receiver.frame_of(identifier, extended) is not None:
+            return
+        self.competing.take(identifier, extended, now)
         if self.seen.take(identifier, extended, data, at) is not None and not self.seen.fault(at):
             self._publish_to(self.levers_out, self._commanded(self.seen))
-
-    def _other_sender(self) -> str:
-        """Return which commands another control unit sends, or ''."""
-        names = [frame.name for frame in self.seen.arriving(time.monotonic())]
-        return f'another control unit sends {", ".join(names)}' if names else ''
 
     def fault(self) -> str:
         """Return why the machine on the bus must not be commanded, or ''."""
@@ -230,10 +233,9 @@ class CanBridgeNode(OverridableNode):
         return bool(np.abs(self._volts(time.monotonic(), 1.0)).max(initial=0.0) <= NEUTRAL)
 
     def _on_arm(self, request: Any, response: Any) -> Any:
-        fault = self.fault() or self._other_sender()
-        return self._change(
-            response, lambda: self.arming.arm(request.data, fault, self._is_neutral(), time.monotonic())
-        )
+        now = time.monotonic()
+        fault = self.fault() or self.competing.found(now)
+        return self._change(response, lambda: self.arming.arm(request.data, fault, self._is_neutral(), now))
 
     def _on_activate(self, request: Any, response: Any) -> Any:
         return self._change(response, lambda: self.arming.activate(request.data, self._is_neutral()))

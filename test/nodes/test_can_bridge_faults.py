@@ -16,6 +16,7 @@ import can
 from can_testing import Volts, Wires, arm_and_command, ask, bridge_on, mapping_in, run
 from node_testing import statuses
 
+from dyn_nodes.can.sender import Sender
 from dyn_nodes.nodes.can_bus import Received
 
 SWING = 'position', 'swing_joint'
@@ -122,6 +123,18 @@ def jump(wires):
     return send
 
 
+def second_controller(wires):
+    """It begins to send the commands that the bridge sends; its counter stands still."""
+    (frame,) = wires.mapping.commands
+    command = Sender((frame,)).encode(frame, {channel.key: 0.0 for channel in frame.channels})
+
+    def send():
+        wires.measure()
+        wires.bus.send(resent(command))
+
+    return send
+
+
 FAULTS = [
     (cable_out, 'signals', 'stale: JointPositions.SwingAngle'),
     (Frozen, 'signals', 'JointPositions.PositionsAlive: expected a count'),
@@ -131,6 +144,7 @@ FAULTS = [
     (babbling_above_all, 'bus', 'identifier 0x0, none of the mapping'),
     (swapped_bytes, 'signals', 'JointPositions.SwingAngle: expected a change'),
     (jump, 'signals', 'JointPositions.SwingAngle: expected a change of at most'),
+    (second_controller, 'state', 'shadow: another control unit sends ValveCommands'),
 ]
 
 
@@ -160,6 +174,40 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
         node._turn()
         volts = [own for own in (wires.volts(),) if own is not None]
     assert volts[-1] == 0.0
+
+
+def test_of_two_bridges_that_are_armed_at_once_neither_commands_and_one_alone_may_again(context, request, tmp_path):
+    path = mapping_in(tmp_path, timeout='3.0')
+    wires = Wires(request.node.name, path)
+    bridges = [bridge_on(context, request.node.name, path) for _ in range(2)]
+    texts, end = set(), time.monotonic() + 60.0
+
+    def live():
+        assert time.monotonic() < end, [bridge.state_out.last.data for bridge in bridges]
+        wires.measure()
+        for bridge in bridges:
+            bridge._turn()
+        time.sleep(0.005)
+
+    try:
+        while any(bridge.fault() for bridge in bridges):
+            live()
+        assert all(ask(bridge, 'arm').success for bridge in bridges)
+        while any(bridge.arming.state != 'shadow' for bridge in bridges):
+            live()
+        texts = {bridge.state_out.last.data for bridge in bridges}
+        assert texts == {'shadow: another control unit sends ValveCommands'}
+        refused = ask(bridges[0], 'arm')
+        assert 'another control unit sends ValveCommands' in refused.message
+        while not ask(bridges[0], 'arm').success:
+            live()
+        assert bridges[0].state_out.last.data == 'limit'
+        while 'another control unit' not in ask(bridges[1], 'arm').message:
+            live()
+    finally:
+        for bridge in bridges:
+            bridge.destroy_node()
+        wires.bus.shutdown()
 
 
 def test_after_a_jump_the_new_value_counts_when_it_has_kept_still_for_one_timeout(setup):
