@@ -13,14 +13,21 @@ BLUE: Rgb = (0, 114, 178)
 SKY: Rgb = (86, 180, 233)
 PURPLE: Rgb = (204, 121, 167)
 YELLOW: Rgb = (240, 228, 66)
-GREY: Rgb = (120, 124, 130)
+GREY: Rgb = (100, 104, 110)
 DARK: Rgb = (40, 44, 52)
 WHITE: Rgb = (255, 255, 255)
 SERIES: tuple[Rgb, ...] = (BLUE, AMBER, GREEN, PURPLE, SKY, RED, DARK, YELLOW)
 
+BAND_TEXT: dict[str, str] = {OK: 'inherit', CAUTION: '#8a5a00', DANGER: '#c02519'}
+"""Colours of words on white: amber itself has a contrast of 2.2 there, these have 5.6 and more."""
 BAND: dict[str, Rgb] = {OK: GREEN, CAUTION: AMBER, DANGER: RED}
 
 
 def css(colour: Rgb) -> str:
     """Return a colour as CSS writes it."""
     return f'#{colour[0]:02x}{colour[1]:02x}{colour[2]:02x}'
+
+
+def ink_on(colour: Rgb) -> Rgb:
+    """Return the colour of words on a colour: dark on amber, where white has a contrast of 2.2, else white."""
+    return DARK if colour == AMBER else WHITE

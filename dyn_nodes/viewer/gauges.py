@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Mapping
 
 from dyn_nodes.measures import CAUTION, DANGER, OK, Measure, friction_levels, in_order, measure_of
-from dyn_nodes.viewer.colours import AMBER, BAND, DARK, GREEN, GREY, RED, Rgb, css
+from dyn_nodes.viewer.colours import AMBER, BAND, BAND_TEXT, DARK, GREEN, GREY, RED, Rgb, css, ink_on
 from dyn_nodes.viewer.snapshot import Margin
 
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -95,7 +95,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
         '<div style="display:flex;justify-content:space-between;gap:6px">'
         f'<span style="font-weight:600">{html.escape(title)}</span>'
         f'<span style="flex:1;color:{css(GREY)};white-space:nowrap;overflow:hidden">{note}</span>'
-        f'<span style="font-variant-numeric:tabular-nums;color:{colour if band != OK else "inherit"}">'
+        f'<span style="font-variant-numeric:tabular-nums;color:{BAND_TEXT[band]}">'
         f'{number(margin.value, measure)}</span></div>'
         f'{_bar(track, shown, colour)}</div>'
     )
@@ -156,7 +156,7 @@ def _friction_gauge(wheel: str, use: float, worst: bool) -> str:
         f'style="margin-top:3px;font-size:12px;line-height:1.25;font-weight:{600 if worst else 400}">'
         '<div style="display:flex;justify-content:space-between;gap:6px">'
         f'<span style="white-space:nowrap;overflow:hidden">{html.escape(wheel.replace("_", " "))}</span>'
-        f'<span style="font-variant-numeric:tabular-nums;color:{colour if band != OK else "inherit"}">'
+        f'<span style="font-variant-numeric:tabular-nums;color:{BAND_TEXT[band]}">'
         f'{value}</span></div>'
         f'{_bar(track, shown, colour, 9 if worst else 5)}</div>'
     )
@@ -189,13 +189,21 @@ def _tint(colour: Rgb, strength: float = 0.28) -> str:
     return f'rgba({colour[0]},{colour[1]},{colour[2]},{strength})'
 
 
+def lines(count: int, size: float) -> str:
+    """Return the style of a text that always takes some lines of letters of a size, px: what is below keeps its place.
+
+    Words that come and go must not move a button away from under the finger that is on its way to it.
+    """
+    return f'font-size:{size:g}px;line-height:1.35;height:{1.35 * count:g}em;overflow-y:auto'
+
+
 def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = OK) -> str:
     """Return the line at the top that says how things are.
 
     Args:
         state: 'running', 'replay', 'paused', 'waiting' or 'lost'.
         text: in words.
-        details: a second, smaller line.
+        details: smaller, two lines, which keep their place where there are none.
         beat: a number that changes as long as the viewer lives, for the script of the page.
         band: the worst one of the gauges: the colour while the machine runs, and while it is paused in danger.
     """
@@ -203,11 +211,13 @@ def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = 
     colour = BAND[band] if state in ('running', 'replay') else fixed.get(state, DARK)
     if state == 'paused' and band == DANGER:
         colour = RED
-    second = f'<div style="font-size:11.5px;opacity:.92">{html.escape(details)}</div>' if details else ''
+    second = f'<div style="{lines(2, 11.5)}">{html.escape(details)}</div>'
     return (
         f'<div aria-live="off" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
-        'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;color:#fff;'
-        f'background:{css(colour)};font-size:13.5px;line-height:1.35"><b>{html.escape(text)}</b>{second}</div>'
+        'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;'
+        f'color:{css(ink_on(colour))};background:{css(colour)};font-size:13.5px;line-height:1.35">'
+        '<b style="display:block;white-space:nowrap;overflow:hidden;text-overflow:ellipsis">'
+        f'{html.escape(text)}</b>{second}</div>'
     )
 
 
@@ -225,18 +235,19 @@ def dead_parts(
     for name, (low, high) in dead.items():
         rests = values.get(name, 0.0) != 0.0 and low <= values[name] <= high
         bare = '' if name in loaded else ' unloaded'
-        style = f'color:{css(AMBER)};font-weight:600' if rests else f'color:{css(GREY)}'
-        rows.append(
-            f'<span style="{style};white-space:nowrap">{html.escape(name)} {low:.1f} to {high:.1f} V{bare}</span>'
-        )
+        style = f'color:{BAND_TEXT[CAUTION]};font-weight:600' if rests else f'color:{css(GREY)}'
+        text = f'{name} {_volts(low)} to {_volts(high)} V{bare}'
+        rows.append(f'<div style="{style};white-space:nowrap;overflow:hidden">{html.escape(text)}</div>')
         idle += [name] if rests else []
-    text = 'No motion ' + ' &middot; '.join(rows)
-    if idle:
-        named = html.escape(', '.join(idle))
-        text += (
-            f'<br>{named}: the spool is in its dead zone, or the open centre takes the oil before it reaches the load.'
-        )
-    return f'<div data-dead="{html.escape(" ".join(idle))}" style="margin:0 10px 6px;font-size:12px">{text}</div>'
+    return (
+        f'<div data-dead="{html.escape(" ".join(idle))}" style="margin:0 10px 6px;font-size:12px;line-height:1.35">'
+        f'No motion, by dead zone or open centre:{"".join(rows)}</div>'
+    )
+
+
+def _volts(value: float) -> str:
+    """Return a voltage with one decimal, without a sign where it is 0."""
+    return f'{round(value, 1) + 0.0:.1f}'
 
 
 def spoken(state: str, band: str, where: str) -> str:

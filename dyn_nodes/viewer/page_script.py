@@ -5,6 +5,11 @@ there, for this server only. A beat is sent from the page itself, not from the w
 left sends none. The server beats as well, by a number in the line that shows the state of the connection. Where that
 number stands still the page hides the line, as time and real-time factor in it are old, and shows for how long.
 
+viser's page sends what is done on it every 50 ms at most, by one timer for all elements of a panel, and of what was
+done in between only the last: a page that stands still for a moment would lose all but the last of what is done
+meanwhile. The script lets that timer run out at once. A browser makes no click of the tap of a second finger: the
+script does, so that levers can be put to neutral while a finger is on one.
+
 On a narrow page the instruments at the left begin folded to a strip, so that the machine has room: the line with the
 state shows the worst of them. Once unfolded they stay so.
 """
@@ -14,6 +19,10 @@ BEAT_PERIOD = 0.2
 """s."""
 NARROW = 1000
 """Width of a page below which the instruments begin folded, pixels."""
+SHARED = 50
+"""Period in which viser's page sends one of the things that were done on it, ms."""
+TAP = 500
+"""A click of the browser within this time after that of a second finger is the same one, ms."""
 STALE = 3.0
 """Time without a beat of the server after which a page counts as old, s."""
 LOOKING = 'This page only looks on. To drive, open the address with its token, as the terminal printed it.'
@@ -26,8 +35,19 @@ SCRIPT = (
 (() => {
   const token = new URLSearchParams(location.search).get('token');
   const post = Worker.prototype.postMessage;
-  let link = null;
+  const later = window.setTimeout;
+  let link = null, done = false;
+  window.setTimeout = function (call, delay, ...rest) {
+    if (!done || delay !== %SHARED%) return later.call(window, call, delay, ...rest);
+    done = false;
+    call(...rest);
+    return 0;
+  };
   Worker.prototype.postMessage = function (message, ...rest) {
+    if (this === link && message && message.type === 'send' && message.message.type.startsWith('Gui')) {
+      done = true;  // the timer that viser sets now is the one that would keep what is done next
+      queueMicrotask(() => { done = false; });
+    }
     if (message && message.type === 'set_server') {
       const server = new URL(message.server);
       if (server.host === location.host) {
@@ -42,6 +62,28 @@ SCRIPT = (
   const beat = (visible) => {
     if (link !== null) post.call(link, { type: 'send', message: { type: '%BEAT%', visible } });
   };
+  const pressed = new Map();
+  let tapped = null, tappedAt = -Infinity;
+  const switchOf = (event) => event.target.closest?.('button, input[type=checkbox]') ?? null;
+  addEventListener('pointerdown', (event) => {
+    if (event.pointerType === 'touch' && !event.isPrimary) pressed.set(event.pointerId, switchOf(event));
+  }, true);
+  addEventListener('pointercancel', (event) => pressed.delete(event.pointerId), true);
+  addEventListener('pointerup', (event) => {
+    const found = pressed.get(event.pointerId) ?? null;
+    pressed.delete(event.pointerId);
+    if (found === null || !found.contains(document.elementFromPoint(event.clientX, event.clientY))) return;
+    found.click();
+    tapped = found;
+    tappedAt = performance.now();
+  }, true);
+  addEventListener('click', (event) => {  // a browser that does make one must not press the button twice
+    if (!event.isTrusted || tapped === null || switchOf(event) !== tapped) return;
+    if (performance.now() - tappedAt > %TAP%) return;
+    event.stopImmediatePropagation();
+    event.preventDefault();
+    tapped = null;
+  }, true);
   let beaten = null, since = 0, looked = 0, old = null;
   const age = () => {
     const state = document.querySelector('[data-beat]'), now = performance.now();
@@ -94,6 +136,8 @@ SCRIPT = (
     .replace('%PERIOD%', str(round(1000 * BEAT_PERIOD)))
     .replace('%LOOKING%', LOOKING)
     .replace('%NARROW%', str(NARROW))
+    .replace('%TAP%', str(TAP))
+    .replace('%SHARED%', str(SHARED))
     .replace('%STALE%', str(round(1000 * STALE)))
     .replace('%SILENT%', SILENT)
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from dyn_nodes.measures import OK, in_order, measure_of
 from dyn_nodes.viewer.camera import PRESETS
-from dyn_nodes.viewer.gauges import Scale, banner, dead_parts, friction_gauges, gauges, spoken
+from dyn_nodes.viewer.gauges import Scale, banner, dead_parts, friction_gauges, gauges, lines, spoken
 from dyn_nodes.viewer.geometry import roll_pitch
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
@@ -21,6 +21,8 @@ from dyn_nodes.viewer.snapshot import Margin, Snapshot
 SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
 INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
 PUSH_HZ = 15.0
+OFF_HINT = 'Off: nothing is sent.'
+ON_HINT = 'On as long as this page is open and in view.'
 NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves before it is on.'
 
 
@@ -121,7 +123,7 @@ class Controls:
         self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # until there is something to drive
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
-            self._note = gui.add_html('', order=0.5)
+            self._note = gui.add_html('', order=0.6)
         self.armed.on_update(self._event('drive', lambda event: bool(event.target.value)))
         self._add_simulation()
         self._add_ground()
@@ -181,7 +183,7 @@ class Controls:
         with self._drive:
             for k, name in enumerate(names):
                 self._add_lever(name, float(limits[name]), units[name], 1.0 + k)
-            neutral = self.gui.add_button('All levers to neutral', color='red', icon='hand-stop', order=20.0)
+            neutral = self.gui.add_button('All levers to neutral', color='red', icon='hand-stop', order=0.3)
             neutral.on_click(self._event('neutral'))
             folder = self.gui.add_folder('Hold to move', order=21.0, expand_by_default=False)
             with folder:
@@ -268,7 +270,7 @@ class Controls:
                 value = min(max(round(present[name], 1), slider.min), slider.max)
                 if abs(slider.value - value) >= 0.1:
                     slider.value = value
-        self._show_note(note)
+        self._show_note(armed, note)
 
     def show_levers(self, armed: bool, note: str) -> None:
         """Put switch and levers where they really are."""
@@ -279,11 +281,11 @@ class Controls:
                 slider.disabled = not armed
             if not armed and slider.value != 0.0:
                 slider.value = 0.0
-        self._show_note(note)
+        self._show_note(armed, note)
 
-    def _show_note(self, note: str) -> None:
-        style = 'margin:0 10px 4px;font-size:12px;opacity:.8'
-        _set_html(self._note, f'<div style="{style}">{html.escape(note)}</div>' if note else '')
+    def _show_note(self, armed: bool, note: str) -> None:
+        words = note or (ON_HINT if armed else OFF_HINT)
+        _set_html(self._note, f'<div style="margin:0 10px 4px;{lines(1, 12.0)}">{html.escape(words)}</div>')
 
     def place_sliders(self, volts: Mapping[str, float]) -> None:
         """Put all sliders to the voltages of the levers, V by name."""

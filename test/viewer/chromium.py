@@ -179,13 +179,14 @@ class Chromium:
             self.call('Input.dispatchKeyEvent', type=kind, key=name, code=name)
 
     def place(self, label: str, selector: str) -> dict:
-        """Where an element is, in the row that has a label: x, y, width, height."""
+        """Where an element is, in the row that has a label: x, y, width, height. Scrolls to it, as people do."""
         return self.wait_for(f"""(() => {{
             for (const leaf of document.querySelectorAll('label, span, div')) {{
                 if (leaf.children.length || leaf.textContent.trim() !== {json.dumps(label)}) continue;
                 for (let row = leaf; row; row = row.parentElement) {{
                     const found = row.querySelector({json.dumps(selector)});
                     if (!found) continue;
+                    found.scrollIntoView({{block: 'nearest'}});
                     const box = found.getBoundingClientRect();
                     if (box.width) return {{x: box.x, y: box.y, width: box.width, height: box.height}};
                     break;
