@@ -1,8 +1,8 @@
 """Batches of runs of one system: the runs of `System.run`, many of them in one call.
 
-A system that is a tree goes through the vector kernels with rk4, a run in each lane, and all cores; the interpreter is
-not in between. `takes_lanes` says which systems and settings do so; others run one after the other, on all cores where
-their kernels let them.
+A system that is a tree goes through the vector kernels with rk4 and rk3, a run in each lane, and all cores; the
+interpreter is not in between. `takes_lanes` says which systems and settings do so; others run one after the other, on
+all cores where their kernels let them.
 
 A run in a lane has the same steps as alone, and the same choices in them, but for rounding: its kernels are fused
 otherwise, and their sine, cosine and exponential differ in the last digit. It does not depend on the runs beside it:
@@ -30,6 +30,7 @@ from dyn_nodes.integrators.lanes import Made, run_lanes
 from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.simulation.events import FOUND_COLUMNS, Watcher
 from dyn_nodes.simulation.march import checked_times, codes_for
+from dyn_nodes.simulation.settings import FIXED
 
 Array = NDArray[np.float64]
 EVENTS = 512
@@ -45,7 +46,7 @@ def takes_lanes(system: System, settings: Settings) -> bool:
     Constraints need a solve in every step and modes a search, so their systems do not; nor do steps that follow the
     error.
     """
-    return system.constraints is None and system.time_place is None and settings.method == 'rk4'
+    return system.constraints is None and system.time_place is None and settings.method in FIXED
 
 
 def run_batch(

@@ -1,10 +1,10 @@
 """Parts of every integrator: kernels by address, tables of inputs, traces.
 
-An integrator gets the addresses of a system's kernels, `codes` (7 + m,), in the order of RHS, GUARD, WATCH, SWITCH,
-JACOBIAN and STIFF, 0 where a system has none, then that of its step, STEP, and from PLACES on the places of its m
-stiff states. `codes_of` (`addresses`) makes them. A kernel looks at the lengths of its arguments at
-every call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and traces, which no
-kernel sees, are checked where a run begins; a wrong one raises ValueError.
+An integrator gets the addresses of a system's kernels, `codes` (8 + m,), in the order of RHS, GUARD, WATCH, SWITCH,
+JACOBIAN and STIFF, 0 where a system has none, then that of its step, STEP, the formula of fixed steps, FORMULA, and
+from PLACES on the places of its m stiff states. `codes_of` (`addresses`) makes them. A kernel looks at the lengths of
+its arguments at every call, so an integrator that is given a wrong vector raises LengthError. The rows of tables and
+traces, which no kernel sees, are checked where a run begins; a wrong one raises ValueError.
 
 A first start compiles these functions, so they avoid what is slow to compile. A slice that is assigned brings along the
 text of its error about shapes: `copy` and `keep` are loops. A literal that is handed to a function compiles that
@@ -33,7 +33,7 @@ COUNTED, UNCOUNTED = ({'_nrt': True}, {'_nrt': False}) if hasattr(DefaultOptions
 counted = parts_of(__file__, **COUNTED)
 bare = parts_of(__file__, **UNCOUNTED)
 inlined = parts_of(__file__, forceinline=True, **UNCOUNTED)
-RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, STEP, PLACES = range(8)
+RHS, GUARD, WATCH, SWITCH, JACOBIAN, STIFF, STEP, FORMULA, PLACES = range(9)
 KINDS = ('rhs', 'guard', 'watch', 'switch', 'jacobian', 'stiff')
 
 

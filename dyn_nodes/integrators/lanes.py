@@ -1,4 +1,4 @@
-"""Many runs at once by the classical Runge-Kutta method, one in each lane of a vector.
+"""Many runs at once by fixed steps, one in each lane of a vector.
 
 The steps, the implicit formula for stiff states and the choice between the two are those of `fixed_step` and `stiff`,
 lane by lane: a run has the steps that it has alone, and nothing of its numbers depends on the runs in other lanes. Its
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dyn_nodes.compile.code import call_code
+from dyn_nodes.integrators.classical import is_damped
 from dyn_nodes.integrators.codes import GUARD, PLACES, RHS, STIFF, SWITCH, WATCH, bare, counted
 from dyn_nodes.integrators.fixed_step import watch_step
 from dyn_nodes.integrators.stiff import CLOSE, FORGOTTEN, IMPLICIT, MET, MILD, MOST_CORRECTIONS, NEAR_END, step_room
@@ -277,13 +278,13 @@ def lane_stages(codes, plan, lanes, lane, room, begin, out, reach, missed, insid
     places = codes[PLACES:]
     count, size = places.shape[0], places.shape[0] * lanes
     x, y, k, own, long = room.x, room.y, room.k, room.own, lane.long
-    kept = own[5 * size :]
+    kept, damped = own[5 * size :], is_damped(codes)
     solving = False
     for lane_number in range(lanes):
         solving = solving or lane.implicit[lane_number]
     for stage in range(begin, 4):
         lane_inputs(plan, lane, 1.0 if stage == 3 else 0.0 if stage == 0 else 0.5, lanes, room.u)
-        part = 1.0 if stage == 3 else 0.5
+        part = 0.5 if stage < 3 or damped else 1.0
         if stage == 0:
             for e in range(x.shape[0]):
                 y[e] = x[e]
@@ -293,6 +294,8 @@ def lane_stages(codes, plan, lanes, lane, room, begin, out, reach, missed, insid
                     at = places[j] * lanes + e - j * lanes
                     kept[e] = x[at] if stage == 1 else y[at]
             rate = room.first if stage == 1 else k
+            if stage == 3 and damped:
+                rate = room.twice
             for e in range(x.shape[0]):
                 y[e] = x[e] + part * long[e] * rate[e]
             if solving:

@@ -27,7 +27,17 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.compile.code import call_code, matrix_at, vector_at
-from dyn_nodes.integrators.classical import CURSOR, HEAD, INDEX_FAULT, LENGTH, SINCE, UNTIL, step_code, weigh_stage
+from dyn_nodes.integrators.classical import (
+    CURSOR,
+    HEAD,
+    INDEX_FAULT,
+    LENGTH,
+    SINCE,
+    UNTIL,
+    is_damped,
+    step_code,
+    weigh_stage,
+)
 from dyn_nodes.integrators.codes import PLACES, RHS, STEP, STIFF, bare, inlined, part, table_input
 
 IMPLICIT = np.array(
@@ -92,7 +102,7 @@ def implicit_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out,
     rest = room[HEAD + 3 * n + OWN :]
     own, found, given = rest[: 6 * count], rest[6 * count : 9 * count + 1], rest[9 * count + 1 :]
     since, until, h = room[SINCE], room[UNTIL], room[LENGTH]
-    cursor, implicit = np.int64(room[CURSOR]), False
+    cursor, implicit, damped = np.int64(room[CURSOR]), False, is_damped(codes)
     while True:
         for i in range(n):
             y[i] = x[i]
@@ -115,7 +125,7 @@ def implicit_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out,
             if stage == 0 or (stage < 3 and not implicit):
                 for j in range(count):
                     own[stage * count + j] = k[places[j]]
-            next_stage(stage, h, x, k, y, twice, out, places, implicit, own)
+            next_stage(stage, h, x, k, y, twice, out, places, implicit, own, damped)
         known[0], known[1] = greatest_rate(codes, places, y, p, found, given), until
         if implicit:
             for j in range(count):
@@ -129,13 +139,13 @@ def implicit_step(codes, c, x, n, knots, s, table, r, p, m, u, nu, room, b, out,
 
 
 @inlined
-def next_stage(stage, h, x, k, y, twice, out, places, implicit, own):
+def next_stage(stage, h, x, k, y, twice, out, places, implicit, own, damped):
     """Do what `weigh_stage` does; stiff states that are solved for stay as they are in y."""
     kept = own[5 * places.shape[0] :]
     if implicit:
         for j in range(places.shape[0]):
             kept[j] = y[places[j]]
-    weigh_stage(stage, h, x, k, y, twice, out)
+    weigh_stage(stage, h, x, k, y, twice, out, damped)
     if implicit and stage < 3:
         for j in range(places.shape[0]):
             y[places[j]] = kept[j]

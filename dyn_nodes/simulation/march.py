@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes import integrators
 from dyn_nodes.integrators import ADAPTIVE, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.addresses import without_stiff
+from dyn_nodes.integrators.addresses import with_damped_steps, without_stiff
 from dyn_nodes.integrators.tables import stretches
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.run import Run
-from dyn_nodes.simulation.settings import Settings
+from dyn_nodes.simulation.settings import FIXED, Settings
 from dyn_nodes.simulation.trace import Inputs
 
 Array = NDArray[np.float64]
@@ -109,8 +109,9 @@ def run_system(
 
 
 def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:
-    """Return the addresses of the kernels of a system without that of its stiff states where they are explicit."""
-    return codes if settings.stiff == 'implicit' else without_stiff(codes)
+    """Return the addresses of the kernels of a system for the stiff states and the fixed steps of the settings."""
+    codes = codes if settings.stiff == 'implicit' else without_stiff(codes)
+    return with_damped_steps(codes) if settings.method == 'rk3' else codes
 
 
 def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:
@@ -120,10 +121,10 @@ def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) 
         raise ValueError('expected at least one time, and rising times')
     if not settings.step > 0:
         raise ValueError(f'expected a step above zero, found {settings.step:g} s')
-    if settings.watch and settings.method != 'rk4':
-        raise ValueError(f'{system.name}: expected method rk4 to watch for events, found {settings.method}')
-    if system.switches and settings.method != 'rk4':
-        raise ValueError(f'{system.name}: expected method rk4 with discrete states, found {settings.method}')
+    if settings.watch and settings.method not in FIXED:
+        raise ValueError(f'{system.name}: expected method rk4 or rk3 to watch for events, found {settings.method}')
+    if system.switches and settings.method not in FIXED:
+        raise ValueError(f'{system.name}: expected method rk4 or rk3 with discrete states, found {settings.method}')
     return stops
 
 
@@ -143,8 +144,8 @@ def _stretches(
 ) -> Iterator[tuple[float, float, Array, Array]]:
     """Yield the stretches (from, to, knots, table) of a run: one, where each step ends at the knots anyway."""
     start, end = float(stops[0]), float(stops[-1])
-    grid = settings.step if settings.method == 'rk4' else None  # adams looks for kinks by itself
-    if settings.method in ('rk4', 'adams') and is_smooth(knots, stops, grid):
+    grid = settings.step if settings.method in FIXED else None  # adams looks for kinks by itself
+    if settings.method in (*FIXED, 'adams') and is_smooth(knots, stops, grid):
         yield start, end, knots, table
         return
     yield from stretches(knots, table, start, end)
@@ -158,7 +159,7 @@ class March:
         codes: addresses of its kernels.
         p: parameters.
         settings: of the integrator.
-        watcher: keeps the events of rk4; None: nothing is watched.
+        watcher: keeps the events of fixed steps; None: nothing is watched.
 
     Attributes:
         time: of the state, s.
@@ -174,14 +175,14 @@ class March:
         self._limit, self._watcher = system.guard_limit(settings), watcher
         self.events: list[Event] = []
         self.time = np.nan
-        self.counts: dict[str, int] = {} if settings.method == 'rk4' else {'accepted': 0, 'rejected': 0}
+        self.counts: dict[str, int] = {} if settings.method in FIXED else {'accepted': 0, 'rejected': 0}
 
     def through(self, x: Array, since: float, ends: Array, knots: Array, table: Array) -> tuple[Array, int]:
         """Advance x in place from a time, s, through rising ones; return the states (t, n) there, and the status."""
         self._set_time(x, since)
         times = np.array([since, *ends])
         trace = np.full((len(times), len(x)), np.nan)
-        advance = self._fixed if self._settings.method == 'rk4' else self._adaptive
+        advance = self._fixed if self._settings.method in FIXED else self._adaptive
         reached, status = advance(x, times, knots, table, trace)
         if self._place is not None and status != integrators.DIVERGED:
             self.time = float(x[self._place])

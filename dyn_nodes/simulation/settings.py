@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Method = Literal['rk4', 'dopri5', 'adams', 'rodas3']
+Method = Literal['rk4', 'rk3', 'dopri5', 'adams', 'rodas3']
+FIXED = ('rk4', 'rk3')
+"""Methods with a fixed step."""
 StepMethod = Literal['auto', 'operator', 'reduced']
 StiffStates = Literal['implicit', 'explicit']
 
@@ -23,18 +25,20 @@ class Settings:
     """How a run is integrated.
 
     Attributes:
-        method: `rk4` (fixed step), `dopri5` (adaptive, explicit), `adams` (explicit, variable
+        method: `rk4` (fixed step), `rk3` (the same with a last stage that keeps 1.8 times as long a step stable where
+            dampers or friction bound it; of order 3), `dopri5` (adaptive, explicit), `adams` (explicit, variable
             order: fewest evaluations of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
-        step: of rk4, s; first step of the adaptive methods.
+        step: of rk4 and rk3, s; first step of the adaptive methods.
         rtol, atol: of the adaptive methods; atol counts in units of a state's usual size (1 MPa, 1 mm of spool, ...).
         stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
-        watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of the reliefs; rk4 only.
+        watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of the reliefs;
+            with a fixed step only.
         solve: of constraints, `operator` (independent rows, regular mass matrix), `reduced`, or the first that applies.
         stabilization: of constraints; None: off.
         rank_tolerance: relative, of the rank of constraints; None: round-off. A larger one, such as 1e-2, ends the run
             at some distance from a position in which rows depend on each other.
-        stiff: states that rk4 solves for, such as the pressures of the oil (`integrators.stiff`), where there are some;
-            `explicit`: they go on as all others do.
+        stiff: states that rk4 and rk3 solve for where there are some, such as the pressures of the oil
+            (`integrators.stiff`); `explicit`: they go on as all others do.
     """
 
     method: Method = 'rk4'

@@ -42,8 +42,8 @@ class System(NamedVectors):
         dynamics: kernels, and how the rates follow from them.
         constraints: the same for a system with constraints (`constrained.ConstrainedDynamics`); None: it has none.
         delays: dead time of each input (n,), s; None: there is none.
-        switches: there are discrete states (stick flags of Karnopp friction), replaced after every step of rk4, which
-            is the only method that takes them.
+        switches: there are discrete states (stick flags of Karnopp friction), replaced after every fixed step;
+            the methods of `settings.FIXED` take them alone.
         time_place: place of the time in a state; None: it is no state.
 
     Raises:
@@ -193,7 +193,7 @@ class System(NamedVectors):
         """Simulate from a state at times[0] through `times`.
 
         A step ends exactly at every sample and where inputs jump or bend, where the limits of both sides count
-        (yesiloglu-2007, G4); in between, steps of rk4 are equal and at most as long as the settings say.
+        (yesiloglu-2007, G4); in between, fixed steps are equal and at most as long as the settings say.
 
         Args:
             x0: (n,) state.

@@ -139,6 +139,18 @@ def test_discrete_states_change_in_each_lane():
         np.testing.assert_allclose(run.states, alone.states, rtol=1e-6, atol=1e-8)
 
 
+def test_damped_steps_in_lanes_are_those_of_the_runs_alone(system, starts):
+    p, x = starts
+    times, settings = np.linspace(4.9, 6.4, 16), Settings('rk3', 5e-3, watch=True)
+    assert takes_lanes(system, settings)
+    for k, run in enumerate(run_batch(system, x, times, P3D_FAST_NO_RECOVERY, p, settings, threads=1)):
+        alone = system.run(x[k], times, P3D_FAST_NO_RECOVERY, p[k], settings)
+        assert (run.status, run.end_time) == (alone.status, alone.end_time)
+        assert np.abs(run.states - alone.states)[:, TURNED].max() < 1e-8
+        other = system.run(x[k], times, P3D_FAST_NO_RECOVERY, p[k], Settings(step=2.5e-3))
+        assert 0.0 < np.abs(run.states - other.states)[:, TURNED].max() < 1e-4
+
+
 def test_the_predicate_sends_other_methods_the_scalar_way(system, starts):
     p, x = starts
     adaptive = Settings(method='dopri5', step=1e-3)

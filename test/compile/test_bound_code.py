@@ -8,7 +8,7 @@ from numba import carray, cfunc, types
 
 from dyn_nodes.compile.code import POINTER, STOPPED, BoundCode, call_code
 from dyn_nodes.integrators import run_dopri5, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.classical import classical_code
+from dyn_nodes.integrators.classical import CLASSICAL, classical_code
 from dyn_nodes.integrators.codes import STEP
 
 GROWTH = 2.0
@@ -26,7 +26,7 @@ def grow(scale, scales, x, nx, u, nu, p, parameters, out, size):
 @pytest.fixture
 def codes():
     bound = BoundCode(grow, (np.array([GROWTH]),), 4)
-    yield np.array([bound.address, *[0] * (STEP - 1), classical_code().address])
+    yield np.array([bound.address, *[0] * (STEP - 1), classical_code().address, CLASSICAL])
     assert bound.address
 
 

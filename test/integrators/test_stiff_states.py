@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from dyn_nodes import integrators
 from dyn_nodes.compile import build_module
 from dyn_nodes.integrators import codes_of, run_rk4, run_rk4_watched
-from dyn_nodes.integrators.addresses import without_stiff
+from dyn_nodes.integrators.addresses import with_damped_steps, without_stiff
 from dyn_nodes.integrators.stiff import IMPLICIT
 from dyn_nodes.multibody.elements import ElementState
 from dyn_nodes.multibody.stiff_states import newton_correction, stiff_kernel
@@ -57,11 +57,13 @@ def drained():
     return built('line behind a check valve', (*BODY, LINES[0]), rates)
 
 
-def end_of(module, start, count, parameter, explicit=False, end=4.0):
+def end_of(module, start, count, parameter, explicit=False, end=4.0, damped=False):
     """Return status and state after equal steps."""
     x, codes = np.array(start, dtype=float), codes_of(module)
     if explicit:
         codes = without_stiff(codes)
+    if damped:
+        codes = with_damped_steps(codes)
     nothing = np.empty((0, len(x)))
     status, _ = run_rk4(codes, x, 0.0, end / count, count, KNOTS, TABLE, np.array([parameter]), -2.0, 0, nothing)
     return status, x
@@ -95,11 +97,12 @@ def test_a_step_in_which_nothing_is_stiff_is_that_of_the_classical_method(piston
     np.testing.assert_array_equal(end_of(piston, start, 40, 1.5)[1], end_of(piston, start, 40, 1.5, explicit=True)[1])
 
 
-def test_order_of_implicit_steps(piston):
+@pytest.mark.parametrize('damped', [False, True])
+def test_order_of_implicit_steps(piston, damped):
     """Rates of 40 /s and steps of 0.1 to 0.025 s, which are all implicit."""
     start = [0.5, 0.0, 0.4, 0.3]
     exact = exact_end(piston, start, 30.0)
-    errors = [np.abs(end_of(piston, start, count, 30.0)[1] - exact).max() for count in (40, 80, 160)]
+    errors = [np.abs(end_of(piston, start, count, 30.0, damped=damped)[1] - exact).max() for count in (40, 80, 160)]
     observed = np.log2(np.array(errors[:-1]) / errors[1:])
     assert (observed > 2.7).all()
 
