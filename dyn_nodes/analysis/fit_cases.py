@@ -6,8 +6,11 @@ noise; and another wrong machine to start from. The same number gives the same c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -34,8 +37,10 @@ from dyn_nodes.analysis.simulated_log import (
     with_friction,
 )
 from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, start_values
+from dyn_nodes.model import load_machine
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.share import find_resource
 
 Array = NDArray[np.float64]
 SENSORS_OF_CASES = LogSensors(position_offset=0.02, pressure_offset=5e4, gyroscope_bias=5e-4, accelerometer_bias=0.03)
@@ -185,3 +190,40 @@ def _check(group: str, name: str, quantity: Quantity, truth: float, seen: bool, 
     size = scale if scale is not None else abs(truth) or 1.0
     error, half = float((quantity.value - truth) / size), float(quantity.half_width / size)
     return Check(group, name, bool(quantity.holds(truth)), error, bool(seen), half)
+
+
+def run_cases(numbers: Sequence[int], seconds: float, jobs: int = 1) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Yield number and result of cases of the log-loader, in their order.
+
+    A result has the `case`, its `checks`, the NRMSE of the `speeds` by joint and the `failures` of the fit; it is None
+    where the machine overturned.
+
+    Args:
+        numbers: of the cases.
+        seconds: of each log.
+        jobs: processes; the results do not depend on them.
+    """
+    result_of = partial(_result, seconds)
+    if jobs == 1:
+        yield from zip(numbers, map(result_of, numbers))
+        return
+    with ProcessPoolExecutor(jobs, get_context('spawn')) as pool:
+        yield from zip(numbers, pool.map(result_of, numbers))
+
+
+@lru_cache(maxsize=1)
+def log_loader_rig(seconds: float) -> CaseRig:
+    """Return the rig of the log-loader for logs of a time, s."""
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    return CaseRig(machine, seconds)
+
+
+def _result(seconds: float, number: int) -> dict[str, Any] | None:
+    rig = log_loader_rig(seconds)
+    run = rig.run(number)
+    if rig.recorder.plant.overturned:
+        return None
+    fit = rig.fit(number, run)
+    speeds = {} if fit.validation is None else {k: one.nrmse for k, one in fit.validation.joints.items()}
+    checks = [one.as_dict() for one in rig.checks(number, run, fit)]
+    return {'case': number, 'checks': checks, 'speeds': speeds, 'failures': list(fit.failures)}

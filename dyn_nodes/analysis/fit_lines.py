@@ -114,11 +114,13 @@ def _remark(text: str) -> str:
 
 
 def offset_lines(fit: MachineFit) -> str:
-    """Return the joint offsets that are seen, for `offset` in the mapping of the bus (docs/can.md); empty: none."""
+    """Return the joint offsets that are seen, for `joint_offset` in the mapping (docs/can.md); empty: none."""
     if fit.mechanics is None:
         return ''
     lines = []
     for name, own in fit.mechanics.offsets.items():
         if own.half_width < abs(own.value):
-            lines.append(f'  {name}: {{offset: {own.value:+.5f}}}  # +- {own.half_width:.2g}, added to what is there')
+            lines.append(
+                f'  {name}: {{joint_offset: {own.value:.5f}}}  # +- {own.half_width:.2g}, added to what is there'
+            )
     return '\n'.join(['joints:', *lines]) if lines else ''

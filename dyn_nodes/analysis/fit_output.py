@@ -21,7 +21,7 @@ from dyn_nodes.analysis.machine_fit import (
 from dyn_nodes.analysis.mechanics_fit import Quantity
 from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS, ValveFit
 
-FILES = ('fit.json', 'lines.yaml', 'lines.urdf', 'speeds.png', 'gain_curves.png')
+FILES = ('fit.json', 'lines.yaml', 'lines.urdf', 'offsets.yaml', 'speeds.png', 'gain_curves.png')
 
 
 def as_json(fit: MachineFit) -> dict[str, Any]:
@@ -94,6 +94,7 @@ def write_fit(fit: MachineFit, directory: Path) -> list[Path]:
         'fit.json': json.dumps(as_json(fit), indent=2),
         'lines.yaml': yaml_lines(fit),
         'lines.urdf': urdf_lines(fit),
+        'offsets.yaml': offset_lines(fit),
     }
     written = []
     for name, text in texts.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from dyn_nodes.can.cylinder_length import CylinderLength, DeadCentreError
 from dyn_nodes.can.mapping import IMU_AXES, Channel, Key, Kind, command_raw_limits, number_limits
-from dyn_nodes.can.mapping_keys import JointEntry, SignalEntry
+from dyn_nodes.can.mapping_keys import JointEntry, PositionEntry, SignalEntry
 from dyn_nodes.can.units import UNITS, unit_named
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.model import Machine
@@ -18,7 +18,7 @@ from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
 
 SECTIONS: dict[str, tuple[Kind, type]] = {
-    'joints': ('position', JointEntry),
+    'joints': ('position', PositionEntry),
     'velocities': ('velocity', JointEntry),
     'imu': ('imu', SignalEntry),
     'pressures': ('pressure', SignalEntry),
@@ -118,7 +118,10 @@ class ChannelReader:
             self.report.add(place.line, place.path, 'none for commands, which may step', number(own.max_rate))
             return None
         factor = own.sign * size
-        channel = Channel(kind, name, message, short, factor, own.offset, lower, upper, rate, own.filter, cylinder)
+        shift = getattr(own, 'joint_offset', 0.0)
+        channel = Channel(
+            kind, name, message, short, factor, own.offset, lower, upper, rate, own.filter, cylinder, shift
+        )
         self._check_range(channel, signal, entry)
         return channel
 
@@ -215,7 +218,7 @@ class ChannelReader:
             self._check_neutral(channel, signal, entry)
         elif channel.kind == 'position' and math.isfinite(self.machine.joint(channel.name).lower):
             joint = self.machine.joint(channel.name)
-            wanted = [joint.lower, joint.upper]
+            wanted = [joint.lower - channel.joint_offset, joint.upper - channel.joint_offset]
             if channel.cylinder is not None:
                 wanted = [channel.cylinder.length(q) for q in wanted]
             if ends[0] > min(wanted) + 1e-9 or ends[1] < max(wanted) - 1e-9:

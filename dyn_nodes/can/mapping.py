@@ -32,6 +32,7 @@ class Channel:
         max_rate: a quantity that changes faster is not believed, SI units/s.
         filter: time constant, s.
         cylinder: through which the signal measures a joint; None: directly.
+        joint_offset: added to the position of a joint, rad or m.
     """
 
     kind: Kind
@@ -45,6 +46,7 @@ class Channel:
     max_rate: float = math.inf
     filter: float = 0.0
     cylinder: CylinderLength | None = None
+    joint_offset: float = 0.0
 
     @property
     def key(self) -> Key:
@@ -59,16 +61,18 @@ class Channel:
             position: of the joint, for the velocity of a cylinder.
         """
         measured = self.factor * number + self.offset
+        if self.kind == 'position':
+            angle = measured if self.cylinder is None else self.cylinder.position(measured)
+            return angle + self.joint_offset
         if self.cylinder is None:
             return measured
-        if self.kind == 'position':
-            return self.cylinder.position(measured)
         return math.nan if position is None else measured / self.cylinder.lever(position)
 
     def number(self, value: float, position: float | None = None) -> float:
         """Return the number of a quantity: the inverse of `value`."""
-        if self.cylinder is not None and self.kind == 'position':
-            value = self.cylinder.length(value)
+        if self.kind == 'position':
+            value -= self.joint_offset
+            value = value if self.cylinder is None else self.cylinder.length(value)
         elif self.cylinder is not None:
             value = math.nan if position is None else value * self.cylinder.lever(position)
         return (value - self.offset) / self.factor

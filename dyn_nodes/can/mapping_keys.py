@@ -39,6 +39,15 @@ class JointEntry(SignalEntry):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PositionEntry(JointEntry):
+    """A signal of the position of a joint."""
+
+    joint_offset: Annotated[
+        float, number('added to the position of the joint, rad or m: behind the linkage where a cylinder is measured')
+    ] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class FrameEntry:
     """How a message of the DBC is sent, and how a received one is checked."""
 
@@ -61,7 +70,7 @@ class MappingEntries:
     config: Annotated[str, text('name of its machine YAML, or path from this file; absent: that of its name')] = ''
     dbc: Annotated[str, text('path of the DBC from this file')]
     timeout: Annotated[float, number('age at which signals are stale', 's', 'positive')] = 0.1
-    joints: Annotated[tuple[JointEntry, ...], named('positions, by joint', JointEntry)] = ()
+    joints: Annotated[tuple[PositionEntry, ...], named('positions, by joint', PositionEntry)] = ()
     velocities: Annotated[tuple[JointEntry, ...], named('velocities, by joint', JointEntry)] = ()
     imu: Annotated[tuple[SignalEntry, ...], named('six axes, such as angular_velocity_x', SignalEntry)] = ()
     pressures: Annotated[tuple[SignalEntry, ...], named('by <actuator>/<line>', SignalEntry)] = ()

@@ -7,6 +7,7 @@ import argparse
 from dyn_nodes.commands import (
     Subparsers,
     add_command,
+    fit_apply,
     fit_bag,
     fit_check,
     fit_hydraulics,
@@ -17,6 +18,7 @@ from dyn_nodes.commands import (
 
 VERBS = {
     'machine': fit_machine,
+    'apply': fit_apply,
     'plan': fit_plan,
     'speeds': fit_speeds,
     'hydraulics': fit_hydraulics,
@@ -29,6 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the `fit` command to the command line."""
     example = (
         'dyn-nodes fit machine day_1 --machine log_loader --out fit\n'
+        'dyn-nodes fit apply fit --machine log_loader -o fitted\n'
         'dyn-nodes fit plan --machine log_loader -o plan.yaml\n'
         'dyn-nodes fit speeds day_1 --pair boom=boom_joint\n'
         'dyn-nodes fit hydraulics runs/latest/bag --machine log_loader\n'

@@ -24,11 +24,12 @@ def add_verb(verbs: Subparsers) -> None:
         verbs,
         'check',
         'Simulate logs of the log-loader with noise, steps, sensor offsets and unknown dead times; fit; compare.',
-        'dyn-nodes fit check --cases 200',
+        'dyn-nodes fit check --cases 200 --jobs 2',
     )
     parser.add_argument('--cases', metavar='N', type=int, default=20, help='(20)')
     parser.add_argument('--first', metavar='N', type=int, default=0, help='number of the first case (0)')
     parser.add_argument('--seconds', metavar='S', type=float, default=80.0, help='of each log (80)')
+    parser.add_argument('--jobs', metavar='N', type=int, default=1, help='processes (1)')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -38,25 +39,20 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CommandError: a number out of range.
     """
-    from dyn_nodes.analysis.fit_cases import CaseRig
-    from dyn_nodes.model import load_machine
-    from dyn_nodes.share import find_resource
+    from dyn_nodes.analysis.fit_cases import run_cases
 
     if not 1 <= args.cases <= 10000 or args.first < 0:
         raise CommandError(f'--cases: expected 1 to 10000 from 0 on, found {args.cases} from {args.first}')
     if not 20.0 <= args.seconds <= 600.0:
         raise CommandError(f'--seconds: expected 20 to 600, found {args.seconds:g}')
-    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
-    rig, results = CaseRig(machine, args.seconds), []
-    for number in range(args.first, args.first + args.cases):
-        run_ = rig.run(number)
-        if rig.recorder.plant.overturned:
+    if not 1 <= args.jobs <= 256:
+        raise CommandError(f'--jobs: expected 1 to 256, found {args.jobs}')
+    results: list[dict[str, Any]] = []
+    for number, result in run_cases(range(args.first, args.first + args.cases), args.seconds, args.jobs):
+        if result is None:
             print(f'case {number}: the machine overturned; left out', file=sys.stderr)
             continue
-        fit = rig.fit(number, run_)
-        speeds = {} if fit.validation is None else {k: one.nrmse for k, one in fit.validation.joints.items()}
-        checks = [one.as_dict() for one in rig.checks(number, run_, fit)]
-        results.append({'case': number, 'checks': checks, 'speeds': speeds, 'failures': list(fit.failures)})
+        results.append(result)
         if not args.json:
             print(f'\r{len(results)} of {args.cases}', end='', file=sys.stderr, flush=True)
     summary = summarize(results)

@@ -10,18 +10,22 @@ import numpy as np
 import pytest
 import yaml
 
+from dyn_nodes.analysis.bag_reading import read_bag
 from dyn_nodes.analysis.base_parameters import base_parameters
 from dyn_nodes.analysis.fit_cases import CaseRig, true_machine
 from dyn_nodes.analysis.fit_lines import offset_lines, urdf_lines, yaml_lines
 from dyn_nodes.analysis.fit_output import FILES, write_fit
 from dyn_nodes.analysis.log_bag import write_log
+from dyn_nodes.analysis.log_frames import write_frames
 from dyn_nodes.analysis.machine_fit import direction_warnings, fit_machine, fitted_machine, valve_quantities
-from dyn_nodes.analysis.machine_log import LogError, Samples
+from dyn_nodes.analysis.machine_log import LogError, Samples, log_of_bag
 from dyn_nodes.analysis.mechanics import JointMechanics
 from dyn_nodes.analysis.simulated_log import drawn_errors, measured
+from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.commands import CommandError, fit
 from dyn_nodes.commands.fit_check import summarize
 from dyn_nodes.model import load_machine
+from dyn_nodes.nodes.log_import import import_log
 from dyn_nodes.share import find_resource
 
 FILES_OF_MACHINE = (
@@ -31,6 +35,12 @@ FILES_OF_MACHINE = (
     find_resource('config/log_loader.yaml'),
 )
 CASE = 3
+
+
+def command(*arguments):
+    parser = argparse.ArgumentParser()
+    fit.add_parser(parser.add_subparsers())
+    return fit.run(parser.parse_args(['fit', *map(str, arguments)]))
 
 
 def log_loader():
@@ -154,6 +164,83 @@ def test_a_summary_of_cases_counts(rig, run, found):
     assert facts['greatest_nrmse'] == max(speeds.values())
 
 
+# -- into the files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope='module')
+def fitted(found, tmp_path_factory):
+    pytest.importorskip('cantools')
+    folder = tmp_path_factory.mktemp('fitted')
+    write_fit(found, folder / 'fit')
+    assert command('apply', folder / 'fit', *FILES_OF_MACHINE, '--mapping', 'log_loader', '-o', folder / 'new') == 0
+    return folder / 'new'
+
+
+def test_copies_of_the_machine_files_have_the_numbers_of_the_fit_and_are_otherwise_the_same(found, fitted):
+    new, lines = load_machine(fitted / 'log_loader.urdf', fitted / 'log_loader.yaml'), yaml.safe_load(yaml_lines(found))
+    old = log_loader()
+    for name, own in lines['actuators'].items():
+        actuator, before = new.actuator(name), old.actuator(name)
+        for key, value in own['valve'].items():
+            assert getattr(actuator.valve, key) == pytest.approx(value)
+        assert actuator.supply.flow == pytest.approx(own['supply']['flow'])
+        assert actuator.supply.relief_pressure == before.supply.relief_pressure
+        assert actuator.valve.voltage_limit == before.valve.voltage_limit
+    for own in found.machine.joints:
+        wanted = found.mechanics.dry.get(own.name)
+        assert new.joint(own.name).friction == pytest.approx(wanted.value if wanted is not None else 0.0, rel=1e-4)
+        assert new.joint(own.name).damping == old.joint(own.name).damping
+    for name in ('cabin_link', 'boom_link', 'stick_link'):
+        mass = next(link.mass for link in new.links if link.name == name)
+        assert f'<link name="{name}">' in urdf_lines(found)
+        assert f'<mass value="{mass:.5g}"/>' in urdf_lines(found)
+    text = (fitted / 'log_loader.yaml').read_text()
+    assert f'from {found.log}' in text
+    before = FILES_OF_MACHINE[3].read_text().splitlines()
+    lost = [line for line in before if line not in text]
+    assert len(lost) < 15
+    assert all('assumed' in line or 'bulk_modulus' in line for line in lost), lost
+
+
+def test_a_copy_of_the_mapping_measures_joints_with_the_offsets_that_were_found(found, fitted):
+    channels = {
+        own.key: own for frame in load_mapping(fitted / 'can/log_loader.yaml')[0].frames for own in frame.channels
+    }
+    seen = yaml.safe_load(offset_lines(found))['joints']
+    assert seen
+    for name, own in seen.items():
+        channel = channels['position', name]
+        zero = replace(channel, joint_offset=0.0)
+        assert channel.value(zero.number(0.3 if name != 'stick_joint' else -1.5)) == pytest.approx(
+            (0.3 if name != 'stick_joint' else -1.5) + own['joint_offset']
+        )
+
+
+@pytest.mark.parametrize(
+    ('file', 'text', 'said'),
+    [
+        ('lines.yaml', 'actuators: {boom: {viscous: much}}', 'lines.yaml: actuators.boom.viscous: expected a number'),
+        ('lines.yaml', 'boom: {viscous: 1.0}', "lines.yaml: expected a mapping 'actuators', found none"),
+        ('lines.yaml', 'actuators: {boom: [', 'lines.yaml: line 1: expected'),
+        ('lines.urdf', '<link name="x"><inertial/></link>', "expected a link 'x' in the URDF, found none"),
+        ('offsets.yaml', 'joints: {x: {joint_offset: 1.0}}', 'expected the joint_offset of a joint of the mapping'),
+        ('speeds.png', '', 'expected lines.yaml, lines.urdf, offsets.yaml'),
+    ],
+)
+def test_lines_that_the_files_cannot_take_are_one_line_and_nothing_is_written(tmp_path, file, text, said):
+    pytest.importorskip('cantools')
+    (tmp_path / file).write_text(text)
+    with pytest.raises(CommandError, match=said):
+        command('apply', tmp_path, *FILES_OF_MACHINE, '--mapping', 'log_loader', '-o', tmp_path / 'new')
+    assert not (tmp_path / 'new').exists()
+
+
+def test_lines_of_which_a_machine_would_not_be_sound_end_with_status_1(tmp_path, capsys):
+    (tmp_path / 'lines.yaml').write_text('actuators: {boom: {viscous: -1.0}}')
+    assert command('apply', tmp_path, *FILES_OF_MACHINE, '-o', tmp_path / 'new') == 1
+    assert 'actuators.boom.viscous: expected' in capsys.readouterr().err
+
+
 # -- from a bag ------------------------------------------------------------------------------------------------------
 
 
@@ -162,12 +249,6 @@ def bag(rig, run, tmp_path_factory):
     path = tmp_path_factory.mktemp('fit') / 'bag'
     write_log(path, measured(run, rig.sensors, CASE), rig.machine)
     return path
-
-
-def command(*arguments):
-    parser = argparse.ArgumentParser()
-    fit.add_parser(parser.add_subparsers())
-    return fit.run(parser.parse_args(['fit', *map(str, arguments)]))
 
 
 def test_the_command_fits_a_bag(bag, run, capsys):
@@ -191,6 +272,44 @@ def test_the_command_fits_a_bag(bag, run, capsys):
 def test_what_cannot_be_fitted_is_one_line(bag, words, said):
     with pytest.raises(CommandError, match=said):
         command('machine', bag, *FILES_OF_MACHINE, *words)
+
+
+def test_frames_of_a_log_come_back_as_its_bag_to_the_steps_of_their_signals(rig, run, bag, tmp_path):
+    pytest.importorskip('cantools')
+    pytest.importorskip('can')
+    mapping, log = load_mapping('log_loader')[0], log_of_bag(read_bag(bag), rig.machine)
+    short = log.between(0.0, 6.0)
+    count = write_frames(tmp_path / 'log.blf', short, rig.machine, mapping)
+    imported = import_log(tmp_path / 'log.blf', mapping, tmp_path / 'imported')
+    assert imported.used == count
+    assert [own.text for own in imported.findings] == ['WheelLoads: no frame of it could be used']
+    back = log_of_bag(read_bag(tmp_path / 'imported'), rig.machine)
+    n = len(back.positions.times)
+    assert n == round(short.span[1] / 0.01) + 1
+    np.testing.assert_allclose(back.positions.times, short.positions.times[:n], atol=1e-5)
+    steps = np.array([1.8e-4, 8.4e-5, 3.6e-4])
+    assert (np.abs(back.positions.values - short.positions.values[:n]) <= 0.51 * steps + 1e-9).all()
+    np.testing.assert_allclose(back.velocities.values, short.velocities.values[:n], atol=2e-3)
+    np.testing.assert_allclose(back.commands.values, short.commands.values[::2][: len(back.commands.times)], atol=6e-4)
+    for name, own in back.pressures.items():
+        wanted = short.pressures[name]
+        np.testing.assert_allclose(own.times, wanted.times[: len(own.times)], atol=1e-5)
+        np.testing.assert_allclose(own.values, wanted.values[: len(own.values)], atol=600.0)
+    with pytest.raises(FileExistsError, match=r'log\.blf: the log exists'):
+        write_frames(tmp_path / 'log.blf', short, rig.machine, mapping)
+
+
+@pytest.mark.parametrize(
+    ('words', 'said'),
+    [
+        (('--cases', '0'), '--cases: expected 1 to 10000 from 0 on, found 0 from 0'),
+        (('--seconds', '5'), '--seconds: expected 20 to 600, found 5'),
+        (('--jobs', '0'), '--jobs: expected 1 to 256, found 0'),
+    ],
+)
+def test_a_check_of_nothing_is_one_line(words, said):
+    with pytest.raises(CommandError, match=said):
+        command('check', *words)
 
 
 def test_a_log_in_which_nothing_moves_says_so(rig, run):

@@ -148,6 +148,18 @@ def test_swapped_bytes_without_checksum_that_leave_the_bounds_are_refused(tmp_pa
     assert 'JointPositions.BoomLength: expected' in receiver.last['JointPositions']
 
 
+def test_an_offset_of_a_joint_is_added_behind_the_linkage_and_taken_off_before_it(tmp_path):
+    old = 'JointPositions.BoomLength, measures: cylinder_length,'
+    mapping, warnings = load_mapping(changed(tmp_path, 'log_loader.yaml', old, f'{old} joint_offset: 0.02,'))
+    boom, receiver = ('position', 'boom_joint'), Receiver(mapping.frames)
+    assert warnings == ()
+    assert deliver(receiver, sent(Sender(MAPPING.frames), 'JointPositions', {**POSTURE, boom: 0.5}))
+    assert receiver.values[boom] == pytest.approx(0.52, abs=1e-4)
+    frame, again = next(own for own in mapping.frames if own.name == 'JointPositions'), Receiver(mapping.frames)
+    assert deliver(again, Sender(mapping.frames).encode(frame, {**POSTURE, boom: 0.5}))
+    assert again.values[boom] == pytest.approx(0.5, abs=1e-4)
+
+
 def test_what_is_beyond_a_signal_saturates_and_is_counted():
     sender = Sender(MAPPING.frames)
     receiver = Receiver(MAPPING.frames)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -146,6 +147,28 @@ FAULTS = [
     (jump, 'signals', 'JointPositions.SwingAngle: expected a change of at most'),
     (second_controller, 'state', 'shadow: another control unit sends ValveCommands'),
 ]
+
+
+OF_THE_PAGE = {
+    'cable out': (cable_out,),
+    'bus off': (bus_off,),
+    'frozen alive counter': (Frozen,),
+    'wrong checksum': (wrong_checksum,),
+    'a control unit that babbles': (babbling_about_positions, babbling_above_all),
+    'swapped bytes': (swapped_bytes,),
+    'a value that jumps': (jump,),
+    'a second controller': (second_controller,),
+}
+"""Faults by their names in the table of docs/can.md."""
+
+
+def test_every_fault_of_the_page_is_tried():
+    page = Path(__file__).resolve().parents[2].joinpath('docs/can.md').read_text()
+    table = page.partition('| fault |')[2].partition('\n\n')[0].splitlines()[2:]
+    names = [name.strip() for row in table for name in row.split('|')[1].split(',')]
+    assert names == list(OF_THE_PAGE)
+    tried = [fault for fault, _, _ in FAULTS]
+    assert {fault for faults in OF_THE_PAGE.values() for fault in faults} == set(tried)
 
 
 @pytest.mark.parametrize(('fault', 'subject', 'text'), FAULTS)

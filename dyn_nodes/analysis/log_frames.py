@@ -1,0 +1,97 @@
+"""A simulated log as the frames that a logger on the bus of the machine would have kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyn_nodes.analysis.machine_log import MachineLog
+from dyn_nodes.can.mapping import IMU_AXES, CanMapping, Frame, Key
+from dyn_nodes.can.sender import RawFrame, Sender
+from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.machine import Machine
+
+Array = NDArray[np.float64]
+SUFFIXES = ('.blf', '.asc', '.log')
+"""Of logs of frames that python-can writes."""
+SOON = 1e-6
+"""Samples that come so shortly after a frame are in it, s."""
+
+
+def frames_of(log: MachineLog, machine: Machine, mapping: CanMapping) -> Iterator[tuple[float, RawFrame]]:
+    """Yield the frames of a log and their times, s, in their order.
+
+    Each message comes at its period, with the newest samples; those of which the log has no quantity do not.
+
+    Args:
+        log: of the machine.
+        machine: with the lines of its actuators.
+        mapping: of its bus.
+    """
+    samples = _samples(log, machine)
+    start, end = min(float(times[0]) for times, _ in samples.values()), log.span[1]
+    sender = Sender(frame for frame in mapping.frames if any(own.key in samples for own in frame.channels))
+    times: list[tuple[float, int, Frame]] = []
+    for place, frame in enumerate(sender.frames):
+        count = int((end - start) / frame.period) + 1
+        times += [(start + k * frame.period, place, frame) for k in range(count)]
+    for time, _, frame in sorted(times, key=lambda entry: entry[:2]):
+        raw = sender.encode(frame, {key: _held(samples[key], time) for key in _needed(frame) if key in samples})
+        if raw is not None:
+            yield time, raw
+
+
+def _needed(frame: Frame) -> Iterator[Key]:
+    """Yield the quantities that a frame is made of: velocities of cylinders depend on positions."""
+    for own in frame.channels:
+        yield own.key
+        if own.kind == 'velocity':
+            yield 'position', own.name
+
+
+def _held(signal: tuple[Array, Array], time: float) -> float:
+    times, values = signal
+    return float(values[max(int(np.searchsorted(times, time + SOON, side='right')) - 1, 0)])
+
+
+def _samples(log: MachineLog, machine: Machine) -> dict[Key, tuple[Array, Array]]:
+    """Return times and values of every quantity."""
+    found: dict[Key, tuple[Array, Array]] = {}
+    for k, name in enumerate(log.joints):
+        found['position', name] = log.positions.times, log.positions.values[:, k]
+        found['velocity', name] = log.velocities.times, log.velocities.values[:, k]
+    if log.imu is not None:
+        for k, name in enumerate(IMU_AXES):
+            found['imu', name] = log.imu.times, log.imu.values[:, k]
+    for name, own in log.pressures.items():
+        for k, line in enumerate(hydraulic(machine.actuator(name)).lines):
+            found['pressure', f'{name}/{line}'] = own.times, own.values[:, k]
+    for k, name in enumerate(log.actuators):
+        found['command', name] = log.commands.times, log.commands.values[:, k]
+    return found
+
+
+def write_frames(path: Path, log: MachineLog, machine: Machine, mapping: CanMapping) -> int:
+    """Write a log of frames, BLF, ASC or candump by its suffix; return their number.
+
+    Raises:
+        FileExistsError: there is something of that name.
+        OSError: it cannot be written.
+    """
+    import can
+
+    if path.exists():
+        raise FileExistsError(f'{path}: the log exists; nothing is ever overwritten')
+    count = 0
+    with can.Logger(path) as writer:
+        for time, raw in frames_of(log, machine, mapping):
+            writer(
+                can.Message(
+                    timestamp=time, arbitration_id=raw.identifier, is_extended_id=raw.extended, data=raw.data, channel=0
+                )
+            )
+            count += 1
+    return count

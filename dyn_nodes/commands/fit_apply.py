@@ -1,0 +1,65 @@
+"""`dyn-nodes fit apply`: the lines of a fit in copies of the machine's files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command
+from dyn_nodes.commands.machine_report import add_machine, sound_machine
+from dyn_nodes.commands.refusal import print_refusal
+
+
+def add_verb(verbs: Subparsers) -> None:
+    """Add the verb."""
+    parser = add_command(
+        verbs,
+        'apply',
+        'Write copies of URDF, machine YAML and mapping of the bus with the lines of `fit machine --out`.',
+        'dyn-nodes fit apply fit --machine log_loader --mapping log_loader -o fitted\n'
+        'dyn-nodes fit apply fit --machine my.urdf --config my.yaml -o fitted',
+    )
+    parser.add_argument('fit', metavar='FIT', type=Path, help='directory of `fit machine --out`')
+    add_machine(parser, CONFIG_HELP)
+    parser.add_argument('--mapping', metavar='YAML', help='of its bus, or its name in config/can: gets joint offsets')
+    parser.add_argument('-o', '--output', metavar='DIR', type=Path, required=True, help='must not exist')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the copies and check them; return 0, or 1 where given files, or the copies, are not sound.
+
+    Raises:
+        CommandError: lines or files that do not fit together, or a directory that can't be made.
+    """
+    from dyn_nodes.analysis.fit_apply import write_applied
+    from dyn_nodes.analysis.yaml_edit import EditError
+    from dyn_nodes.can.mapping_file import load_mapping
+    from dyn_nodes.model import MachineError, load_machine_report
+    from dyn_nodes.model.named import machine_files
+
+    if sound_machine(args) is None:
+        return 1
+    urdf, config = machine_files(args.machine, args.config)
+    assert config is not None  # a machine without one is not sound
+    try:
+        sources = None if args.mapping is None else load_mapping(args.mapping)[0].sources
+        mapping = None if sources is None else (Path(sources[0]), Path(sources[1]))
+        written = write_applied(args.fit, urdf, config, mapping, args.output)
+        problems = load_machine_report(written[0], written[1]).problems
+        if mapping is not None:
+            load_mapping(written[2])
+    except ImportError as error:
+        raise CommandError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
+    except MachineError as error:
+        print_refusal(error, False)
+        return 1
+    except (EditError, FileNotFoundError) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f'{error.filename or args.output}: {error.strerror or error}') from None
+    for path in written:
+        print(path)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
