@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import signal
 import subprocess
@@ -112,11 +113,8 @@ class NodeProcess(subprocess.Popen):
 
     def __init__(self, name: str, **parameters: Any) -> None:
         self.name = name
-        words = ['--ros-args']
-        for key, value in parameters.items():
-            words += ['-p', f'{key.replace("__", ".")}:={value}']
         environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME, 'PYTHONUNBUFFERED': '1'}
-        command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words]
+        command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words_of(parameters)]
         super().__init__(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def stop(self, number: int = signal.SIGINT, timeout: float = 10.0) -> tuple[int, str]:
@@ -128,6 +126,40 @@ class NodeProcess(subprocess.Popen):
         """Wait for the end; return exit status and standard error."""
         _, errors = self.communicate(timeout=patience(timeout))
         return self.returncode, errors
+
+
+ENDINGS = """
+import importlib, json, os, sys, tempfile
+main, ended = importlib.import_module(sys.argv[1]).main, []
+for words in json.loads(sys.argv[2]):
+    with tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if child == 0:
+            os.dup2(errors.fileno(), 2)
+            sys.exit(main(words))
+        _, status = os.waitpid(child, 0)
+        errors.seek(0)
+        ended.append((os.waitstatus_to_exitcode(status), errors.read().decode()))
+print(json.dumps(ended))
+"""
+
+
+def words_of(parameters: dict[str, Any]) -> list[str]:
+    """Return the words of a command line that set the parameters of a node."""
+    given = [f'{key.replace("__", ".")}:={value}' for key, value in parameters.items()]
+    return ['--ros-args', *(word for item in given for word in ('-p', item))]
+
+
+def endings(name: str, *cases: dict[str, Any]) -> list[tuple[int, str]]:
+    """Return exit status and standard error of a node that ends by itself, for each case of its parameters.
+
+    Each case has a process, forked from one that has imported the node, which is most of the work of such a start.
+    """
+    command = [sys.executable, '-c', ENDINGS, f'dyn_nodes.nodes.{name}', json.dumps([words_of(case) for case in cases])]
+    environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=patience(120), check=False)
+    assert run.returncode == 0, run.stderr
+    return [(status, errors) for status, errors in json.loads(run.stdout)]
 
 
 class Tester:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from node_testing import EFFORTS, JOINTS, POSTURE, NodeProcess, Tester, joint_state, statuses, values_of
+from node_testing import EFFORTS, JOINTS, POSTURE, NodeProcess, Tester, endings, joint_state, statuses, values_of
 from patience import patience
 
 from dyn_nodes.middleware import message, service
@@ -246,13 +246,22 @@ BAD = [
 ]
 
 
-def test_bad_parameters_end_the_process_with_one_clear_line(start_node: Callable[..., NodeProcess]) -> None:
-    for group in (BAD[:4], BAD[4:]):
-        started = [(start_node(node, **parameters), node, text) for node, parameters, text in group]
-        for process, node, text in started:
-            status, errors = process.finish()
-            assert status == 1, errors
-            lines = [line for line in errors.splitlines() if line]
-            assert len(lines) == 1, errors
-            assert lines[0].startswith(f'{node}: ')
-            assert text in lines[0]
+def test_a_bad_parameter_ends_a_process_with_one_clear_line(start_node: Callable[..., NodeProcess]) -> None:
+    node, parameters, text = BAD[0]
+    assert_one_line(start_node(node, **parameters).finish(), node, text)
+
+
+@pytest.mark.parametrize('node', ['controller_node', 'hydraulic_actuator_node'])
+def test_bad_parameters_end_the_process_with_one_clear_line(node: str) -> None:
+    cases = [(parameters, text) for name, parameters, text in BAD if name == node]
+    for ended, (_, text) in zip(endings(node, *(parameters for parameters, _ in cases)), cases, strict=True):
+        assert_one_line(ended, node, text)
+
+
+def assert_one_line(ended: tuple[int, str], node: str, text: str) -> None:
+    status, errors = ended
+    assert status == 1, errors
+    lines = [line for line in errors.splitlines() if line]
+    assert len(lines) == 1, errors
+    assert lines[0].startswith(f'{node}: ')
+    assert text in lines[0]
