@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from domains import next_domain
-from patience import patience
+from harness import end
 
 from dyn_nodes.middleware import RUNTIME, Context, init
 
@@ -44,11 +43,4 @@ def start(tmp_path):
         return process
 
     yield begin
-    for process in started:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(patience(20))
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+    end(*started)

@@ -23,6 +23,27 @@ HAS_FRAMES = TFMessage is not None
 """The wheels of rclpy come without tf2_msgs: nothing is published on /tf there."""
 
 
+def interrupt(process: subprocess.Popen) -> None:
+    """Send what Ctrl-C sends to a process that runs; one that is frozen takes it once it goes on."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGINT)
+
+
+def end(*processes: subprocess.Popen, seconds: float = 20.0) -> None:
+    """Interrupt processes; one that does not end in so many seconds is killed, with its group where it leads one."""
+    for process in processes:
+        interrupt(process)
+    for process in processes:
+        try:
+            process.wait(patience(seconds))
+        except subprocess.TimeoutExpired:
+            if os.getpgid(process.pid) == process.pid:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait(patience(10))
+
+
 class Processes:
     """Nodes of the package as processes; none outlives the test."""
 
@@ -60,16 +81,7 @@ class Processes:
         return (self.logs / f'{node}.log').read_text()
 
     def stop(self) -> None:
-        for process in self.running.values():
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)  # one that is frozen takes nothing else
-                process.send_signal(signal.SIGINT)
-        for process in self.running.values():
-            try:
-                process.wait(patience(10))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(patience(10))
+        end(*self.running.values())
 
 
 def literal(value: object) -> str:

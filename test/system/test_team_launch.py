@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from patience import patience
+from harness import end
 
 from dyn_nodes.launching import interpret
 from dyn_nodes.middleware import deserialize_message, message
@@ -120,14 +120,7 @@ def launch(domain, tmp_path):
         return running[-1]
 
     yield start
-    for process in running:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(patience(30))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(10)
+    end(*running)
 
 
 @pytest.mark.slow
