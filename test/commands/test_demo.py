@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from domains import next_domain
+from patience import patience
 from rosbags.highlevel import AnyReader
 
 from dyn_nodes.commands import demo_cockpit
@@ -36,11 +37,11 @@ class Demo:
         with self.log.open('w') as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
-    def wait(self, timeout: float = 120.0) -> int:
-        return self.process.wait(timeout)
+    def wait(self, timeout: float = 40.0) -> int:
+        return self.process.wait(patience(timeout))
 
-    def wait_for(self, pattern: str, timeout: float = 240.0) -> None:
-        end = time.monotonic() + timeout
+    def wait_for(self, pattern: str, timeout: float = 80.0) -> None:
+        end = time.monotonic() + patience(timeout)
         while not re.search(pattern, self.text):
             assert self.process.poll() is None, self.text
             assert time.monotonic() < end, self.text
@@ -136,7 +137,7 @@ def test_a_duration_that_is_none_is_refused(demo, duration):
 @pytest.mark.slow
 def test_the_whole_demo_recovers(demo):
     run = demo()
-    assert run.wait(280) == 0, run.text
+    assert run.wait(95) == 0, run.text
     summary = run.summary
     assert summary['recovered'] is True
     assert summary['max_base_rotation_deg'] == pytest.approx(8.55, rel=0.05)
@@ -148,7 +149,7 @@ def test_the_whole_demo_recovers(demo):
 @pytest.mark.slow
 def test_the_whole_demo_without_recovery_overturns(demo):
     run = demo('--no-recovery')
-    assert run.wait(280) == 0, run.text
+    assert run.wait(95) == 0, run.text
     assert (run.summary['recovered'], run.summary['overturned']) == (False, True)
     assert re.search(r'\nOverturned at 1[23]\.\d\d s', run.text)
 
@@ -188,8 +189,8 @@ def test_the_cockpit_is_there_during_the_run_and_gone_afterwards(tmp_path):
     run.assert_no_node_is_left()
 
 
-def wait_until(condition, timeout: float = 60.0) -> None:
-    end = time.monotonic() + timeout
+def wait_until(condition, timeout: float = 20.0) -> None:
+    end = time.monotonic() + patience(timeout)
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)

@@ -187,7 +187,7 @@ def test_a_soak_that_is_ended_takes_its_nodes_along():
     process = subprocess.Popen([sys.executable, '-m', 'faults.soak', '--composed'], cwd=ROOT)
     nodes = Path(f'/proc/{process.pid}/task/{process.pid}/children')
     try:
-        deadline = time.monotonic() + 60.0
+        deadline = time.monotonic() + patience(60.0)
         while not (children := [int(pid) for pid in nodes.read_text().split()]):
             assert time.monotonic() < deadline, 'no node started'
             time.sleep(0.05)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import can
 from node_testing import JOINTS, Outbox
+from patience import patience
 
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.sender import Sender
@@ -94,7 +95,7 @@ def ask(node, what, data=True):
 
 def arm_and_command(node, wires):
     """Arm a bridge and command 1 V; again where this computer has stood still for longer than signals may be old."""
-    end = time.monotonic() + 60.0
+    end = time.monotonic() + patience(20.0)
     while time.monotonic() < end:
         run(node, wires, 0.25)
         if ask(node, 'arm').success and (run(node, wires, 0.3, command=1.0) or [0.0])[-1] > 0.9:

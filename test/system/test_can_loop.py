@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import patience
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -62,8 +63,8 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
         what: tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{what}') for what in ('arm', 'activate')
     }
 
-    def until(condition, swing=0.0, seconds=120.0):
-        end = time.monotonic() + seconds
+    def until(condition, swing=0.0, seconds=40.0):
+        end = time.monotonic() + patience(seconds)
         while not condition():
             assert time.monotonic() < end, [msg.data for msg in states]
             levers.publish(Volts(data=[0.0, 0.0, swing]))

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import patience
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -137,8 +138,8 @@ class Far:
         self.health = tester.listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics')
         self.levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands_in', 10)
 
-    def until(self, condition, seconds=200.0):
-        end = time.monotonic() + seconds
+    def until(self, condition, seconds=70.0):
+        end = time.monotonic() + patience(seconds)
         while not condition():
             assert time.monotonic() < end, [msg.data for msg in self.states]
             self.move(0.0)

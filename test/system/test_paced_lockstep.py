@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from harness import Probe, Processes
+from patience import patience
 
 from dyn_nodes.middleware import QoSProfile, message
 
@@ -23,8 +24,8 @@ class Starving:
         self.processes, self.nodes, self.pause = processes, nodes, pause
         self.stops = 0
 
-    def until_ended(self, node: str, timeout: float = 300.0) -> None:
-        end = time.monotonic() + timeout
+    def until_ended(self, node: str, timeout: float = 100.0) -> None:
+        end = time.monotonic() + patience(timeout)
         for stopped in itertools.cycle(self.nodes):
             if self.processes.running[node].poll() is not None:
                 return

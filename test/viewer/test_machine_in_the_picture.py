@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
+from patience import patience
 from scipy.spatial.transform import Rotation
 
 pytest.importorskip('viser', reason='the viewer needs viser')
@@ -93,8 +94,8 @@ class Viewed:
         seen = np.array((camera.image_width / camera.image_height, 1.0))
         return float((excursion(corners, camera.position, camera.look_at - camera.position) / seen).max())
 
-    def until(self, snapshot: Snapshot, condition, seconds: float = 120.0) -> None:
-        deadline = time.monotonic() + seconds
+    def until(self, snapshot: Snapshot, condition, seconds: float = 40.0) -> None:
+        deadline = time.monotonic() + patience(seconds)
         while True:
             self.cockpit.update(snapshot)
             self.cockpit.show_state('running', f't = {snapshot.time:.1f} s')

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from chromium import Chromium, find_chromium
+from patience import patience
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.viewer.gauges import banner
@@ -15,9 +16,9 @@ SHOWN = "(state => state && getComputedStyle(state).visibility)(document.querySe
 NOTE = "(document.querySelector('[data-silent]') || {}).textContent || ''"
 
 
-def until(condition, seconds=120.0):
+def until(condition, seconds=40.0):
     """Ask until it is so: the computer may be busy."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patience(seconds)
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.2)

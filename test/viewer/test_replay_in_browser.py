@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
+from patience import patience
 from small_bags import LIFT_OFF, SECONDS, write_bag
 
 pytest.importorskip('viser', reason='the viewer needs viser')
@@ -37,8 +38,8 @@ class Watched:
         page.cockpit.set_shadows(False)
         browser.open(page.cockpit.address)
 
-    def until(self, condition, seconds: float = 120.0):
-        deadline = time.monotonic() + seconds
+    def until(self, condition, seconds: float = 40.0):
+        deadline = time.monotonic() + patience(seconds)
         while True:
             self.page.advance(0.0)
             value = condition()

@@ -12,6 +12,7 @@ from chromium import Chromium, find_chromium
 from domains import next_domain
 from matplotlib.image import imread
 from node_process import ROOT
+from patience import patience
 
 from dyn_nodes.cosimulation.held_object import HeldHand, HeldObject
 from dyn_nodes.middleware import Context, Node, QoSProfile, SingleThreadedExecutor, init, message
@@ -184,7 +185,7 @@ def play(monkeypatch):
     executor.add_node(viewer)
 
     def turn(until, timeout: float) -> None:
-        end = time.monotonic() + timeout
+        end = time.monotonic() + patience(timeout)
         while not until():
             assert time.monotonic() < end, f'not within {timeout:g} s'
             stage.step()

@@ -43,7 +43,7 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
     executor.add_node(viewer)
 
     def turn(until, timeout: float) -> None:
-        end = time.monotonic() + timeout
+        end = time.monotonic() + patience(timeout)
         while not until():
             assert time.monotonic() < end, f'not within {timeout:g} s'
             levers.publish(twist)
