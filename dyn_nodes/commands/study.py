@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -11,6 +14,8 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
 
 DEFAULT_OUT = 'study_results'
 FRAME = 1 / 30  # s
+LEAST_TITLE = 20
+"""Least width of titles in `study list`, characters."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -106,9 +111,16 @@ def _list(args: argparse.Namespace) -> int:
         print(json.dumps([{'name': name, 'title': title} for name, title in studies.items()], indent=2))
         return 0
     width = max((len(name) for name in studies), default=0)
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for name, title in studies.items():
-        print(f'{name:<{width}}  {title}')
+        print('\n'.join(_in_columns(name, title, width, room)))
     return 0
+
+
+def _in_columns(name: str, title: str, width: int, room: int) -> list[str]:
+    """Return the lines of a name in a column of a width and of its title, which wraps beside it within the room."""
+    lines = textwrap.wrap(title, max(room - width - 2, LEAST_TITLE)) or ['']
+    return [f'{name:<{width}}  {lines[0]}', *(f'{"":<{width}}  {line}' for line in lines[1:])]
 
 
 def _run(args: argparse.Namespace) -> int:

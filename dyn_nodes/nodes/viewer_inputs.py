@@ -246,8 +246,8 @@ class ViewerInputs:
     # -- what the others say -----------------------------------------------------------------------------------------
 
     def _event(self, msg: Any) -> None:
-        what = msg.name.rpartition(': ')[2].replace('_', ' ')
-        self.connection.happened(f'{what}: {msg.message}', time.monotonic())
+        what = f'{msg.name.rpartition(": ")[2]}: {msg.message}'
+        self.connection.happened(what.replace('_', ' '), time.monotonic())
 
     def _take_levels(self, status: Any, node: str) -> None:
         """Take the alarm levels of the margins: those of the node that is watched, or of another while it has none."""

@@ -110,7 +110,7 @@ class Cockpit:
         if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:
             turn = ground * rotation_of(snapshot.base_quaternion)
             self._corners = turn.apply(self._robot.corners(snapshot.joints))
-        seen = np.vstack([self._corners + place, ground.apply(self.beside)])
+        seen = np.vstack([self._corners + place, ground.apply(np.vstack([self.beside, self.scene.margin_points]))])
         self.cameras.follow(place, yaw_of(snapshot.base_quaternion), seen)
         self.instruments.record(snapshot)
         if now - self._gauged >= GAUGE_PERIOD:

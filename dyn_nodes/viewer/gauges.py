@@ -82,7 +82,7 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     colour = css(BAND[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
     word = band if band != OK else ''
-    if margin.value <= 0.0:
+    if margin.value <= 0.0 or measure.display(margin.value).split()[0] == '0':
         word = measure.at_zero
     where = margin.critical_name.replace('_', ' ')
     note = ' &middot; '.join(html.escape(text) for text in (where, word) if text)
@@ -197,21 +197,22 @@ def lines(count: int, size: float) -> str:
     return f'font-size:{size:g}px;line-height:1.35;height:{1.35 * count:g}em;overflow-y:auto'
 
 
-def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = OK) -> str:
+def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = OK, rows: int = 2) -> str:
     """Return the line at the top that says how things are.
 
     Args:
         state: 'running', 'replay', 'paused', 'waiting' or 'lost'.
         text: in words.
-        details: smaller, two lines, which keep their place where there are none.
+        details: in smaller words.
         beat: a number that changes as long as the viewer lives, for the script of the page.
         band: the worst one of the gauges: the colour while the machine runs, and while it is paused in danger.
+        rows: lines for details, which keep their place where there are none.
     """
     fixed = {'paused': AMBER, 'waiting': GREY, 'lost': RED}
     colour = BAND[band] if state in ('running', 'replay') else fixed.get(state, DARK)
     if state == 'paused' and band == DANGER:
         colour = RED
-    second = f'<div style="{lines(2, 11.5)}">{html.escape(details)}</div>'
+    second = f'<div style="{lines(rows, 11.5)}">{html.escape(details)}</div>'
     return (
         f'<div aria-live="off" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
         'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;'

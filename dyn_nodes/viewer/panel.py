@@ -105,10 +105,14 @@ class Controls:
     Args:
         gui: viser's.
         title: over the panel.
+
+    Attributes:
+        rows: lines for the details of the state.
     """
 
     def __init__(self, gui: Any, title: str) -> None:
         self.gui = gui
+        self.rows = 2
         self._queue: queue.SimpleQueue[Action] = queue.SimpleQueue()
         self.sliders: dict[str, Any] = {}
         self._rest: list[Any] = []
@@ -140,7 +144,7 @@ class Controls:
     def show_state(self, state: str, text: str, details: str = '', band: str = OK, where: str = '') -> None:
         """Say how things are, in the colour of the worst gauge, and to a screen reader where that is."""
         _set_html(self._spoken, spoken(state, band, where))
-        _set_html(self._banner, banner(state, text, details, int(time.monotonic()), band))
+        _set_html(self._banner, banner(state, text, details, int(time.monotonic()), band, self.rows))
 
     def _event(self, name: str, value: Any = None) -> Any:
         async def note(event: Any) -> None:

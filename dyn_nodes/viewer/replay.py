@@ -27,6 +27,8 @@ JUMP = 0.5
 """A step of the time line that is greater, or back, draws the plots anew, s."""
 APART = 1.4
 """Distance of the second machine from the first, in greatest distances of a machine from its base."""
+NAME_ABOVE = 0.08
+"""Height of a name above its machine, in the same."""
 
 
 class Recording(Protocol):
@@ -123,6 +125,9 @@ class ReplayPage:
         self.speeds.on_click(lambda event: setattr(self, 'speed', SPEEDS[event.target.value]))
         self.steps.on_click(lambda event: self.step(event.target.value == 'Next'))
         self._compare = self.cockpit.instruments.add_text(1.5)
+        if len(self.runs) > 1:
+            self.cockpit.controls.rows = 3
+            self.cockpit.instruments.add_text(0.5)(_heading(self.runs[0].name))
 
     def run(self, what: str) -> None:
         """Pause, play, or restart."""
@@ -176,16 +181,20 @@ class ReplayPage:
         place = np.asarray(other.base_position) + self._offset
         self._second.update(place, other.base_quaternion, other.joints)
         self.cockpit.beside = self._robot_points(other, place)
-        for number, foot in ((0, self.runs[0].recording.at(time).base_position), (1, place)):
-            high = np.array((0.0, 0.0, 0.75 * self.runs[number].robot.size()))
-            self.cockpit.scene.show_name(str(number), self.runs[number].name, np.asarray(foot) + high)
+        self._name(0, self.runs[0].recording.at(time), np.zeros(3))
+        self._name(1, other, self._offset)
         scale = self._second_scale
         content = gauges(other.margins, scale) + friction_gauges(other.friction_use)
-        self._compare(
-            f'<div style="padding:6px 12px 0;font-weight:600">{html.escape(self.runs[1].name)}</div>{content}'
-        )
+        self._compare(f'{_heading(self.runs[1].name)}{content}')
         band, where = worst_band(other.margins, other.friction_use)
         return band, f'{self.runs[1].name}: {where}' if where else ''
+
+    def _name(self, number: int, snapshot: Snapshot, offset: Any) -> None:
+        """Show the name of a run close above its machine."""
+        run = self.runs[number]
+        top = rotation_of(snapshot.base_quaternion).apply(run.robot.corners(snapshot.joints))[:, 2].max()
+        high = np.array((0.0, 0.0, top + NAME_ABOVE * run.robot.size()))
+        self.cockpit.scene.show_name(str(number), run.name, np.asarray(snapshot.base_position) + offset + high)
 
     def _robot_points(self, snapshot: Snapshot, place: Any) -> Any:
         turn = rotation_of(snapshot.base_quaternion)
@@ -194,3 +203,7 @@ class ReplayPage:
     def stop(self) -> None:
         """Close the page."""
         self.cockpit.stop()
+
+
+def _heading(name: str) -> str:
+    return f'<div style="padding:6px 12px 0;font-weight:600">{html.escape(name)}</div>'

@@ -23,6 +23,8 @@ MACHINE = f'{GROUND}/machine'
 TRACE_POINTS = 600
 FORCE_STEP = 0.004
 """Change of a force, as a part of the mean, that is worth a message."""
+ARROWS_BESIDE, LABELS_BESIDE = 0.7, 1.05
+"""Distance of an arrow from its wheel, and of what its words reach to, for a machine that reaches 8 m, m."""
 SKY_TOP, SKY_BOTTOM = (154, 186, 212), (236, 241, 244)
 
 
@@ -63,6 +65,7 @@ class Scene(Drawing):
 
     Attributes:
         payload_materials: names of the materials that are the load itself, hidden when it is dropped.
+        margin_points: points (n, 3) in the ground's frame to which the words beside the wheels reach, m.
     """
 
     def __init__(self, server: Any, payload_materials: tuple[str, ...] = ('bark', 'wood')) -> None:
@@ -73,6 +76,7 @@ class Scene(Drawing):
         self.implement: tuple[str, Array] | None = None
         self._load: list[Any] = []
         self._newton_to_metre = 0.0
+        self.margin_points: Array = np.zeros((0, 3))
         self._set_up()
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -212,6 +216,7 @@ class Scene(Drawing):
     def _show_forces(self, snapshot: Snapshot) -> None:
         wheels = [name for name in snapshot.forces if name in snapshot.contacts]
         if not wheels:
+            self.margin_points = np.zeros((0, 3))
             self._drop('reactions')
             return
         loads = np.array([snapshot.forces[name][2] for name in wheels])
@@ -222,7 +227,8 @@ class Scene(Drawing):
         outward = feet - feet.mean(axis=0)
         outward[:, 2] = 0.0
         size = np.linalg.norm(outward, axis=1, keepdims=True)
-        feet = feet + 0.7 * self.unit * np.divide(outward, size, out=np.zeros_like(outward), where=size > 0)
+        away = self.unit * np.divide(outward, size, out=np.zeros_like(outward), where=size > 0)
+        feet, self.margin_points = feet + ARROWS_BESIDE * away, feet + LABELS_BESIDE * away
         lengths = np.maximum(loads * self._newton_to_metre, 0.12 * self.unit)
         tips = feet + lengths[:, None] * np.array((0.0, 0.0, 1.0))
         colours = np.array([RED if load <= 0.0 else GREEN for load in loads], dtype=np.uint8)

@@ -90,6 +90,15 @@ def test_the_list_of_studies_is_that_of_the_registry():
     assert list(listed_studies().items()) == [(name, entry.title) for name, entry in load_studies().items()]
 
 
+def test_the_list_of_studies_keeps_within_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, 'isatty', lambda: True)
+    monkeypatch.setenv('COLUMNS', '80')
+    assert cli.main(['study', 'list']) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) > len([line for line in lines if line[0] != ' ']) > 40
+
+
 class TestCache:
     @pytest.fixture(autouse=True)
     def places(self, tmp_path, monkeypatch):

@@ -55,9 +55,9 @@ def test_instants_have_the_newest_of_every_topic(replay):
 
 
 def test_events_have_their_time_and_go_after_ten_seconds(replay):
-    assert replay.events == [(pytest.approx(LIFT_OFF, abs=0.05), 'lift off: rear_left')]
+    assert replay.events == [(pytest.approx(LIFT_OFF, abs=0.05), 'lift off: rear left')]
     assert replay.event(LIFT_OFF - 0.1) == ''
-    assert replay.event(SECONDS) == 'lift off: rear_left'
+    assert replay.event(SECONDS) == 'lift off: rear left'
     assert replay.event(LIFT_OFF + 11.0) == ''
 
 
