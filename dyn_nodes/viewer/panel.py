@@ -197,7 +197,7 @@ class Controls:
             self._rest += [neutral, folder]
 
     def _add_lever(self, name: str, limit: float, unit: str, order: float) -> None:
-        marks = ((-limit, f'−{limit:g} {unit}'), (0.0, '0'), (limit, f'{limit:g} {unit}'))
+        marks = ((-limit, f'−{limit:g}'), (0.0, f'0 {unit}'), (limit, f'{limit:g}'))  # the number box is close
         step = 0.1 if unit == 'V' else 0.01
         slider = self.gui.add_slider(name, -limit, limit, step, 0.0, marks=marks, order=order, disabled=True)
         slider.on_update(self._event('lever', lambda event: (name, float(event.target.value))))
