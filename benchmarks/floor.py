@@ -19,16 +19,19 @@ import numba
 import numpy as np
 
 from dyn_nodes.batches.runs import lane_kernels
-from dyn_nodes.compile import CompiledModule, Tape, compile_functions
+from dyn_nodes.compile import Tape, compile_functions
 from dyn_nodes.compile.lanes import interleaved, lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.model import load_machine
+from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.share import find_resource
 from dyn_nodes.simulation import System, initial_state
 
 ISSUED = 4
 """Arithmetic instructions that a core of the day begins in a cycle."""
 KERNELS = ('rhs', 'outputs', 'stiff', 'watch')
+DYNAMICS = 'forward_dynamics'
+"""Kernel of the rigid bodies alone, with a free base: that of the batches of `bench.py`."""
 COUNT, SHORT, LONG = 64, 1, 8
 """Independent chains of one operation, and their lengths."""
 
@@ -84,30 +87,38 @@ def arguments(system: System, kernel: str, tape: Tape) -> list[np.ndarray]:
     return [*(x, u, p)[: len(tape.inputs)], np.empty(tape.outputs[0])]
 
 
-def seconds(module: CompiledModule, system: System, kernel: str, tape: Tape, lanes: int) -> float:
-    """Return the time of a call, ns."""
-    given = [interleaved(np.tile(own, (lanes, 1)), lanes) for own in arguments(system, kernel, tape)]
-    call = getattr(module, kernel)
-    return least(lambda: call(*given))
+def seconds(call: Callable[..., Any], given: list[np.ndarray], lanes: int) -> float:
+    """Return the time of a call of a kernel, ns."""
+    wide = [interleaved(np.tile(own, (lanes, 1)), lanes) for own in given]
+    return least(lambda: call(*wide))
 
 
 def main() -> None:
     """Print the table."""
-    system = System(load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')))
+    machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
+    system, bodies = System(machine), RigidBodyModel(machine)
     tapes = {name: Tape.load(system.module.directory / f'{name}.npz') for name in (*KERNELS, 'guard')}
+    given = {name: arguments(system, name, tape) for name, tape in tapes.items()}
+    tapes[DYNAMICS] = Tape.load(bodies.kernels.directory / f'{DYNAMICS}.npz')
+    q, rest = np.concatenate([np.zeros(6), np.ones(bodies.nq - 6)]), np.ones(bodies.nv)
+    given[DYNAMICS] = [q, rest, rest, bodies.parameters(payload=0.0), np.empty(bodies.nv)]
+    wide = lane_count()
     one = cycle()
     print(f'a cycle {one:.3f} ns')
-    for lanes, module in ((1, system.module), (lane_count(), lane_kernels(system.module))):
+    for lanes, module, dynamics in (
+        (1, system.module, bodies.kernels),
+        (wide, lane_kernels(system.module), lane_module(bodies.kernels, (DYNAMICS,), wide)),
+    ):
         division, root = rates(lanes)
-        call = seconds(module, system, 'guard', tapes['guard'], lanes)
+        call = seconds(module.guard, given['guard'], lanes)
         print(f'{lanes} lanes: a division {division / one:.1f}, a root {root / one:.1f} cycles; the call {call:.0f} ns')
-        for name in KERNELS:
+        for name in (*KERNELS, DYNAMICS):
             tape, codes = tapes[name], tapes[name].code[:, 0]
             divisions, roots = int(np.isin(codes, (ca.OP_DIV, ca.OP_INV)).sum()), int((codes == ca.OP_SQRT).sum())
             floor = max(tape.operations / ISSUED * one, divisions * division + roots * root)
-            own = seconds(module, system, name, tape, lanes) - call
+            own = seconds(getattr(dynamics if name == DYNAMICS else module, name), given[name], lanes) - call
             print(
-                f'  {name:8s} {tape.operations:5d} operations, {divisions:3d} divisions, {roots:2d} roots: '
+                f'  {name:16s} {tape.operations:5d} operations, {divisions:3d} divisions, {roots:2d} roots: '
                 f'{own:4.0f} ns, {own / lanes:4.0f} a state, floor {floor:4.0f} ns, {own / floor:.1f} times'
             )
 
