@@ -114,6 +114,8 @@ setup(
             'catkin-pkg',
         ],
         'bench': ['pin', 'mujoco', 'osqp', 'quadprog', 'clarabel>=0.9'],
+        # headers for the code that Pinocchio generates, a peer of one benchmark; it needs g++
+        'codegen': ['pin', 'cmeel-cppad', 'cmeel-cppadcodegen', 'cmeel-eigen>=3.4,<4', 'cmeel-urdfdom-headers'],
         # machines on a CAN bus
         'can': ['cantools>=39', 'python-can[serial]>=4.3'],
         # logs of CAN buses in MF4
