@@ -35,3 +35,9 @@ def test_without_a_list_of_processes_the_mean_of_the_last_minute_counts(computer
     computer(2, 8.0, 100)
     monkeypatch.setattr(patience, 'RUNNABLE', tmp_path / 'nothing')
     assert patience.patience(1.0) == pytest.approx(8.0)
+
+
+def test_a_wait_ends_before_pytest_ends_the_test(computer) -> None:
+    computer(2, 60.0, 1)
+    assert patience.patience(90.0) == patience.LONGEST < 900
+    assert patience.patience(700.0) == 700.0

@@ -81,7 +81,7 @@ def test_dynamics_holds_the_joints_without_the_actuator_node_and_goes_on_when_it
     machine.kill('hydraulic_actuator_node')
     probe.until(lambda: level(probe, 'dynamics_node: commands') == ERROR, 'the report of a silent actuator')
     seen = probe.count['joint_states']
-    probe.until(lambda: probe.count['joint_states'] > seen + 200, 'joint states of held joints')
+    probe.until(lambda: probe.count['joint_states'] > seen + 800, 'joint states of held joints')
     assert np.abs(positions(probe) - before).max() < 2e-3
     machine.start('hydraulic_actuator_node', **COMMON)
     probe.until(lambda: level(probe, 'dynamics_node: commands') == OK, 'commands again', 60)
