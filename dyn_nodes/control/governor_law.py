@@ -1,9 +1,14 @@
 """The law of the tip-over governor, in numbers: compiled together with the prediction of stops, and plain Python.
 
-`predict(volts, toward, leads, enough, situation, stopped)` predicts stops. It writes to stopped (4,) the
+`predict(volts, toward, leads, enough, situation, stopped)` predicts a stop. It writes to stopped (4,) the
 least share of all wheels on the stop after outputs (m,), which wheel, when, s, and the least share at rest; where
 `leads`, outputs go on to `toward` before they are braked. Below the share `enough` it may end. What it has to know
 is in `situation`, at which the law does not look.
+
+Predictions are made several at a time (`predict_all`). The law asks for one stop after the other (`ask`); for one that
+is not known yet it goes on with what the same question found in the decision before, and notes what else it asks for.
+Then what was noted is predicted, and the law begins again, until it has asked for nothing but stops that are known.
+So a decision rests on predictions alone; what was expected decides only how many are made at a time.
 """
 
 from __future__ import annotations
@@ -18,10 +23,31 @@ SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
 PARTS = (1.0, 0.75, 0.6)
 """Of a command to a better stand that are tried."""
-CONSTANTS = f'GAIN, SHOWN, PARTS = {GAIN!r}, {SHOWN!r}, {PARTS!r}\n'
+TOGETHER, ROOM = 8, 16
+"""Stops that the vector kernels take at once, and stops that are predicted before the law begins again at most."""
+KNOWN, NOTED, ASKED, OPEN = 0, 1, 2, 3
+"""Places in `counts` of a memory: stops that are known; these and those that are noted; questions asked; whether one of
+them had no answer."""
+CONSTANTS = f"""GAIN, SHOWN, PARTS, TOGETHER, ROOM = {GAIN!r}, {SHOWN!r}, {PARTS!r}, {TOGETHER!r}, {ROOM!r}
+KNOWN, NOTED, ASKED, OPEN = {KNOWN!r}, {NOTED!r}, {ASKED!r}, {OPEN!r}
+"""
 """The same as text, for a module of machine code."""
 
 predict: Any = None
+
+
+def predict_all(keys, found, first, last, situation):
+    """Predict the stops of the rows from first to last of keys, and write them to found, which is `whole` or not."""
+    m = (keys.shape[1] - 2) // 2
+    for row in range(first, last):
+        volts, toward, enough = keys[row, :m], keys[row, m : 2 * m], keys[row, 2 * m + 1]
+        predict(volts, toward, keys[row, 2 * m] > 0.0, enough, situation, found[row, :4])
+        found[row, 4] = 1.0 if found[row, 0] >= enough else 0.0
+
+
+def questions(m, halvings):
+    """Return how many stops a decision over m functions asks for at most."""
+    return 4 + m * (2 + halvings + 3 * len(PARTS))
 
 
 def approach(target, before, most, result):
@@ -30,19 +56,20 @@ def approach(target, before, most, result):
         result[j] = before[j] + min(max(target[j] - before[j], -most), most)
 
 
-def decide(command, before, step, law, since, situation, output, parts, stopped):
+def decide(command, before, step, law, since, expected, situation, output, parts, stopped):
     """Choose outputs (m,) for the next `step`, s.
 
     before (m,) outputs of the last decision; law (5,): reserve, least, slack, rate and halvings of
-    `GovernorSettings`. since (m,), s since a lever was held, is carried on. Written are output, the stop behind it,
-    stopped (4,), and parts (m,): which part of its command a held lever gets; NaN where it is not held.
+    `GovernorSettings`. Carried on are since (m,), s since a lever was held, and expected (`questions`, 4), the answers
+    of the last decision, NaN behind them. Written are output, the stop behind it, stopped (4,), and parts (m,): which
+    part of its command a held lever gets; NaN where it is not held.
     """
     m = command.shape[0]
     follow, brake = np.empty(m), np.empty(m)
     most = law[3] * max(step, 0.0)
     approach(command, before, most, follow)
     approach(np.zeros(m), before, most, brake)
-    choose(command, follow, brake, law, situation, output, stopped)
+    choose(command, follow, brake, law, expected, situation, output, stopped)
     for j in range(m):
         slight = 1e-3 * max(abs(command[j]), 1e-3)
         since[j] = 0.0 if abs(follow[j] - output[j]) > slight else since[j] + step
@@ -51,11 +78,26 @@ def decide(command, before, step, law, since, situation, output, parts, stopped)
             parts[j] = min(max(output[j] / command[j], 0.0), 1.0) if command[j] != 0.0 else 0.0
 
 
-def choose(command, follow, brake, law, situation, output, stopped):
+def choose(command, follow, brake, law, expected, situation, output, stopped):
     """Write the outputs that pass of a step from `brake` to `follow`, and the stop behind them."""
+    m = command.shape[0]
+    most = ROOM * questions(m, int(law[4]))
+    memory = np.empty((most, 2 * m + 2)), np.empty((most, 5)), np.zeros(4, np.int64), expected
+    keys, found, counts, _ = memory
+    while True:
+        counts[ASKED], counts[OPEN] = 0, 0
+        attempt(command, follow, brake, law, memory, output, stopped)
+        if counts[OPEN] == 0:
+            expected[counts[ASKED] :] = np.nan
+            return
+        predict_all(keys, found, counts[KNOWN], counts[NOTED], situation)
+        counts[KNOWN] = counts[NOTED]
+
+
+def attempt(command, follow, brake, law, memory, output, stopped):
+    """Do what `choose` does, from what is known and, where that is not enough, from what is expected."""
     m, reserve = command.shape[0], law[0]
-    keys, found = np.empty((8 + 4 * m, 2 * m + 2)), np.empty((8 + 4 * m, 4))
-    count = predict_enough(follow, reserve, situation, keys, found, 0, stopped)
+    ask(follow, follow, False, reserve, memory, stopped)
     output[:] = follow
     if stopped[0] >= reserve:
         return
@@ -66,24 +108,24 @@ def choose(command, follow, brake, law, situation, output, stopped):
             lefts += 1
     output[:] = brake
     if lefts > 0:
-        count = predict_once(brake, brake, False, situation, keys, found, count, stopped)
+        ask(brake, brake, False, -np.inf, memory, stopped)
     if lefts > 0 and stopped[0] >= reserve:
-        lefts, count = share_out(follow, brake, law, situation, output, left, lefts, keys, found, count, stopped)
-    count = predict_once(output, output, False, situation, keys, found, count, stopped)
-    if to_safety(command, follow, law, situation, output, left, lefts, keys, found, count, stopped):
-        predict(output, output, False, -np.inf, situation, stopped)
+        lefts = share_out(follow, brake, law, memory, output, left, lefts, stopped)
+    ask(output, output, False, -np.inf, memory, stopped)
+    if to_safety(command, follow, law, memory, output, left, lefts, stopped):
+        ask(output, output, False, -np.inf, memory, stopped)
 
 
-def share_out(follow, brake, law, situation, output, left, lefts, keys, found, count, stopped):
+def share_out(follow, brake, law, memory, output, left, lefts, stopped):
     """Give functions as much of their step as is certified, in place; the one that costs least comes first.
 
-    Return how many are held back, the first of `left` then, and how many predictions there are.
+    Return how many are held back, the first of `left` then.
     """
     costs, held = np.zeros(lefts), 0
     for i in range(lefts if lefts > 1 else 0):
         trial = output.copy()
         trial[left[i]] = follow[left[i]]
-        count = predict_once(trial, trial, False, situation, keys, found, count, stopped)
+        ask(trial, trial, False, -np.inf, memory, stopped)
         costs[i] = -stopped[0]
     for i in range(1, lefts):  # few: by insertion
         for j in range(i, 0, -1):
@@ -96,7 +138,7 @@ def share_out(follow, brake, law, situation, output, left, lefts, keys, found, c
         for _ in range(1 + int(law[4])):
             trial = output.copy()
             trial[k] = follow[k] if part == 1.0 else brake[k] + part * (follow[k] - brake[k])
-            count = predict_enough(trial, law[0], situation, keys, found, count, stopped)
+            ask(trial, trial, False, law[0], memory, stopped)
             if stopped[0] >= law[0]:
                 low = part
                 output[k] = trial[k]
@@ -108,10 +150,10 @@ def share_out(follow, brake, law, situation, output, left, lefts, keys, found, c
         if low < 1.0:
             left[held] = k
             held += 1
-    return held, count
+    return held
 
 
-def to_safety(command, follow, law, situation, output, left, lefts, keys, found, count, stopped):
+def to_safety(command, follow, law, memory, output, left, lefts, stopped):
     """Let held functions through, in place, that lead to a better stand than the stop behind the output, `stopped`.
 
     Such a command is looked at as a whole, against the same time without it, and taken in the greatest of some `PARTS`
@@ -131,62 +173,68 @@ def to_safety(command, follow, law, situation, output, left, lefts, keys, found,
             trial, toward = output.copy(), output.copy()
             trial[k] = min(follow[k], wanted) if wanted > 0.0 else max(follow[k], wanted)
             toward[k] = wanted
-            count = predict_enough(trial, floor, situation, keys, found, count, way)
+            ask(trial, trial, False, floor, memory, way)
             if not way[0] >= floor:
                 continue
-            predict(trial, toward, True, floor, situation, way)
+            ask(trial, toward, True, floor, memory, way)
             if not way[0] >= floor:
                 continue
             toward[k] = 0.0
-            count = predict_once(output, toward, True, situation, keys, found, count, without)
+            ask(output, toward, True, -np.inf, memory, without)
             if way[3] > without[3] + GAIN:
                 output[k], changed = trial[k], True
                 break
     return changed
 
 
-def predict_once(volts, toward, leads, situation, keys, found, count, stopped):
-    """Predict a stop to its end, or write again what was found in this decision; return how many there are."""
-    place = place_of(volts, toward, leads, -np.inf, keys, found, count)
+def ask(volts, toward, leads, enough, memory, stopped):
+    """Write a stop that is known, to its end or as far as it keeps the share `enough`; else what is expected of it."""
+    keys, found, counts, expected = memory
+    order = counts[ASKED]
+    counts[ASKED] += 1
+    place = place_of(volts, toward, leads, enough, keys, found, counts[KNOWN])
     if place >= 0:
-        stopped[:] = found[place]
-        return count
-    predict(volts, toward, leads, -np.inf, situation, stopped)
-    return remember(volts, toward, leads, True, keys, found, count, stopped)
-
-
-def predict_enough(volts, enough, situation, keys, found, count, stopped):
-    """Predict a stop as far as it keeps a share, or write what was found; return how many are kept."""
-    place = place_of(volts, volts, False, enough, keys, found, count)
-    if place >= 0:
-        stopped[:] = found[place]
-        return count
-    predict(volts, volts, False, enough, situation, stopped)
-    return remember(volts, volts, False, stopped[0] >= enough, keys, found, count, stopped)
+        stopped[:] = found[place, :4]
+        expected[order] = stopped
+        return
+    counts[OPEN] = 1
+    note(volts, toward, leads, enough, keys, counts)
+    stopped[:] = expected[order]
+    if stopped[0] != stopped[0]:
+        stopped[:] = np.inf if order == 0 or enough == -np.inf else -np.inf
 
 
 def place_of(volts, toward, leads, enough, keys, found, count):
-    """Return the place of a stop among those that were predicted in this decision, -1 where it is not.
+    """Return the place of a stop among those that are known, -1 where it is not.
 
     One that was not predicted to its end counts where it came below the share `enough`.
     """
-    m = volts.shape[0]
     for place in range(count):
-        same = (keys[place, 2 * m] > 0.0) == leads and (keys[place, 2 * m + 1] > 0.0 or found[place, 0] < enough)
-        for j in range(m):
-            same = same and keys[place, j] == volts[j] and keys[place, m + j] == toward[j]
-        if same:
+        if is_of(volts, toward, leads, keys[place]) and (found[place, 4] > 0.0 or not found[place, 0] >= enough):
             return place
     return -1
 
 
-def remember(volts, toward, leads, whole, keys, found, count, stopped):
-    """Keep a stop where there is room, `whole` where it was predicted to its end; return how many are kept."""
+def is_of(volts, toward, leads, key):
+    """Return whether a key is that of a stop."""
     m = volts.shape[0]
-    if count == keys.shape[0]:
-        return count
-    keys[count, :m] = volts
-    keys[count, m : 2 * m] = toward
-    keys[count, 2 * m], keys[count, 2 * m + 1] = 1.0 if leads else 0.0, 1.0 if whole else 0.0
-    found[count] = stopped
-    return count + 1
+    same = (key[2 * m] > 0.0) == leads
+    for j in range(m):
+        same = same and key[j] == volts[j] and key[m + j] == toward[j]
+    return same
+
+
+def note(volts, toward, leads, enough, keys, counts):
+    """Note a stop that is to be predicted, where there is room."""
+    m = volts.shape[0]
+    for place in range(counts[KNOWN], counts[NOTED]):
+        if is_of(volts, toward, leads, keys[place]):
+            keys[place, 2 * m + 1] = min(keys[place, 2 * m + 1], enough)
+            return
+    place = counts[NOTED]
+    if place - counts[KNOWN] == ROOM:
+        return
+    keys[place, :m] = volts
+    keys[place, m : 2 * m] = toward
+    keys[place, 2 * m], keys[place, 2 * m + 1] = 1.0 if leads else 0.0, enough
+    counts[NOTED] += 1

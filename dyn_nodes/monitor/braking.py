@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyn_nodes.control.governor_law import questions
 from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
@@ -42,6 +43,7 @@ class BrakingPredictor:
         contacts: names of the springs on which the machine stands: of wheels, of rollers.
         ground: on which the machine stands now.
         degree: stability degree at rest in the present posture; NaN before `see`.
+        press: mean push on a spring, N; NaN before `see`.
         payload_bounds: least and greatest payload that there may be, kg; None: `payload_error` of the settings about
             that of the monitor.
     """
@@ -66,23 +68,25 @@ class BrakingPredictor:
         dead = max(valve.dead_time for valve in valves)
         self._waiting = round((self.settings.delay + dead) / STEP)
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
-        self._springs, self._free = np.ascontiguousarray(np.array(springs).T[:2]), np.array(springs)[:, 2].copy()
+        self._springs = np.ascontiguousarray(np.array(springs).T)
         times = self.settings.hold, self.settings.horizon, self.settings.longest
         self._times = np.array([round(own / STEP) for own in times])
         self._box, self._law = np.array([self.settings.mass_error, 0.0, 0.0]), self.settings.law
         self.payload_bounds: tuple[float, float] | None = None
-        wheels = len(self.contacts)
-        self._known, self._turn, self._press = np.zeros(KNOWN), np.zeros(3), np.nan
-        self._rows, self._squeeze = np.empty((wheels, 3)), np.empty(wheels)
+        wheels, joints = len(self.contacts), len(machine.movable_joints)
+        self._known, self._stand = np.zeros(KNOWN), np.zeros(8 * wheels + 4)
+        self._state = np.zeros(2 * joints + 3 * self._count + 7 + 2 * wheels)
+        self._state[-1 - 2 * wheels : -1 - wheels] = np.inf
         self._start, self._found = np.empty(2 * self._count + 36), np.empty(4)
-        self._oil = np.zeros(3 * self._count)
+        self._expected = np.empty((questions(len(self._order), self.settings.halvings), 4))
         self.reset()
 
     def reset(self) -> None:
         """Take all valves to be at neutral, with nothing on its way to them."""
-        self._seen, self.degree, self._elapsed = False, np.nan, 0.0
+        self._seen, self.degree, self.press, self._elapsed = False, np.nan, np.nan, 0.0
         self._spool, self._latest = np.zeros(self._count), np.zeros(self._count)
         self._past = np.zeros((self._waiting, self._count))
+        self._expected[:] = np.nan
 
     def issued(self, volts: Array, step: float) -> None:
         """Take outputs (m,) that go to the valves for a step, s."""
@@ -94,23 +98,23 @@ class BrakingPredictor:
 
     def _carry(self) -> None:
         """Carry spools and pressures on by a step."""
-        monitor = self.monitor
         self.model.kernels.carry(
-            monitor.q,
-            monitor.v,
-            self._oil,
+            self.model.codes,
+            self._placed(),
             self._spool,
             self._known,
+            self._stand,
             self._past,
             self._latest,
             self._seen,
             self._valves,
-            self._rows,
-            self._springs,
-            self._squeeze,
-            self._turn,
-            self._press,
         )
+
+    def _placed(self) -> Array:
+        """Return the state, joints as the monitor knows them now."""
+        n = len(self.monitor.q)
+        self._state[:n], self._state[n : 2 * n] = self.monitor.q, self.monitor.v
+        return self._state
 
     def _of_all(self, volts: Array) -> Array:
         result = np.zeros(self._count)
@@ -131,7 +135,7 @@ class BrakingPredictor:
         if not np.isfinite(self.degree):
             return
         self._box[1], self._box[2] = self._payload_errors()
-        mass = self.model.kernels.situate(
+        self.press = self.model.kernels.situate(
             monitor.q,
             monitor.v,
             monitor.a,
@@ -140,18 +144,17 @@ class BrakingPredictor:
             self.ground.plane,
             monitor.turning,
             load.attachments,
-            self._free,
+            self._springs,
+            self._box,
             STEP,
             DRAWN if self._seen else 1.0,
-            self._oil,
+            self._state,
             self._spool,
             self._known,
-            self._rows,
-            self._squeeze,
-            self._turn,
+            self._stand,
             self._start,
         )
-        self._press, self._seen = mass * self.machine.gravity / len(self.contacts), True
+        self._seen = True
 
     def _payload_errors(self) -> tuple[float, float]:
         """Return by how much the payload may be less and more than known, kg."""
@@ -167,7 +170,9 @@ class BrakingPredictor:
         """Return what is let through; the arguments are those of `Stops`."""
         output, parts = np.empty(len(before)), np.empty(len(before))
         command = np.ascontiguousarray(command, dtype=np.float64)
-        self.model.kernels.decide(command, before, step, self._law, since, self._situation, output, parts, self._found)
+        self.model.kernels.decide(
+            command, before, step, self._law, since, self._expected, self._situation, output, parts, self._found
+        )
         return Decision(output, parts, self._stop_found)
 
     def stop(self, volts: Array, enough: float = -np.inf, toward: Array | None = None) -> Stop:
@@ -185,22 +190,15 @@ class BrakingPredictor:
     @property
     def _situation(self) -> tuple[Any, ...]:
         """What `predict` looks at."""
-        monitor = self.monitor
         return (
-            monitor.q,
-            monitor.v,
-            self._oil,
+            self.model.codes,
+            self._placed(),
             self._known,
+            self._stand,
             self._past,
             self._order,
             self.settings.rate * STEP,
             self._times,
-            self._rows,
-            self._springs,
-            self._squeeze,
-            self._turn,
-            self._press,
-            self._box,
         )
 
     @property

@@ -1,205 +1,228 @@
 """What a prediction of stops does with numbers: drivers that are compiled together with the kernels of a machine.
 
-`brake` integrates a stop by linearly implicit Euler steps, oil and stops of joints implicit. Its arrays, which are
-those of the others, too:
+`brake` integrates stops by linearly implicit Euler steps, oil and stops of joints implicit, one stop or as many as the
+vector kernels take at once (`lanes`). Its arrays, which are those of the others, too; with several lanes element i of
+lane k is at i * lanes + k:
 
-* q, v (n,) of the joints and oil (3 m,) of all actuators, spool and two pressures each.
+* x (s,) state: q, v (n,) of the joints, oil (3 m,) of all actuators, spool and two pressures each, turn (3,) speeds of
+  the base: up, about x and about y, lean (3,) what these have come to, low (w,) least push on every spring over its
+  mean, when (w,), and number of the step.
 * known (`KNOWN` of the model,), volts (t, m), of which the last row goes on, one row a step.
-* rows (w, 3) of the springs, 1, y and -x in the axes of the ground; springs (2, w) stiffness and damping; squeeze (w,)
-  at the start, m; turn (3,) speeds of the base: up, about x and about y.
-* press, N: mean push on a spring. box (3,): part by which links may be wrong; kg by which the payload may be less and
-  more than known.
-* enough: a share below which the stop need not be known. longest: steps that are taken at most; fewer where all joints
-  rest after the last row.
-* found (3, w): least push on a spring over its mean, when, and that at rest where the machine comes to a stand.
+* stand (8 w + 4,): of the springs, y and -x in the axes of the ground, stiffness, damping, squeeze at the start, m,
+  (w,) each, and how they share a load of height and two angles (w, 3); box (3,): part by which links may be wrong; kg
+  by which the payload may be less and more than known; mean push on a spring, N.
+* enough (lanes,): shares below which a stop need not be known. rows (lanes,) of volts that a lane has. longest: steps
+  that are taken at most; fewer where all joints rest after the last row.
+* found (lanes, 3 w): low, when, and share at rest where the machine comes to a stand. whole (lanes,): 1 for a stop that
+  was followed to its end.
 
-`arm_at`, `start_at` and `standing_at` are kernels of the machine (`BrakingModel`), `STILL` is its constant.
+`start_at` is a kernel of the machine (`BrakingModel`), codes (2,) are addresses of `stride` and `standing`, `STILL` is
+its constant.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from dyn_nodes.compile.code import call_code
 
-def brake(q, v, oil, known, volts, rows, springs, squeeze, turn, press, box, enough, longest, found):
-    """Integrate a stop; q, v, oil and turn are changed, found is written."""
-    n, k, w = q.shape[0], oil.shape[0], rows.shape[0]
-    step, steps = known[16], volts.shape[0]
-    a, rates, split = np.empty(3 + n), np.empty(k), np.empty(6)
-    lean, total, push, here = np.zeros(3), np.empty(3), np.empty(w), known.copy()
-    shares = np.empty((2, w))
-    gram = np.zeros((3, 3))
-    for i in range(w):
-        for r in range(3):
-            for c in range(3):
-                gram[r, c] += springs[0, i] * rows[i, r] * rows[i, c]
-    flexibility = np.linalg.inv(gram)
-    found[0], found[1], found[2] = np.inf, 0.0, 0.0
-    for t in range(max(longest, steps) + 1):
-        total[:] = 0.0
-        for i in range(w):
-            bend = rows[i, 0] * lean[0] + rows[i, 1] * lean[1] + rows[i, 2] * lean[2]
-            rate = rows[i, 0] * turn[0] + rows[i, 1] * turn[1] + rows[i, 2] * turn[2]
-            push[i] = springs[0, i] * (squeeze[i] - bend) - springs[1, i] * rate
-            for r in range(3):
-                total[r] += rows[i, r] * push[i]
-        # the base turns, and with it gravity in its axes
-        for r in range(3):
-            x, y = (r + 1) % 3, (r + 2) % 3
-            axis_x = lean[1] * known[4 + x] + lean[2] * known[7 + x]
-            axis_y = lean[1] * known[4 + y] + lean[2] * known[7 + y]
-            here[r] = known[r] - (axis_x * known[y] - axis_y * known[x])
-        arm_at(q, v, oil, volts[min(t, steps - 1)], here, turn, total, a, rates, split)  # type: ignore[name-defined]  # noqa: F821
-        shared(rows, springs, flexibility, split, shares)
-        fastest = 0.0
-        for j in range(n):
-            fastest = max(fastest, abs(v[j]))
-        least = np.inf
-        for i in range(w):
-            margin = (push[i] - unsure(box, shares[0, i], shares[1, i])) / press
-            least = min(least, margin)
-            if not margin >= found[0, i]:
-                found[0, i], found[1, i] = margin, t * step
-        if not least >= enough or t >= longest or (t >= steps and fastest < STILL):  # type: ignore[name-defined]  # noqa: F821
+
+def brake(codes, x, known, stand, volts, rows, enough, longest, found, whole):
+    """Integrate stops; x is changed, found and whole are written."""
+    lanes, size = rows.shape[0], found.shape[1] // 3
+    last, seen, after = volts.shape[0] - 1, np.empty(2 * lanes), np.empty_like(x)
+    at, places = np.empty_like(x), x.shape[0] // lanes
+    rest = np.empty(size * lanes)
+    going = lanes
+    done, settled = np.zeros(lanes, np.bool_), np.zeros(lanes, np.bool_)
+    whole[:] = 0.0
+    for t in range(longest + 1):
+        if call_code(codes[0], x, volts[min(t, last)], known, stand, after, seen) != 0:
+            raise ValueError('stride: an argument of another length')
+        for k in range(lanes):
+            if done[k]:
+                continue
+            if t >= longest or (t >= rows[k] and seen[lanes + k] < STILL):  # type: ignore[name-defined]  # noqa: F821
+                done[k], whole[k] = True, 1.0
+                take(k, lanes, places, size, x, after, at, found)
+            if not settled[k] and (done[k] or not seen[k] >= enough[k]):
+                settled[k] = True
+                going -= 1
+        if going == 0:
             break
-        for j in range(n):
-            v[j] += step * a[3 + j]
-            q[j] += step * v[j]
-        for j in range(k):
-            oil[j] += step * rates[j]
-        for r in range(3):
-            turn[r] += step * a[r]
-            lean[r] += step * turn[r]
-    # where it comes to rest
-    standing_at(q, known, split)  # type: ignore[name-defined]  # noqa: F821
-    shared(rows, springs, flexibility, split, shares)
-    for i in range(w):
-        certain = shares[0, i] + known[3] * shares[1, i] - unsure(box, shares[0, i], shares[1, i])
-        found[2, i] = certain / press
+        x, after = after, x
+    for k in range(lanes):
+        if not done[k]:
+            take(k, lanes, places, size, x, after, at, found)
+    # where they come to rest
+    if call_code(codes[1], at, known, stand, rest) != 0:
+        raise ValueError('standing: an argument of another length')
+    for k in range(lanes):
+        for i in range(size):
+            found[k, 2 * size + i] = rest[i * lanes + k]
 
 
-def unsure(box, links, kilogram):
-    """Return what a wheel may carry less than known, N, by what links and a kilogram of payload do to it."""
-    return box[0] * abs(links) + max(box[1] * kilogram, -box[2] * kilogram)
+def take(k, lanes, places, size, x, after, at, found):
+    """Take what a lane has come to, x, and the least pushes up to then, which stand in the state after it."""
+    for i in range(places):
+        at[i * lanes + k] = x[i * lanes + k]
+    first = places - 1 - 2 * size
+    for i in range(2 * size):
+        found[k, i] = after[(first + i) * lanes + k]
 
 
-def shared(rows, springs, flexibility, split, shares):
-    """Write what links and a kilogram of payload do (6,), as the springs share it at rest, N, to shares (2, w)."""
-    shares[:] = 0.0
-    for i in range(rows.shape[0]):
-        for part in range(2):
-            share = 0.0
-            for r in range(3):
-                for c in range(3):
-                    share += rows[i, r] * flexibility[r, c] * split[3 * part + c]
-            shares[part, i] -= springs[0, i] * share
+def rows_of(past, leads, times):
+    """Return how many rows of volts a stop has; times (3,): steps of hold, of the horizon and at most."""
+    return past.shape[0] + 1 + (times[0] if leads else 0) + times[1]
 
 
-def table(past, kept, toward, leads, most, hold, horizon):
-    """Return the volts (t, m) of a stop: what waits, what is kept, and neutral at the rate; `most` V a step.
+def table(past, kept, toward, leads, most, times, lane, lanes, volts):
+    """Write the volts of a stop to its lane: what waits, what is kept, and neutral at the rate; `most` V a step.
 
-    Where `leads`, kept is led to toward in `hold` steps first.
+    Where `leads`, kept is led to toward in the steps of hold first. volts (t, m * lanes) goes on as its last row.
     """
     waits, m = past.shape
-    steps = 1 + (hold if leads else 0)
-    volts = np.empty((waits + steps + horizon, m))
-    volts[:waits] = past
-    volts[waits] = kept
-    for t in range(1, steps):
-        for j in range(m):
+    steps, total = 1 + (times[0] if leads else 0), volts.shape[0]
+    for j in range(m):
+        place = j * lanes + lane
+        for t in range(waits):
+            volts[t, place] = past[t, j]
+        for t in range(steps):
             far = most * t
-            volts[waits + t, j] = kept[j] + min(max(toward[j] - kept[j], -far), far)
-    end = volts[waits + steps - 1]
-    for t in range(horizon):
-        for j in range(m):
-            volts[waits + steps + t, j] = np.copysign(max(abs(end[j]) - most * (t + 1), 0.0), end[j])
-    return volts
+            volts[waits + t, place] = kept[j] + min(max(toward[j] - kept[j], -far), far)
+        end, ends = volts[waits + steps - 1, place], waits + steps + times[1]
+        for t in range(waits + steps, ends):
+            left = abs(end) - most * (t - waits - steps + 1)
+            volts[t, place] = np.copysign(max(left, 0.0), end)
+        for t in range(ends, total):
+            volts[t, place] = volts[ends - 1, place]
 
 
-def stop(
-    q, v, oil, known, past, kept, toward, leads, most, times, rows, springs, squeeze, turn, press, box, enough, stopped
-):
-    """Predict a stop from where the machine is; nothing but stopped is changed.
+def spread(values, lanes):
+    """Return values in every lane."""
+    result = np.empty(values.shape[0] * lanes)
+    for i in range(values.shape[0]):
+        for k in range(lanes):
+            result[i * lanes + k] = values[i]
+    return result
 
-    times (3,): steps of hold, of the horizon and at most. stopped (4,): least share of all wheels, which wheel,
-    when, s, and the least share at rest; -inf, 0, 0 and -inf where a number is not finite.
+
+def predict_all(keys, found, first, last, situation):
+    """Predict the stops of the rows from first to last of keys, as `governor_law` asks for them.
+
+    As many at once as there are lanes; where that takes no more turns, the longer ones that lead somewhere apart.
     """
-    w = rows.shape[0]
-    found = np.empty((3, w))
-    volts = table(past, kept, toward, leads, most, times[0], times[1])
+    count, m = last - first, (keys.shape[1] - 2) // 2
+    order, short = np.empty(count, np.int64), 0
+    for leads in range(2):
+        place = short
+        for row in range(first, last):
+            if (keys[row, 2 * m] > 0.0) == (leads > 0):
+                order[place] = row
+                place += 1
+        if leads == 0:
+            short = place
+    apart = turns(short) + turns(count - short) <= turns(count)
+    begin = 0
+    while begin < count:
+        end = min(begin + TOGETHER, count)  # type: ignore[name-defined]  # noqa: F821
+        if apart and begin < short:
+            end = min(end, short)
+        predict_these(keys, found, order[begin:end], situation)
+        begin = end
+
+
+def turns(count):
+    """Return how often the vector kernels are called for so many stops."""
+    return (count + TOGETHER - 1) // TOGETHER  # type: ignore[name-defined]  # noqa: F821
+
+
+def predict_these(keys, found, chosen, situation):
+    """Predict the stops of some rows of keys, at once."""
+    codes, x, known, stand, past, order, most, times = situation
+    count, m, w = chosen.shape[0], past.shape[1], (stand.shape[0] - 4) // 8
+    lanes = 1 if count == 1 else TOGETHER  # type: ignore[name-defined]  # noqa: F821
+    rows, enough = np.zeros(lanes, np.int64), np.full(lanes, np.inf)
+    for k in range(count):
+        key = keys[chosen[k]]
+        rows[k] = rows_of(past, key[2 * order.shape[0]] > 0.0, times)
+        enough[k] = key[2 * order.shape[0] + 1]
+    volts = np.zeros((rows.max(), m * lanes))
+    kept, led = np.zeros(m), np.zeros(m)
+    for k in range(lanes):
+        key = keys[chosen[min(k, count - 1)]]
+        for j in range(order.shape[0]):
+            kept[order[j]], led[order[j]] = key[j], key[order.shape[0] + j]
+        table(past, kept, led, key[2 * order.shape[0]] > 0.0, most, times, k, lanes, volts)
+    ends, whole = np.empty((lanes, 3 * w)), np.empty(lanes)
     brake(
-        q.copy(),
-        v.copy(),
-        oil.copy(),
-        known,
+        codes[0] if lanes == 1 else codes[1],
+        spread(x, lanes),
+        spread(known, lanes),
+        spread(stand, lanes),
         volts,
         rows,
-        springs,
-        squeeze,
-        turn.copy(),
-        press,
-        box,
         enough,
         times[2],
-        found,
+        ends,
+        whole,
     )
+    for k in range(count):
+        stopped = found[chosen[k]]
+        summed(ends[k], stopped)
+        stopped[4] = 1.0 if stopped[0] == -np.inf else whole[k]
+
+
+def summed(end, stopped):
+    """Write the least of all wheels of a stop: its share, which wheel, when, s, and the least share at rest.
+
+    -inf, 0, 0 and -inf where a number is not finite.
+    """
+    w, place = end.shape[0] // 3, 0
     stopped[0], stopped[1], stopped[2], stopped[3] = -np.inf, 0.0, 0.0, -np.inf
-    place = 0
+    for i in range(3 * w):
+        if not np.isfinite(end[i]):
+            return
     for i in range(w):
-        for r in range(3):
-            if not np.isfinite(found[r, i]):
-                return
-        if found[0, i] < found[0, place]:
+        if end[i] < end[place]:
             place = i
-    stopped[0], stopped[1], stopped[2], stopped[3] = found[0, place], place, found[1, place], found[2].min()
+    stopped[0], stopped[1], stopped[2], stopped[3] = end[place], place, end[w + place], end[2 * w :].min()
 
 
 def predict(volts, toward, leads, enough, situation, stopped):
-    """Predict the stop after outputs (m,) in the order of the levers, as `governor_law` asks for it."""
-    q, v, oil, known, past, order, most, times, rows, springs, squeeze, turn, press, box = situation
-    kept, led = np.zeros(past.shape[1]), np.zeros(past.shape[1])
-    for j in range(order.shape[0]):
-        kept[order[j]], led[order[j]] = volts[j], toward[j]
-    stop(
-        q, v, oil, known, past, kept, led, leads, most, times, rows, springs, squeeze, turn, press, box, enough, stopped
-    )
+    """Predict the stop after outputs (m,) in the order of the levers; stopped (4,) is that of `governor_law`."""
+    m = volts.shape[0]
+    keys, found = np.empty((1, 2 * m + 2)), np.empty((1, 5))
+    keys[0, :m], keys[0, m : 2 * m] = volts, toward
+    keys[0, 2 * m], keys[0, 2 * m + 1] = 1.0 if leads else 0.0, enough
+    predict_all(keys, found, 0, 1, situation)
+    stopped[:] = found[0, :4]
 
 
-def carry(q, v, oil, spool, known, past, volts, moves, valves, rows, springs, squeeze, turn, press):
+def carry(codes, x, spool, known, stand, past, volts, moves, valves):
     """Go on by a step: volts (m,) begin to wait, and what has waited longest gets to the valves.
 
     spool (m,) follows it by valves (3, m): gain, limit and the part of a difference that is left after a step. Where
-    `moves`, oil is carried along; past and spool are changed.
+    `moves`, the oil of x is carried along; past and spool are changed.
     """
     waits, m = past.shape
-    given = np.empty((1, m))
+    given = np.empty(m)
     if waits:
-        given[0] = past[0]
+        given[:] = past[0]
         for t in range(waits - 1):
             past[t] = past[t + 1]
         past[waits - 1] = volts
     else:
-        given[0] = volts
+        given[:] = volts
     if moves:
-        found = np.empty((3, rows.shape[0]))
-        brake(
-            q.copy(),
-            v.copy(),
-            oil,
-            known,
-            given,
-            rows,
-            springs,
-            squeeze,
-            turn.copy(),
-            press,
-            np.zeros(3),
-            -np.inf,
-            1,
-            found,
-        )
+        after, w = np.empty_like(x), (stand.shape[0] - 4) // 8
+        first = x.shape[0] - 2 * w - 7 - 3 * m
+        if call_code(codes[0, 0], x, given, known, stand, after, np.empty(2)) != 0:
+            raise ValueError('stride: an argument of another length')
+        for j in range(3 * m):
+            x[first + j] = after[first + j]
     for j in range(m):
-        target = min(max(valves[0, j] * given[0, j], -valves[1, j]), valves[1, j])
+        target = min(max(valves[0, j] * given[j], -valves[1, j]), valves[1, j])
         spool[j] = target + (spool[j] - target) * valves[2, j]
 
 
@@ -226,24 +249,26 @@ def situate(
     plane,
     turning,
     attachments,
-    free,
+    springs,
+    box,
     step,
     drawn,
-    oil,
+    x,
     spool,
     known,
-    rows,
-    squeeze,
-    turn,
+    stand,
     room,
 ):
-    """Take over what is measured now; return the mass of the machine, kg.
+    """Take over what is measured now; return the mean push on a spring, N.
 
     felt (3,) specific force, plane (4,) of the ground and turning (3,) of the base in its axes, attachments (w, 3) and
-    free lengths (w,) of the springs, step, s; drawn: part of the way that the pressures go to those at which the joints
-    accelerate as they do. oil, known, rows, squeeze and turn are written; room (2 m + 36,) is for numbers between.
+    springs (3, w) stiffness, damping and free length, box (3,), step, s; drawn: part of the way that the pressures go
+    to those at which the joints accelerate as they do. x, known and stand are written; room (2 m + 36,) is for numbers
+    between.
     """
-    m = spool.shape[0]
+    n, m, w = q.shape[0], spool.shape[0], springs.shape[1]
+    oil, turn = x[2 * n : 2 * n + 3 * m], x[2 * n + 3 * m : 2 * n + 3 * m + 3]
+    weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
     axes = np.empty((3, 3))
     ground(plane, axes)
     known[3], known[16] = payload, step
@@ -256,16 +281,34 @@ def situate(
         turn[1 + r] = turning[0] * axes[r, 0] + turning[1] * axes[r, 1] + turning[2] * axes[r, 2]
     pressures, base = room[: 2 * m], room[2 * m :]
     start_at(q, v, a, known, turn, pressures, base)  # type: ignore[name-defined]  # noqa: F821
-    for i in range(attachments.shape[0]):
-        height, x, y = -plane[3], 0.0, 0.0
+    rows = np.empty((w, 3))
+    for i in range(w):
+        height, along, aside = -plane[3], 0.0, 0.0
         for r in range(3):
             height += attachments[i, r] * plane[r]
             away = attachments[i, r] - known[13 + r]
-            x, y = x + away * axes[0, r], y + away * axes[1, r]
-        rows[i, 0], rows[i, 1], rows[i, 2] = 1.0, y, -x
-        squeeze[i] = free[i] - height
+            along, aside = along + away * axes[0, r], aside + away * axes[1, r]
+        rows[i, 0], rows[i, 1], rows[i, 2] = 1.0, aside, -along
+        stand[i], stand[w + i], stand[2 * w + i] = aside, -along, springs[0, i]
+        stand[3 * w + i], stand[4 * w + i] = springs[1, i], springs[2, i] - height
+    gram = np.zeros((3, 3))
+    for i in range(w):
+        for r in range(3):
+            for c in range(3):
+                gram[r, c] += springs[0, i] * rows[i, r] * rows[i, c]
+    flexibility = np.linalg.inv(gram)
+    for i in range(w):
+        for c in range(3):
+            share = 0.0
+            for r in range(3):
+                share += rows[i, r] * flexibility[r, c]
+            stand[5 * w + 3 * i + c] = -springs[0, i] * share
+    press = base[21] * weight / w
+    for r in range(3):
+        stand[8 * w + r] = box[r]
+    stand[8 * w + 3] = press
     for j in range(m):
         oil[3 * j] = spool[j]
         for k in range(2):
             oil[3 * j + 1 + k] += drawn * (pressures[2 * j + k] - oil[3 * j + 1 + k])
-    return base[21]
+    return press

@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.compile.module import lane_module
 from dyn_nodes.control import governor_law
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
 from dyn_nodes.forces.joint_elements import joint_elements
@@ -19,7 +21,21 @@ from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import hanging_joints
-from dyn_nodes.monitor.braking_kernels import brake, carry, ground, predict, shared, situate, stop, table, unsure
+from dyn_nodes.monitor.braking_kernels import (
+    brake,
+    carry,
+    ground,
+    predict,
+    predict_all,
+    predict_these,
+    rows_of,
+    situate,
+    spread,
+    summed,
+    table,
+    take,
+    turns,
+)
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
@@ -38,14 +54,31 @@ NEWTON, FARTHEST = 4, 0.7
 
 LAW = (
     governor_law.approach,
+    governor_law.questions,
+    governor_law.is_of,
     governor_law.place_of,
-    governor_law.remember,
-    governor_law.predict_once,
-    governor_law.predict_enough,
+    governor_law.note,
+    governor_law.ask,
     governor_law.to_safety,
     governor_law.share_out,
+    governor_law.attempt,
     governor_law.choose,
     governor_law.decide,
+)
+PREDICTION = (
+    take,
+    brake,
+    rows_of,
+    table,
+    spread,
+    summed,
+    predict_these,
+    turns,
+    predict_all,
+    predict,
+    carry,
+    ground,
+    situate,
 )
 
 
@@ -107,6 +140,50 @@ class _Trace:
         needed = -(ca.mtimes(basis.T, bias)[:3] + ca.mtimes(matrix[:3, :], some))
         return rates, oil, ca.substitute(self._split(needed), some, rates)
 
+    def stride(self) -> tuple[list[Expression], list[Expression], list[Expression]]:
+        """Return state, volts and stand as `braking_kernels` says, then what follows, and what is seen (2,).
+
+        What follows is the state after a step, with the least pushes up to its begin; seen are the least push on a
+        spring over its mean, and the fastest joint.
+        """
+        rates, oil, split = self.moved()
+        n, w = self.q.shape[0], len(self.machine.supports)
+        lean, number = ca.SX.sym('lean', 3), ca.SX.sym('number')
+        low, when, stand = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('stand', 8 * w + 4)
+        aside, back, stiffness, damping, squeeze = (stand[k * w : (k + 1) * w] for k in range(5))
+        shares, box, press = ca.reshape(stand[5 * w : 8 * w], 3, w).T, stand[8 * w : 8 * w + 3], stand[8 * w + 3]
+        rows = ca.horzcat(ca.SX.ones(w), aside, back)
+        push = stiffness * (squeeze - ca.mtimes(rows, lean)) - damping * ca.mtimes(rows, self.rock)
+        # the base turns, and with it gravity in its axes
+        axis = lean[1] * self.known[4:7] + lean[2] * self.known[7:10]
+        here = ca.vertcat(self.felt - ca.cross(axis, self.felt), self.known[3:])
+        found = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, push))
+        found = ca.substitute(found, self.known, here)
+        rates, oil, split = found[: 3 + n], found[3 + n : -6], found[-6:]
+        margin = (push - _unsure(box, shares, split)) / press
+        kept = margin >= low
+        step = self.known[16]
+        v, turn = self.v + step * rates[3:], self.rock + step * rates[:3]
+        after = ca.vertcat(
+            self.q + step * v,
+            v,
+            self.oil + step * oil,
+            turn,
+            lean + step * turn,
+            ca.if_else(kept, low, margin),
+            ca.if_else(kept, when, number * step),
+            number + 1.0,
+        )
+        state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, number)
+        seen = ca.vertcat(_least(margin), ca.mmax(ca.fabs(self.v)))
+        return [state, self.volts, self.known, stand], [after, seen], [self._rest(state, shares, box, press)]
+
+    def _rest(self, state: Expression, shares: Expression, box: Expression, press: Expression) -> Expression:
+        """Least pushes (w,) over their mean where the machine comes to rest at the joints of a state."""
+        split = self.standing()
+        carried = ca.mtimes(shares, split[:3] + self.known[3] * split[3:])
+        return (carried - _unsure(box, shares, split)) / press
+
     def _joints(self) -> Expression:
         return sum(
             (own.generalized_force(self.state, self.symbols) for own in self.passive), ca.SX(self.state.tree.nv, 1)
@@ -161,6 +238,20 @@ class _Trace:
         return ca.vertcat(*pressures)
 
 
+def _unsure(box: Expression, shares: Expression, split: Expression) -> Expression:
+    """Return what springs may carry less than known, N, by what links and a kilogram of payload do (6,) to them."""
+    links, kilogram = ca.mtimes(shares, split[:3]), ca.mtimes(shares, split[3:])
+    return box[0] * ca.fabs(links) + ca.fmax(box[1] * kilogram, -box[2] * kilogram)
+
+
+def _least(values: Expression) -> Expression:
+    """Return the least of values."""
+    least = values[0]
+    for k in range(1, values.shape[0]):
+        least = ca.fmin(least, values[k])
+    return least
+
+
 class BrakingModel:
     """Compiled prediction of stops.
 
@@ -168,29 +259,34 @@ class BrakingModel:
 
     Args:
         machine: on wheels, its joints moved by hydraulic actuators alone.
+
+    Attributes:
+        codes: (2, 2) addresses of the machine code of `stride` and `standing`, for one state and for `TOGETHER`.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        constants = f'STILL = {STILL!r}\n{governor_law.CONSTANTS}'
+        constants = f'from dyn_nodes.compile.code import call_code\n\nSTILL = {STILL!r}\n{governor_law.CONSTANTS}'
         self.kernels = build_module(
             f'{machine.name}: braking',
             [machine_fingerprint(machine)],
             self._functions,
-            drivers=[constants, unsure, shared, brake, table, stop, carry, ground, situate, predict, *LAW],
+            drivers=[constants, *PREDICTION, *LAW],
         )
+        self._wide = lane_module(self.kernels, ('stride', 'standing'), governor_law.TOGETHER)
+        self.codes = np.array([[own.code('stride'), own.code('standing')] for own in (self.kernels, self._wide)])
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         own = _Trace(self.machine)
-        accelerations, oil, split = own.moved()
         base = ca.vec(mass_matrix(own.state)[:6, :6])
+        before, after, rest = own.stride()
+        state, _, known, stand = before
 
         def outputs(*expressions: Expression) -> list[Expression]:
             return [ca.densify(ca.substitute(found, own.payload, own.known[3])) for found in expressions]
 
-        arm = [own.q, own.v, own.oil, own.volts, own.known, own.rock, own.push]
         return {
-            'arm': ca.Function('arm', arm, outputs(accelerations, oil, split)),
+            'stride': ca.Function('stride', before, outputs(*after)),
             'start': ca.Function('start', [own.q, own.v, own.a, own.known, own.rock], outputs(own.pressures(), base)),
-            'standing': ca.Function('standing', [own.q, own.known], outputs(own.standing())),
+            'standing': ca.Function('standing', [state, known, stand], outputs(*rest)),
         }, {}

@@ -43,7 +43,9 @@ class Written:
 
     def decide(self, command, before, step, since):
         output, parts, stopped = np.empty(len(before)), np.empty(len(before)), np.empty(4)
-        governor_law.decide(command, before, step, GovernorSettings().law, since, self, output, parts, stopped)
+        expected = np.full((governor_law.questions(len(before), GovernorSettings().halvings), 4), np.nan)
+        law = GovernorSettings().law
+        governor_law.decide(command, before, step, law, since, expected, self, output, parts, stopped)
         least, contact, ahead, standing = stopped.tolist()
         return Decision(output, parts, Stop(least, int(contact), ahead, standing))
 

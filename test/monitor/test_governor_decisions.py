@@ -18,7 +18,7 @@ from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 RECORDED = Path(__file__).with_name('governor_decisions.npz')
-KNOWN = ('_oil', '_known', '_past', '_squeeze', '_rows', '_turn', '_press', '_box')
+SITUATION = ('q', 'v', 'oil', 'turn', 'rows', 'squeeze', 'press', 'box')
 
 
 @pytest.fixture(scope='module')
@@ -27,26 +27,39 @@ def governor(machine):
     return TipOverGovernor(tuple(own.name for own in machine.actuators), stops)
 
 
+def state_and_stand(stops, own):
+    """Return what a prediction begins with, from what was known of the machine."""
+    (stiffness, damping, _), rows, wheels = stops._springs, own['rows'], len(own['rows'])
+    flexibility = np.linalg.inv(rows.T @ np.diag(stiffness) @ rows)
+    shares = -stiffness[:, None] * (rows @ flexibility)
+    stand = (rows[:, 1], rows[:, 2], stiffness, damping, own['squeeze'], shares.ravel(), own['box'], [own['press']])
+    least = np.full(wheels, np.inf), np.zeros(wheels)
+    state = (own['q'], own['v'], own['oil'], own['turn'], np.zeros(3), *least, [0.0])
+    return np.concatenate(state), np.concatenate(stand)
+
+
 def place(governor, recorded, k):
     """Bring a governor to where it was before a decision."""
     stops = governor.stops
     governor.reset()
     stops.monitor.q, stops.monitor.v = recorded['q'][k].copy(), recorded['v'][k].copy()
-    for name in KNOWN:
-        setattr(stops, name, recorded[name[1:]][k].copy())
+    stops._known, stops._past = recorded['known'][k].copy(), recorded['past'][k].copy()
+    stops._state, stops._stand = state_and_stand(stops, {name: recorded[name][k] for name in SITUATION})
     stops.degree = 0.5
     governor.output, governor._since = recorded['before'][k].copy(), recorded['since'][k].copy()
 
 
 def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor, monkeypatch):
     recorded, stops, law = np.load(RECORDED), governor.stops, governor_law
-    monkeypatch.setattr(law, 'predict', stops.model.kernels.predict)
+    monkeypatch.setattr(law, 'predict', stops.model.kernels.predict)  # one at a time
     for k in range(0, len(recorded['command']), 3):
         place(governor, recorded, k)
         command, before, since = recorded['command'][k], governor.output, governor._since.copy()
         found = stops.decide(command, before, 0.01, governor._since)
         output, parts, stopped = np.empty(3), np.empty(3), np.empty(4)
-        law.decide(command, before, 0.01, governor.settings.law, since, stops._situation, output, parts, stopped)
+        expected = np.full_like(stops._expected, np.nan)
+        numbers = governor.settings.law, since, expected, stops._situation
+        law.decide(command, before, 0.01, *numbers, output, parts, stopped)
         np.testing.assert_allclose(found.output, output, atol=1e-12)
         np.testing.assert_allclose(found.parts, parts, atol=1e-12)
         np.testing.assert_allclose(governor._since, since, atol=1e-12)
@@ -68,3 +81,45 @@ def test_decisions_are_those_of_the_former_law(governor):
         assert verdict.contact == stops.contacts[recorded['contact'][k]]
         assert tuple(verdict.held) == tuple(np.array(governor.names)[recorded['held'][k]])
         assert verdict.scale == pytest.approx(recorded['scale'][k], abs=1e-9)
+
+
+def test_what_was_expected_changes_no_decision(governor):
+    """Answers that come true, that do not, and none: the same bits where all stops are predicted at once."""
+    recorded, stops = np.load(RECORDED), governor.stops
+    random = np.random.default_rng(5)
+    for k in range(len(recorded['command'])):
+        found = []
+        for guess in (np.nan, -np.inf, np.inf, 'last', 'random'):
+            expected = stops._expected.copy()
+            place(governor, recorded, k)
+            if guess == 'random':
+                expected = random.uniform(-0.5, 0.5, expected.shape)
+            elif guess != 'last':
+                expected[:] = guess
+            stops._expected[:] = expected
+            decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor._since)
+            found.append((decision.output, decision.parts, decision.stop))
+        for output, parts, stop in found[1:]:
+            np.testing.assert_array_equal(output, found[0][0])
+            np.testing.assert_array_equal(parts, found[0][1])
+            assert stop == pytest.approx(found[0][2], abs=1e-9)
+
+
+def test_stops_predicted_at_once_are_those_predicted_one_by_one(governor):
+    """Least share, wheel, time and share at rest, to 1e-9; that of one that is not enough to its end or below it."""
+    recorded, stops = np.load(RECORDED), governor.stops
+    random, kernels = np.random.default_rng(6), stops.model.kernels
+    for k in range(0, len(recorded['command']), 4):
+        place(governor, recorded, k)
+        keys = np.zeros((11, 8))
+        keys[:, :3] = recorded['before'][k] + random.uniform(-0.15, 0.15, (11, 3))
+        keys[:, 3:6], keys[:, 6] = random.uniform(-8.0, 8.0, (11, 3)), random.random(11) < 0.4
+        keys[:, 7] = np.where(random.random(11) < 0.5, -np.inf, 0.1)
+        at_once, alone = np.empty((11, 5)), np.empty((11, 5))
+        kernels.predict_all(keys, at_once, 0, 11, stops._situation)
+        for row in range(11):
+            kernels.predict_all(keys, alone, row, row + 1, stops._situation)
+        enough = alone[:, 0] >= keys[:, 7]
+        np.testing.assert_array_equal(at_once[:, 0] >= keys[:, 7], enough)
+        np.testing.assert_allclose(at_once[enough], alone[enough], rtol=0.0, atol=1e-9)
+        assert enough.any()

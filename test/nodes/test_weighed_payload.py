@@ -124,7 +124,7 @@ def test_the_governor_certifies_stops_for_the_bounds_that_were_weighed(governor)
             governor._take_weighed()
             governor.sensing._on_joint_states(joint_state(start + 0.01 * k, CLOSE))
         governor.stops.see()
-        return governor.stops.stop(np.zeros(3)).standing * governor.stops._press, governor.stops._press
+        return governor.stops.stop(np.zeros(3)).standing * governor.stops.press, governor.stops.press
 
     (rated, mean), (weighed, _) = push(0.0), push(2.1, 4000.0, 4200.0)
     assert governor.sensing.monitor.payload == 4100.0

@@ -179,10 +179,13 @@ def test_what_hangs_is_at_rest_where_it_hangs_plumb(machine):
     kernels = BrakingModel(machine).kernels
     known = np.zeros(KNOWN)
     known[2], known[3], known[4:13], known[16] = 9.81, 1500.0, np.eye(3).ravel(), 0.01
-    found = np.empty((3, 6))
+    wheels = len(machine.supports)
+    state, stand = np.zeros(2 * 5 + 3 * len(machine.actuators) + 7 + 2 * wheels), np.zeros(8 * wheels + 4)
+    stand[5 * wheels : 8 * wheels], stand[-1] = np.random.default_rng(1).normal(size=3 * wheels), 1.0
+    found = np.empty((3, wheels))
     for row, swing in zip(found, ((0.0, 0.0), (0.9, -0.4), (-0.7, 0.8))):
-        q = np.array([0.3, 0.6, -1.2, 0.6 - np.pi / 4 + swing[0], swing[1]])
-        kernels.standing(q, known, row)
+        state[:5] = np.array([0.3, 0.6, -1.2, 0.6 - np.pi / 4 + swing[0], swing[1]])
+        kernels.standing(state, known, stand, row)
     assert found[1] == pytest.approx(found[0], rel=1e-4)
     assert found[2] == pytest.approx(found[0], rel=1e-4)
 
