@@ -212,7 +212,7 @@ def draw(found: dict[str, list[Curve]], path: Path) -> None:
     matplotlib.use('Agg')
     from matplotlib import pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), sharey=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.8), sharey=True)
     styles = {'dopri5': '--', 'adams': '-.', 'rodas3': ':'}
     for k, (name, all_of) in enumerate(found.items()):
         for own in all_of:
@@ -232,7 +232,8 @@ def draw(found: dict[str, list[Curve]], path: Path) -> None:
     for axes, text in ((left, 'step, ms'), (right, 'processor time of the run, s (colours as on the left)')):
         axes.axhline(BAR, color='0.8', linewidth=1)
         axes.set_xlabel(text)
-        axes.legend(fontsize=7, loc='best')
+    left.legend(fontsize=7, loc='upper center', bbox_to_anchor=(0.5, -0.12), ncol=2)
+    right.legend(fontsize=7, loc='upper center', bbox_to_anchor=(0.5, -0.12), ncol=3)
     left.set_ylabel('greatest error, rad')
     figure.tight_layout()
     figure.savefig(path, dpi=110)

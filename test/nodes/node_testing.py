@@ -136,7 +136,9 @@ for words in json.loads(sys.argv[2]):
         child = os.fork()
         if child == 0:
             os.dup2(errors.fileno(), 2)
-            sys.exit(main(words))
+            status = main(words)
+            sys.stderr.flush()
+            os._exit(status)  # libraries end threads at exit that a fork has not
         _, status = os.waitpid(child, 0)
         errors.seek(0)
         ended.append((os.waitstatus_to_exitcode(status), errors.read().decode()))

@@ -47,7 +47,7 @@ _PLACES = {
     'qos_overriding_options': (_overriding, 'InvalidQosOverridesError QoSOverridingOptions'),
     'serialization': (strict, 'serialize_message deserialize_message'),
     'subscription': (strict, 'Subscription'),
-    'signals': (_contexts, 'SignalHandlerOptions'),
+    'signals': (_contexts, 'SignalHandlerOptions install_signal_handlers uninstall_signal_handlers'),
     'task': (_task, 'Future Task'),
     'time': (strict, 'Time'),
     'utilities': (_contexts, 'get_default_context ok'),
