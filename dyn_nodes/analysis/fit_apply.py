@@ -119,7 +119,7 @@ def write_applied(
     if not any(lines.values()):
         raise EditError(f'{fit}: expected {", ".join(names)}, as `fit machine --out` writes them, found none')
     if urdf.suffix == '.xacro' and lines['lines.urdf']:
-        raise EditError(f'{urdf}: expected a URDF, found a xacro file, which has no place of its own for each link')
+        raise EditError(f'{urdf}: expected a URDF, found a xacro file, in which an element may serve many links')
     texts = {
         directory / urdf.name: _of(urdf, lambda text: with_elements(text, lines['lines.urdf'])),
         directory / config.name: _of(config, lambda text: machine_yaml(text, lines['lines.yaml'])),

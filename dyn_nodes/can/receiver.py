@@ -197,16 +197,14 @@ class Receiver:
             return value
         return before + (value - before) * -math.expm1(-step / channel.filter)
 
-    def _is_fresh(self, frame: Frame, channel: Channel, now: float) -> bool:
-        return now - self.heard.get(channel.key, -math.inf) <= frame.timeout
-
     def stale(self, now: float) -> list[Channel]:
         """Return the channels whose signals are older than their timeout, never came, or are doubted."""
         return [
             channel
             for frame in self.frames
             for channel in frame.channels
-            if not self._is_fresh(frame, channel, now) or self.plausibility.is_doubted(channel, now)
+            if not now - self.heard.get(channel.key, -math.inf) <= frame.timeout
+            or self.plausibility.is_doubted(channel, now)
         ]
 
     def fault(self, now: float) -> str:

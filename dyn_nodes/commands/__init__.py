@@ -26,6 +26,11 @@ class CommandError(Exception):
         self.status = status
 
 
+def missing_package(error: ImportError, extra: str) -> CommandError:
+    """Return the error for a package that is not installed, with the extra of this one that brings it."""
+    return CommandError(f"the package {error.name} is missing: pip install 'dyn_nodes[{extra}]'")
+
+
 Subparsers = argparse._SubParsersAction
 """What `add_parser` gets."""
 

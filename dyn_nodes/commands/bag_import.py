@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command, tables
+from dyn_nodes.commands import CommandError, Subparsers, add_command, missing_package, tables
 from dyn_nodes.commands.refusal import print_refusal
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def run_import(args: argparse.Namespace) -> int:
         mapping, _ = load_mapping(args.mapping)
         imported = import_log(args.log, mapping, directory)
     except ImportError as error:
-        raise CommandError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
+        raise missing_package(error, 'can') from None
     except MachineError as error:
         print_refusal(error, args.json)
         return 1

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command
+from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, missing_package
 from dyn_nodes.commands.machine_report import add_machine, sound_machine
 from dyn_nodes.commands.refusal import print_refusal
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         if mapping is not None:
             load_mapping(written[2])
     except ImportError as error:
-        raise CommandError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
+        raise missing_package(error, 'can') from None
     except MachineError as error:
         print_refusal(error, False)
         return 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dyn_nodes.commands import CommandError, Subparsers, add_command
+from dyn_nodes.commands import CommandError, Subparsers, add_command, missing_package
 
 
 def add_verb(verbs: Subparsers) -> None:
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             write_log(args.log, log, rig.machine)
     except ImportError as error:
-        raise CommandError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
+        raise missing_package(error, 'can') from None
     except FileExistsError as error:
         raise CommandError(str(error)) from None
     except OSError as error:

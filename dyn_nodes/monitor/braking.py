@@ -19,7 +19,7 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel
+from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, stand_size, state_size
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
@@ -73,9 +73,9 @@ class BrakingPredictor:
         self._times = np.array([round(own / STEP) for own in times])
         self._box, self._law = np.array([self.settings.mass_error, 0.0, 0.0]), self.settings.law
         self.payload_bounds: tuple[float, float] | None = None
-        wheels, joints = len(self.contacts), len(machine.movable_joints)
-        self._known, self._stand = np.zeros(KNOWN), np.zeros(8 * wheels + 4)
-        self._state = np.zeros(2 * joints + 3 * self._count + 7 + 2 * wheels)
+        wheels = len(self.contacts)
+        self._known, self._stand = np.zeros(KNOWN), np.zeros(stand_size(machine))
+        self._state = np.zeros(state_size(machine))
         self._state[-1 - 2 * wheels : -1 - wheels] = np.inf
         self._start, self._found = np.empty(2 * self._count + 36), np.empty(4)
         self._expected = np.empty((questions(len(self._order), self.settings.halvings), 4))

@@ -82,6 +82,16 @@ PREDICTION = (
 )
 
 
+def state_size(machine: Machine) -> int:
+    """Return the size of the state of a stop, x of `braking_kernels`."""
+    return 2 * len(machine.movable_joints) + 3 * len(machine.actuators) + 7 + 2 * len(machine.supports)
+
+
+def stand_size(machine: Machine) -> int:
+    """Return the size of what holds how a machine stands, stand of `braking_kernels`."""
+    return 8 * len(machine.supports) + 4
+
+
 class _Trace:
     """The expressions of a machine whose base rocks about two axes in the ground, and moves up and down."""
 
@@ -149,7 +159,7 @@ class _Trace:
         rates, oil, split = self.moved()
         n, w = self.q.shape[0], len(self.machine.supports)
         lean, number = ca.SX.sym('lean', 3), ca.SX.sym('number')
-        low, when, stand = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('stand', 8 * w + 4)
+        low, when, stand = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('stand', stand_size(self.machine))
         aside, back, stiffness, damping, squeeze = (stand[k * w : (k + 1) * w] for k in range(5))
         shares, box, press = ca.reshape(stand[5 * w : 8 * w], 3, w).T, stand[8 * w : 8 * w + 3], stand[8 * w + 3]
         rows = ca.horzcat(ca.SX.ones(w), aside, back)

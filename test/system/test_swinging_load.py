@@ -7,7 +7,7 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.monitor.braking import BrakingPredictor
-from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel
+from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, stand_size, state_size
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.nodes.machines import machine_of
@@ -180,7 +180,7 @@ def test_what_hangs_is_at_rest_where_it_hangs_plumb(machine):
     known = np.zeros(KNOWN)
     known[2], known[3], known[4:13], known[16] = 9.81, 1500.0, np.eye(3).ravel(), 0.01
     wheels = len(machine.supports)
-    state, stand = np.zeros(2 * 5 + 3 * len(machine.actuators) + 7 + 2 * wheels), np.zeros(8 * wheels + 4)
+    state, stand = np.zeros(state_size(machine)), np.zeros(stand_size(machine))
     stand[5 * wheels : 8 * wheels], stand[-1] = np.random.default_rng(1).normal(size=3 * wheels), 1.0
     found = np.empty((3, wheels))
     for row, swing in zip(found, ((0.0, 0.0), (0.9, -0.4), (-0.7, 0.8))):
