@@ -61,12 +61,12 @@ class DerivativeFilter:
         self._start = np.diag(np.square(np.asarray(start, dtype=np.float64)))
         order = np.arange(states)
         rise = order[None, :] - order[:, None]
-        self._powers = np.maximum(rise, 0)
         self._transition = np.where(rise >= 0, [[1.0 / factorial(max(p, 0)) for p in row] for row in rise], 0.0)
         up = states - 1 - order
-        self._noise_powers = up[:, None] + up[None, :] + 1
         scale = np.array([factorial(int(k)) for k in up], dtype=np.float64)
-        self._noise = density / (self._noise_powers * scale[:, None] * scale[None, :])
+        self._noise = density / ((up[:, None] + up[None, :] + 1) * scale[:, None] * scale[None, :])
+        self._exponents = np.arange(2.0 * states)
+        self._rows, self._values = np.empty(len(self.variances), dtype=np.int64), np.empty((len(self.variances), 0))
         self.x: Array | None = None
         self.time = 0.0
         self.covariance = self._start.copy()
@@ -83,28 +83,34 @@ class DerivativeFilter:
             time: s.
             measured: (n,) value, derivative, ... or None where this message does not hold it.
         """
-        rows = [k for k, values in enumerate(measured) if values is not None]
-        values = np.array([measured[k] for k in rows], dtype=np.float64)
         step = time - self.time
         if self.x is None or not 0.0 < step <= self.gap:
-            return self._begin(time, rows, values)
-        x, covariance = np.empty_like(self.x), np.empty_like(self.covariance)
+            return self._begin(time, measured)
+        found = 0
+        for k, values in enumerate(measured):
+            if values is not None:
+                self._rows[found], self._values[found] = k, values
+                found += 1
+        x = np.empty_like(self.x)
         self.surprise = update_kernel(
+            step**self._exponents,
             self.x,
-            self.covariance,
-            self._transition * step**self._powers,
-            self._noise * step**self._noise_powers,
-            np.array(rows),
-            values,
+            self._transition,
+            self._noise,
+            self._rows[:found],
+            self._values,
             self.variances,
             self.gate,
             x,
-            covariance,
+            self.covariance,
         )
-        self.x, self.covariance, self.time = x, covariance, time
+        self.x, self.time = x, time
         return x
 
-    def _begin(self, time: float, rows: list[int], values: Array) -> Array:
+    def _begin(self, time: float, measured: tuple[Array | None, ...]) -> Array:
+        rows = [k for k, values in enumerate(measured) if values is not None]
+        values = np.array([measured[k] for k in rows], dtype=np.float64)
+        self._values = np.empty((len(self.variances), values.shape[1]))
         self.x = np.zeros((self.states, values.shape[1]))
         self.x[rows] = values
         self.covariance = self._start.copy()
@@ -116,19 +122,35 @@ class DerivativeFilter:
 
 
 @kernel
-def update_kernel(before, spread, transition, noise, rows, values, variances, gate, x, covariance):
-    """Fill the estimates (states, n) and their covariance; return the surprise.
+def update_kernel(powers, before, unit_transition, unit_noise, rows, values, variances, gate, x, covariance):
+    """Fill the estimates (states, n), carry their covariance on in place; return the surprise.
 
     The quantities count together in it, by the length of their vector: that of an IMU does not depend on its mounting.
+
+    Args:
+        powers: (2 states,) of the time since `before` in s, from the zeroth on.
+        before: (states, n) estimates.
+        unit_transition: (states, states) of a step of 1 s.
+        unit_noise: (states, states) of a step of 1 s.
+        rows: (m,) state that each measurement shows.
+        values: (m or more, n) measurements.
+        variances: (states or fewer,) of the measurements, by state.
+        gate: standard deviations.
+        x: (states, n), written.
+        covariance: (states, states), of `before`, then of `x`.
     """
     states, count = before.shape
+    transition, spread = np.empty((states, states)), covariance.copy()
+    for i in range(states):
+        for k in range(i, states):
+            transition[i, k] = unit_transition[i, k] * powers[k - i]
     for i in range(states):
         for j in range(count):
             x[i, j] = 0.0
             for k in range(i, states):
                 x[i, j] += transition[i, k] * before[k, j]
         for j in range(states):
-            total = noise[i, j]
+            total = unit_noise[i, j] * powers[2 * states - 1 - i - j]
             for k in range(i, states):
                 for m in range(j, states):
                     total += transition[i, k] * spread[k, m] * transition[j, m]

@@ -101,3 +101,38 @@ def test_a_filter_with_a_gate_follows_a_jump_of_the_acceleration_at_once():
     assert abs(quiet) < 0.3
     assert found[0] < 1.5
     assert found[1] == pytest.approx(5.0, abs=0.5)
+
+
+def plain_step(x, P, step, density, measured, variances):
+    """The Kalman filter of three states in matrices, all measurements at once."""
+    F = np.array([[1.0, step, step**2 / 2], [0.0, 1.0, step], [0.0, 0.0, 1.0]])
+    Q = np.zeros((3, 3))
+    for node, weight in zip(*np.polynomial.legendre.leggauss(3), strict=True):  # exact for this integral
+        age = 0.5 * step * (1.0 + node)
+        response = np.array([age**2 / 2, age, 1.0])
+        Q += 0.5 * step * weight * density * np.outer(response, response)
+    x, P = F @ x, F @ P @ F.T + Q
+    rows = [k for k, values in enumerate(measured) if values is not None]
+    H, R = np.eye(3)[rows], np.diag(variances[rows])
+    gain = P @ H.T @ np.linalg.inv(H @ P @ H.T + R)
+    return x + gain @ (np.array([measured[k] for k in rows]) - H @ x), P - gain @ H @ P
+
+
+def test_its_kernel_agrees_with_the_filter_in_matrices():
+    """Random measurements at uneven times; now and then one of the two is missing."""
+    rng = np.random.default_rng(5)
+    found = tracker(density=0.5, deviations=(0.02, 0.1))
+    found.update(0.0, rng.normal(size=4), rng.normal(size=4))
+    x, P, time = found.x, found.covariance, 0.0
+    for turn in range(60):
+        step = rng.uniform(0.005, 0.1)
+        time += step
+        measured = [rng.normal(size=4), rng.normal(size=4)]
+        if turn % 3:
+            measured[turn % 3 - 1] = None
+        earlier, kept = found.x, found.x.copy()
+        x, P = plain_step(x, P, step, 0.5, measured, found.variances)
+        found.update(time, *measured)
+        np.testing.assert_allclose(found.x, x, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(found.covariance, P, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(earlier, kept)  # estimates that were given out stay as they were
