@@ -14,7 +14,7 @@ SKY: Rgb = (86, 180, 233)
 PURPLE: Rgb = (204, 121, 167)
 YELLOW: Rgb = (240, 228, 66)
 GREY: Rgb = (100, 104, 110)
-DARK: Rgb = (40, 44, 52)
+DARK: Rgb = (24, 27, 32)
 WHITE: Rgb = (255, 255, 255)
 SERIES: tuple[Rgb, ...] = (BLUE, AMBER, GREEN, PURPLE, SKY, RED, DARK, YELLOW)
 
@@ -28,6 +28,19 @@ def css(colour: Rgb) -> str:
     return f'#{colour[0]:02x}{colour[1]:02x}{colour[2]:02x}'
 
 
+def contrast(first: Rgb, second: Rgb) -> float:
+    """Return the contrast of two colours by WCAG 2, 1 to 21; words of any size want 4.5 (level AA)."""
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
 def ink_on(colour: Rgb) -> Rgb:
-    """Return the colour of words on a colour: dark on amber, where white has a contrast of 2.2, else white."""
-    return DARK if colour == AMBER else WHITE
+    """Return the colour of words on a colour: white or dark, whichever has the greater contrast."""
+    return max((WHITE, DARK), key=lambda ink: contrast(ink, colour))
+
+
+def _luminance(colour: Rgb) -> float:
+    """Return the relative luminance of WCAG 2 of a colour of sRGB, 0 to 1."""
+    parts = (part / 255.0 for part in colour)
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dyn_nodes.measures import Levels, in_order, measure_of
-from dyn_nodes.viewer.connection import EVENT_SHOWN, LOST, PAUSED, RUNNING, WAITING, Connection
+from dyn_nodes.viewer.colours import BAND_TEXT, GREY, WHITE, contrast, css
+from dyn_nodes.viewer.connection import EVENT_SHOWN, LOST, PAUSED, REPLAYED, RUNNING, WAITING, Connection
 from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, number, round_up, worst_band
 from dyn_nodes.viewer.plots import History
 from dyn_nodes.viewer.snapshot import Margin
@@ -140,6 +141,30 @@ def test_the_worst_gauge_is_named(load, use, band, where):
 )
 def test_the_banner_has_the_colour_of_the_worst_gauge(state, band, colour):
     assert f'background:{colour}' in banner(state, 'text', band=band)
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast((0, 0, 0), WHITE) == pytest.approx(21.0)
+    assert contrast((119, 119, 119), WHITE) == pytest.approx(4.48, abs=0.005), 'the best known grey that fails'
+    assert contrast((118, 118, 118), WHITE) == pytest.approx(4.54, abs=0.005), 'and the one that does not'
+    assert contrast(WHITE, (118, 118, 118)) == contrast((118, 118, 118), WHITE)
+
+
+@pytest.mark.parametrize('state', [RUNNING, REPLAYED, PAUSED, WAITING, LOST, 'another'])
+@pytest.mark.parametrize('band', ['ok', 'caution', 'danger'])
+def test_words_of_the_banner_can_be_read_on_its_colour(state, band):
+    page = banner(state, 'text', 'small words', band=band)
+    ink, paper = (_rgb(re.search(rf'{key}:(#[0-9a-f]{{6}});', page)[1]) for key in (';color', ';background'))
+    assert contrast(ink, paper) >= 4.5
+
+
+@pytest.mark.parametrize('colour', [*(words for words in BAND_TEXT.values() if words != 'inherit'), css(GREY)])
+def test_words_in_a_colour_can_be_read_on_white(colour):
+    assert contrast(_rgb(colour), WHITE) >= 4.5
+
+
+def _rgb(written):
+    return tuple(bytes.fromhex(written[1:]))
 
 
 def test_names_are_made_safe_for_the_page():

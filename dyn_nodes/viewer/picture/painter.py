@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.measures import in_order, measure_of
-from dyn_nodes.viewer.colours import BAND, GREEN, RED, WHITE, Rgb
+from dyn_nodes.viewer.colours import BAND, DARK, GREEN, GREY, RED, WHITE, Rgb, ink_on
 from dyn_nodes.viewer.gauges import Scale, number, worst_band
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of
 from dyn_nodes.viewer.picture.camera import Camera
@@ -187,18 +187,18 @@ class Painter:
         text = f'{title}  t = {snapshot.time + 0.0:.1f} s'.strip()
         lines = [line for line in (where if snapshot.margins else '', event) if line]
         size = max(11, self.camera.height // 32)
-        self._banner(pen, text, lines, BAND[band] if snapshot.margins else (120, 124, 130), size)
+        self._banner(pen, text, lines, BAND[band] if snapshot.margins else GREY, size)
         self._gauges(pen, snapshot, size)
         return np.asarray(image)
 
     def _banner(self, pen: Any, text: str, lines: list[str], colour: Rgb, size: int) -> None:
-        large, small = font(size + 2, bold=True), font(size - 1)
+        large, small, ink = font(size + 2, bold=True), font(size - 1), ink_on(colour)
         widths = [pen.textlength(text, font=large), *(pen.textlength(line, font=small) for line in lines)]
         right, bottom = 20 + max(widths), 16 + 1.4 * (size + 2) + 1.25 * size * len(lines)
-        pen.rounded_rectangle((8, 8, right, bottom), radius=5, fill=(*colour, 235))
-        pen.text((14, 10), text, font=large, fill=WHITE)
+        pen.rounded_rectangle((8, 8, right, bottom), radius=5, fill=colour)
+        pen.text((14, 10), text, font=large, fill=ink)
         for k, line in enumerate(lines):
-            pen.text((14, 10 + 1.4 * (size + 2) + 1.25 * size * k), line, font=small, fill=WHITE)
+            pen.text((14, 10 + 1.4 * (size + 2) + 1.25 * size * k), line, font=small, fill=ink)
 
     def _gauges(self, pen: Any, snapshot: Snapshot, size: int) -> None:
         names = in_order(snapshot.margins)
@@ -213,8 +213,8 @@ class Painter:
             margin, y = snapshot.margins[name], top + step * k
             part, colour = self.scale.part(name, margin), BAND[margin.band(name)]
             value = number(margin.value, measure_of(name))
-            pen.text((left, y), measure_of(name).label, font=small, fill=(40, 44, 52))
-            pen.text((left + width - pen.textlength(value, font=small), y), value, font=small, fill=(40, 44, 52))
+            pen.text((left, y), measure_of(name).label, font=small, fill=DARK)
+            pen.text((left + width - pen.textlength(value, font=small), y), value, font=small, fill=DARK)
             y += 1.25 * (size - 2)
             pen.rectangle((left, y, left + width, y + 0.3 * size), fill=(215, 217, 214))
             shown = min(max(part, 0.0), 1.0) if np.isfinite(part) else 0.0
