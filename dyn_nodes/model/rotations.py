@@ -16,6 +16,11 @@ Array = NDArray[np.float64]
 Numbers = Sequence[float] | Array
 
 
+def _floats(numbers: Numbers) -> Sequence[float]:
+    """Return numbers (n,) as Python's, which are several times faster one by one than those of an array."""
+    return numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+
+
 def matrix_of_rpy(angles: Numbers) -> Array:
     """Return the rotation matrix (3, 3) of roll, pitch and yaw about fixed axes x, y, z, rad, as in a URDF."""
     (cr, cp, cy), (sr, sp, sy) = np.cos(angles), np.sin(angles)
@@ -30,7 +35,7 @@ def matrix_of_rpy(angles: Numbers) -> Array:
 
 def matrix_of_quaternion(quaternion: Numbers) -> Array:
     """Return the rotation matrix (3, 3) of a quaternion of norm one."""
-    x, y, z, w = quaternion
+    x, y, z, w = _floats(quaternion)
     return np.array(
         [
             [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
@@ -68,8 +73,8 @@ def quaternion_about(axis: Numbers, angle: float) -> Array:
 
 def product(first: Numbers, second: Numbers) -> Array:
     """Return the quaternion (4,) of `second`, then `first`: of a frame within a frame."""
-    ax, ay, az, aw = first
-    bx, by, bz, bw = second
+    ax, ay, az, aw = _floats(first)
+    bx, by, bz, bw = _floats(second)
     return np.array(
         [
             aw * bx + ax * bw + ay * bz - az * by,

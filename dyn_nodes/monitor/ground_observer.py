@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
+from dyn_nodes.monitor.ground_kernels import compare_kernel, draw_kernel, turn_kernel
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.polygon import polygon_fault
-from dyn_nodes.stability.wheel_loads import WheelLoads, loads_on_plane, wheel_loads
+from dyn_nodes.stability.wheel_loads import WheelLoads, balance_loads, loads_on_plane_kernel
 
 Array = NDArray[np.float64]
 
@@ -120,7 +121,11 @@ class GroundObserver:
         self.stiffness = np.array([spring.stiffness for spring in springs])
         self.damping = np.array([spring.damping for spring in springs])
         self.free_length = np.array([spring.free_length for spring in springs])
+        self._springs = self.stiffness, self.damping, self.free_length
+        self._stiffness_sum = float(self.stiffness.sum())
+        self._damping_time = float(self.damping.sum() / self.stiffness.sum())
         self.contacts = ContactSprings(machine)
+        self._starts = self.contacts.starts
         self._names = tuple(spring.name for spring in springs)
         self.polygon: NDArray[np.intp] | None = None
         self.radius = 1.0
@@ -139,7 +144,7 @@ class GroundObserver:
         if self.polygon is None:
             self.learn_polygon(load.attachments)
         assert self.polygon is not None
-        result = wheel_loads(
+        result = balance_loads(
             load.attachments, self.stiffness, self.free_length, self.polygon, load.force, load.moment, self._plane
         )
         if result.pressed and result.balanced:
@@ -190,47 +195,46 @@ class GroundObserver:
         target = found.plane[:3]
         if self._normal is None:
             self._normal, self._age = target.copy(), 0.0
-        normal = self._normal - step * cross(omega - self.bias, self._normal)
-        normal /= np.linalg.norm(normal)
-        rate = -cross(smooth - self.bias, normal)
+        normal, rate, shift, error = np.empty((4, 3))
+        turn_kernel(self._normal, omega, smooth, self.bias, step, normal, rate)
         press = float(-load.force @ target)
-        loads, distance = loads_on_plane(
-            load.attachments, self.stiffness, self.damping, self.free_length, normal, rate, press
-        )
-        feet = load.attachments - np.outer(load.attachments @ normal - distance, normal)
-        shift = loads @ feet / press - found.center_of_pressure
-        shift -= (shift @ normal) * normal
+        loads, distance = self._loads_on(load.attachments, normal, rate, press)
+        feet = load.attachments - (load.attachments @ normal - distance)[:, None] * normal
         # the dampers hold a part of the load's moment: the direction that they and the springs balance together
-        damped = self.damping.sum() / self.stiffness.sum() * rate
-        error = target - (normal + damped)
-        apart = np.linalg.norm(shift) > self.settings.disagreement * self.radius
-        self._apart = self._apart + step if apart else 0.0
+        damped, pressure = self._damping_time * rate, loads @ feet / press
+        moved, wrong, damped_square, least, stands = compare_kernel(
+            normal, target, pressure, found.center_of_pressure, damped, loads, found.normal, self._starts, shift, error
+        )
+        self._apart = self._apart + step if moved > self.settings.disagreement * self.radius else 0.0
         if self._apart > self.settings.patience:
             self.resets += 1
             self._apart = 0.0
             self._normal, self._age = target.copy(), 0.0
             return self._footing(load, found)
-        stands = self.contacts.summed(found.normal).min() >= self.settings.lifted * press
-        self._stood = self._stood + step if stands else 0.0
-        least = self.contacts.summed(loads).min()
+        self._stood = self._stood + step if stands >= self.settings.lifted * press else 0.0
         off = least <= 0.0 and self._stood < self.settings.standing
+        part = gain = slow = 0.0
         if off:
             self._age = min(self._age, self.settings.renewal)
         else:
             # what the load shows of a machine that rocks hard, or in a shock, counts as far as it is likely
-            likely = self.settings.trust * press / (self.stiffness.sum() * self.radius)
-            error = error * min(1.0, likely / max(float(np.linalg.norm(error)), 1e-12))
-            step /= 1.0 + float(damped @ damped) / likely**2
+            likely = self.settings.trust * press / (self._stiffness_sum * self.radius)
+            part = min(1.0, likely / max(wrong, 1e-12))
+            step /= 1.0 + damped_square / likely**2
             # at first as a mean over all that was seen, later with the time constant
             self._age += step
             gain = step / min(max(self._age, 1e-6), self.settings.time_constant)
-            normal = normal + gain * error
             slow = step / (self.settings.time_constant * self.settings.bias_time)
-            self.bias = self.bias + slow * cross(normal, error)
-        self._normal = normal / np.linalg.norm(normal)
-        moment = load.moment + cross(shift, -press * normal)
-        plane = np.append(normal, distance)
+        self._normal, bias, moment = np.empty((3, 3))
+        draw_kernel(normal, error, part, gain, slow, self.bias, press, shift, load.moment, self._normal, bias, moment)
+        self.bias = bias
+        plane = np.array((*normal.tolist(), distance))
         return Footing(loads, plane, feet, load.force, moment, found.balanced or least > 0.0, True)
+
+    def _loads_on(self, attachments: Array, normal: Array, rate: Array, press: float) -> tuple[Array, float]:
+        """Return `loads_on_plane` of the springs, without its checks of the input."""
+        loads, (stiffness, damping, rest) = np.empty(len(attachments)), self._springs
+        return loads, loads_on_plane_kernel(attachments, stiffness, damping, rest, normal, rate, press, loads)
 
     @staticmethod
     def _footing(load: Load, found: WheelLoads) -> Footing:

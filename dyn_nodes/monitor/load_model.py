@@ -150,6 +150,10 @@ class LoadModel:
 
     def _split(self, flat: Array) -> Load:
         shape, middle = (*flat.shape[:-1], self._springs, 3), 16 + 3 * self._springs
+        if flat.ndim == 1:
+            mass, com, force, moment = flat[0], flat[1:4], flat[4:7], flat[7:10]
+            wheels, axles = flat[16:middle].reshape(shape), flat[middle:].reshape(shape)
+            return Load(mass, com, force, moment, wheels, axles, flat[10:13], flat[13:16])
         return Load(
             flat[..., 0],
             flat[..., 1:4],

@@ -49,5 +49,5 @@ class ImuMount:
 
 def world_up(quaternion: Array) -> Array:
     """Return the world's z axis (3,) in the axes of a body with orientation (x, y, z, w), of any norm but zero."""
-    x, y, z, w = np.asarray(quaternion) / np.linalg.norm(quaternion)
+    x, y, z, w = (np.asarray(quaternion) / np.linalg.norm(quaternion)).tolist()
     return np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])

@@ -194,7 +194,7 @@ class StabilityMonitor:
         if self.time is None:
             self._began = time
         self.time = time
-        self.q, self.v, self.a = (np.ascontiguousarray(row) for row in self._joints.update(time, positions, velocities))
+        self.q, self.v, self.a = self._joints.update(time, positions, velocities)
         if self.has_imu:
             self._follow(step)
             self._resting = self.rocking.plane = None
@@ -246,13 +246,14 @@ class StabilityMonitor:
         assert self._turning.x is not None
         assert self._feeling.x is not None
         omega, alpha = self._turning.x[0] - self.ground.bias, self._turning.x[1]
-        arm = self.mount.position
-        felt = self._feeling.x[0] - cross(alpha, arm) - cross(omega, cross(omega, arm))
+        arm, felt = self.mount.position, self._feeling.x[0]
+        if arm.any():
+            felt = felt - cross(alpha, arm) - cross(omega, cross(omega, arm))
         self.omega, self.felt = omega, felt
         self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)
         mean = self._angle / self._spun if self._spun > 0.0 else self._turning.x[0]
         self._angle, self._spun = np.zeros(3), 0.0
-        if step > 0.0 and np.abs(self.v).max(initial=0.0) < QUIET and np.abs(mean - self.ground.bias).max() < TURNING:
+        if step > 0.0 and _all_below(QUIET, self.v) and _all_below(TURNING, mean - self.ground.bias):
             self.ground.rest(mean, step)
         self.footing = self.ground.follow(self.load, mean, self._turning.x[0], step)
 
@@ -424,6 +425,11 @@ class StabilityMonitor:
         """
         plane = np.array([0.0, 0.0, 1.0, 0.0]) if self.footing is None else self.footing.plane
         return ground_axes(plane), plane[3] * plane[:3]
+
+
+def _all_below(limit: float, speeds: Array) -> bool:
+    """Return whether the magnitudes of speeds (n,) are all below a limit; not where one is NaN."""
+    return all(abs(speed) < limit for speed in speeds.tolist())
 
 
 def contact_frames(axles: Array, rolling: NDArray[np.bool_]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -44,6 +45,12 @@ class MovingBase(Protocol):
         """Return the acceleration (3,) of the origin in the axes of the base link, m/s2."""
 
 
+@lru_cache(maxsize=16)
+def _leveling(x: float, y: float, z: float) -> tuple[float, ...]:
+    """Return the quaternion of the shortest turn that takes the direction against gravity (x, y, z), m/s2, to z."""
+    return tuple(shortest(-np.array([x, y, z]), UP).tolist())
+
+
 def read_imu(plant: MovingBase) -> ImuReading:
     """Return the reading of an IMU on a plant at its present state."""
     gravity = plant.p[:3]
@@ -51,5 +58,5 @@ def read_imu(plant: MovingBase) -> ImuReading:
     _, angular_velocity = plant.base_twist()
     specific_force = plant.base_acceleration() - matrix_of_quaternion(orientation).T @ gravity
     if gravity.any():
-        orientation = product(shortest(-gravity, UP), orientation)
+        orientation = product(_leveling(*gravity.tolist()), orientation)
     return ImuReading(orientation, angular_velocity, specific_force)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.stability._states import Array, contiguous, kernel
 
@@ -73,15 +73,29 @@ def wheel_loads(
     for name, values in (('stiffness', k), ('free_length', rest)):
         if values.shape != points.shape[:1]:
             raise ValueError(f'{name}: expected shape {points.shape[:1]}, found {values.shape}')
+    start = None if guess is None else contiguous(guess)
+    return balance_loads(points, k, rest, order, contiguous(force), contiguous(moment), start)
+
+
+def balance_loads(
+    attachments: Array,
+    stiffness: Array,
+    free_length: Array,
+    polygon: NDArray[np.int64],
+    force: Array,
+    moment: Array,
+    guess: Array | None,
+) -> WheelLoads:
+    """Return `wheel_loads` of contiguous arrays of its shapes, which are not checked."""
     plane = np.empty(4)
     if guess is None:
         plane[:3] = 0.0, 0.0, 1.0
-        plane[3] = float((points[:, 2] - rest).mean())
+        plane[3] = float((attachments[:, 2] - free_length).mean())
     else:
         plane[:] = guess
-    normal, feet, center = np.empty(len(points)), np.empty_like(points), np.empty(3)
+    normal, feet, center = np.empty(len(attachments)), np.empty_like(attachments), np.empty(3)
     status = wheel_loads_kernel(
-        points, k, rest, order, contiguous(force), contiguous(moment), plane, normal, feet, center
+        attachments, stiffness, free_length, polygon, force, moment, plane, normal, feet, center
     )
     return WheelLoads(normal, plane, feet, center, status == 0, status < 2)
 
