@@ -129,6 +129,8 @@ def _summary(outcomes: Sequence[GripOutcome]) -> dict[str, Any]:
         'greatest_friction_use': max(own.friction_use for own in outcomes),
         'least_load_share': min(own.load_share for own in outcomes),
         'way': sum(own.way for own in outcomes),
+        'led': sum(own.led for own in outcomes),
+        'wanted': sum(own.wanted for own in outcomes),
         'trajectories_slowed': sum(own.slowed for own in outcomes),
     }
 
@@ -140,6 +142,8 @@ def _print(summary: dict[str, dict[str, Any]]) -> None:
         ('greatest friction use', *(f'{own["greatest_friction_use"]:.2f}' for own in summary.values())),
         ('least load over an equal share', *(f'{own["least_load_share"]:.2f}' for own in summary.values())),
         ('way', *(f'{own["way"]:.1f} m' for own in summary.values())),
+        ('way that was led', *(f'{own["led"]:.1f} m' for own in summary.values())),
+        ('way that was wanted', *(f'{own["wanted"]:.1f} m' for own in summary.values())),
         ('trajectories slowed or refused', *(str(own['trajectories_slowed']) for own in summary.values())),
     ]
     width = max(len(row[0]) for row in rows)

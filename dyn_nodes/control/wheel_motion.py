@@ -9,6 +9,7 @@ Joint values here are those of the joints in `WheelMotion.joints`, with the sign
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,8 @@ class WheelMotion:
         joints: names of all drive and steering joints, driven or not.
         commanded: names of those that get commands.
         reference: of the last step, or None before the first.
+        load: returns fx, fy and mz (3,) that the ground must give for a twist and its rates, (3,) each, with an arm and
+            a slope in it, NaN where that is not known; None: the vehicle is taken as rigid, on level ground.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class WheelMotion:
         self.commanded = (*driven, *dict.fromkeys(steered))
         self._places = np.array([self.joints.index(name) for name in self.commanded])
         self.reference: DriveReference | None = None
+        self.load: Callable[[Array, Array], Array] | None = None
 
     # -- joints and wheels ---------------------------------------------------------------------------------------------
 
@@ -107,6 +111,7 @@ class WheelMotion:
         self.drive.reset(angles, self.odometry.rolling)
         self.servo.reset(self._wheels_of(state.effort)[0])
         self._turns = turns.copy()
+        self._carried = np.zeros(len(self.base.wheels))
         self.reference = None
 
     def step(self, wanted: Array, dt: float, state: JointValues) -> JointValues:
@@ -125,7 +130,7 @@ class WheelMotion:
         if part < 1.0:
             reference = self.drive.withdraw(reference, part, dt, angles)
         self.reference = reference
-        forward = forward + self.base.turning_torques(reference.twist)
+        forward = forward + self.base.turning_torques(reference.twist) + self._load_torques(reference, angles)
         drive = self.servo.drive_torques(reference, forward, dt, speeds, angles)
         steering = self.servo.steering_torques(reference, drive, dt, angles, rates)
         leading = self._turns + reference.wheel_speeds * dt
@@ -135,6 +140,15 @@ class WheelMotion:
             self._joints_of(reference.wheel_speeds, reference.steering_rates),
             self._joints_of(drive, steering),
         )
+
+    def _load_torques(self, reference: DriveReference, angles: Array) -> Array:
+        """Return the torques (n,) about the axles of an arm and a slope; those of the last step where not known."""
+        if self.load is None:
+            return np.zeros(len(self.base.wheels))
+        wrench = self.load(reference.twist, reference.acceleration)
+        if np.isfinite(wrench).all():
+            self._carried = self.servo.load_torques(wrench, reference, angles)
+        return self._carried
 
     @property
     def refused(self) -> tuple[str, ...]:

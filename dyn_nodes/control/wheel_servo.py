@@ -89,6 +89,7 @@ class WheelServo:
         self._integral = np.zeros(count) if torques is None else np.where(self.base.driven, torques, 0.0)
         self._integral = np.clip(self._integral, -self._limit, self._limit)
         self._steering_integral = np.zeros(count)
+        self._starts = True
         self.saturated: tuple[str, ...] = ()
         self.refused = ''
 
@@ -120,6 +121,25 @@ class WheelServo:
         if part < 1.0 and not self.refused:
             self.refused = f'{100 * part:.0f} % of the acceleration: torques are at their limits'
         return torques, part
+
+    def load_torques(self, wrench: Array, reference: DriveReference, angles: Array) -> Array:
+        """Return the torques (n,) about the axles, beside those of `feedforward`, that give what the ground must give.
+
+        The first ones after `reset` are taken out of the integral: the torques that were measured held the load, too.
+
+        Args:
+            wrench: (3,) fx, fy and mz on the vehicle with all that it carries, in axes of the base.
+            reference: the motion in which that is so.
+            angles: (n,) measured steering angles.
+        """
+        motions = self.base.free_motions(angles)
+        rows = (self.base.rolling_rows(angles)[0] / self.base.reach[:, None])[self._driven]
+        rigid = self.base.inertia @ reference.acceleration + self._bias(reference.twist)
+        torques = np.zeros(len(self.base.wheels))
+        torques[self._driven] = np.linalg.pinv((rows @ motions).T, rcond=1e-6) @ (motions.T @ (wrench - rigid))
+        if self._starts:
+            self._integral, self._starts = self._integral - torques, False
+        return torques
 
     def _known_part(self, demand: Array) -> float:
         """Return how much of a wrench can be given where one of the same direction was found to be too much."""

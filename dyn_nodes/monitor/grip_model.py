@@ -118,6 +118,7 @@ class GripModel:
         self._swivels = {own.name for own in base.wheels if own.steering and not own.steered and not loops}
         self._twists, self._rates, self._inverse = _samples()
         self._coefficients = np.zeros((1, FEATURES, 3 * len(self.names)))
+        self._places = np.zeros((len(self.names), 3))
 
     def place(self, q: Array, v: Array, a: Array, angles: Array, payload: float, gravity: Array) -> None:
         """Take over posture and motion of the joints, now and as they are coming.
@@ -153,6 +154,17 @@ class GripModel:
         forces = features(twists, accelerations) @ self._coefficients
         return np.asarray(forces.reshape(len(forces), len(twists), -1, 3))
 
+    def planar(self, twist: Array, acceleration: Array) -> Array:
+        """Return fx, fy (N) and mz about the base's origin (N m) of the ground (3,), in the present posture.
+
+        Args:
+            twist: (3,) of the base.
+            acceleration: (3,) rates of its components.
+        """
+        forces = (features(twist[None], acceleration[None])[0] @ self._coefficients[0]).reshape(-1, 3)
+        x, y = self._places[:, 0], self._places[:, 1]
+        return np.array([forces[:, 0].sum(), forces[:, 1].sum(), float(x @ forces[:, 1] - y @ forces[:, 0])])
+
     def evaluate(
         self,
         q: Array,
@@ -176,7 +188,7 @@ class GripModel:
         motion[:, 7] = accelerations[:, 1] + twists[:, 2] * twists[:, 0]
         motion[:, 6:] -= gravity
         load = self.load.evaluate_batch(np.ascontiguousarray(q), v, a, motion, np.full(count, float(payload)))
-        points = self._points(load.attachments[0], angles)
+        self._places = points = self._points(load.attachments[0], angles)
         columns, directions, known = self._columns(points, angles)
         tractions = -(accelerations @ (known[:, None] * rows).T)
         held = self._held(tractions, angles)

@@ -78,6 +78,7 @@ class GripLimiting:
         self.governor = GripGovernor(self.model, settings_of(self.values), motion.base.constraint, turning)
         self.governor.acts = self.values['grip.mode'] == 'limit'
         motion.drive.governor = self.governor
+        motion.load = self.model.planar if self.governor.acts else None
         mount = machine.payload
         given = self.values['payload']
         self.payload = given if given >= 0.0 else 0.0 if mount is None else mount.mass

@@ -77,6 +77,7 @@ class GripOutcome:
         friction_use: greatest of all wheels.
         load_share: least normal force of a wheel over an equal share.
         way: that was driven, m.
+        led: way of the twists that limits and governor left of the commands, m.
         wanted: that the commands asked for, m, rates of change aside.
         slowed: trajectories of the arm that were slowed or refused.
         commands: to base and arm, up to the end of the run.
@@ -88,6 +89,7 @@ class GripOutcome:
     friction_use: float
     load_share: float
     way: float
+    led: float
     wanted: float
     slowed: int
     commands: int
@@ -203,6 +205,7 @@ class GripRig:
             turning = limits.angular_acceleration / limits.linear_acceleration
             self.governor = GripGovernor(self.model, settings, base.constraint, turning)
             self.motion.drive.governor = self.governor
+            self.motion.load = self.model.planar
         grip = [own.friction for own in machine.wheels]
         self._static = grip_of(machine).friction
         self._kinetic = np.array([0.0 if law is None else law.kinetic for law in grip])
@@ -280,7 +283,7 @@ def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSetti
     rig, period = GripRig(machine, case, box, settings), box.period
     every = max(1, round(REFRESH / period))
     moves, twists, commands = list(case.arm), list(case.twists), 0
-    wanted, asked, use, share = np.zeros(3), 0.0, 0.0, np.inf
+    wanted, asked, led, use, share = np.zeros(3), 0.0, 0.0, 0.0, np.inf
     sliding, lifted = (np.zeros(len(machine.wheels)) for _ in range(2))
     slid = off = over = False
     for k in range(round(box.seconds / period)):
@@ -292,6 +295,7 @@ def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSetti
             commands += 1
         rig.advance(wanted, k % every == 0)
         asked += float(np.hypot(*wanted[:2])) * period
+        led += float(np.hypot(*rig.motion.drive.twist[:2])) * period
         uses, shares, slides = rig.wheels()
         use, share = max(use, float(uses.max())), min(share, float(shares.min()))
         sliding, lifted = np.where(slides, sliding + period, 0.0), np.where(shares <= 0.0, lifted + period, 0.0)
@@ -301,7 +305,7 @@ def run_case(machine: Machine, case: GripCase, box: GripBox, settings: GripSetti
         if over:
             break
     way = rig.motion.odometry.distance
-    return GripOutcome(slid, off, over, use, share, float(way), asked, rig.slowed, commands)
+    return GripOutcome(slid, off, over, use, share, float(way), led, asked, rig.slowed, commands)
 
 
 @dataclass(frozen=True)

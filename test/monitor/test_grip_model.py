@@ -7,6 +7,7 @@ import pytest
 
 from dyn_nodes.control.trajectory import JointTrajectory, TrajectoryPoint
 from dyn_nodes.control.wheel_base import WheelBase
+from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.arm_pace import SLOWEST, pace_of, slowed
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
 from dyn_nodes.monitor.grip_model import GripModel, GripModelError, features
@@ -79,6 +80,19 @@ def test_the_reactions_balance_the_load_of_any_motion(vehicle):
     points[..., 2] = -model.base.height
     assert forces.sum(axis=1) == pytest.approx(-load.force, abs=1e-8)
     assert np.cross(points, forces).sum(axis=1) == pytest.approx(-load.moment, abs=1e-8)
+
+
+def test_the_planar_load_is_that_of_any_motion_and_newton_s_of_a_rigid_vehicle(vehicle):
+    model, joints, (twists, rates) = vehicle
+    load = load_of(model, joints, twists, rates)
+    found = np.array([model.planar(*motion) for motion in zip(twists, rates)])
+    assert found == pytest.approx(-np.column_stack([load.force[:, :2], load.moment[:, 2]]), abs=1e-8)
+    own, still = GripModel(model.machine, model.base), initial_positions(model.machine)
+    q = np.array([[still[name] for name in own.joints]])
+    own.place(q, 0 * q, 0 * q, np.zeros(4), model.machine.payload.mass, np.array([0.0, 0.0, -9.81]))
+    inertia, (vx, vy, turn), rate = model.base.inertia, twists[0], rates[0]
+    x, y, _ = inertia @ twists[0]
+    assert own.planar(twists[0], rate) == pytest.approx(inertia @ rate + [-turn * y, turn * x, vx * y - vy * x])
 
 
 def test_thirteen_motions_tell_all_others(vehicle):

@@ -9,8 +9,10 @@ import pytest
 
 from dyn_nodes.cli import main
 from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.monitor.grip_governor import GripSettings
+from dyn_nodes.monitor.grip_model import GripModel
 from dyn_nodes.nodes.machines import machine_of
-from dyn_nodes.studies.grip_campaign import GripBox, random_case
+from dyn_nodes.studies.grip_campaign import GripBox, random_case, run_case
 
 BOX = GripBox(DriveLimits(1.5, 2.0, 5.0, 10.0), 2.0)
 
@@ -44,6 +46,20 @@ def test_what_cannot_be_driven_is_one_line(words, text, capsys):
     errors = capsys.readouterr().err
     assert text in errors
     assert len(errors.splitlines()) == 1
+
+
+def test_a_wheel_slides_where_its_loop_alone_makes_up_for_arm_and_slope_and_not_with_a_known_load(monkeypatch):
+    machine = machine_of('agv_mecanum_arm', '')
+    case = random_case(machine, BOX, 1, 163)
+    found = run_case(machine, case, BOX, GripSettings())
+    monkeypatch.setattr(GripModel, 'planar', lambda *_: np.full(3, np.nan))
+    unknown = run_case(machine, case, BOX, GripSettings())
+    assert unknown.slid
+    assert unknown.friction_use > 0.93
+    assert not found.slid
+    assert not found.lifted
+    assert found.friction_use < 0.8
+    assert found.led > 0.95 * unknown.led, 'not by standing still'
 
 
 @pytest.mark.slow

@@ -93,6 +93,48 @@ def test_efforts_that_hold_the_vehicle_at_the_start_are_taken_over():
     assert np.abs(plant.way).max() < 1e-9
 
 
+def ground(plant, twist, rates):
+    """What the ground must give the vehicle that a force pushes: Newton's law in axes of the base."""
+    mass, yaw_inertia = plant.vehicle.total_mass, plant.vehicle.yaw_inertia
+    vx, vy, turn = twist
+    newton = [mass * (rates[0] - turn * vy), mass * (rates[1] + turn * vx), yaw_inertia * rates[2]]
+    return np.array(newton) - plant.force[[1, 2, 0]]
+
+
+def test_a_load_that_is_known_is_given_at_once():
+    """Such as the reaction of an arm that swings: the loops alone come behind it."""
+    greatest = []
+    for known in (False, True):
+        plant, motion = make()
+        motion.load = (lambda twist, rates, own=plant: ground(own, twist, rates)) if known else None
+        errors = []
+        for k in range(1000):
+            plant.force = np.array([4.0, 60.0, -30.0]) * math.sin(4.0 * math.pi * k * PERIOD)
+            errors.append(run(plant, motion, (0.4, 0.2, 0.8), PERIOD)[0])
+        greatest.append(np.abs(errors).max())
+    assert greatest[0] > 0.05
+    assert greatest[1] < 0.01
+
+
+def test_a_known_load_is_not_given_twice_where_the_vehicle_was_held_against_it():
+    plant, motion = make(force=(-75.0, 0.0))
+    motion.load = lambda twist, rates: ground(plant, twist, rates)
+    motion.restart(JointValues(ZERO, ZERO, np.full(4, 75.0 * 0.1 / 4)))
+    run(plant, motion, (0.0, 0.0, 0.0), 1.0)
+    assert np.abs(plant.way).max() < 1e-9
+    assert motion.servo._integral == pytest.approx(ZERO, abs=1e-9)
+
+
+def test_a_load_that_is_no_longer_known_stays():
+    plant, motion = make(force=(-75.0, 0.0))
+    motion.load = lambda twist, rates: ground(plant, twist, rates)
+    motion.restart(JointValues(ZERO, ZERO, np.full(4, 75.0 * 0.1 / 4)))
+    run(plant, motion, (0.0, 0.0, 0.0), 0.1)
+    motion.load = lambda twist, rates: np.full(3, np.nan)
+    run(plant, motion, (0.0, 0.0, 0.0), 1.0)
+    assert np.abs(plant.way).max() < 1e-9
+
+
 def test_wheels_that_disagree_do_not_wind_each_other_up():
     base = mecanum()
     motion = WheelMotion(base, PERIOD)
