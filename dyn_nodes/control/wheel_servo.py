@@ -66,7 +66,7 @@ class WheelServo:
         self._steering_limit = np.array([wheel.steering_effort for wheel in base.wheels])
         self._spin = np.array([wheel.axial_inertia for wheel in base.wheels])
         self._share: tuple[Array, TorqueDistribution] | None = None
-        self._shadow: tuple[Array, Array] | None = None
+        self._inverse: tuple[Array, Array] | None = None
         self._greatest: tuple[Array, float] | None = None
         self.tune()
         self.reset()
@@ -132,11 +132,10 @@ class WheelServo:
             reference: the motion in which that is so.
             angles: (n,) measured steering angles.
         """
-        motions = self.base.free_motions(angles)
-        rows = (self.base.rolling_rows(angles)[0] / self.base.reach[:, None])[self._driven]
+        _, inverse = self._motions_of_driven(angles)
         rigid = self.base.inertia @ reference.acceleration + self._bias(reference.twist)
         torques = np.zeros(len(self.base.wheels))
-        torques[self._driven] = np.linalg.pinv((rows @ motions).T, rcond=1e-6) @ (motions.T @ (wrench - rigid))
+        torques[self._driven] = (self.base.free_motions(angles).T @ (wrench - rigid)) @ inverse
         if self._starts:
             self._integral, self._starts = self._integral - torques, False
         return torques
@@ -189,13 +188,18 @@ class WheelServo:
 
     def _correctable(self, error: Array, angles: Array) -> Array:
         """Return the part of the speed errors (n,) that a motion of the vehicle corrects."""
+        rows, inverse = self._motions_of_driven(angles)
+        result = np.zeros(len(error))
+        result[self._driven] = rows @ (inverse @ error[self._driven])
+        return result
+
+    def _motions_of_driven(self, angles: Array) -> tuple[Array, Array]:
+        """Return speeds of the k driven wheels in the q free motions (k, q), rad/s, and the pseudo-inverse (q, k)."""
         motions = self.base.free_motions(angles)
         rows = (self.base.rolling_rows(angles)[0] / self.base.reach[:, None])[self._driven] @ motions
-        if self._shadow is None or not np.array_equal(self._shadow[0], rows):
-            self._shadow = rows, rows @ np.linalg.pinv(rows, rcond=1e-6)
-        result = np.zeros(len(error))
-        result[self._driven] = self._shadow[1] @ error[self._driven]
-        return result
+        if self._inverse is None or not np.array_equal(self._inverse[0], rows):
+            self._inverse = rows, np.linalg.pinv(rows, rcond=1e-6)
+        return self._inverse
 
     def steering_torques(
         self, reference: DriveReference, drive: Array, dt: float, angles: Array, rates: Array
