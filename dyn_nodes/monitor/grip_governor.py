@@ -175,6 +175,15 @@ class GripGovernor:
         blamed = self._blame(np.vstack([wanted, wanted]), np.vstack([np.zeros(3), gentle]), part, 1.0)
         return part * wanted, blamed
 
+    def share(self, twists: Array) -> float:
+        """Return the greatest part of twists (t, 3) that all of them can be kept at and braked from, 0 to 1."""
+
+        def margins(parts: Array) -> Array:
+            found = self._kept((parts[:, None, None] * twists).reshape(-1, 3))
+            return np.asarray(found.reshape(len(parts), -1).min(axis=1))
+
+        return _greatest(margins)
+
     def step(self, before: Array, ahead: Array, stop: Array, goal: Array, dt: float) -> Array:
         """Return the twist (3,) of the next step.
 

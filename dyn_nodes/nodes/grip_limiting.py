@@ -25,7 +25,10 @@ from dyn_nodes.nodes.diagnostics import WARN, Health
 from dyn_nodes.nodes.exchange import data_qos
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
+from dyn_nodes.nodes.transforms import optional_message
 
+SpeedLimit = optional_message('nav2_msgs/msg/SpeedLimit')
+"""None on a ROS 2 without Nav2."""
 Imu, TwistStamped = message('sensor_msgs/msg/Imu'), message('geometry_msgs/msg/TwistStamped')
 Array = NDArray[np.float64]
 
@@ -37,6 +40,10 @@ PERIOD = 0.02
 REMEMBERED = 1.0
 """Time for which a motion that was held back is reported, s."""
 IMU_TIMEOUT = 0.5
+LIMIT_PERIOD = 0.2
+"""Of `speed_limit`, s."""
+LEAST_LIMIT = 1.0
+"""Least speed limit, percent: to Nav2 a limit of 0 is none."""
 UP_TIME = 2.0
 """Time constant with which a specific force gives the direction of gravity where an IMU gives no orientation, s."""
 
@@ -86,6 +93,8 @@ class GripLimiting:
         self.twist_out = node.create_publisher(TwistStamped, 'cmd_vel_governed', data_qos(not node.paced))
         self._twist = TwistStamped()
         self._twist.header.frame_id = machine.base.link
+        limits_nav2 = SpeedLimit is not None and self.governor.acts
+        self.limit_out = node.create_publisher(SpeedLimit, 'speed_limit', QoSProfile(depth=10)) if limits_nav2 else None
         self._imu = bool(self.values['grip.imu'])
         if self._imu:
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=10))
@@ -108,6 +117,7 @@ class GripLimiting:
         self._now = 0.0
         self._last: tuple[float, Verdict] = (-np.inf, Verdict())
         self._pace = ''
+        self._limited_at = -np.inf
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -214,6 +224,29 @@ class GripLimiting:
         self._twist.header.stamp = stamp_of(now)
         self._twist.twist.linear.x, self._twist.twist.linear.y, self._twist.twist.angular.z = x, y, turn
         self.twist_out.publish(self._twist)
+
+    def publish_limit(self, now: float) -> None:
+        """Publish every `LIMIT_PERIOD` the part of the greatest speeds that can be kept in all directions, for Nav2."""
+        if self.limit_out is None or 0.0 <= now - self._limited_at < LIMIT_PERIOD:
+            return
+        self._limited_at = now
+        limit = SpeedLimit(percentage=True, speed_limit=self.speed_limit())
+        limit.header.stamp, limit.header.frame_id = stamp_of(now), self.machine.base.link
+        self.limit_out.publish(limit)
+
+    def speed_limit(self) -> float:
+        """Return the part of the greatest speeds that can be kept in all directions, percent; 0: all of them can."""
+        limits = self.motion.drive.limits
+        sideways = (-1.0, 0.0, 1.0) if self.governor.constraint is None else (0.0,)
+        ways = [
+            (x / max(1.0, math.hypot(x, y)), y / max(1.0, math.hypot(x, y)), turn)
+            for x in (-1.0, 0.0, 1.0)
+            for y in sideways
+            for turn in (-1.0, 0.0, 1.0)
+            if x or y or turn
+        ]
+        part = self.governor.share(np.array(ways) * [limits.linear_speed, limits.linear_speed, limits.angular_speed])
+        return 0.0 if part >= 1.0 else max(LEAST_LIMIT, 100.0 * part)
 
     # -- reporting -----------------------------------------------------------------------------------------------------
 

@@ -298,6 +298,7 @@ class VehicleControllerNode(CommandingNode):
         self.slip_out.publish(self._slip)
         if self.grip is not None:
             self.grip.publish_twist(self.time)
+            self.grip.publish_limit(self.time)
         if self.tf_out is not None:
             self.tf_out.publish([frame_of(self._odom)], self.stamp or 0)
         if self.lockstep:

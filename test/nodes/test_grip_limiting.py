@@ -7,6 +7,7 @@ import pytest
 from node_testing import Outbox, imu_message, joint_state, statuses
 
 from dyn_nodes.middleware import Parameter, message
+from dyn_nodes.nodes import grip_limiting
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import stamp_of
 from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
@@ -96,6 +97,42 @@ def test_the_twist_that_is_left_is_published(make):
     assert free.motion.drive.twist[0] < given.twist.linear.x - 0.05
     assert given.twist.linear.x < -0.1
     assert (given.twist.linear.y, given.twist.angular.z) == pytest.approx((0.0, 0.0), abs=1e-9)
+
+
+def test_nav2_gets_the_part_of_the_greatest_speeds_that_can_be_kept(make):
+    fast = {'limits.linear_speed': 3.0, 'limits.angular_speed': 3.0}
+    found = {}
+    for name, arm, payload in (('near', FOLDED, 0.0), ('far', OUT, 4.0)):
+        node = make(**{'grip.mode': 'limit', **fast, 'payload': payload})
+        node.grip.limit_out = outbox = Outbox()
+        drive(node, 0.0, 0.5, arm=arm)
+        assert len(outbox.messages) == 3, 'every 0.2 s'
+        assert outbox.last.percentage
+        found[name] = outbox.last.speed_limit
+        part = 0.01 * found[name]
+        angles = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False)
+        ways = [3.0 * np.array([np.cos(angle), np.sin(angle), turn]) for angle in angles for turn in (-1.0, 0.0, 1.0)]
+        reachable = node.grip.governor.reachable
+        assert all((reachable(0.999 * part * way) == 0.999 * part * way).all() for way in ways)
+        assert any((reachable(1.05 * part * way) != 1.05 * part * way).any() for way in ways)
+    assert 1.0 < found['far'] < 0.9 * found['near'] < 90.0
+
+
+def test_a_speed_limit_of_nav2_is_none_where_all_speeds_hold_and_never_0_percent(make):
+    slow = {'limits.linear_speed': 0.2, 'limits.angular_speed': 0.2}
+    node = make(**{'grip.mode': 'limit', **slow})
+    drive(node, 0.0, 0.05)
+    assert node.grip.speed_limit() == 0.0, "Nav2's word for none"
+    node.grip.model.lose()
+    assert node.grip.speed_limit() == 1.0
+
+
+def test_without_nav2_or_without_the_mode_there_is_no_speed_limit(make, monkeypatch):
+    assert make(**{'grip.mode': 'report'}).grip.limit_out is None
+    monkeypatch.setattr(grip_limiting, 'SpeedLimit', None)
+    node = make(**{'grip.mode': 'limit'})
+    drive(node, 0.0, 0.3)
+    assert node.grip.limit_out is None
 
 
 def test_a_report_changes_nothing_and_warns_of_the_same(make):

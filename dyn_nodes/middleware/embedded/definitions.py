@@ -1,6 +1,11 @@
-"""Service definitions that every ROS 2 has and that the message store lacks (facts of std_srvs and rcl_interfaces)."""
+"""Definitions that the message store lacks: facts of std_srvs, rcl_interfaces and nav2_msgs."""
 
 from __future__ import annotations
+
+#: Message type -> definition text.
+MESSAGES = {
+    'nav2_msgs/msg/SpeedLimit': 'std_msgs/Header header\nbool percentage\nfloat64 speed_limit\n',
+}
 
 #: Service type -> definition text.
 SERVICES = {

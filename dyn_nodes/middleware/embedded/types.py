@@ -22,7 +22,7 @@ from rosbags.typesys.store import Typestore
 from . import simulation_interfaces
 from .cdr_store import CdrStore
 from .codec import DTYPES, Codec
-from .definitions import DEFAULTS, SERVICES
+from .definitions import DEFAULTS, MESSAGES, SERVICES
 from .foreign_types import UnknownTypeError, parse_definition
 
 PLACEHOLDER = 'structure_needs_at_least_one_member'
@@ -159,6 +159,8 @@ def message(name: str) -> Any:
         return cls
     full = name if name.count('/') == 2 else name.replace('/', '/msg/', 1)
     with _lock:
+        if full in MESSAGES and full not in _store.fielddefs:
+            register_message(full, MESSAGES[full])
         if full not in _store.fielddefs:
             close = difflib.get_close_matches(full, _store.fielddefs, 3)
             hint = f'; close: {", ".join(close)}' if close else ''
@@ -284,7 +286,7 @@ def message_definition(name: str) -> str:
 
 def known_messages() -> list[str]:
     """Return the names of all message types."""
-    return sorted(name for name in _store.fielddefs if '/msg/' in name)
+    return sorted({*MESSAGES, *(name for name in _store.fielddefs if '/msg/' in name)})
 
 
 def known_services() -> list[str]:
