@@ -128,9 +128,10 @@ class GripGovernor:
         share = normal.sum(axis=-1, keepdims=True) / normal.shape[-1]
         return np.stack([slides, normal - self.settings.load_share * share], axis=-2)
 
-    def _margin(self, twists: Array, accelerations: Array) -> Array:
-        """Return the least margins (t,) of all postures, N; -inf for what is no number."""
-        found = self._least(self.model.reactions(twists, self.settings.overshoot * accelerations)).min(axis=0)
+    def _margin(self, twists: Array, accelerations: Array, now: bool = False) -> Array:
+        """Return the least margins (t,) of all postures, or of the present one, N; -inf for what is no number."""
+        forces = self.model.reactions(twists, self.settings.overshoot * accelerations)
+        found = self._least(forces[:1] if now else forces).min(axis=0)
         return np.where(np.isnan(found), -np.inf, found)
 
     def _least(self, forces: Array) -> Array:
@@ -231,14 +232,18 @@ class GripGovernor:
         return min(1.0, _size(gentle) / max(_size(ahead - before), LEAST))
 
     def _retreat(self, before: Array, stop: Array, dt: float) -> Array:
-        """Return the next twist on the way to rest: as hard as is no worse than now; as asked if nothing is known."""
-        here = float(self._margin(before[None], np.zeros((1, 3)))[0])
+        """Return the next twist on the way to rest: as hard as the present posture holds, or as is no worse than now.
+
+        Postures that are coming do not count: they ask for a slower twist when they are there, and so for this.
+        As asked if nothing is known.
+        """
+        here = float(self._margin(before[None], np.zeros((1, 3)), now=True)[0])
         if not np.isfinite(here):
             return stop
 
         def margins(parts: Array) -> Array:
             twists = before + parts[:, None] * (stop - before)
-            return self._margin(twists, (twists - before) / dt) - min(0.0, here)
+            return self._margin(twists, (twists - before) / dt, now=True) - min(0.0, here)
 
         part = max(_greatest(margins), self._always(before, stop, dt))
         return np.asarray(before + part * (stop - before))

@@ -171,3 +171,22 @@ def test_the_drive_of_a_vehicle_follows_its_governor():
     assert free.acceleration[0] == pytest.approx(20.0)
     assert governed.acceleration[0] == pytest.approx(HOLDS, rel=1e-6)
     assert governed.wheel_accelerations == pytest.approx(free.wheel_accelerations * HOLDS / 20.0, rel=1e-6)
+
+
+class ArmGoesOut(Block):
+    """The block stands well now; as its arm is coming, its centre of mass lies so far ahead that little holds."""
+
+    def reactions(self, twists, accelerations):
+        coming = Block(height=self.height, shift=0.42)
+        return np.concatenate([super().reactions(twists, accelerations), coming.reactions(twists, accelerations)])
+
+
+def test_before_an_arm_gets_there_the_vehicle_brakes_as_hard_as_it_holds_now():
+    law = governor(ArmGoesOut(height=0.5))
+    before = np.array([1.0, 0.0, 1.5])
+    assert law._kept(before[None])[0] < 0.0, 'in the posture that is coming'
+    found = step(law, before, [1.0, 0.0, 1.5])
+    braking = float(np.linalg.norm(found - before)) / DT
+    assert braking > 5.0 * SETTINGS.least_braking
+    now = Block(height=0.5).reactions(found[None], ((found - before) / DT)[None])
+    assert law.margins(now).min() >= -1e-6
