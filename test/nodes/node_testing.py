@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from asking import Question
+from forking import start_module
 from patience import patience
 
 from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor, deserialize_message, message
@@ -108,14 +109,17 @@ def values_of(status: Any) -> dict[str, str]:
     return {pair.key: pair.value for pair in status.values}
 
 
-class NodeProcess(subprocess.Popen):
-    """A node of this package in a process of its own."""
+class NodeProcess:
+    """A node of this package in a process of its own; it has what `subprocess.Popen` has."""
 
-    def __init__(self, name: str, **parameters: Any) -> None:
+    def __init__(self, name: str, words: Sequence[str] = (), **parameters: Any) -> None:
         self.name = name
         environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME, 'PYTHONUNBUFFERED': '1'}
-        command = [sys.executable, '-m', f'dyn_nodes.nodes.{name}', *words_of(parameters)]
-        super().__init__(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        outputs = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True}
+        self.process = start_module(f'dyn_nodes.nodes.{name}', [*words_of(parameters), *words], environment, **outputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.process, name)
 
     def stop(self, number: int = signal.SIGINT, timeout: float = 10.0) -> tuple[int, str]:
         """Send a signal; return exit status and standard error."""

@@ -6,8 +6,6 @@ import contextlib
 import os
 import pty
 import select
-import subprocess
-import sys
 import threading
 import time
 import tty
@@ -25,7 +23,7 @@ from node_testing import EFFORTS, JOINTS, NodeProcess, Outbox, endings, imu_mess
 
 from dyn_nodes.can.mapping_file import load_mapping
 from dyn_nodes.can.sender import Sender
-from dyn_nodes.middleware import RUNTIME, Parameter, message
+from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes.can_bridge_node import CanBridgeNode
 
 FluidPressure, WrenchStamped = message('sensor_msgs/msg/FluidPressure'), message('geometry_msgs/msg/WrenchStamped')
@@ -257,13 +255,8 @@ class Bridge(NodeProcess):
     """A can_bridge_node in a namespace."""
 
     def __init__(self, role: str, port: str, namespace: str) -> None:
-        words = ['-p', 'mapping:=log_loader', '-p', f'role:={role}', '-p', 'interface:=slcan', '-p', f'channel:={port}']
-        words += ['-r', f'__ns:=/{namespace}']
-        environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME, 'PYTHONUNBUFFERED': '1'}
-        command = [sys.executable, '-m', 'dyn_nodes.nodes.can_bridge_node', '--ros-args', *words]
-        subprocess.Popen.__init__(
-            self, command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        port_of = {'interface': 'slcan', 'channel': port}
+        super().__init__('can_bridge_node', ['-r', f'__ns:=/{namespace}'], mapping='log_loader', role=role, **port_of)
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from domains import next_domain
+from forking import start_module
 from harness import end
 
 from dyn_nodes.middleware import RUNTIME, Context, init
@@ -36,9 +36,9 @@ def start(tmp_path):
 
     def begin(*words):
         environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
-        command = [sys.executable, '-m', *map(str, words)]
+        module, *words = map(str, words)
         with (tmp_path / f'process_{len(started)}.log').open('w') as log:
-            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            process = start_module(module, words, environment, stdout=log, stderr=log, start_new_session=True)
         started.append(process)
         return process
 

@@ -6,31 +6,32 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
 from pathlib import Path
 
 from asking import Question
+from forking import ForkedProcess, start_module
 from patience import patience
 
 from dyn_nodes.middleware import Context, DurabilityPolicy, Node, QoSProfile, SingleThreadedExecutor, message
 from dyn_nodes.nodes.transforms import TFMessage
 
 DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
+Process = subprocess.Popen | ForkedProcess
 HAS_FRAMES = TFMessage is not None
 """The wheels of rclpy come without tf2_msgs: nothing is published on /tf there."""
 
 
-def interrupt(process: subprocess.Popen) -> None:
+def interrupt(process: Process) -> None:
     """Send what Ctrl-C sends to a process that runs; one that is frozen takes it once it goes on."""
     if process.poll() is None:
         process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGINT)
 
 
-def end(*processes: subprocess.Popen, seconds: float = 20.0) -> None:
+def end(*processes: Process, seconds: float = 20.0) -> None:
     """Interrupt processes; one that does not end in so many seconds is killed, with its group where it leads one."""
     for process in processes:
         interrupt(process)
@@ -49,17 +50,19 @@ class Processes:
 
     def __init__(self, domain: int, log_directory: Path) -> None:
         self.domain, self.logs = domain, log_directory
-        self.running: dict[str, subprocess.Popen] = {}
+        self.running: dict[str, Process] = {}
 
     def start(self, node: str, remapped: dict[str, str] | None = None, **parameters: object) -> None:
-        arguments = [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args']
+        words = ['--ros-args']
         for name, topic in (remapped or {}).items():
-            arguments += ['-r', f'{name}:={topic}']
+            words += ['-r', f'{name}:={topic}']
         for name, value in parameters.items():
-            arguments += ['-p', f'{name}:={literal(value)}']
+            words += ['-p', f'{name}:={literal(value)}']
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(self.domain)}
-        log = (self.logs / f'{node}.log').open('w')
-        self.running[node] = subprocess.Popen(arguments, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        with (self.logs / f'{node}.log').open('w') as log:
+            self.running[node] = start_module(
+                f'dyn_nodes.nodes.{node}', words, environment, stdout=log, stderr=subprocess.STDOUT
+            )
 
     def kill(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGKILL)

@@ -1,0 +1,95 @@
+"""A process that is forked differs in nothing from one that is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from forking import ForkedProcess, can_fork, start_module
+from patience import patience
+
+from dyn_nodes.middleware import RUNTIME
+
+pytestmark = pytest.mark.skipif(
+    RUNTIME != 'embedded' or sys.platform != 'linux', reason='nodes are forked on the embedded runtime on Linux only'
+)
+PIPES = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True}
+
+
+def both(module: str, *words: str, **options: object) -> tuple[ForkedProcess, subprocess.Popen]:
+    """Return the same program forked and started."""
+    environment = {**os.environ, 'ROS_DOMAIN_ID': '7', 'PYTHONUNBUFFERED': '1'}
+    forked = start_module(module, words, environment, **PIPES, **options)
+    assert isinstance(forked, ForkedProcess)
+    return forked, subprocess.Popen([sys.executable, '-m', module, *words], env=environment, **PIPES, **options)
+
+
+def own_frames(text: str) -> str:
+    """A text without the lines of a traceback that lead to the program."""
+    return re.sub(r'  File "(?!.*forked_program).*\n(    .*\n)*', '', text)
+
+
+@pytest.fixture
+def in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parent)
+
+
+@pytest.mark.usefixtures('in_tests')
+@pytest.mark.parametrize(
+    ('ending', 'status'), [('0', 0), ('3', 3), ('raise', 1), ('abort', -signal.SIGABRT)], ids=lambda value: str(value)
+)
+def test_surroundings_outputs_and_exit_status_are_the_same(ending, status):
+    for options in ({}, {'start_new_session': True}):
+        ended = []
+        for process in both('forked_program', ending, 'a word', **options):
+            output, errors = process.communicate(timeout=patience(30))
+            ended.append((process.returncode, json.loads(output) if output else None, own_frames(errors)))
+        assert ended[0] == ended[1]
+        assert ended[0][0] == status
+        assert 'to standard error' in ended[0][2]
+
+
+@pytest.mark.usefixtures('in_tests')
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_signals_end_both_alike(number):
+    ended = []
+    for process in both('forked_program', 'wait'):
+        assert json.loads(process.stdout.readline())['domain'] == '7'
+        assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=patience(30))
+        ended.append((process.returncode, process.poll(), own_frames(errors)))
+        process.send_signal(number)  # it has ended: nothing happens
+    assert ended[0] == ended[1]
+    assert ended[0][0] == -number
+
+
+@pytest.mark.parametrize('numbers', [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
+def test_nodes_end_alike(numbers):
+    """A node that runs; its ready line, then signals."""
+    ended = []
+    for process in both(
+        'dyn_nodes.nodes.can_bridge_node', '--ros-args', '-p', 'mapping:=log_loader', '-p', 'interface:=virtual'
+    ):
+        first = process.stderr.readline()
+        for number in numbers:
+            process.send_signal(number)
+        output, _ = process.communicate(timeout=patience(30))
+        ended.append((process.returncode, output, re.sub(r'[\d.]+', '', first)))
+    assert ended[0] == ended[1]
+    assert ended[0][0] == 0
+    assert 'can_bridge' in ended[0][2]
+
+
+def test_an_environment_that_imports_may_read_is_started():
+    assert can_fork({**os.environ, 'ROS_DOMAIN_ID': '3'})
+    assert not can_fork({**os.environ, 'NUMBA_DISABLE_JIT': '1'})
+    assert not can_fork({**os.environ, 'DYN_NODES_MIDDLEWARE': 'rclpy'})
