@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -151,18 +152,20 @@ def _print_machine(report: LoadReport, list_assumed: bool) -> None:
     facts = machine_summary(report.machine)
     console = tables.console()
     _print_overview(console, facts)
-    console.print(_joint_table(facts))
+    for table in _joint_tables(facts, console.width):
+        console.print(table)
     console.print(_link_table(facts))
     if facts['actuators']:
-        console.print(_actuator_table(facts))
+        for table in _actuator_tables(facts, console.width):
+            console.print(table)
         if any(own['locked_stiffness'] for own in facts['actuators']):
-            console.print(f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}', soft_wrap=True)
+            tables.say(console, f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}')
     _print_statics(console, facts['static'])
     _print_rigid_ground(console, facts['rigid_ground'])
     _print_constraints(console, facts['constraints'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
-        console.print(f'warning: {warning}', style='yellow', soft_wrap=True)
+        tables.say(console, f'warning: {warning}', style='yellow')
     console.print('no problems', style='green')
 
 
@@ -197,30 +200,46 @@ def _print_overview(console: Console, facts: dict[str, Any]) -> None:
     console.print(table)
 
 
-def _joint_table(facts: dict[str, Any]) -> Table:
-    table = Table(title='joints', title_justify='left', title_style='bold')
-    for heading in ('joint', 'type', 'moves'):
-        table.add_column(heading)
-    for heading in ('lower', 'upper', 'start', 'velocity', 'effort'):
-        table.add_column(heading, justify='right', no_wrap=True)
+def _joint_tables(facts: dict[str, Any], width: int) -> list[Table]:
+    """Return the table of the joints, in two parts where the terminal is too narrow for one."""
+    kinds, places, limits = ('type', 'moves'), ('lower', 'upper', 'start'), ('velocity', 'effort')
+    if width >= tables.NARROWEST:
+        return [_joint_table('joints', facts, (*kinds, *places, *limits))]
+    return [
+        _joint_table('joints', facts, (*kinds, *limits)),
+        _joint_table('positions of the joints, m or rad', facts, places),
+    ]
+
+
+def _joint_table(title: str, facts: dict[str, Any], headings: tuple[str, ...]) -> Table:
+    table = Table(title=title, title_justify='left', title_style='bold')
+    table.add_column('joint', overflow='fold')
+    for heading in headings:
+        is_word = heading in ('type', 'moves')
+        table.add_column(heading, overflow='fold', justify='left' if is_word else 'right', no_wrap=not is_word)
     for joint in facts['joints']:
-        table.add_row(
-            joint['name'],
-            joint['type'],
-            joint['child'],
-            *(_position(joint[key], joint['type']) for key in ('lower', 'upper', 'initial')),
-            _limit(joint['velocity_limit'], joint['type']),
-            _limit(joint['effort_limit'], joint['type']),
-        )
+        table.add_row(joint['name'], *(_JOINT_CELLS[heading](joint) for heading in headings))
     return table
+
+
+_JOINT_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
+    'type': lambda joint: str(joint['type']),
+    'moves': lambda joint: str(joint['child']),
+    'lower': lambda joint: _position(joint['lower'], joint['type']),
+    'upper': lambda joint: _position(joint['upper'], joint['type']),
+    'start': lambda joint: _position(joint['initial'], joint['type']),
+    'velocity': lambda joint: _limit(joint['velocity_limit'], joint['type']),
+    'effort': lambda joint: _limit(joint['effort_limit'], joint['type']),
+}
+"""Cells of a joint by heading."""
 
 
 def _link_table(facts: dict[str, Any]) -> Table:
     table = Table(title='links', title_justify='left', title_style='bold')
-    table.add_column('link')
-    table.add_column('mass, kg', justify='right')
-    table.add_column('centre of mass, m', justify='right')
-    table.add_column('principal moments, kg m2', justify='right')
+    table.add_column('link', overflow='fold')
+    table.add_column('mass, kg', justify='right', overflow='fold')
+    table.add_column('centre of mass, m', justify='right', overflow='fold')
+    table.add_column('principal moments, kg m2', justify='right', overflow='fold')
     for link in facts['links']:
         moments = ', '.join(f'{value:.4g}' for value in link['principal_moments'])
         row = (f'{link["mass"]:.6g}', _point(link['com']), moments) if link['mass'] > 0 else ('0', '', '')
@@ -228,16 +247,28 @@ def _link_table(facts: dict[str, Any]) -> Table:
     return table
 
 
-def _actuator_table(facts: dict[str, Any]) -> Table:
-    table = Table(title='actuators', title_justify='left', title_style='bold')
-    for heading in ('actuator', 'type', 'joint', 'travel'):
-        table.add_column(heading)
-    parts = [(headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in own for own in facts['actuators'])]
-    for heading in (heading for headings, _ in parts for heading in headings):
-        table.add_column(heading, justify='right')
-    for actuator in facts['actuators']:
-        numbers = [cell for headings, of in parts for cell in of(actuator) or [''] * len(headings)]
-        table.add_row(actuator['name'], actuator['type'], actuator['joint'], actuator['travel'], *numbers)
+def _actuator_tables(facts: dict[str, Any], width: int) -> list[Table]:
+    """Return the table of the actuators, in two parts where the terminal is too narrow for one."""
+    actuators = facts['actuators']
+    words = ('type', 'joint', 'travel')
+    parts = [(headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in own for own in actuators)]
+    numbers = [heading for headings, _ in parts for heading in headings]
+    said = [[own[word] for word in words] for own in actuators]
+    counted = [[cell for headings, of in parts for cell in of(own) or [''] * len(headings)] for own in actuators]
+    if width >= tables.NARROWEST:
+        both = [[*some, *others] for some, others in zip(said, counted)]
+        return [_actuator_table('actuators', facts, (*words, *numbers), both)]
+    made = [_actuator_table('actuators', facts, words, said)]
+    return [*made, _actuator_table('limits of the actuators', facts, numbers, counted)] if numbers else made
+
+
+def _actuator_table(title: str, facts: dict[str, Any], headings: Sequence[str], rows: list[list[str]]) -> Table:
+    table = Table(title=title, title_justify='left', title_style='bold')
+    for heading in ('actuator', *headings):
+        is_word = heading in ('actuator', 'type', 'joint', 'travel')
+        table.add_column(heading, overflow='fold', justify='left' if is_word else 'right')
+    for actuator, row in zip(facts['actuators'], rows):
+        table.add_row(actuator['name'], *row)
     return table
 
 
@@ -269,22 +300,22 @@ def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
         console.print('at rest: the machine does not stand on its wheels in its initial posture', style='red')
         return
     table = Table(title='at rest', title_justify='left', title_style='bold')
-    table.add_column('wheel or track')
+    table.add_column('wheel or track', overflow='fold')
     for heading in ('load, N', 'share', 'compression, mm', 'contact x, y, m'):
-        table.add_column(heading, justify='right')
+        table.add_column(heading, justify='right', overflow='fold')
     for name, wheel in static['wheels'].items():
         numbers = (f'{wheel["load"]:.1f}', f'{wheel["share"]:.1%}', f'{1e3 * wheel["compression"]:.1f}')
         table.add_row(name, *numbers, _point(wheel['contact']))
     console.print(table)
     pitch, roll = math.degrees(static['pitch']), math.degrees(static['roll'])
-    console.print(
+    tables.say(
+        console,
         f'weight {static["weight"]:.1f} N, pitch {pitch:.3f} deg, roll {roll:.3f} deg, '
         f'base {static["base_height"]:.4f} m above the ground, centre of mass {_point(static["center_of_mass"])} m',
-        soft_wrap=True,
     )
     if 'margins' in static:
         corners = '  '.join(f'({_point(corner)})' for corner in static['support_polygon'])
-        console.print(f'support polygon, m: {corners}', soft_wrap=True)
+        tables.say(console, f'support polygon, m: {corners}')
         console.print(_margin_table(static))
 
 
@@ -297,14 +328,14 @@ def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:
         shared = 'normal forces unique' if facts['unique'] else 'normal forces shared'
         text = f'{facts["contacts"]} contacts, {facts["independent"]} of {facts["rows"]} rows independent, {shared}; '
         text += f'it tips where these lift off: {ways}'
-    console.print(f'rigid ground (contact_model: rigid): {text}', soft_wrap=True)
+    tables.say(console, f'rigid ground (contact_model: rigid): {text}')
 
 
 def _margin_table(static: dict[str, Any]) -> Table:
     table = Table(title='static margins', title_justify='left', title_style='bold')
     table.add_column('measure')
-    table.add_column('margin', justify='right')
-    table.add_column('by edge, wheel or track')
+    table.add_column('margin', justify='right', overflow='fold')
+    table.add_column('by edge, wheel or track', overflow='fold')
     for name, margin in static['margins'].items():
         measure = MEASURES[name]
         values = ', '.join(f'{edge} {_margin(value, measure)}' for edge, value in zip(margin['names'], margin['edges']))
@@ -334,8 +365,8 @@ def _print_assumed(console: Console, assumed: dict[str, str], list_them: bool) -
         console.print(f'{len(assumed)} values are marked as assumed; --assumed lists them')
         return
     table = Table(title='assumed values', title_justify='left', title_style='bold')
-    table.add_column('key')
-    table.add_column('reason')
+    table.add_column('key', overflow='fold')
+    table.add_column('reason', overflow='fold')
     for key, reason in assumed.items():
         table.add_row(key, reason)
     console.print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 NARROWEST = 120  # columns of a table that goes into a file or a pipe
@@ -15,3 +16,13 @@ def console(narrowest: int = NARROWEST, **options: Any) -> Any:
     if made.is_terminal:
         return made
     return Console(highlight=False, emoji=False, markup=False, width=max(made.width, narrowest), **options)
+
+
+def say(console: Any, text: str, **options: Any) -> None:
+    """Print a sentence: between words on lines of the terminal, whole where it goes into a file or a pipe."""
+    if console.is_terminal:
+        lines = textwrap.TextWrapper(
+            console.width, subsequent_indent='  ', break_long_words=False, break_on_hyphens=False
+        )
+        text = lines.fill(text)
+    console.print(text, soft_wrap=True, **options)

@@ -1,0 +1,47 @@
+"""What `check` prints about a machine of the package keeps within a terminal of 80 columns, and loses no name."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from dyn_nodes.cli import main
+from dyn_nodes.commands import tables
+from dyn_nodes.model import load_machine_report
+from dyn_nodes.model.named import known_machines, machine_files
+
+WIDTH = 80
+
+
+def plain(width, **options):
+    return Console(highlight=False, emoji=False, markup=False, color_system=None, width=width, **options)
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Every console is a terminal of 80 columns."""
+    monkeypatch.setattr(tables, 'console', lambda *_, **options: plain(WIDTH, force_terminal=True, **options))
+
+
+@pytest.mark.parametrize('name', known_machines())
+def test_check_keeps_within_the_terminal_and_loses_no_name(terminal, capsys, name):
+    assert main(['check', name]) == 0
+    text = capsys.readouterr().out
+    wide = [line for line in text.splitlines() if len(line.rstrip()) > WIDTH]
+    assert not wide, '\n'.join(wide)
+    assert '…' not in text, 'something is cut off'
+    machine = load_machine_report(*machine_files(name)).machine
+    words = set(text.split())
+    assert {joint.name for joint in machine.joints} <= words
+
+
+def test_a_sentence_is_broken_between_words_on_a_terminal_only(capsys):
+    path = '/'.join(['folder'] * 14)
+    text = f'expected a well-known word, found {path}, ' + 'and more words than one line holds ' * 3
+    tables.say(plain(WIDTH, force_terminal=True), text)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= WIDTH or line.strip() == f'{path},' for line in lines)
+    assert all(line.startswith('  ') for line in lines[1:])
+    assert ' '.join(lines).split() == text.split()
+    tables.say(plain(WIDTH, force_terminal=False), text)
+    assert capsys.readouterr().out == f'{text}\n'
