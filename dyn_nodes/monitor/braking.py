@@ -1,8 +1,8 @@
 """Stops of a machine from what a monitor knows of it now: what the tip-over governor asks.
 
 Positions, speeds, payload, base and ground are those of the monitor. The oil is not measured: spools follow
-the outputs that were given, and pressures are carried along by the model and drawn towards those at which the joints
-accelerate as they do. What was given within the longest delay may not have reached the valves yet, so the prediction
+the outputs that were given, and pressures are carried along by the model, their forces drawn towards those at which the
+joints accelerate as they do. What was given within the longest delay may not have reached the valves yet, so the prediction
 begins with it.
 """
 
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 STEP = 0.01
 """Of the integration, s."""
 DRAWN = 0.1
-"""Part of the way that the pressures are drawn in a step."""
+"""Part of the way that the forces of the pressures are drawn in a step."""
 
 
 class BrakingPredictor:
@@ -62,6 +62,7 @@ class BrakingPredictor:
         self._order = np.array(order, dtype=np.intp)
         self._count = len(machine.actuators)
         valves = [hydraulic(own).valve for own in machine.actuators]
+        self._chambers = _chambers(machine)
         reach = [min(valve.gain * valve.voltage_limit, valve.spool_limit) for valve in valves]
         left = [np.exp(-STEP / valve.time_constant) for valve in valves]
         self._valves = np.array([[valve.gain for valve in valves], reach, left])
@@ -147,6 +148,7 @@ class BrakingPredictor:
             self._springs,
             self._box,
             STEP,
+            self._chambers,
             DRAWN if self._seen else 1.0,
             self._state,
             self._spool,
@@ -205,3 +207,13 @@ class BrakingPredictor:
     def _stop_found(self) -> Stop:
         least, place, when, standing = self._found.tolist()
         return Stop(least, int(place), when, standing)
+
+
+def _chambers(machine: Machine) -> Array:
+    """Return (4, m) areas of both chambers of the actuators, m2 or m3/rad, least and greatest pressure, Pa."""
+    records = [hydraulic(own) for own in machine.actuators]
+    bounds = [
+        (*own.areas, min(own.idle_pressure, own.supply.tank_pressure), own.supply.line_relief_pressure + own.idle_pressure)
+        for own in records
+    ]
+    return np.ascontiguousarray(np.array(bounds).T)

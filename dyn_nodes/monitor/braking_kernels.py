@@ -240,6 +240,28 @@ def ground(plane, axes):
         axes[1, r] = axes[2, x] * axes[0, y] - axes[2, y] * axes[0, x]
 
 
+def draw(oil, shown, chamber, drawn):
+    """Bring the two pressures of an actuator, oil (2,), nearer to the force that is measured, in place.
+
+    The motion of the joints shows what both do together, not each of them: only their force goes a part `drawn` of the
+    way to that of shown (2,), by as little change as possible, and what they have in common stays what the model
+    carries along. At a part of 1 they become those of shown. chamber (4,): areas, m2 or m3/rad, least and greatest
+    pressure, Pa.
+    """
+    if drawn >= 1.0:
+        oil[:] = shown
+        return
+    first, second, least, most = chamber
+    missing = drawn * (first * (shown[0] - oil[0]) - second * (shown[1] - oil[1]))
+    before = oil[0]
+    oil[0] = min(max(before + missing * first / (first * first + second * second), least), most)
+    missing -= first * (oil[0] - before)
+    before = oil[1]
+    oil[1] = min(max(before - missing / second, least), most)
+    missing += second * (oil[1] - before)
+    oil[0] = min(max(oil[0] + missing / first, least), most)
+
+
 def situate(
     q,
     v,
@@ -252,6 +274,7 @@ def situate(
     springs,
     box,
     step,
+    chambers,
     drawn,
     x,
     spool,
@@ -262,9 +285,8 @@ def situate(
     """Take over what is measured now; return the mean push on a spring, N.
 
     felt (3,) specific force, plane (4,) of the ground and turning (3,) of the base in its axes, attachments (w, 3) and
-    springs (3, w) stiffness, damping and free length, box (3,), step, s; drawn: part of the way that the pressures go
-    to those at which the joints accelerate as they do. x, known and stand are written; room (2 m + 36,) is for numbers
-    between.
+    springs (3, w) stiffness, damping and free length, box (3,), step, s, chambers (4, m) and drawn as `draw` says. x,
+    known and stand are written; room (2 m + 36,) is for numbers between.
     """
     n, m, w = q.shape[0], spool.shape[0], springs.shape[1]
     oil, turn = x[2 * n : 2 * n + 3 * m], x[2 * n + 3 * m : 2 * n + 3 * m + 3]
@@ -309,6 +331,5 @@ def situate(
     stand[8 * w + 3] = press
     for j in range(m):
         oil[3 * j] = spool[j]
-        for k in range(2):
-            oil[3 * j + 1 + k] += drawn * (pressures[2 * j + k] - oil[3 * j + 1 + k])
+        draw(oil[3 * j + 1 : 3 * j + 3], pressures[2 * j : 2 * j + 2], chambers[:, j], drawn)
     return press

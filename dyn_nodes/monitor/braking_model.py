@@ -24,6 +24,7 @@ from dyn_nodes.model.posture import hanging_joints
 from dyn_nodes.monitor.braking_kernels import (
     brake,
     carry,
+    draw,
     ground,
     predict,
     predict_all,
@@ -77,6 +78,7 @@ PREDICTION = (
     predict_all,
     predict,
     carry,
+    draw,
     ground,
     situate,
 )
