@@ -2,8 +2,8 @@
 
 Positions, speeds, payload, base and ground are those of the monitor. The oil is not measured: spools follow
 the outputs that were given, and pressures are carried along by the model, their forces drawn towards those at which the
-joints accelerate as they do. What was given within the longest delay may not have reached the valves yet, so the prediction
-begins with it.
+joints accelerate as they do. What was given within the longest delay may not have reached the valves yet, or it may have been
+there at once: stops are predicted for both, each with spools and pressures of its own, and the worse one counts.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class BrakingPredictor:
         left = [np.exp(-STEP / valve.time_constant) for valve in valves]
         self._valves = np.array([[valve.gain for valve in valves], reach, left])
         dead = max(valve.dead_time for valve in valves)
-        self._waiting = round((self.settings.delay + dead) / STEP)
+        self._waits = np.array(sorted({round(dead / STEP), round((self.settings.delay + dead) / STEP)}))
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs).T)
         times = self.settings.hold, self.settings.horizon, self.settings.longest
@@ -76,8 +76,8 @@ class BrakingPredictor:
         self.payload_bounds: tuple[float, float] | None = None
         wheels = len(self.contacts)
         self._known, self._stand = np.zeros(KNOWN), np.zeros(stand_size(machine))
-        self._state = np.zeros(state_size(machine))
-        self._state[-1 - 2 * wheels : -1 - wheels] = np.inf
+        self._state = np.zeros((len(self._waits), state_size(machine)))
+        self._state[:, -1 - 2 * wheels : -1 - wheels] = np.inf
         self._start, self._found = np.empty(2 * self._count + 36), np.empty(4)
         self._expected = np.empty((questions(len(self._order), self.settings.halvings), 4))
         self.reset()
@@ -85,8 +85,8 @@ class BrakingPredictor:
     def reset(self) -> None:
         """Take all valves to be at neutral, with nothing on its way to them."""
         self._seen, self.degree, self.press, self._elapsed = False, np.nan, np.nan, 0.0
-        self._spool, self._latest = np.zeros(self._count), np.zeros(self._count)
-        self._past = np.zeros((self._waiting, self._count))
+        self._spool, self._latest = np.zeros((len(self._waits), self._count)), np.zeros(self._count)
+        self._past = np.zeros((self._waits[-1], self._count))
         self._expected[:] = np.nan
 
     def issued(self, volts: Array, step: float) -> None:
@@ -106,15 +106,16 @@ class BrakingPredictor:
             self._known,
             self._stand,
             self._past,
+            self._waits,
             self._latest,
             self._seen,
             self._valves,
         )
 
     def _placed(self) -> Array:
-        """Return the state, joints as the monitor knows them now."""
+        """Return the state (h, s) for each delay, joints as the monitor knows them now."""
         n = len(self.monitor.q)
-        self._state[:n], self._state[n : 2 * n] = self.monitor.q, self.monitor.v
+        self._state[:, :n], self._state[:, n : 2 * n] = self.monitor.q, self.monitor.v
         return self._state
 
     def _of_all(self, volts: Array) -> Array:
@@ -198,6 +199,7 @@ class BrakingPredictor:
             self._known,
             self._stand,
             self._past,
+            self._waits,
             self._order,
             self.settings.rate * STEP,
             self._times,
@@ -213,7 +215,11 @@ def _chambers(machine: Machine) -> Array:
     """Return (4, m) areas of both chambers of the actuators, m2 or m3/rad, least and greatest pressure, Pa."""
     records = [hydraulic(own) for own in machine.actuators]
     bounds = [
-        (*own.areas, min(own.idle_pressure, own.supply.tank_pressure), own.supply.line_relief_pressure + own.idle_pressure)
+        (
+            *own.areas,
+            min(own.idle_pressure, own.supply.tank_pressure),
+            own.supply.line_relief_pressure + own.idle_pressure,
+        )
         for own in records
     ]
     return np.ascontiguousarray(np.array(bounds).T)

@@ -71,9 +71,9 @@ def take(k, lanes, places, size, x, after, at, found):
         found[k, i] = after[(first + i) * lanes + k]
 
 
-def rows_of(past, leads, times):
+def rows_of(waits, leads, times):
     """Return how many rows of volts a stop has; times (3,): steps of hold, of the horizon and at most."""
-    return past.shape[0] + 1 + (times[0] if leads else 0) + times[1]
+    return waits + 1 + (times[0] if leads else 0) + times[1]
 
 
 def table(past, kept, toward, leads, most, times, lane, lanes, volts):
@@ -99,20 +99,22 @@ def table(past, kept, toward, leads, most, times, lane, lanes, volts):
 
 
 def spread(values, lanes):
-    """Return values in every lane."""
-    result = np.empty(values.shape[0] * lanes)
-    for i in range(values.shape[0]):
+    """Return the rows of values (r, s) in lanes: one after the other, and again from the first."""
+    rows, size = values.shape
+    result = np.empty(size * lanes)
+    for i in range(size):
         for k in range(lanes):
-            result[i * lanes + k] = values[i]
+            result[i * lanes + k] = values[k % rows, i]
     return result
 
 
 def predict_all(keys, found, first, last, situation):
     """Predict the stops of the rows from first to last of keys, as `governor_law` asks for them.
 
-    As many at once as there are lanes; where that takes no more turns, the longer ones that lead somewhere apart.
+    Each for all delays; as many at once as there are lanes; where that takes no more turns, the longer ones that lead
+    somewhere apart.
     """
-    count, m = last - first, (keys.shape[1] - 2) // 2
+    count, m, delays = last - first, (keys.shape[1] - 2) // 2, situation[1].shape[0]
     order, short = np.empty(count, np.int64), 0
     for leads in range(2):
         place = short
@@ -122,44 +124,47 @@ def predict_all(keys, found, first, last, situation):
                 place += 1
         if leads == 0:
             short = place
-    apart = turns(short) + turns(count - short) <= turns(count)
+    apart = turns(short, delays) + turns(count - short, delays) <= turns(count, delays)
     begin = 0
     while begin < count:
-        end = min(begin + TOGETHER, count)  # type: ignore[name-defined]  # noqa: F821
+        end = min(begin + TOGETHER // delays, count)  # type: ignore[name-defined]  # noqa: F821
         if apart and begin < short:
             end = min(end, short)
         predict_these(keys, found, order[begin:end], situation)
         begin = end
 
 
-def turns(count):
+def turns(count, delays):
     """Return how often the vector kernels are called for so many stops."""
-    return (count + TOGETHER - 1) // TOGETHER  # type: ignore[name-defined]  # noqa: F821
+    most = TOGETHER // delays  # type: ignore[name-defined]  # noqa: F821
+    return (count + most - 1) // most
 
 
 def predict_these(keys, found, chosen, situation):
-    """Predict the stops of some rows of keys, at once."""
-    codes, x, known, stand, past, order, most, times = situation
-    count, m, w = chosen.shape[0], past.shape[1], (stand.shape[0] - 4) // 8
-    lanes = 1 if count == 1 else TOGETHER  # type: ignore[name-defined]  # noqa: F821
+    """Predict the stops of some rows of keys, at once; each has a lane for every delay, and the worst of them counts."""
+    codes, x, known, stand, past, waits, order, most, times = situation
+    count, m, w, delays = chosen.shape[0], past.shape[1], (stand.shape[0] - 4) // 8, x.shape[0]
+    used = count * delays
+    lanes = 1 if used == 1 else TOGETHER  # type: ignore[name-defined]  # noqa: F821
     rows, enough = np.zeros(lanes, np.int64), np.full(lanes, np.inf)
-    for k in range(count):
-        key = keys[chosen[k]]
-        rows[k] = rows_of(past, key[2 * order.shape[0]] > 0.0, times)
+    for k in range(used):
+        key = keys[chosen[k // delays]]
+        rows[k] = rows_of(waits[k % delays], key[2 * order.shape[0]] > 0.0, times)
         enough[k] = key[2 * order.shape[0] + 1]
     volts = np.zeros((rows.max(), m * lanes))
     kept, led = np.zeros(m), np.zeros(m)
     for k in range(lanes):
-        key = keys[chosen[min(k, count - 1)]]
+        key = keys[chosen[min(k // delays, count - 1)]]
         for j in range(order.shape[0]):
             kept[order[j]], led[order[j]] = key[j], key[order.shape[0] + j]
-        table(past, kept, led, key[2 * order.shape[0]] > 0.0, most, times, k, lanes, volts)
+        sent = past[past.shape[0] - waits[k % delays] :]
+        table(sent, kept, led, key[2 * order.shape[0]] > 0.0, most, times, k, lanes, volts)
     ends, whole = np.empty((lanes, 3 * w)), np.empty(lanes)
     brake(
         codes[0] if lanes == 1 else codes[1],
         spread(x, lanes),
-        spread(known, lanes),
-        spread(stand, lanes),
+        spread(known.reshape(1, -1), lanes),
+        spread(stand.reshape(1, -1), lanes),
         volts,
         rows,
         enough,
@@ -167,10 +172,16 @@ def predict_these(keys, found, chosen, situation):
         ends,
         whole,
     )
-    for k in range(count):
-        stopped = found[chosen[k]]
-        summed(ends[k], stopped)
-        stopped[4] = 1.0 if stopped[0] == -np.inf else whole[k]
+    one = np.empty(4)
+    for k in range(used):
+        stopped = found[chosen[k // delays]]
+        summed(ends[k], one)
+        if k % delays == 0 or one[0] < stopped[0]:
+            standing = one[3] if k % delays == 0 else min(one[3], stopped[3])
+            stopped[:4] = one
+            stopped[3], stopped[4] = standing, 1.0 if one[0] == -np.inf else whole[k]
+        else:
+            stopped[3] = min(stopped[3], one[3])
 
 
 def summed(end, stopped):
@@ -199,31 +210,30 @@ def predict(volts, toward, leads, enough, situation, stopped):
     stopped[:] = found[0, :4]
 
 
-def carry(codes, x, spool, known, stand, past, volts, moves, valves):
-    """Go on by a step: volts (m,) begin to wait, and what has waited longest gets to the valves.
+def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
+    """Go on by a step: volts (m,) begin to wait, and what has waited for a delay gets to its valves.
 
-    spool (m,) follows it by valves (3, m): gain, limit and the part of a difference that is left after a step. Where
-    `moves`, the oil of x is carried along; past and spool are changed.
+    x (h, s) and spool (h, m) are those of waits (h,) steps of delay. spool follows by valves (3, m): gain, limit and the
+    part of a difference that is left after a step. Where `moves`, the oil of x is carried along; past and spool are
+    changed.
     """
-    waits, m = past.shape
-    given = np.empty(m)
-    if waits:
-        given[:] = past[0]
-        for t in range(waits - 1):
-            past[t] = past[t + 1]
-        past[waits - 1] = volts
-    else:
-        given[:] = volts
-    if moves:
-        after, w = np.empty_like(x), (stand.shape[0] - 4) // 8
-        first = x.shape[0] - 2 * w - 7 - 3 * m
-        if call_code(codes[0, 0], x, given, known, stand, after, np.empty(2)) != 0:
-            raise ValueError('stride: an argument of another length')
-        for j in range(3 * m):
-            x[first + j] = after[first + j]
-    for j in range(m):
-        target = min(max(valves[0, j] * given[j], -valves[1, j]), valves[1, j])
-        spool[j] = target + (spool[j] - target) * valves[2, j]
+    most, m = past.shape
+    after, w = np.empty(x.shape[1]), (stand.shape[0] - 4) // 8
+    first = x.shape[1] - 2 * w - 7 - 3 * m
+    for h in range(x.shape[0]):
+        given = past[most - waits[h]] if waits[h] > 0 else volts
+        if moves:
+            if call_code(codes[0, 0], x[h], given, known, stand, after, np.empty(2)) != 0:
+                raise ValueError('stride: an argument of another length')
+            for j in range(3 * m):
+                x[h, first + j] = after[first + j]
+        for j in range(m):
+            target = min(max(valves[0, j] * given[j], -valves[1, j]), valves[1, j])
+            spool[h, j] = target + (spool[h, j] - target) * valves[2, j]
+    for t in range(most - 1):
+        past[t] = past[t + 1]
+    if most:
+        past[most - 1] = volts
 
 
 def ground(plane, axes):
@@ -285,11 +295,11 @@ def situate(
     """Take over what is measured now; return the mean push on a spring, N.
 
     felt (3,) specific force, plane (4,) of the ground and turning (3,) of the base in its axes, attachments (w, 3) and
-    springs (3, w) stiffness, damping and free length, box (3,), step, s, chambers (4, m) and drawn as `draw` says. x,
-    known and stand are written; room (2 m + 36,) is for numbers between.
+    springs (3, w) stiffness, damping and free length, box (3,), step, s, chambers (4, m) and drawn as `draw` says. x
+    (h, s) of the delays, known and stand are written; room (2 m + 36,) is for numbers between.
     """
-    n, m, w = q.shape[0], spool.shape[0], springs.shape[1]
-    oil, turn = x[2 * n : 2 * n + 3 * m], x[2 * n + 3 * m : 2 * n + 3 * m + 3]
+    n, m, w = q.shape[0], spool.shape[1], springs.shape[1]
+    turn = x[0, 2 * n + 3 * m : 2 * n + 3 * m + 3]
     weight = np.sqrt(felt[0] ** 2 + felt[1] ** 2 + felt[2] ** 2)
     axes = np.empty((3, 3))
     ground(plane, axes)
@@ -329,7 +339,10 @@ def situate(
     for r in range(3):
         stand[8 * w + r] = box[r]
     stand[8 * w + 3] = press
-    for j in range(m):
-        oil[3 * j] = spool[j]
-        draw(oil[3 * j + 1 : 3 * j + 3], pressures[2 * j : 2 * j + 2], chambers[:, j], drawn)
+    for h in range(x.shape[0]):
+        x[h, 2 * n + 3 * m : 2 * n + 3 * m + 3] = turn
+        oil = x[h, 2 * n : 2 * n + 3 * m]
+        for j in range(m):
+            oil[3 * j] = spool[h, j]
+            draw(oil[3 * j + 1 : 3 * j + 3], pressures[2 * j : 2 * j + 2], chambers[:, j], drawn)
     return press
