@@ -141,7 +141,7 @@ def turns(count, delays):
 
 
 def predict_these(keys, found, chosen, situation):
-    """Predict the stops of some rows of keys, at once; each has a lane for every delay, and the worst of them counts."""
+    """Predict the stops of some rows of keys, at once: each in a lane for every delay, of which the worst counts."""
     codes, x, known, stand, past, waits, order, most, times = situation
     count, m, w, delays = chosen.shape[0], past.shape[1], (stand.shape[0] - 4) // 8, x.shape[0]
     used = count * delays
@@ -213,9 +213,9 @@ def predict(volts, toward, leads, enough, situation, stopped):
 def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
     """Go on by a step: volts (m,) begin to wait, and what has waited for a delay gets to its valves.
 
-    x (h, s) and spool (h, m) are those of waits (h,) steps of delay. spool follows by valves (3, m): gain, limit and the
-    part of a difference that is left after a step. Where `moves`, the oil of x is carried along; past and spool are
-    changed.
+    x (h, s) and spool (h, m) are those of waits (h,) steps of delay. spool follows by valves (3, m): gain, limit and
+    the part of a difference that is left after a step. Where `moves`, the oil of x is carried along; past and spool
+    are changed.
     """
     most, m = past.shape
     after, w = np.empty(x.shape[1]), (stand.shape[0] - 4) // 8
