@@ -34,6 +34,7 @@ class GovernorSettings:
         hold: s for which such a command goes on in the prediction.
         rate: greatest change of an output, V/s.
         delay: longest time from a measurement to the valve that answers it, s.
+        least_delay: the shortest, s; as long as `delay` where it is known.
         mass_error: part by which all links may be heavier or lighter than known.
         payload_error: the same of the payload.
         horizon: s that are predicted at least.
@@ -47,6 +48,7 @@ class GovernorSettings:
     hold: float = 0.8
     rate: float = 15.0
     delay: float = 0.1
+    least_delay: float = 0.0
     mass_error: float = 0.1
     payload_error: float = 0.2
     horizon: float = 1.2

@@ -67,7 +67,8 @@ class BrakingPredictor:
         left = [np.exp(-STEP / valve.time_constant) for valve in valves]
         self._valves = np.array([[valve.gain for valve in valves], reach, left])
         dead = max(valve.dead_time for valve in valves)
-        self._waits = np.array(sorted({round(dead / STEP), round((self.settings.delay + dead) / STEP)}))
+        delays = min(self.settings.least_delay, self.settings.delay), self.settings.delay
+        self._waits = np.array(sorted({round((own + dead) / STEP) for own in delays}))
         springs = [(own.stiffness, own.damping, own.free_length) for own in machine.supports]
         self._springs = np.ascontiguousarray(np.array(springs).T)
         times = self.settings.hold, self.settings.horizon, self.settings.longest

@@ -9,6 +9,7 @@ import pytest
 
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.monitor.braking import STEP, BrakingPredictor
+from dyn_nodes.monitor.braking_kernels import draw
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.inertial_sensor import read_imu
 from dyn_nodes.simulation.plant import Plant
@@ -157,6 +158,56 @@ def test_what_was_given_within_the_delay_comes_first(stand, machine):
             own.stops.issued(np.array([-8.0, 0.0, 0.0]), STEP)
         ends.append(own.stops.stop(np.zeros(3)).standing)
     assert ends[1] < ends[0] - 1e-4
+
+
+def test_the_worse_of_the_shortest_and_the_longest_delay_counts(machine):
+    """Each with spools and pressures of its own: as two predictors that know the delay would find."""
+    both, soon, late = (
+        Stand(machine, replace(EXACT, delay=most, least_delay=least)) for least, most in ((0, 0.1), (0, 0), (0.1, 0.1))
+    )
+    worse = set()
+    for number, levers in enumerate((OUT, SWINGING, IN, OUT, SWINGING)):
+        found = []
+        for own in (both, soon, late):
+            if number == 0:
+                own.begin(4000.0)
+            own.drive(levers, 0.7)
+            own.see()
+            found.append(own.stops.stop(own.volts))
+        assert found[0].least == pytest.approx(min(found[1].least, found[2].least), abs=1e-9)
+        assert found[0].standing == pytest.approx(min(found[1].standing, found[2].standing), abs=1e-9)
+        worse.add(found[1].least < found[2].least)
+    assert worse == {True, False}
+
+
+@pytest.mark.parametrize(
+    ('oil', 'shown', 'drawn'),
+    [((9.0, 4.0), (3.0, 1.0), 0.1), ((5.0, 0.3), (9.0, 0.2), 0.5), ((31.0, 2.0), (33.0, 0.2), 0.9)],
+)
+def test_motion_corrects_the_force_of_two_pressures_by_the_least_change(oil, shown, drawn):
+    first, second, least, most = chamber = np.array([0.02, 0.012, 0.2e6, 33e6])
+    before, wanted = 1e6 * np.array(oil), 1e6 * np.array(shown)
+    after, areas = before.copy(), np.array([first, -second])
+    draw(after, wanted, chamber, drawn)
+    assert areas @ (after - before) == pytest.approx(drawn * areas @ (wanted - before), rel=1e-9)
+    assert after.min() >= least
+    assert after.max() <= most
+    if least < after.min() and after.max() < most:
+        assert abs((after - before) @ [second, first]) < 1e-6 * np.abs(after - before).max()  # along the areas
+
+
+def test_what_two_pressures_have_in_common_is_carried_along(machine):
+    """A boom that leaves its stop under an open valve has pressure on both sides, and its motion shows one force."""
+    stand = Stand(machine)
+    stand.begin(300.0)
+    stand.drive((8.0, 0.0, 0.0), 4.0)
+    stand.drive((-6.0, 0.0, 0.0), 0.95)
+    stand.see()
+    index, n = stand.plant.system.index, len(machine.movable_joints)
+    true = np.array([stand.plant.x[index('state', f'boom/{own}_pressure')] for own in ('head', 'rod')])
+    found = stand.stops._state[0, 2 * n + 1 : 2 * n + 3]
+    assert true.min() > 15e6
+    np.testing.assert_allclose(found, true, rtol=0.12)
 
 
 def test_a_command_that_goes_on_leads_further(stand):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.control import governor_law
-from dyn_nodes.control.tip_over_governor import TipOverGovernor
+from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor
 from dyn_nodes.monitor.braking import BrakingPredictor
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
@@ -23,7 +23,8 @@ SITUATION = ('q', 'v', 'oil', 'turn', 'rows', 'squeeze', 'press', 'box')
 
 @pytest.fixture(scope='module')
 def governor(machine):
-    stops = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)))
+    settings = GovernorSettings(least_delay=0.1)  # that commit knew no other delay than the longest
+    stops = BrakingPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), settings)
     return TipOverGovernor(tuple(own.name for own in machine.actuators), stops)
 
 
@@ -35,7 +36,7 @@ def state_and_stand(stops, own):
     stand = (rows[:, 1], rows[:, 2], stiffness, damping, own['squeeze'], shares.ravel(), own['box'], [own['press']])
     least = np.full(wheels, np.inf), np.zeros(wheels)
     state = (own['q'], own['v'], own['oil'], own['turn'], np.zeros(3), *least, [0.0])
-    return np.concatenate(state), np.concatenate(stand)
+    return np.concatenate(state)[None], np.concatenate(stand)
 
 
 def place(governor, recorded, k):
