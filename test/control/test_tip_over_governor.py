@@ -226,11 +226,11 @@ def test_what_leaves_a_stop_below_the_floor_does_not_pass_however_well_it_goes_o
     class PutOff(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
             found = super().stop(volts, enough, toward)
-            return found._replace(least=0.05 if toward is not None or volts[0] <= 0.0 else 0.02)
+            return found._replace(least=0.08 if toward is not None or volts[0] <= 0.0 else 0.02)
 
     stops = PutOff(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
     assert not govern(stops, [8.0, 0.0, 0.0]).volts.any()
-    stops = Written(lambda volts: 0.05, lambda toward: 0.01 * toward[0])
+    stops = Written(lambda volts: 0.08, lambda toward: 0.01 * toward[0])
     assert govern(stops, [8.0, 0.0, 0.0]).volts[0] > 0.0
 
 
