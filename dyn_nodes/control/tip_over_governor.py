@@ -42,8 +42,8 @@ class GovernorSettings:
         halvings: of the part of a function's step that is let through.
     """
 
-    reserve: float = 0.11
-    least: float = 0.06
+    reserve: float = 0.13
+    least: float = 0.08
     slack: float = 0.08
     hold: float = 0.8
     rate: float = 15.0

@@ -14,7 +14,7 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings, TipOverGovernor, Verdict
 from dyn_nodes.nodes.parameters import FOLDER
 
-RESERVE, PERIOD, RATE = 0.12, 0.01, 15.0
+RESERVE, PERIOD, RATE = 0.13, 0.01, 15.0
 NAMES = ('boom', 'stick', 'swing')
 
 
@@ -226,11 +226,11 @@ def test_what_leaves_a_stop_below_the_floor_does_not_pass_however_well_it_goes_o
     class PutOff(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
             found = super().stop(volts, enough, toward)
-            return found._replace(least=0.08 if toward is not None or volts[0] <= 0.0 else 0.02)
+            return found._replace(least=0.1 if toward is not None or volts[0] <= 0.0 else 0.02)
 
     stops = PutOff(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
     assert not govern(stops, [8.0, 0.0, 0.0]).volts.any()
-    stops = Written(lambda volts: 0.08, lambda toward: 0.01 * toward[0])
+    stops = Written(lambda volts: 0.1, lambda toward: 0.01 * toward[0])
     assert govern(stops, [8.0, 0.0, 0.0]).volts[0] > 0.0
 
 

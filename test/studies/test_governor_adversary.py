@@ -278,7 +278,7 @@ def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
         ({'mass': 1.1, 'payload': 5100.0}, True),
         ({'imu': False}, True),
         ({'roll': -0.08051, 'pitch': 0.0}, False),
-        ({'roll': 0.06, 'pitch': 0.0}, False),
+        ({'roll': 0.05, 'pitch': 0.0}, False),
         ({'roll': 0.0, 'pitch': 0.0}, False),
         ({'known_payload': 3000.0, 'payload': 3600.0}, False),
     ],
