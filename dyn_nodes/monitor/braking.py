@@ -3,7 +3,7 @@
 Positions, speeds, payload, base and ground are those of the monitor. The oil is not measured: spools follow the outputs
 that were given, and pressures are carried along by the model, their forces drawn towards those at which the joints
 accelerate as they do. What was given within the longest delay may not have reached the valves yet, or it was there at
-once: stops are predicted for both, each with spools and pressures of its own, and the worse one counts.
+once: stops are predicted for both, each with its spools and pressures, and the worse one counts.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def test_what_was_given_within_the_delay_comes_first(stand, machine):
 
 
 def test_the_worse_of_the_shortest_and_the_longest_delay_counts(machine):
-    """Each with spools and pressures of its own: as two predictors that know the delay would find."""
+    """each with its spools and pressures: as two predictors that know the delay would find."""
     both, soon, late = (
         Stand(machine, replace(EXACT, delay=most, least_delay=least)) for least, most in ((0, 0.1), (0, 0), (0.1, 0.1))
     )
