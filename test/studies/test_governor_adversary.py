@@ -23,6 +23,7 @@ from dyn_nodes.studies.governor_replay import task_text, write_tasks
 from dyn_nodes.studies.governor_search import SearchSettings, search
 
 FAILURES = Path(__file__).with_name('governor_failures.jsonl')
+DELAYS = Path(__file__).with_name('governor_delays.jsonl')
 STOOD = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
 
 
@@ -142,6 +143,14 @@ def test_what_leads_to_a_better_stand_leaves_a_stop(rig, box):
     assert not outcome.lifted
     assert outcome.share > 0.02
     assert outcome.let_through > 0.6
+
+
+@pytest.mark.parametrize('number', range(6))
+def test_valves_that_answer_early_and_booms_that_leave_their_stops_lift_no_wheel(rig, box, number):
+    """Six of the 38 random runs in which the governor of commit f55f901 lifted a wheel: 0.8 to 1.2 degrees."""
+    outcome = rig.run(read_cases(DELAYS, box)[number])
+    assert not outcome.lifted
+    assert outcome.share > 0.02
 
 
 def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
