@@ -99,6 +99,7 @@ def test_the_twist_that_is_left_is_published(make):
     assert (given.twist.linear.y, given.twist.angular.z) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
+@pytest.mark.skipif(grip_limiting.SpeedLimit is None, reason='nav2_msgs is not installed')
 def test_nav2_gets_the_part_of_the_greatest_speeds_that_can_be_kept(make):
     fast = {'limits.linear_speed': 3.0, 'limits.angular_speed': 3.0}
     found = {}
