@@ -65,7 +65,7 @@ def test_commands_pass_where_there_is_room(make_governor):
 
 
 def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_governor):
-    node = make_governor(mass_error=0.0, payload_error=0.0, delay=0.0)
+    node = make_governor(mass_error=0.0, payload_error=0.0, delay=0.0, reserve=0.12, least=0.03)
     stand(node, FAR)
     held = push(node, OUT)
     assert abs(held[0]) < 0.3 * abs(OUT[0])
@@ -73,7 +73,10 @@ def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_go
     assert 'boom' in level(node)[1]
     assert level(node)[1].endswith(' would come near to lifting')
     # of a machine that never moves, whatever it gets, as much as can be stopped again
-    assert push(node, BACK)[1] > 0.1 * BACK[1]
+    for _ in range(40):
+        push(node, BACK, 1)
+    given = [push(node, BACK, 1)[1] for _ in range(20)]  # at the border the output goes up and down
+    assert np.mean(given) > 0.15 * BACK[1]
 
 
 @pytest.mark.parametrize('tilt', [0.0, 0.1])

@@ -42,6 +42,11 @@ def rig(machine):
     return Rig(machine)
 
 
+@pytest.fixture(scope='module')
+def less_careful(machine):
+    return Rig(machine, GovernorSettings(least=0.03))
+
+
 def short(payload=5100.0, volts=(-4.0, 3.0, 2.0), duration=0.3, **changes):
     return Case(((duration, volts),), payload, duration=duration, **{'known_payload': payload, **changes})
 
@@ -286,15 +291,15 @@ def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
         ({}, True),
         ({'mass': 1.1, 'payload': 5100.0}, True),
         ({'imu': False}, True),
-        ({'roll': -0.08051, 'pitch': 0.0}, False),
-        ({'roll': 0.05, 'pitch': 0.0}, False),
+        ({'roll': -0.08051}, False),
+        ({'roll': 0.06, 'pitch': 0.0}, False),
         ({'roll': 0.0, 'pitch': 0.0}, False),
         ({'known_payload': 3000.0, 'payload': 3600.0}, False),
     ],
 )
-def test_a_start_is_refused_by_what_the_governor_knows(rig, change, refused):
+def test_a_start_is_refused_by_what_the_governor_knows(less_careful, change, refused):
     """Not by the machine that is drawn: any of the box counts, and the governor cannot know which it is."""
-    assert rig.refuses(short(**{**STEEP, **change})) == refused
+    assert less_careful.refuses(short(**{**STEEP, **change})) == refused
 
 
 @pytest.mark.parametrize(
