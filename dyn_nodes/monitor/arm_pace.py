@@ -86,7 +86,7 @@ def pace_of(
     over = governor.settings.overshoot
 
     def margins(factor: float) -> Array:
-        forces = model.evaluate(q, factor * v, over * factor**2 * a, twists, over * rates, angles, payload, gravity)
+        forces, _ = model.evaluate(q, factor * v, over * factor**2 * a, twists, over * rates, angles, payload, gravity)
         return governor.margins(forces)
 
     found, still = margins(1.0), margins(0.0)

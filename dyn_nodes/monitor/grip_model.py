@@ -137,7 +137,7 @@ class GripModel:
         count = len(q)
         joints = [np.repeat(part, FEATURES, axis=0) for part in (q, v, a)]
         twists, rates = np.tile(self._twists, (count, 1)), np.tile(self._rates, (count, 1))
-        samples = self.evaluate(joints[0], joints[1], joints[2], twists, rates, angles, payload, gravity)
+        samples, self._places = self.evaluate(joints[0], joints[1], joints[2], twists, rates, angles, payload, gravity)
         self._coefficients = self._inverse @ samples.reshape(count, FEATURES, -1)
 
     def lose(self) -> None:
@@ -175,8 +175,11 @@ class GripModel:
         angles: Array,
         payload: float,
         gravity: Array,
-    ) -> Array:
-        """Return the ground's forces (t, w, 3) of t states of joints (t, n) and base (t, 3); see `place`."""
+    ) -> tuple[Array, Array]:
+        """Return the ground's forces (t, w, 3), N, of t states of joints (t, n) and base (t, 3); see `place`.
+
+        Also where the contacts touch the ground (w, 3), m, in axes of the base.
+        """
         count = len(q)
         rows = self.base.rolling_rows(angles)[0] / self.base.reach[:, None]
         v, a = v.copy(), a.copy()
@@ -188,13 +191,13 @@ class GripModel:
         motion[:, 7] = accelerations[:, 1] + twists[:, 2] * twists[:, 0]
         motion[:, 6:] -= gravity
         load = self.load.evaluate_batch(np.ascontiguousarray(q), v, a, motion, np.full(count, float(payload)))
-        self._places = points = self._points(load.attachments[0], angles)
+        points = self._points(load.attachments[0], angles)
         columns, directions, known = self._columns(points, angles)
         tractions = -(accelerations @ (known[:, None] * rows).T)
         held = self._held(tractions, angles)
         wrench = -np.hstack([load.force, load.moment]) - _wrench(points, held)
         forces = held + np.einsum('tc,cwi->twi', wrench @ _pseudo_inverse(columns, self.machine.name), directions)
-        return np.asarray(forces)
+        return np.asarray(forces), points
 
     # -- columns -------------------------------------------------------------------------------------------------------
 

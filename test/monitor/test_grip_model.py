@@ -98,7 +98,7 @@ def test_the_planar_load_is_that_of_any_motion_and_newton_s_of_a_rigid_vehicle(v
 def test_thirteen_motions_tell_all_others(vehicle):
     model, joints, (twists, rates) = vehicle
     q, v, a = (np.tile(part, (len(twists), 1)) for part in joints)
-    straight = model.evaluate(q, v, a, twists, rates, np.zeros(4), PAYLOAD, DOWN)
+    straight, _ = model.evaluate(q, v, a, twists, rates, np.zeros(4), PAYLOAD, DOWN)
     assert model.reactions(twists, rates)[0] == pytest.approx(straight, abs=1e-9)
     assert features(twists, rates).shape == (100, 13)
 
