@@ -19,7 +19,7 @@ from dyn_nodes.control.stops import Decision, Stop
 from dyn_nodes.control.tip_over_governor import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, stand_size, state_size
+from dyn_nodes.monitor.braking_model import KNOWN, BrakingModel, greatest_pressure, stand_size, state_size
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
@@ -219,7 +219,7 @@ def _chambers(machine: Machine) -> Array:
         (
             *own.areas,
             min(own.idle_pressure, own.supply.tank_pressure),
-            own.supply.line_relief_pressure + own.idle_pressure,
+            greatest_pressure(own),
         )
         for own in records
     ]

@@ -172,16 +172,18 @@ def predict_these(keys, found, chosen, situation):
         ends,
         whole,
     )
-    one = np.empty(4)
-    for k in range(used):
-        stopped = found[chosen[k // delays]]
-        summed(ends[k], one)
-        if k % delays == 0 or one[0] < stopped[0]:
-            standing = one[3] if k % delays == 0 else min(one[3], stopped[3])
-            stopped[:4] = one
-            stopped[3], stopped[4] = standing, 1.0 if one[0] == -np.inf else whole[k]
-        else:
-            stopped[3] = min(stopped[3], one[3])
+    other = np.empty(4)
+    for i in range(count):
+        stopped, first = found[chosen[i]], i * delays
+        summed(ends[first], stopped)
+        for k in range(first + 1, first + delays):
+            summed(ends[k], other)
+            standing = min(stopped[3], other[3])
+            if other[0] < stopped[0]:
+                stopped[:4] = other
+            stopped[3] = standing
+        # the rest of a stop that was cut off may be worse than all others
+        stopped[4] = 1.0 if stopped[0] == -np.inf else whole[first : first + delays].min()
 
 
 def summed(end, stopped):

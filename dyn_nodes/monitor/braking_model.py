@@ -17,7 +17,7 @@ from dyn_nodes.compile.module import lane_module
 from dyn_nodes.control import governor_law
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
 from dyn_nodes.forces.joint_elements import joint_elements
-from dyn_nodes.model.actuators import hydraulic
+from dyn_nodes.model.actuators import OilActuator, hydraulic
 from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import hanging_joints
@@ -244,10 +244,15 @@ class _Trace:
             arm = ca.if_else(ca.fabs(arm) < LEAST_LEVER, ca.if_else(arm < 0.0, -LEAST_LEVER, LEAST_LEVER), arm)
             force = needed[place] / arm + record.viscous * arm * self.v[place - 6]
             first, second = record.areas
-            idle, limit = record.idle_pressure, record.supply.line_relief_pressure
-            pressures.append(ca.fmin(ca.fmax(idle, (force + idle * second) / first), limit + idle))
-            pressures.append(ca.fmin(ca.fmax(idle, (idle * first - force) / second), limit + idle))
+            idle, limit = record.idle_pressure, greatest_pressure(record)
+            pressures.append(ca.fmin(ca.fmax(idle, (force + idle * second) / first), limit))
+            pressures.append(ca.fmin(ca.fmax(idle, (idle * first - force) / second), limit))
         return ca.vertcat(*pressures)
+
+
+def greatest_pressure(actuator: OilActuator) -> float:
+    """Return the greatest pressure that a chamber is taken to have, Pa."""
+    return actuator.supply.line_relief_pressure + actuator.idle_pressure
 
 
 def _unsure(box: Expression, shares: Expression, split: Expression) -> Expression:

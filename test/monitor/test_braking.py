@@ -180,6 +180,29 @@ def test_the_worse_of_the_shortest_and_the_longest_delay_counts(machine):
     assert worse == {True, False}
 
 
+def test_a_stop_counts_as_followed_to_its_end_where_it_was_for_every_delay(machine):
+    """Of one delay's stop that ended below the share that was enough, the rest may be worse than the other's."""
+    stand = Stand(machine, replace(EXACT, delay=0.1))
+    stand.begin(4000.0)
+    stand.drive(OUT, 0.8)
+    stand.drive(SWINGING, 0.5)
+    stand.see()
+    predict_all, situation = stand.stops.model.kernels.predict_all, stand.stops._situation
+    random, wholes = np.random.default_rng(3), set()
+    for _ in range(40):
+        key = np.array([*random.uniform(-8.0, 8.0, 6), 0.0, -np.inf])
+        known, early = np.empty((1, 5)), np.empty((1, 5))
+        predict_all(key[None], known, 0, 1, situation)
+        assert known[0, 4] == 1.0
+        key[-1] = known[0, 0] + random.choice([-0.05, 1e-6, 0.05, 0.2])
+        predict_all(key[None], early, 0, 1, situation)
+        assert (early[0, 0] >= key[-1]) == (known[0, 0] >= key[-1])
+        if early[0, 4]:
+            np.testing.assert_allclose(early[0], known[0], atol=1e-9)
+        wholes.add(bool(early[0, 4]))
+    assert wholes == {True, False}
+
+
 @pytest.mark.parametrize(
     ('oil', 'shown', 'drawn'),
     [((9.0, 4.0), (3.0, 1.0), 0.1), ((5.0, 0.3), (9.0, 0.2), 0.5), ((31.0, 2.0), (33.0, 0.2), 0.9)],
