@@ -121,11 +121,9 @@ class GroundObserver:
         self.stiffness = np.array([spring.stiffness for spring in springs])
         self.damping = np.array([spring.damping for spring in springs])
         self.free_length = np.array([spring.free_length for spring in springs])
-        self._springs = self.stiffness, self.damping, self.free_length
         self._stiffness_sum = float(self.stiffness.sum())
         self._damping_time = float(self.damping.sum() / self.stiffness.sum())
         self.contacts = ContactSprings(machine)
-        self._starts = self.contacts.starts
         self._names = tuple(spring.name for spring in springs)
         self.polygon: NDArray[np.intp] | None = None
         self.radius = 1.0
@@ -203,7 +201,16 @@ class GroundObserver:
         # the dampers hold a part of the load's moment: the direction that they and the springs balance together
         damped, pressure = self._damping_time * rate, loads @ feet / press
         moved, wrong, damped_square, least, stands = compare_kernel(
-            normal, target, pressure, found.center_of_pressure, damped, loads, found.normal, self._starts, shift, error
+            normal,
+            target,
+            pressure,
+            found.center_of_pressure,
+            damped,
+            loads,
+            found.normal,
+            self.contacts.starts,
+            shift,
+            error,
         )
         self._apart = self._apart + step if moved > self.settings.disagreement * self.radius else 0.0
         if self._apart > self.settings.patience:
@@ -233,8 +240,9 @@ class GroundObserver:
 
     def _loads_on(self, attachments: Array, normal: Array, rate: Array, press: float) -> tuple[Array, float]:
         """Return `loads_on_plane` of the springs, without its checks of the input."""
-        loads, (stiffness, damping, rest) = np.empty(len(attachments)), self._springs
-        return loads, loads_on_plane_kernel(attachments, stiffness, damping, rest, normal, rate, press, loads)
+        loads = np.empty(len(attachments))
+        springs = self.stiffness, self.damping, self.free_length
+        return loads, loads_on_plane_kernel(attachments, *springs, normal, rate, press, loads)
 
     @staticmethod
     def _footing(load: Load, found: WheelLoads) -> Footing:

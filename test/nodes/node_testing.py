@@ -110,7 +110,7 @@ def values_of(status: Any) -> dict[str, str]:
 
 
 class NodeProcess:
-    """A node of this package in a process of its own; it has what `subprocess.Popen` has."""
+    """Runs a node of this package as a process, with the methods and attributes of `subprocess.Popen`."""
 
     def __init__(self, name: str, words: Sequence[str] = (), **parameters: Any) -> None:
         self.name = name
