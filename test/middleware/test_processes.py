@@ -15,10 +15,20 @@ JointState = message('sensor_msgs/msg/JointState')
 Float64 = message('std_msgs/msg/Float64')
 
 
+PROBE = JointState(name=['probe'])
+
+
 def connect(node, spinner, callback):
+    """Return a publisher whose messages come back: both ends know each other, which they do at different times."""
+    answered = []
+
+    def on_pong(msg):
+        (answered.append if msg.name == PROBE.name else callback)(msg)
+
     publisher = node.create_publisher(JointState, 'ping', 10)
-    subscription = node.create_subscription(JointState, 'pong', callback, 10)
+    subscription = node.create_subscription(JointState, 'pong', on_pong, 10)
     spinner.until(lambda: publisher.get_subscription_count() and subscription.get_publisher_count())
+    spinner.until(lambda: answered or publisher.publish(PROBE))  # what the other end does not know yet is lost there
     return publisher
 
 
@@ -125,8 +135,8 @@ def test_a_process_configured_as_ros_configures_localhost_is_heard_and_hears(nod
     child.wait_for_line('ready')
     got = []
     publisher = connect(node, spinner, got.append)
-    # the other end may find this one later than this one finds it: what is published before is lost there
-    spinner.until(lambda: got or publisher.publish(JointState(name=['boom'], position=[1.0])))
+    publisher.publish(JointState(name=['boom'], position=[1.0]))
+    spinner.until(lambda: got)
     assert got[0].position[0] == 1.0
 
 
