@@ -23,12 +23,12 @@ SHOWN = 0.2
 """A lever that was held back counts as held for so long, s: at the border it gets a part of its way in turns."""
 PARTS = (1.0, 0.75, 0.6)
 """Of a command to a better stand that are tried."""
-TOGETHER, ROOM = 8, 16
-"""Stops that the vector kernels take at once, and stops that are predicted before the law begins again at most."""
+ROOM = 16
+"""Stops that are predicted before the law begins again at most."""
 KNOWN, NOTED, ASKED, OPEN = 0, 1, 2, 3
 """Places in `counts` of a memory: stops that are known; these and those that are noted; questions asked; whether one of
 them had no answer."""
-CONSTANTS = f"""GAIN, SHOWN, PARTS, TOGETHER, ROOM = {GAIN!r}, {SHOWN!r}, {PARTS!r}, {TOGETHER!r}, {ROOM!r}
+CONSTANTS = f"""GAIN, SHOWN, PARTS, ROOM = {GAIN!r}, {SHOWN!r}, {PARTS!r}, {ROOM!r}
 KNOWN, NOTED, ASKED, OPEN = {KNOWN!r}, {NOTED!r}, {ASKED!r}, {OPEN!r}
 """
 """The same as text, for a module of machine code."""

@@ -16,8 +16,8 @@ lane k is at i * lanes + k:
 * found (lanes, 3 w): low, when, and share at rest where the machine comes to a stand. whole (lanes,): 1 for a stop that
   was followed to its end.
 
-`start_at` is a kernel of the machine (`BrakingModel`), codes (2,) are addresses of `stride` and `standing`, `STILL` is
-its constant.
+`start_at` is a kernel of the machine (`BrakingModel`), codes (k, 3) are lanes of its vector kernels, fewest first, and
+addresses of their `stride` and `standing`; `brake` gets one row of them. `STILL` is a constant of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def brake(codes, x, known, stand, volts, rows, enough, longest, found, whole):
     done, settled = np.zeros(lanes, np.bool_), np.zeros(lanes, np.bool_)
     whole[:] = 0.0
     for t in range(longest + 1):
-        if call_code(codes[0], x, volts[min(t, last)], known, stand, after, seen) != 0:
+        if call_code(codes[1], x, volts[min(t, last)], known, stand, after, seen) != 0:
             raise ValueError('stride: an argument of another length')
         for k in range(lanes):
             if done[k]:
@@ -55,7 +55,7 @@ def brake(codes, x, known, stand, volts, rows, enough, longest, found, whole):
         if not done[k]:
             take(k, lanes, places, size, x, after, at, found)
     # where they come to rest
-    if call_code(codes[1], at, known, stand, rest) != 0:
+    if call_code(codes[2], at, known, stand, rest) != 0:
         raise ValueError('standing: an argument of another length')
     for k in range(lanes):
         for i in range(size):
@@ -124,20 +124,28 @@ def predict_all(keys, found, first, last, situation):
                 place += 1
         if leads == 0:
             short = place
-    apart = turns(short, delays) + turns(count - short, delays) <= turns(count, delays)
+    most = max(situation[0][-1, 0] // delays, 1)
+    apart = turns(short, most) + turns(count - short, most) <= turns(count, most)
     begin = 0
     while begin < count:
-        end = min(begin + TOGETHER // delays, count)  # type: ignore[name-defined]  # noqa: F821
+        end = min(begin + most, count)
         if apart and begin < short:
             end = min(end, short)
         predict_these(keys, found, order[begin:end], situation)
         begin = end
 
 
-def turns(count, delays):
-    """Return how often the vector kernels are called for so many stops."""
-    most = TOGETHER // delays  # type: ignore[name-defined]  # noqa: F821
+def turns(count, most):
+    """Return how often the vector kernels are called for so many stops, `most` of them at once."""
     return (count + most - 1) // most
+
+
+def width(codes, used):
+    """Return the row of codes whose kernels have the fewest lanes in which so many find room."""
+    row = 0
+    while codes[row, 0] < used:
+        row += 1
+    return row
 
 
 def predict_these(keys, found, chosen, situation):
@@ -145,7 +153,8 @@ def predict_these(keys, found, chosen, situation):
     codes, x, known, stand, past, waits, order, most, times = situation
     count, m, w, delays = chosen.shape[0], past.shape[1], (stand.shape[0] - 4) // 8, x.shape[0]
     used = count * delays
-    lanes = 1 if used == 1 else TOGETHER  # type: ignore[name-defined]  # noqa: F821
+    wide = width(codes, used)
+    lanes = codes[wide, 0]
     rows, enough = np.zeros(lanes, np.int64), np.full(lanes, np.inf)
     for k in range(used):
         key = keys[chosen[k // delays]]
@@ -161,7 +170,7 @@ def predict_these(keys, found, chosen, situation):
         table(sent, kept, led, key[2 * order.shape[0]] > 0.0, most, times, k, lanes, volts)
     ends, whole = np.empty((lanes, 3 * w)), np.empty(lanes)
     brake(
-        codes[0] if lanes == 1 else codes[1],
+        codes[wide],
         spread(x, lanes),
         spread(known.reshape(1, -1), lanes),
         spread(stand.reshape(1, -1), lanes),
@@ -225,7 +234,7 @@ def carry(codes, x, spool, known, stand, past, waits, volts, moves, valves):
     for h in range(x.shape[0]):
         given = past[most - waits[h]] if waits[h] > 0 else volts
         if moves:
-            if call_code(codes[0, 0], x[h], given, known, stand, after, np.empty(2)) != 0:
+            if call_code(codes[0, 1], x[h], given, known, stand, after, np.empty(2)) != 0:
                 raise ValueError('stride: an argument of another length')
             for j in range(3 * m):
                 x[h, first + j] = after[first + j]

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from dyn_nodes.compile import build_module
+from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.control import governor_law
 from dyn_nodes.elements.actuators import ActuatorForces, actuator_element, actuator_elements
@@ -36,6 +37,7 @@ from dyn_nodes.monitor.braking_kernels import (
     table,
     take,
     turns,
+    width,
 )
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
@@ -73,6 +75,7 @@ PREDICTION = (
     table,
     spread,
     summed,
+    width,
     predict_these,
     turns,
     predict_all,
@@ -278,7 +281,9 @@ class BrakingModel:
         machine: on wheels, its joints moved by hydraulic actuators alone.
 
     Attributes:
-        codes: (2, 2) addresses of the machine code of `stride` and `standing`, for one state and for `TOGETHER`.
+        codes: (k, 3) states that kernels take at once, and addresses of their machine code of `stride` and `standing`:
+            one state, and 2, 4 and so on up to the lanes of this computer. What needs few lanes takes few: a narrow
+            kernel is done sooner than a wide one.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -290,8 +295,10 @@ class BrakingModel:
             self._functions,
             drivers=[constants, *PREDICTION, *LAW],
         )
-        self._wide = lane_module(self.kernels, ('stride', 'standing'), governor_law.TOGETHER)
-        self.codes = np.array([[own.code('stride'), own.code('standing')] for own in (self.kernels, self._wide)])
+        widths = [2**k for k in range(1, lane_count().bit_length())]
+        self._wide = [lane_module(self.kernels, ('stride', 'standing'), lanes) for lanes in widths]
+        modules = zip([1, *widths], [self.kernels, *self._wide])
+        self.codes = np.array([[lanes, own.code('stride'), own.code('standing')] for lanes, own in modules])
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         own = _Trace(self.machine)
