@@ -106,12 +106,10 @@ class PositionMotion:
         assert self._trajectory is not None
         return self._trajectory.sample(time - self._start)
 
-    def coming(self, time: float, count: int) -> list[JointReference]:
-        """Return the reference at a time and, while a trajectory lasts, at `count` further ones up to its end."""
+    def left(self, time: float) -> float:
+        """Return how long the trajectory still lasts, s; 0 without one."""
         assert self._trajectory is not None
-        left = self._start + self._trajectory.duration - time if self._moving else 0.0
-        ahead = [] if left <= 0.0 else [time + left * (k + 1) / count for k in range(count)]
-        return [self.sample(instant) for instant in (time, *ahead)]
+        return max(0.0, self._start + self._trajectory.duration - time) if self._moving else 0.0
 
     def reference(self, time: float) -> tuple[Array, Array]:
         """Return positions and velocities (n,) at a time. Needs `restart` first."""

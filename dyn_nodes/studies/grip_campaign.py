@@ -23,8 +23,9 @@ from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.monitor.arm_pace import SLOWEST, STILL, pace_of, slowed
+from dyn_nodes.monitor.grip_ahead import states_ahead
 from dyn_nodes.monitor.grip_governor import GripGovernor, GripSettings
-from dyn_nodes.monitor.grip_model import GripModel, joint_states
+from dyn_nodes.monitor.grip_model import GripModel
 from dyn_nodes.simulation.initial import NoEquilibriumError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.stability.grip import grip_of
@@ -36,8 +37,6 @@ STEP = 5e-4
 REFRESH = 0.02
 """Time after which the governor takes over the posture, s."""
 TRIES = 50
-COMING = 4
-"""Postures of a trajectory up to its end that it looks at."""
 LASTING = 0.05
 SLIDING = 0.95
 """Part of the sliding friction from which on a force counts as sliding."""
@@ -249,10 +248,10 @@ class GripRig:
         plant = self.plant
         reference = None if self.arm is None else self.arm.sample(plant.time)
         if self.governor is not None and refresh:
-            coming = [] if self.arm is None else self.arm.coming(plant.time, COMING)
-            postures = joint_states(plant.positions, self._arm, coming)
+            joints, turn = (plant.positions, plant.velocities), float(self.motion.drive.twist[2])
+            q, v, a, gravity = states_ahead(joints, self._arm, self.arm, plant.time, turn, self.gravity())
             angles = self.motion.steering_angles(plant.positions[self._wheels])
-            self.model.place(*postures, angles, self.case.payload, self.gravity())
+            self.model.place(q, v, a, angles, self.case.payload, gravity)
             self.governor.refresh()
         command = self.motion.step(wanted, self.period, self._state())
         efforts = np.zeros(len(plant.joints))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dyn_nodes.cli import main
 from dyn_nodes.control.wheel_drive import DriveLimits
+from dyn_nodes.monitor import grip_ahead
 from dyn_nodes.monitor.grip_governor import GripSettings
 from dyn_nodes.monitor.grip_model import GripModel
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.studies.grip_campaign import GripBox, random_case, run_case
 
 BOX = GripBox(DriveLimits(1.5, 2.0, 5.0, 10.0), 2.0)
+COMMAND = replace(BOX, slope=math.radians(5.0))
+"""Of `dyn-nodes contact drive agv_mecanum_arm`."""
 
 
 def test_a_case_is_the_same_for_a_number_and_within_the_limits():
@@ -51,6 +56,7 @@ def test_what_cannot_be_driven_is_one_line(words, text, capsys):
 def test_a_wheel_slides_where_its_loop_alone_makes_up_for_arm_and_slope_and_not_with_a_known_load(monkeypatch):
     machine = machine_of('agv_mecanum_arm', '')
     case = random_case(machine, BOX, 1, 74)
+    monkeypatch.setattr(grip_ahead, 'TURNING', (0.0,))  # headings ahead hold this run either way
     found = run_case(machine, case, BOX, GripSettings())
     monkeypatch.setattr(GripModel, 'planar', lambda *_: np.full(3, np.nan))
     unknown = run_case(machine, case, BOX, GripSettings())
@@ -60,6 +66,32 @@ def test_a_wheel_slides_where_its_loop_alone_makes_up_for_arm_and_slope_and_not_
     assert not found.lifted
     assert found.friction_use < 0.85
     assert found.led > 0.95 * unknown.led, 'not by standing still'
+
+
+@pytest.mark.parametrize(
+    ('number', 'seconds'),
+    [pytest.param(529, 1.55, id='braking in a turn, with a fast arm'), pytest.param(1240, 2.0, id='a steady turn')],
+)
+def test_a_wheel_slides_in_a_turn_on_a_slope_where_only_the_present_heading_counts(number, seconds, monkeypatch):
+    machine = machine_of('agv_mecanum_arm', '')
+    case, box = random_case(machine, COMMAND, 1, number), replace(COMMAND, seconds=seconds)
+    found = run_case(machine, case, box, GripSettings())
+    monkeypatch.setattr(grip_ahead, 'TURNING', (0.0,))
+    before = run_case(machine, case, box, GripSettings())
+    assert before.slid
+    assert before.friction_use > 0.95
+    assert not found.slid
+    assert not found.lifted
+    assert found.friction_use < 0.75
+    assert found.led > 0.85 * before.led, 'not by standing still'
+
+
+def test_a_wheel_holds_while_a_fast_arm_runs_ahead_of_its_trajectory():
+    machine = machine_of('agv_mecanum_arm', '')
+    found = run_case(machine, random_case(machine, COMMAND, 1, 1069), replace(COMMAND, seconds=1.7), GripSettings())
+    assert not found.slid
+    assert not found.lifted
+    assert found.friction_use < 0.92, 'with the velocities of the trajectory 0.93, and it slides'
 
 
 @pytest.mark.slow
