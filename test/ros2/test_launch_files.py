@@ -110,15 +110,30 @@ def test_show_args_tells_the_promised_arguments(path: Path) -> None:
     assert {argument.name for argument in declared_arguments(path)} >= PROMISED
 
 
-@pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
-def test_ros_shows_the_promised_arguments_without_following_includes(path: Path) -> None:
-    """`ros2 launch --show-args` cannot follow an include whose file name is a substitution."""
-    own = {element.attrib['name']: element.attrib for element in ElementTree.parse(path).getroot().findall('arg')}
-    assert set(own) >= PROMISED
-    spatial = {argument.name: argument.default for argument in declared_arguments(MACHINES[0])}
-    texts = {name: attributes.get('default', '') for name, attributes in own.items()}
-    changed = {name for name, text in texts.items() if '$(' not in text and text != spatial[name]}
-    assert changed <= {'machine', 'task', 'layout'}
+def test_ros_follows_every_include_to_show_its_arguments() -> None:
+    """`ros2 launch --show-args` performs names of includes without a context, which find packages but no $(dirname)."""
+    files = [(path, element.attrib['file']) for path in FILES for element in ElementTree.parse(path).iter('include')]
+    assert len(files) > 30
+    start = '$(find-pkg-share dyn_nodes)/launch/'
+    for path, file in files:
+        assert file.startswith(start), path.name
+        assert (ROOT / 'launch' / file.removeprefix(start)).is_file(), path.name
+
+
+def test_a_file_that_includes_another_names_only_what_is_different() -> None:
+    for path in FILES:
+        root = ElementTree.parse(path).getroot()
+        include = root.find('include')
+        if include is None:
+            continue
+        base = ElementTree.parse(ROOT / 'launch' / Path(include.attrib['file']).name).getroot()
+        defaults = {own.attrib['name']: own.attrib['default'] for own in base.findall('arg')}
+        repeated = [
+            own.attrib['name']
+            for own in root.findall('arg')
+            if own.attrib['default'] == defaults.get(own.attrib['name'])
+        ]
+        assert repeated == [], path.name
 
 
 @pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
