@@ -27,6 +27,7 @@ COMMANDS = (
     'report',
     'study',
     'teleop',
+    'rviz',
     'loadchart',
     'ik',
     'workspace',

@@ -17,6 +17,7 @@ from dyn_nodes.share import PACKAGE, ament_prefix
 
 _NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _OUTPUTS = {'screen': True, 'both': True, 'full': True, 'log': False, 'own_log': False}
+COMMAND = 'dyn-nodes'
 NODES_FOLDER = Path(__file__).resolve().parent.parent / 'nodes'
 
 
@@ -30,6 +31,8 @@ def _node_program(element: Element, context: LaunchContext) -> list[str] | None:
     executable = context.required(element, 'exec')
     package = context.optional(element, 'pkg')
     if package == PACKAGE:
+        if executable == COMMAND:
+            return [sys.executable, '-m', f'{PACKAGE}.cli']
         if executable not in known_nodes():
             known = ', '.join(known_nodes()) or 'none'
             raise element.error(f'expected a node of {PACKAGE} ({known}), found {executable!r}', 'exec')
@@ -139,7 +142,7 @@ def add_node(element: Element, context: LaunchContext, description: LaunchDescri
     label = context.optional(element, 'exec_name') or executable
     node = f'{namespace.rstrip("/")}/{name}' if name else ''
     spec = _child(element, context, label, program + arguments, node)
-    if context.optional(element, 'pkg') == PACKAGE:
+    if context.optional(element, 'pkg') == PACKAGE and executable != COMMAND:
         spec = replace(spec, executable=executable, arguments=tuple(arguments))
     description.steps.append(spec)
 

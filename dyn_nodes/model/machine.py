@@ -210,6 +210,11 @@ class MachineFile:
         return tuple(entry for entry in self.constraints if entry.kind == 'wheel' and entry.first is not None)
 
     @property
+    def loops(self) -> tuple[MachineConstraint, ...]:
+        """Constraints with a reaction between two ends: all but wheels and those on joints."""
+        return tuple(entry for entry in self.constraints if entry.kind != 'wheel' and entry.first is not None)
+
+    @property
     def supports(self) -> tuple[Support, ...]:
         """The springs on which the machine stands: wheels and feet first, then the ground points of contacts."""
         return tuple(support for own in self.ground_contacts for support in own.supports)

@@ -31,16 +31,6 @@ UP = (0.0, 0.0, 1.0)
 WRENCH = ('force_x', 'force_y', 'force_z', 'torque_x', 'torque_y', 'torque_z')
 
 
-def wheels_of(machine: Machine) -> tuple[str, ...]:
-    """Return the names of the wheels that are constraints."""
-    return tuple(entry.name for entry in machine.constraints if entry.kind == 'wheel')
-
-
-def loops_of(machine: Machine) -> tuple[MachineConstraint, ...]:
-    """Return the constraints with a reaction between two ends: all but wheels and those on joints."""
-    return tuple(entry for entry in machine.constraints if entry.first is not None and entry.kind != 'wheel')
-
-
 class ConstrainedOutputs:
     """Named outputs of a machine with constraints, compiled.
 
@@ -61,7 +51,7 @@ class ConstrainedOutputs:
         self._values: list[Expression] = []
         self._add_efforts()
         self._add([f'{name}_acceleration' for name in tree.velocity_names], self._a)
-        for entry in loops_of(machine):
+        for entry in machine.loops:
             self._add([f'{entry.name}/{part}' for part in WRENCH], self._reaction(entry))
         self._add_wheels()
         self._add_balance()

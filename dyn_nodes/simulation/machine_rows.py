@@ -16,7 +16,6 @@ from dyn_nodes.multibody import Tree, build_tree
 from dyn_nodes.multibody.elements import ForceElement
 from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.constrained import ConstrainedDynamics
-from dyn_nodes.simulation.constrained_outputs import wheels_of
 
 
 def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynamics:
@@ -34,7 +33,7 @@ def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynam
     blocks = ConstraintBlocks(tree, constraints, elements, gravity, payload)
     moved = {own.joint for own in inside.actuators}
     actuated = tuple(joint.name for joint in machine.actuated_joints if joint.name not in moved)
-    pressing = [f'{name}/normal' for name in wheels_of(machine)]
+    pressing = [f'{wheel.name}/normal' for wheel in machine.rigid_wheels]
     return ConstrainedDynamics(machine.name, blocks, actuated, pressing, machine, actuation, bool(_watched(machine)))
 
 

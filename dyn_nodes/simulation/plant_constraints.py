@@ -14,7 +14,6 @@ from dyn_nodes.constraints.solve import UNIQUE
 from dyn_nodes.control.constrained_servo import constrained_efforts
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.constrained_ground import ConstrainedGround
-from dyn_nodes.simulation.constrained_outputs import loops_of, wheels_of
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.stability.balance import contact_axes
@@ -81,7 +80,8 @@ class PlantConstraints:
 
     def __init__(self, plant: RunningPlant, ground: ConstrainedGround) -> None:
         self.plant, self.ground, self.system = plant, ground, ground.system
-        self.loops, self.wheels = loops_of(plant.machine), wheels_of(plant.machine)
+        self.loops = plant.machine.loops
+        self.wheels = tuple(own.name for own in plant.machine.rigid_wheels)
         tree = self.system.blocks.tree
         self._places = np.array([tree.velocity_index(name) for name in plant.actuated], dtype=np.intp)
         self._drifted = False

@@ -8,7 +8,9 @@ import pytest
 import yaml
 from domains import next_domain
 
+from dyn_nodes.commands.rviz_layout import machine_layout
 from dyn_nodes.middleware import Context, Parameter, init, type_name
+from dyn_nodes.nodes.machines import machine_of
 
 DOMAIN = next_domain()
 CONFIG = Path(__file__).resolve().parents[2] / 'config'
@@ -44,7 +46,7 @@ MECHANISMS = [
 @pytest.mark.parametrize('machine', MECHANISMS)
 def test_rviz_shows_the_reaction_of_every_constraint(machine):
     """Without a node, whose machine would have to be compiled."""
-    layout = yaml.safe_load((CONFIG / f'{machine}.rviz').read_text())
+    layout = machine_layout(machine_of(machine, ''))
     topics = [own.get('Topic', {}).get('Value', '') for own in displays(layout['Visualization Manager']['Displays'])]
     shown = [topic.removeprefix('constraint_reactions/') for topic in topics if '_reactions/' in topic]
     constraints = yaml.safe_load((CONFIG / f'{machine}.yaml').read_text())['constraints']
@@ -68,7 +70,7 @@ def test_rviz_shows_every_reaction(machine, monkeypatch):
     node = DynamicsNode(context=context, parameter_overrides=overrides)
     published = {publisher.topic_name: type_name(publisher.msg_type) for publisher in node.publishers}
     context.try_shutdown()
-    layout = yaml.safe_load((CONFIG / f'{machine}.rviz').read_text())
+    layout = machine_layout(machine_of(machine, ''))
     shown = {}
     for display in displays(layout['Visualization Manager']['Displays']):
         topic = display.get('Topic') or display.get('Description Topic')

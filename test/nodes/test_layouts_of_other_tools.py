@@ -8,10 +8,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-import yaml
 from domains import next_domain
 
+from dyn_nodes.commands.rviz_layout import machine_layout
 from dyn_nodes.middleware import Context, Parameter, init, type_name
+from dyn_nodes.nodes.machines import machine_of
 
 DOMAIN = next_domain()
 CONFIG = Path(__file__).resolve().parents[2] / 'config'
@@ -44,7 +45,7 @@ def rviz_displays(entries):
 
 
 def test_rviz_shows_topics_of_the_right_type(published):
-    layout = yaml.safe_load((CONFIG / 'log_loader.rviz').read_text())
+    layout = machine_layout(machine_of('log_loader', ''))
     wanted = {
         'rviz_default_plugins/RobotModel': 'std_msgs/msg/String',
         'rviz_default_plugins/MarkerArray': 'visualization_msgs/msg/MarkerArray',
@@ -64,7 +65,7 @@ def test_rviz_shows_topics_of_the_right_type(published):
 
 
 def test_rviz_gets_the_latched_description():
-    layout = yaml.safe_load((CONFIG / 'log_loader.rviz').read_text())
+    layout = machine_layout(machine_of('log_loader', ''))
     displays = rviz_displays(layout['Visualization Manager']['Displays'])
     model = next(display for display in displays if display['Class'] == 'rviz_default_plugins/RobotModel')
     assert model['Description Topic']['Durability Policy'] == 'Transient Local'

@@ -27,17 +27,6 @@ def children(path: Path, **arguments: str) -> dict[str, Any]:
     return {child.name: child for child in interpret(path, arguments).children}
 
 
-@pytest.fixture
-def with_rviz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ament prefix that holds rviz2."""
-    (tmp_path / 'share/ament_index/resource_index/packages').mkdir(parents=True)
-    (tmp_path / 'share/ament_index/resource_index/packages/rviz2').touch()
-    program = tmp_path / 'lib/rviz2/rviz2'
-    program.parent.mkdir(parents=True)
-    program.touch(0o755)
-    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
-
-
 def parameters(child: Any) -> dict[str, Any]:
     words = list(child.command)
     rules = [words[k + 1] for k, word in enumerate(words) if word == '-p']
@@ -140,19 +129,19 @@ def test_a_file_that_includes_another_names_only_what_is_different() -> None:
 @pytest.mark.parametrize(
     ('argument', 'node', 'program'),
     [
-        ('rviz', 'rviz2', 'rviz2'),
+        ('rviz', 'rviz2', 'dyn_nodes.cli'),
         ('record', 'recorder_node', 'recorder_node'),
         ('viewer', 'viewer_node', 'viewer_node'),
     ],
 )
-def test_a_program_is_started_on_request(path: Path, argument: str, node: str, program: str, with_rviz: None) -> None:
+def test_a_program_is_started_on_request(path: Path, argument: str, node: str, program: str) -> None:
     assert node not in children(path)
     started = children(path, **{argument: 'true'})
     assert node in started
     assert any(program in word for word in started[node].command)
-    layouts = [Path(word) for word in started[node].command if word.endswith('.rviz')]
-    assert [layout.stem for layout in layouts] == ([path.name.partition('.')[0]] if argument == 'rviz' else [])
-    assert all(layout.is_file() for layout in layouts)
+    if argument == 'rviz':
+        machine = path.name.partition('.')[0]
+        assert list(started[node].command)[3:7] == ['rviz', machine, '--config=', '--layout=']
 
 
 @pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
@@ -206,9 +195,11 @@ def test_a_bad_choice_is_refused_with_the_choices() -> None:
 
 @pytest.mark.parametrize('machine', ['log_loader', 'log_loader_planar'])
 def test_the_layout_of_rviz_shows_the_wheels_of_its_machine(machine: str) -> None:
+    from dyn_nodes.commands.rviz_layout import machine_layout
     from dyn_nodes.nodes.machines import machine_of
 
-    layout = yaml.safe_load((ROOT / 'config' / f'{machine}.rviz').read_text())
+    own = machine_of(machine, '')
+    layout = machine_layout(own)
 
     def displays(entries: list[dict[str, Any]]) -> Any:
         for entry in entries:
@@ -217,6 +208,7 @@ def test_the_layout_of_rviz_shows_the_wheels_of_its_machine(machine: str) -> Non
 
     found = list(displays(layout['Visualization Manager']['Displays']))
     wrenches = {entry['Topic']['Value'] for entry in found if entry['Class'].endswith('/Wrench')}
-    assert wrenches == {f'ground_reactions/{wheel.name}' for wheel in machine_of(machine, '').wheels}
+    joints = {f'joint_reactions/{joint}' for joint in own.reactions}
+    assert wrenches == {f'ground_reactions/{wheel.name}' for wheel in own.wheels} | joints
     kinds = {entry['Class'].rpartition('/')[2] for entry in found}
     assert kinds >= {'RobotModel', 'TF', 'MarkerArray', 'Wrench', 'Polygon'}

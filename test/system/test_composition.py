@@ -72,7 +72,7 @@ def test_a_composing_launch_file_hands_on_every_argument_and_composes_every_node
     (node,) = [item for item in root.findall('node') if item.get('exec') == 'composition_node']
     handed = dict(re.findall(r'(\w+):=\$\(var (\w+)\)', node.get('args')))
     assert handed == {name: name for name in declared}
-    outside = {item.get('exec') for item in root.findall('node')} - {'composition_node', 'rviz2'}
+    outside = {item.get('exec') for item in root.findall('node')} - {'composition_node', 'dyn-nodes'}
     assert outside == {'viewer_node'}
 
 

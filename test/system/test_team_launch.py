@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from harness import end
 
+from dyn_nodes.commands.rviz_layout import team_layout
 from dyn_nodes.launching import interpret
 from dyn_nodes.middleware import deserialize_message, message
 from dyn_nodes.recording.info import bag_summary
@@ -98,7 +98,7 @@ def test_the_path_of_a_launch_file_can_be_carried_by_its_team(name):
 
 @pytest.mark.parametrize('name', TEAMS)
 def test_rviz_shows_all_robots_by_their_prefix_and_the_object(name):
-    layout = yaml.safe_load((ROOT / 'config' / f'{name}.rviz').read_text())
+    layout = team_layout(load_team(name))
     displays = layout['Visualization Manager']['Displays']
     models = {own['TF Prefix']: own['Description Topic']['Value'] for own in displays if 'TF Prefix' in own}
     assert models == {robot: f'{robot}/robot_description' for robot in TEAMS[name]}

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-import yaml
 from vehicles import GRAVITY, ROOT, vehicle
 
 from dyn_nodes.cli import main
+from dyn_nodes.commands.rviz_layout import machine_layout
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
 from dyn_nodes.control.wheel_run_out import BRAKING
@@ -196,11 +196,9 @@ def test_its_launch_file_drives_it_and_its_layout_shows_its_ground_reactions(nam
     for words in children.values():
         given = dict(word.split(':=', 1) for word in words if ':=' in word)
         assert (given['machine'].strip("'"), given['config'].strip("'")) == (MACHINES[name], name)
-    layout = name if (ROOT / f'config/{name}.rviz').exists() else MACHINES[name]
-    assert f'name="layout" default="{layout}"' in (ROOT / f'launch/{name}.launch.xml').read_text()
-    displays = yaml.safe_load((ROOT / f'config/{layout}.rviz').read_text())['Visualization Manager']['Displays']
-    group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
     own = machine(name)
+    displays = machine_layout(own)['Visualization Manager']['Displays']
+    group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
     expected = {f'ground_reactions/{wheel.name}' for wheel in (*own.rigid_wheels, *own.wheels)}
     assert {display['Topic']['Value'] for display in group['Displays']} == expected
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 from vehicles import ROOT, VEHICLES, vehicle
 
+from dyn_nodes.commands.rviz_layout import machine_layout
 from dyn_nodes.launching import declared_arguments, interpret
 
 
@@ -60,7 +60,7 @@ def arguments_of(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
 def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
-    layout = yaml.safe_load((ROOT / 'config' / f'{name}.rviz').read_text())
+    layout = machine_layout(vehicle(name))
     displays = layout['Visualization Manager']['Displays']
     group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
     topics = [display['Topic']['Value'] for display in group['Displays']]

@@ -1,0 +1,95 @@
+"""`dyn-nodes rviz`: RViz with a layout that is made from a machine or a team."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dyn_nodes.commands import CONFIG_HELP, MACHINE_HELP, CommandError, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from dyn_nodes.commands.rviz_layout import Layout
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the command."""
+    parser = add_command(
+        subparsers,
+        'rviz',
+        'Open RViz with a layout made from a machine or a team, or write the layout.',
+        'dyn-nodes rviz log_loader\ndyn-nodes rviz my_machine.urdf --config my_machine.yaml -o my_machine.rviz\n'
+        'dyn-nodes rviz log_loader --ros-args -r __ns:=/left',
+    )
+    parser.add_argument('machine', metavar='MACHINE', nargs='?', default='log_loader', help=MACHINE_HELP)
+    parser.add_argument('--config', metavar='YAML', help=CONFIG_HELP)
+    parser.add_argument('--team', metavar='TEAM', help="a team's YAML, or its name in config/teams: its robots instead")
+    parser.add_argument('--layout', metavar='FILE', default='', help='a layout for RViz that is there already')
+    parser.add_argument('-o', '--output', metavar='FILE', type=Path, help='write the layout, without RViz')
+    parser.add_argument('--ros-args', nargs=argparse.REMAINDER, metavar='...', help='for RViz, to the end of the line')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Become RViz; 0 after a layout was written, and in a launch without RViz.
+
+    Raises:
+        CommandError: there is no RViz, no such machine, or no place for the layout.
+    """
+    if args.output is not None:
+        print(f'layout in {_written(args)}')
+        return 0
+    program = _program()
+    if program is None:
+        text = 'rviz2 is not installed: it comes with ROS 2 (source its setup file first)'
+        if args.ros_args is None:
+            raise CommandError(text)
+        print(f'rviz is skipped: {text}', file=sys.stderr)
+        return 0
+    words = [program, '-d', args.layout or str(_written(args))]
+    return os.execv(program, words if args.ros_args is None else [*words, '--ros-args', *args.ros_args])
+
+
+def _program() -> str | None:
+    from dyn_nodes.share import ament_prefix
+
+    prefix = ament_prefix('rviz2')
+    places = [] if prefix is None else [str(prefix / 'lib' / 'rviz2'), str(prefix / 'bin')]
+    return shutil.which('rviz2', path=os.pathsep.join([*places, os.environ.get('PATH', os.defpath)]))
+
+
+def _written(args: argparse.Namespace) -> Path:
+    """Return the file of the layout: that of --output, else one in the user's folder, made anew each time."""
+    import yaml
+
+    name, layout = _made(args)
+    file = args.output or Path.home() / '.dyn_nodes' / 'rviz' / f'{name}.rviz'
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f'.{file.name}.{os.getpid()}')
+        draft.write_text(yaml.safe_dump(layout, sort_keys=False))
+        draft.replace(file)
+    except OSError as error:
+        raise CommandError(f'{file}: expected a place to write the layout to; {error.strerror}') from None
+    return Path(file)
+
+
+def _made(args: argparse.Namespace) -> tuple[str, Layout]:
+    """Return name and layout of the machine or the team."""
+    from dyn_nodes.commands.rviz_layout import machine_layout, team_layout
+    from dyn_nodes.model import load_machine
+    from dyn_nodes.model.named import machine_files
+    from dyn_nodes.model.problems import MachineError
+
+    try:
+        if args.team:
+            from dyn_nodes.teams.team_file import load_team
+
+            team = load_team(args.team)
+            return team.name, team_layout(team)
+        machine = load_machine(*machine_files(args.machine, args.config))
+        return machine.name, machine_layout(machine)
+    except (MachineError, ValueError, FileNotFoundError) as error:
+        raise CommandError(str(error)) from None
