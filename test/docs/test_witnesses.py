@@ -1,0 +1,99 @@
+"""The matrix of models and witnesses: its tests exist, its page is up to date, and no room of physics is left out."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dyn_nodes.elements.actuators import KINDS
+from dyn_nodes.measures import MEASURES
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'docs'))
+import witnesses  # noqa: E402
+
+DATA = witnesses.load()
+ROWS = DATA['models']
+NAMES = [own['model'] for own in ROWS]
+PHYSICS = ('multibody', 'constraints', 'forces', 'hydraulics', 'elements', 'deformable', 'stability', 'simulation')
+OTHERS = ('cosimulation', 'teams', 'monitor', 'linear', 'integrators')
+BY_MODULE = ('forces', 'elements', 'elements/contacts')
+LIBRARIES = {
+    'pinocchio': ('pinocchio',),
+    'mujoco': ('mujoco',),
+    'numerical': ('scipy', 'skfem', 'clarabel'),
+}
+"""Rooms of which every module is in a row; what the module of a test imports where it claims another program."""
+
+
+@cache
+def modules() -> dict[str, Path]:
+    found = list((ROOT / 'test').rglob('test_*.py'))
+    assert len({path.stem for path in found}) == len(found)
+    return {path.stem: path for path in found}
+
+
+@cache
+def functions(module: str) -> set[str]:
+    tree = ast.parse(modules()[module].read_text(encoding='utf-8'))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def imported(module: str) -> set[str]:
+    """Names of the packages that a test module imports or skips without; those of the helpers beside it, too."""
+    path = modules()[module]
+    text = path.read_text(encoding='utf-8')
+    helpers = [own for own in path.parent.glob('*.py') if f'from {own.stem} import' in text]
+    return {name for own in (path, *helpers) for name in sum(LIBRARIES.values(), ()) if name in own.read_text()}
+
+
+def covered() -> set[str]:
+    return {name for own in ROWS for name in own.get('code', ())}
+
+
+@pytest.mark.parametrize('own', ROWS, ids=NAMES)
+def test_named_tests_exist_and_use_the_program_that_they_are_named_for(own: dict) -> None:
+    unknown = set(own) - {'model', 'code', 'measures', 'gap', *DATA['kinds']}
+    assert not unknown
+    for kind in DATA['kinds']:
+        for name in own.get(kind, ()):
+            module, _, function = name.partition('::')
+            assert module in modules(), name
+            assert function in functions(module), name
+            assert kind not in LIBRARIES or imported(module) & set(LIBRARIES[kind]), name
+
+
+@pytest.mark.parametrize('own', ROWS, ids=NAMES)
+def test_a_model_has_two_kinds_of_witness(own: dict) -> None:
+    assert len([kind for kind in DATA['kinds'] if own.get(kind)]) >= 2
+
+
+def test_every_room_of_physics_is_in_a_row() -> None:
+    code = covered()
+    for name in code:
+        assert (ROOT / 'dyn_nodes' / name).exists(), name
+    for room in (*PHYSICS, *OTHERS):
+        assert any(name.split('/')[0] == room for name in code), room
+
+
+def test_every_force_and_element_is_in_a_row() -> None:
+    code = covered()
+    for room in BY_MODULE:
+        files = {path for path in (ROOT / 'dyn_nodes' / room).glob('*.py') if path.name != '__init__.py'}
+        for file in files:
+            name = str(file.relative_to(ROOT / 'dyn_nodes'))
+            assert name in code or room in code, name
+    assert {f'elements/{kind}.py' for kind in KINDS} <= code
+
+
+def test_every_measure_is_in_a_row() -> None:
+    assert {name for own in ROWS for name in own.get('measures', ())} == set(MEASURES)
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert witnesses.DOCUMENT.read_text(encoding='utf-8') == witnesses.text(), 'run python docs/witnesses.py'
