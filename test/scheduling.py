@@ -36,7 +36,6 @@ WAITING = (
 COMPUTING = (
     'examples',
     'monitor',
-    'planar',
     'studies',
     'constraints',
     'simulation',

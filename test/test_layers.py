@@ -166,3 +166,13 @@ def test_simulation_stays_small():
     """It became the place of whatever needs a compiled machine once: other rooms have their own."""
     lines = [len(path.read_text().splitlines()) for path in (PACKAGE / 'simulation').glob('*.py')]
     assert sum(lines) <= 5500, 'simplify, or see which room the newcomer belongs to (docs/contributing.md)'
+
+
+def test_tests_lie_in_the_room_of_what_they_test():
+    """Others are of folders beside the package, of processes, of whole vehicles, and of files that are faulty."""
+    beside = {'benchmarks', 'docs', 'examples', 'mutants', 'zoo', 'ros2', 'system', 'vehicles', 'hostile', 'corpus'}
+    tests = PACKAGE.parent / 'test'
+    rooms = {folder.name for folder in tests.iterdir() if any(folder.glob('**/test_*.py'))} | {'corpus'}
+    assert {room for room in rooms if not any(PACKAGE.glob(f'{room}*'))} == beside
+    sources = {folder.name for folder in (tests / 'studies').iterdir() if any(folder.glob('test_*.py'))}
+    assert all((PACKAGE / 'studies' / source).is_dir() for source in sources)

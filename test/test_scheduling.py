@@ -12,7 +12,7 @@ pytest.importorskip('xdist')
 
 FILES = {
     'waiting': ['test/system/test_a.py', 'test/viewer/test_b.py', 'test/cli/test_c.py'],
-    'computing': ['test/planar/test_d.py', 'test/test_e.py'],
+    'computing': ['test/monitor/test_d.py', 'test/test_e.py'],
 }
 
 

@@ -1,4 +1,4 @@
-"""The rolling disk in twelve schemes against an outside model; its reference numbers are in test/studies_saha."""
+"""The rolling disk in twelve schemes against an outside model; its reference numbers are in test/studies/saha_1991."""
 
 from __future__ import annotations
 

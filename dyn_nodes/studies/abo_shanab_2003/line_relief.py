@@ -3,7 +3,7 @@
 A cross-over relief has its spring chamber on the other line, so it opens on the difference of both pressures; so it is
 in the product (`hydraulics.crossover_relief_flow`). The reference numbers of experiment E8 (spec 6.8) come out to all
 their digits only if each line opens at 22 MPa itself, whatever the other holds:
-`test/studies_abo_shanab/test_swing_study.py` compares both. While no line passes 22 MPa the two are one.
+`test/studies/abo_shanab_2003/test_swing_study.py` compares both. While no line passes 22 MPa the two are one.
 """
 
 from __future__ import annotations

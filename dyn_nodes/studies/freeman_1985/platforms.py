@@ -60,7 +60,7 @@ def three_leg_device(s: StudyRun) -> None:
         off = float(np.abs(row - expected).max())
         s.near('base joint by the platform, difference from table E-2', 'table E-2', 0.0, off, absolute=0.003)
     s.near('determinant of G of the base joints', 'spec 7.9', -0.606975, float(np.linalg.det(inputs.G)), absolute=1e-6)
-    s.note('The tables of the source come from rounded vectors; test/studies_freeman has every entry from these.')
+    s.note('The tables of the source come from rounded vectors; test/studies/freeman_1985 has every entry from these.')
     s.figure('mechanism', 'The three legs', lambda: sketch(own))
 
 

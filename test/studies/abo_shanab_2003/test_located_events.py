@@ -26,7 +26,7 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
 )
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import STANDING
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 END = 10.0
 
 

@@ -15,7 +15,7 @@ from dyn_nodes.model.load import load_machine_report
 from dyn_nodes.simulation.constrained_machine import constrained_machine
 from dyn_nodes.studies.freeman_1985.machines import MECHANISMS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 INCH_POUND = 0.0254 * 4.4482216152605
 """N m."""
 

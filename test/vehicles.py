@@ -9,7 +9,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.simulation.plant import Plant
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 GRAVITY = 9.81
 STEP = 5e-4
 

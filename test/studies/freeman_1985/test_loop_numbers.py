@@ -20,7 +20,7 @@ from dyn_nodes.studies.freeman_1985.loops import dyad
 from dyn_nodes.studies.freeman_1985.machines import bricard, five_bar, slider_crank
 
 SIX = 1e-6
-ROWS = Path(__file__).resolve().parents[2] / 'docs' / 'reference_numbers_freeman_1985.yaml'
+ROWS = Path(__file__).resolve().parents[3] / 'docs' / 'reference_numbers_freeman_1985.yaml'
 EIGHT = 1e-7
 
 

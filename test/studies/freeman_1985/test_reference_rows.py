@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 ROWS = yaml.safe_load((ROOT / 'docs' / 'reference_numbers_freeman_1985.yaml').read_text())
 NUMBER = re.compile(r'-?\d+(?:\.\d+)?(?:e-?\d+)?')
 
