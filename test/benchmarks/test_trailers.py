@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.trailers import truck_system, truck_with_trailers
 from dyn_nodes.constraints import analyse
-from dyn_nodes.multibody.operators import Tip, tree_operators
+from dyn_nodes.studies.yesiloglu_2007.operators import Tip, tree_operators
 
 
 def closure_rows(tree, loops):

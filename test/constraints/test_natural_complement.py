@@ -23,12 +23,12 @@ from dyn_nodes.constraints import (
     system_loops,
     world_frame,
 )
-from dyn_nodes.constraints.wheeled_vehicles import axle_vehicle, caster_vehicle, omni_vehicle, rolling_disk
 from dyn_nodes.multibody import TreeBuilder
-from dyn_nodes.multibody.differential_drive import CasterVehicle, DrivenAxle
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
-from dyn_nodes.multibody.rolling_disk import RollingDisk
+from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle, DrivenAxle
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, random_states, vehicle
+from dyn_nodes.studies.saha_1991.rolling_disk import RollingDisk
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle, omni_vehicle, rolling_disk
 from dyn_nodes.studies.yesiloglu_2007 import models
 
 Z = (0.0, 0.0, 1.0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dyn_nodes.constraints import PairGraph, constrained_dynamics, natural_orthogonal_complement, projected_velocity
-from dyn_nodes.constraints.wheeled_vehicles import caster_vehicle, omni_vehicle
-from dyn_nodes.multibody.differential_drive import CasterVehicle
+from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, vehicle
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import caster_vehicle, omni_vehicle
 
 X, Y, Z = np.eye(3)
 DOWN = (0.0, 0.0, -9.81)

@@ -10,10 +10,10 @@ from rigid_states import assert_close, effort_scale, random_state
 from scipy.spatial.transform import Rotation
 
 from dyn_nodes.model.machine import Base, Joint, Link
-from dyn_nodes.multibody import lagrange_euler as trace_form
-from dyn_nodes.multibody.dh import Body, ordinary_inertia
-from dyn_nodes.multibody.dh_machines import log_loader_chain
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
+from dyn_nodes.studies.abo_shanab_2003 import lagrange_euler as trace_form
+from dyn_nodes.studies.abo_shanab_2003.dh import Body, ordinary_inertia
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import log_loader_chain
 
 LINKS = ('base_link', 'payload_link')
 

@@ -18,7 +18,6 @@ from test_against_mujoco import mujoco_model
 
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Base
-from dyn_nodes.multibody.virtual_link_examples import spherical_joint_torque
 from dyn_nodes.multibody.virtual_links import (
     WRENCH,
     VirtualLink,
@@ -29,6 +28,7 @@ from dyn_nodes.multibody.virtual_links import (
     replace_joint,
     torque_about,
 )
+from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import spherical_joint_torque
 
 SPHERICAL = {'mass': 5.0, 'com_height': 0.3, 'inertia': 2.0, 'axial_inertia': 0.7, 'length': 0.4}
 GRAVITY = np.array([0.0, 0.0, -9.81])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dyn_nodes.multibody.chain import LinkArrays
-from dyn_nodes.multibody.operators import Link, Operators, Tip, rotation
+from dyn_nodes.studies.yesiloglu_2007.operators import Link, Operators, Tip, rotation
 
 X, Y, Z = np.eye(3)
 AXES = {'x': X, 'y': Y, 'z': Z}

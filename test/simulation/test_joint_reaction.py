@@ -9,7 +9,6 @@ from log_loader_tasks import CONFIG, URDF
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import Base, Joint, Link, Machine, frozen_array
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
-from dyn_nodes.multibody.virtual_link_examples import ThreeLinkChain
 from dyn_nodes.multibody.virtual_links import force_along, torque_about
 from dyn_nodes.simulation import (
     Inputs,
@@ -19,6 +18,7 @@ from dyn_nodes.simulation import (
     initial_state,
     joint_reaction,
 )
+from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import ThreeLinkChain
 
 LENGTH, MASS = (1.0, 0.8, 0.6), (10.0, 8.0, 5.0)
 CHAIN = ThreeLinkChain(LENGTH, (0.5, 0.4, 0.3), MASS, tuple(m * length**2 / 12 for m, length in zip(MASS, LENGTH)))

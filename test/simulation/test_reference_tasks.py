@@ -20,9 +20,9 @@ from log_loader_tasks import (
 )
 
 from dyn_nodes.model.machine import LuGre
-from dyn_nodes.multibody.dh import ordinary_inertia
-from dyn_nodes.multibody.dh_machines import spatial_bodies
 from dyn_nodes.simulation import Settings, System, initial_state
+from dyn_nodes.studies.abo_shanab_2003.dh import ordinary_inertia
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import spatial_bodies
 
 SPEC = 0.03  # the specification's tolerance on its computed values
 

@@ -7,8 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody.dh_machines import planar_rigid_machine
-from dyn_nodes.multibody.lagrange_euler import inverse_dynamics, newton_euler
 from dyn_nodes.stability import (
     Support,
     extended_energy_level,
@@ -19,6 +17,8 @@ from dyn_nodes.stability import (
     static_margin,
     zmp_degree,
 )
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import planar_rigid_machine
+from dyn_nodes.studies.abo_shanab_2003.lagrange_euler import inverse_dynamics, newton_euler
 
 WEIGHT = 12_000 * 9.81
 BASE = {

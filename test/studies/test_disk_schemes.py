@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody.rolling_disk import SCHEMES
 from dyn_nodes.studies.framework import load_studies, run_study
 from dyn_nodes.studies.saha_1991 import disk_schemes
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES
 
 
 @pytest.fixture(scope='module')

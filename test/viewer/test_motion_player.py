@@ -12,10 +12,10 @@ import pytest
 from chromium import Chromium, find_chromium
 
 from dyn_nodes import cli
-from dyn_nodes.multibody.disk_motion import disk_motion
-from dyn_nodes.multibody.rolling_disk import SCHEMES
 from dyn_nodes.studies.animations import animations_of
 from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, GENERAL
+from dyn_nodes.studies.saha_1991.disk_motion import disk_motion
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.viewer.player import SHOWN, Player

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.model.machine import Base, InitialState, Joint, Link, Machine, frozen_array
-from dyn_nodes.multibody.dh_machines import GRAVITY
-from dyn_nodes.multibody.virtual_link_examples import ThreeLinkChain
 from dyn_nodes.simulation import System, joint_reaction
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import GRAVITY
+from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import ThreeLinkChain
 
 Array = NDArray[np.float64]
 CHAIN = ThreeLinkChain(

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.multibody import lagrange_euler
-from dyn_nodes.multibody.dh_machines import GRAVITY, spherical_joint
-from dyn_nodes.multibody.virtual_link_examples import spherical_joint_torque
 from dyn_nodes.simulation import Inputs, JointReaction, Settings
-from dyn_nodes.studies.abo_shanab_2003 import figures, three_links
+from dyn_nodes.studies.abo_shanab_2003 import figures, lagrange_euler, three_links
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import GRAVITY, spherical_joint
 from dyn_nodes.studies.abo_shanab_2003.three_links import CHAIN
+from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import spherical_joint_torque
 from dyn_nodes.studies.framework import StudyRun, study
 
 Array = NDArray[np.float64]

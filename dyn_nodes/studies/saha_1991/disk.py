@@ -7,10 +7,10 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.multibody.rolling_disk import SCHEMES, DiskRun, RollingDisk
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.plots import LINES
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, DiskRun, RollingDisk
 
 Array = NDArray[np.float64]
 DISK = RollingDisk()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dyn_nodes.multibody.disk_motion import DiskMotion, disk_motion
-from dyn_nodes.multibody.rolling_disk import SCHEMES
 from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, GENERAL, STEP
+from dyn_nodes.studies.saha_1991.disk_motion import DiskMotion, disk_motion
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES
 from dyn_nodes.viewer.animation import Animation, Body, Trace, disc
 from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, PURPLE, RED, SKY, WHITE, Rgb
 

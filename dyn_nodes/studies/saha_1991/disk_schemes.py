@@ -11,12 +11,12 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.multibody.disk_motion import disk_motion
-from dyn_nodes.multibody.rolling_disk import SCHEMES
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.plots import BLUE, GREEN, ORANGE
 from dyn_nodes.studies.saha_1991.disk import CIRCLES, DISK, GENERAL
+from dyn_nodes.studies.saha_1991.disk_motion import disk_motion
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES
 
 Array = NDArray[np.float64]
 REFERENCE = (0.5941674515, -0.0198975168, 0.0163125764)

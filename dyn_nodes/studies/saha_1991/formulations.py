@@ -14,12 +14,12 @@ from dyn_nodes.constraints import MethodError, natural_orthogonal_complement, sy
 from dyn_nodes.constraints.classification import classify_system
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.constraints.solve import UNIQUE
-from dyn_nodes.constraints.wheeled_vehicles import caster_vehicle
 from dyn_nodes.constraints.witnesses import WITNESSES, Answer, Witness, applicable
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.plots import LINES
 from dyn_nodes.studies.saha_1991.machines import SPATIAL, State, random_states
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import caster_vehicle
 
 Array = NDArray[np.float64]
 STATES = 200

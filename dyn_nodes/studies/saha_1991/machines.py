@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.constraints.linear import Subspaces
-from dyn_nodes.constraints.wheeled_vehicles import (
+from dyn_nodes.multibody.omni_vehicle import OmniVehicle
+from dyn_nodes.share import find_resource
+from dyn_nodes.studies.omni_config import OmniMachine, load_omni_machine
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import (
     WheeledVehicle,
     axle_vehicle,
     caster_vehicle,
     omni_vehicle,
     rolling_disk,
 )
-from dyn_nodes.multibody.omni_vehicle import OmniVehicle
-from dyn_nodes.share import find_resource
-from dyn_nodes.studies.omni_config import OmniMachine, load_omni_machine
 
 Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
-from dyn_nodes.constraints.wheeled_vehicles import axle_vehicle, caster_vehicle
 from dyn_nodes.control.platform_path import LinesAndCurve, PlanarMotion, circle_path
-from dyn_nodes.multibody.differential_drive import CasterVehicle
 from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
+from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 from dyn_nodes.studies.saha_1991.traced_vehicle import Plan, TracedVehicle, driven, plan
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle
 
 Array = NDArray[np.float64]
 TIMES = np.linspace(0.0, 60.0, 6001)

@@ -16,8 +16,8 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
 from dyn_nodes.constraints import natural_orthogonal_complement
-from dyn_nodes.constraints.wheeled_vehicles import WheeledVehicle
 from dyn_nodes.control.platform_path import PlanarMotion
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import WheeledVehicle
 
 Array = NDArray[np.float64]
 BASE = ('x', 'y', 'yaw')

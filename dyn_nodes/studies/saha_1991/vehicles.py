@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path, straight_path
 from dyn_nodes.control.torque_distribution import TorqueDistribution
-from dyn_nodes.multibody.differential_drive import AxleMotion, CasterVehicle, DrivenAxle
 from dyn_nodes.multibody.isotropic_design import condition_map
 from dyn_nodes.multibody.isotropy import characteristic_length, condition_number, scaled, symmetric_layout
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
@@ -17,6 +16,7 @@ from dyn_nodes.studies import drawing
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.omni import NoTorquesError, drive_torques, simulate, wheel_motion
 from dyn_nodes.studies.plots import LINES
+from dyn_nodes.studies.saha_1991.differential_drive import AxleMotion, CasterVehicle, DrivenAxle
 from dyn_nodes.studies.saha_1991.machines import isotropic_vehicle, vehicle
 
 Array = NDArray[np.float64]

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody import lagrange_euler
-from dyn_nodes.multibody.dh_machines import planar_rigid_machine
 from dyn_nodes.simulation import Inputs, NoEquilibriumError
 from dyn_nodes.simulation.hybrid import HybridError
+from dyn_nodes.studies.abo_shanab_2003 import lagrange_euler
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import planar_rigid_machine
 from dyn_nodes.studies.abo_shanab_2003.planar import (
     S1,
     Case,

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody.dh_machines import planar_rigid_machine
-from dyn_nodes.multibody.lagrange_euler import newton_euler
 from dyn_nodes.simulation import Inputs, JointReaction, joint_reaction
 from dyn_nodes.simulation.hybrid import HybridError
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 from dyn_nodes.stability import planar_energy_level
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import planar_rigid_machine
+from dyn_nodes.studies.abo_shanab_2003.lagrange_euler import newton_euler
 from dyn_nodes.studies.abo_shanab_2003.planar import S1, planar_machine, profile
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
 

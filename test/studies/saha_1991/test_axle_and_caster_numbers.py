@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.constraints.wheeled_vehicles import axle_vehicle, caster_vehicle
 from dyn_nodes.control.platform_path import circle_path
-from dyn_nodes.multibody.differential_drive import CasterVehicle
+from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
 from dyn_nodes.studies.saha_1991.round_trips import (
     RADIUS,
     TIMES,
@@ -17,6 +16,7 @@ from dyn_nodes.studies.saha_1991.round_trips import (
     comes_back,
 )
 from dyn_nodes.studies.saha_1991.traced_vehicle import TracedVehicle, plan
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle
 
 STEADY = 0.0555464236
 

@@ -9,9 +9,9 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from dyn_nodes.constraints.wheeled_vehicles import rolling_disk
-from dyn_nodes.multibody.rolling_disk import SCHEMES, RollingDisk
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, RollingDisk
 from dyn_nodes.studies.saha_1991.traced_vehicle import TracedVehicle
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import rolling_disk
 
 DISK = RollingDisk(radius=0.05, mass=0.02, gravity=9.81)
 CIRCLES = {'A': (1.0, -0.5), 'B': (1.8, -1.3), 'C': (4.2, -3.7), 'D': (9.6, -9.1)}

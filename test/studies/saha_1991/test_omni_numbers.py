@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from dyn_nodes.constraints.wheeled_vehicles import omni_vehicle
 from dyn_nodes.control.platform_path import LinesAndCurve, straight_path
 from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueDistribution
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 from dyn_nodes.studies.saha_1991.machines import vehicle
 from dyn_nodes.studies.saha_1991.traced_vehicle import Plan, TracedVehicle, driven, plan
+from dyn_nodes.studies.saha_1991.wheeled_vehicles import omni_vehicle
 
 TIMES = np.linspace(0.0, 60.0, 3001)
 S = 5 * np.sqrt(3.0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dyn_nodes.multibody.differential_drive import CasterVehicle, DrivenAxle
-from dyn_nodes.multibody.rolling_disk import RollingDisk
 from dyn_nodes.studies.framework import load_studies, run_study
 from dyn_nodes.studies.saha_1991 import disk, round_trips, vehicles
+from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle, DrivenAxle
+from dyn_nodes.studies.saha_1991.rolling_disk import RollingDisk
 
 CLAIMS = {'two-wheels': 9, 'caster': 10, 'omni': 17, 'isotropy': 6, 'disk': 20, 'round-trips': 15}
 

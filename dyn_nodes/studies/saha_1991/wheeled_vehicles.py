@@ -22,9 +22,9 @@ from dyn_nodes.constraints.rollers import RollerWheel
 from dyn_nodes.constraints.rolling import RollingWheel
 from dyn_nodes.constraints.rows import Constraint
 from dyn_nodes.multibody import TreeBuilder
-from dyn_nodes.multibody.differential_drive import CasterVehicle, DrivenAxle
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle
-from dyn_nodes.multibody.rolling_disk import RollingDisk
+from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle, DrivenAxle
+from dyn_nodes.studies.saha_1991.rolling_disk import RollingDisk
 
 Array = NDArray[np.float64]
 Base = Literal['chain', 'free']

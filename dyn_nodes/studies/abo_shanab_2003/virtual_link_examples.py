@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyn_nodes.multibody.dh_machines import GRAVITY
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import GRAVITY
 
 Array = NDArray[Any]
 
@@ -30,7 +30,7 @@ def spherical_joint_torque(
 ) -> Array:
     """Torques (3,) about the Euler angles z-y-z of a body on a spherical joint, N m.
 
-    Arguments as those of :func:`dyn_nodes.multibody.dh_machines.spherical_joint`, whose chain gives the same.
+    Arguments as those of `dh_machines.spherical_joint`, whose chain gives the same.
     """
     (q1, q2, _), (w1, w2, w3), (a1, a2, a3) = (np.asarray(values, dtype=np.float64) for values in (q, qd, qdd))
     s1, c1, s2, c2 = np.sin(q1), np.cos(q1), np.sin(q2), np.cos(q2)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from dyn_nodes.multibody.dh import Body, Chain, Row, chain_of, pseudo_inertia
+from dyn_nodes.studies.abo_shanab_2003.dh import Body, Chain, Row, chain_of, pseudo_inertia
 
 GRAVITY = 9.81
 HALF_TURN = np.pi / 2

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody import planar
-from dyn_nodes.multibody.planar import PlanarArm, PlanarLink, link_inertia, planar_dynamics, shift
-from dyn_nodes.studies.yesiloglu_2007 import models
+from dyn_nodes.studies.yesiloglu_2007 import models, planar
+from dyn_nodes.studies.yesiloglu_2007.planar import PlanarArm, PlanarLink, link_inertia, planar_dynamics, shift
 
 ORDER = [2, 0, 1, *range(3, 9)]
 LINKS = tuple(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.multibody.dh import Array, Chain
+from dyn_nodes.studies.abo_shanab_2003.dh import Array, Chain
 
 
 class JointLoads(NamedTuple):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyn_nodes.multibody.dh import Body, Chain, Row, chain_of, dh_matrix, ordinary_inertia, pseudo_inertia
-from dyn_nodes.multibody.dh_machines import (
+from dyn_nodes.studies.abo_shanab_2003.dh import Body, Chain, Row, chain_of, dh_matrix, ordinary_inertia, pseudo_inertia
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import (
     log_loader_chain,
     planar_bodies,
     planar_compliant_machine,
@@ -17,7 +17,7 @@ from dyn_nodes.multibody.dh_machines import (
     spatial_bodies,
     spherical_joint,
 )
-from dyn_nodes.multibody.lagrange_euler import (
+from dyn_nodes.studies.abo_shanab_2003.lagrange_euler import (
     coriolis_coefficients,
     coriolis_matrix,
     coriolis_vector,

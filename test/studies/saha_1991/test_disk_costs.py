@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody import _disk_kernels
-from dyn_nodes.multibody.rolling_disk import SCHEMES, RollingDisk
+from dyn_nodes.studies.saha_1991 import _disk_kernels
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, RollingDisk
 
 EQUATIONS = {'F1': 8, 'F2': 9, 'F3': 10, 'F4': 14, 'F5': 15, 'D1': 8, 'D2': 9, 'D3': 11, 'D4': 14, 'D5': 16,
              'I1': 9, 'I2': 14}  # fmt: skip

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from dyn_nodes.multibody._disk_kernels import (
+from dyn_nodes.studies.saha_1991._disk_kernels import (
     EULER,
     GEOMETRY,
     INTEGRATED,

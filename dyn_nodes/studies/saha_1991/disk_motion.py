@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_simpson
 from scipy.spatial.transform import Rotation
 
-from dyn_nodes.multibody._disk_kernels import EULER, QUATERNION
-from dyn_nodes.multibody.rolling_disk import SCHEMES, DiskRun, RollingDisk, frame_matrix, spin_matrix
+from dyn_nodes.studies.saha_1991._disk_kernels import EULER, QUATERNION
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, DiskRun, RollingDisk, frame_matrix, spin_matrix
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """Denavit-Hartenberg tables with fixed letter rows, rigid bodies as second-moment matrices, and chains of both.
 
 This is the source's own description of a machine (abo-shanab-2003, chapters 3 to 7), kept as a formulation that must
-agree with the trees of this package. The machines of its tables are in :mod:`dyn_nodes.multibody.dh_machines`.
+agree with the trees of this package. The machines of its tables are in `dh_machines`.
 """
 
 from __future__ import annotations

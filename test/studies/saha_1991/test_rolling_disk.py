@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody.rolling_disk import SCHEMES, RollingDisk
+from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, RollingDisk
 
 DISK = RollingDisk(radius=0.05, mass=0.02, gravity=9.81)
 GENERAL = [0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0]

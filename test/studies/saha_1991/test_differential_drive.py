@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from dyn_nodes.control.platform_path import LinesAndCurve, circle_path
-from dyn_nodes.multibody.differential_drive import AxleMotion, CasterVehicle, DrivenAxle
+from dyn_nodes.studies.saha_1991.differential_drive import AxleMotion, CasterVehicle, DrivenAxle
 
 AXLE, CASTER = DrivenAxle(), CasterVehicle()
 TIMES = np.linspace(0.0, 60.0, 6001)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from dyn_nodes.multibody.virtual_link_examples import ThreeLinkChain
+from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import ThreeLinkChain
 
 LENGTH, COM, MASS = np.array((1.0, 0.8, 0.6)), np.array((0.5, 0.4, 0.3)), np.array((10.0, 8.0, 5.0))
 INERTIA = MASS * LENGTH**2 / 12

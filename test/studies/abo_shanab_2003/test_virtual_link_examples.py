@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyn_nodes.multibody.dh_machines import spherical_joint
-from dyn_nodes.multibody.lagrange_euler import inverse_dynamics
-from dyn_nodes.multibody.virtual_link_examples import ThreeLinkChain, spherical_joint_torque
+from dyn_nodes.studies.abo_shanab_2003.dh_machines import spherical_joint
+from dyn_nodes.studies.abo_shanab_2003.lagrange_euler import inverse_dynamics
+from dyn_nodes.studies.abo_shanab_2003.virtual_link_examples import ThreeLinkChain, spherical_joint_torque
 
 LENGTH, MASS = (1.0, 0.8, 0.6), (10.0, 8.0, 5.0)
 CHAIN = ThreeLinkChain(LENGTH, (0.5, 0.4, 0.3), MASS, tuple(m * length**2 / 12 for m, length in zip(MASS, LENGTH)))
