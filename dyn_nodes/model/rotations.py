@@ -35,14 +35,23 @@ def matrix_of_rpy(angles: Numbers) -> Array:
 
 def matrix_of_quaternion(quaternion: Numbers) -> Array:
     """Return the rotation matrix (3, 3) of a quaternion of norm one."""
+    return np.array(_rows_of_quaternion(quaternion))
+
+
+def _rows_of_quaternion(quaternion: Numbers) -> tuple[tuple[float, float, float], ...]:
     x, y, z, w = _floats(quaternion)
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
-            [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
-            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
-        ]
+    return (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
+        (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
+        (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
     )
+
+
+def turned_back(quaternion: Numbers, vector: Numbers) -> Array:
+    """Return a vector (3,) in the axes of a frame with a quaternion of norm one."""
+    a, b, c = _rows_of_quaternion(quaternion)
+    x, y, z = _floats(vector)
+    return np.array((a[0] * x + b[0] * y + c[0] * z, a[1] * x + b[1] * y + c[1] * z, a[2] * x + b[2] * y + c[2] * z))
 
 
 def quaternion_of_matrix(matrix: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.model.rotations import matrix_of_quaternion, product, shortest
+from dyn_nodes.model.rotations import product, shortest, turned_back
 
 Array = NDArray[np.float64]
 UP = np.array([0.0, 0.0, 1.0])
@@ -56,7 +56,8 @@ def read_imu(plant: MovingBase) -> ImuReading:
     gravity = plant.p[:3]
     _, orientation = plant.base_pose()
     _, angular_velocity = plant.base_twist()
-    specific_force = plant.base_acceleration() - matrix_of_quaternion(orientation).T @ gravity
-    if gravity.any():
-        orientation = product(_leveling(*gravity.tolist()), orientation)
+    specific_force = plant.base_acceleration() - turned_back(orientation, gravity)
+    down = gravity.tolist()
+    if any(down):
+        orientation = product(_leveling(*down), orientation)
     return ImuReading(orientation, angular_velocity, specific_force)

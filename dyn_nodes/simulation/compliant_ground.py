@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -137,7 +138,7 @@ class CompliantGround:
         if self.system.time_place is not None:
             x[self.system.time_place] = start
         for since, until, knots, table in stretches(period.knots, period.table, start, end):
-            count = max(1, int(np.ceil((until - since) / step - 1e-9)))
+            count = max(1, math.ceil((until - since) / step - 1e-9))
             status, _, found = run_rk4_watched(
                 self.codes,
                 x,

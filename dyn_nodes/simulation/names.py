@@ -73,8 +73,9 @@ class NamedVectors:
     def check(self, x: Array, u: Array, p: Array) -> None:
         """Demand vectors of this system: machine code reads as many numbers as it needs. Raises ValueError."""
         for kind, size, vector in zip(('state', 'input', 'parameter'), self._sizes, (x, u, p)):
-            if np.shape(vector) != (size,):
-                raise ValueError(f'{self.name}: expected a {kind} vector of {size}, found shape {np.shape(vector)}')
+            shape = vector.shape if isinstance(vector, np.ndarray) else np.shape(vector)
+            if shape != (size,):
+                raise ValueError(f'{self.name}: expected a {kind} vector of {size}, found shape {shape}')
 
     @cached_property
     def _sizes(self) -> tuple[int, int, int]:

@@ -29,6 +29,7 @@ from dyn_nodes.simulation.assembly import Actuation, gravity_vector
 from dyn_nodes.simulation.compliant_ground import CompliantGround
 from dyn_nodes.simulation.events import Event
 from dyn_nodes.simulation.fastest_motion import STABLE, substeps_for
+from dyn_nodes.simulation.names import Kind
 from dyn_nodes.simulation.period import Period, PlantDivergedError
 from dyn_nodes.simulation.system import System
 from dyn_nodes.stability.balance import Balance, balance_observer
@@ -104,9 +105,9 @@ class Plant:
         self._held_payload: float | None = None  # what was dropped on the way
         self.drop_time: float | None = None
         self.drop_tilt: float | None = None
-        self._joint_q = [self.system.index('state', name) for name in self.joints]
-        self._joint_v = [self.system.index('state', f'{name}_rate') for name in self.joints]
-        self._joint_a = [self.system.index('output', f'{name}_acceleration') for name in self.joints]
+        self._joint_q = self._places('state', '')
+        self._joint_v = self._places('state', '_rate')
+        self._joint_a = self._places('output', '_acceleration')
         self._knots = np.zeros(1)
         self.run_out = WheelRunOut(machine, exchange_period)
         delays = input_delays(machine, self.system.input_names)
@@ -187,12 +188,12 @@ class Plant:
 
     @property
     def positions(self) -> Array:
-        """Joint positions, rad or m."""
+        """Joint positions, rad or m; the caller may change them."""
         return self.x[self._joint_q]
 
     @property
     def velocities(self) -> Array:
-        """Joint velocities, rad/s or m/s."""
+        """Joint velocities, rad/s or m/s; the caller may change them."""
         return self.x[self._joint_v]
 
     @property
@@ -202,7 +203,11 @@ class Plant:
 
     @cached_property
     def _joint_efforts(self) -> NDArray[np.intp]:
-        return np.array([self.system.index('output', f'{name}/drive_effort') for name in self.joints], dtype=np.intp)
+        return self._places('output', '/drive_effort')
+
+    def _places(self, kind: Kind, suffix: str) -> NDArray[np.intp]:
+        """Return the places (n,) of what the names of the joints with a suffix stand for."""
+        return np.array([self.system.index(kind, f'{name}{suffix}') for name in self.joints], dtype=np.intp)
 
     def outputs(self) -> Array:
         """All outputs at the present state; computed once a state."""
@@ -301,8 +306,9 @@ class Plant:
         self._forget()
 
     def _period(self, knots: Array, table: Array) -> Period:
-        kept = self._dropped or self.payload == 0.0
-        drop = (None, None) if kept else (self.drop_time, self.drop_tilt)
+        drop = self.drop_time, self.drop_tilt
+        if drop != (None, None) and (self._dropped or self.payload == 0.0):
+            drop = None, None
         end = (self.ticks + 1) * self.period
         return Period(self.time, end, self.period / self.substeps, self.substeps, knots, table, *drop)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,8 +183,7 @@ class _Partner:
         return self.governor.govern(levers, PERIOD).volts
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """Measurements of an instant, s: joints, and (orientation, turning, specific force) or None."""
 
     time: float
@@ -196,7 +195,7 @@ class Sample:
 def sample_of(plant: Plant, imu: bool) -> Sample:
     """Return the measurements of a plant now, with those of an IMU or without."""
     felt = tuple(read_imu(plant)) if imu else None
-    return Sample(plant.time, plant.positions.copy(), plant.velocities.copy(), felt)
+    return Sample(plant.time, plant.positions, plant.velocities, felt)
 
 
 class Trial:
@@ -216,16 +215,17 @@ class Trial:
     def __init__(self, plant: Plant, case: Case, partner: _Partner | None) -> None:
         self.plant, self.case, self.partner = plant, case, partner
         names = tuple(actuator.name for actuator in plant.machine.actuators)
-        self._places = [plant.system.index('input', f'{name}/voltage') for name in names]
+        index = plant.system.index
+        self._places = np.array([index('input', f'{name}/voltage') for name in names])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
         self.levers = self.profile.evaluate(times + 0.5 * PERIOD, names)
-        index = plant.system.index
-        self._loads = [index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts]
+        self._loads = np.array([index('output', f'{own.name}/normal_force') for own in plant.machine.ground_contacts])
         self._tilt = index('output', 'tilt')
         self._states: deque[Sample] = deque()
         self.waiting: deque[Array] = deque([np.zeros(len(names))] * round(case.command_delay / PERIOD))
-        self._wanted = self._given = 0.0
+        self._wanted: list[Array] = []
+        self._given: list[Array] = []
         self.watch = Wheels(*self.stand(plant))
         if partner is not None:
             partner.begin(case.known_payload)
@@ -255,8 +255,12 @@ class Trial:
             lift_time=watch.since,
             tilt=watch.tilt,
             share=watch.share,
-            let_through=self._given / self._wanted if self._wanted else 1.0,
+            let_through=self._let_through(),
         )
+
+    def _let_through(self) -> float:
+        wanted = travel(self._wanted)
+        return travel(self._given) / wanted if wanted else 1.0
 
     def step(self, levers: Array) -> None:
         """Go on by a period.
@@ -265,7 +269,8 @@ class Trial:
             PlantDivergedError: the numbers run away.
         """
         volts = self._governed(levers)
-        self._wanted, self._given = self._wanted + float(np.abs(levers).sum()), self._given + float(np.abs(volts).sum())
+        self._wanted.append(levers)
+        self._given.append(volts)
         self.give(self.plant, volts)
         self.watch.see(self.plant.time, *self.stand(self.plant))
 
@@ -284,6 +289,11 @@ class Trial:
             self.partner.measure(self._states.popleft())
         self.waiting.append(self.partner.command(levers))
         return self.waiting.popleft()
+
+
+def travel(volts: list[Array]) -> float:
+    """Return the sum of the magnitudes of volts (m,) that follow one another."""
+    return float(np.cumsum(np.abs(volts).sum(axis=1))[-1]) if volts else 0.0
 
 
 class Wheels:
