@@ -65,7 +65,6 @@ class DerivativeFilter:
         up = states - 1 - order
         scale = np.array([factorial(int(k)) for k in up], dtype=np.float64)
         self._noise = density / ((up[:, None] + up[None, :] + 1) * scale[:, None] * scale[None, :])
-        self._exponents = np.arange(2.0 * states)
         self._rows, self._values = np.empty(len(self.variances), dtype=np.int64), np.empty((len(self.variances), 0))
         self.x: Array | None = None
         self.time = 0.0
@@ -91,9 +90,9 @@ class DerivativeFilter:
             if values is not None:
                 self._rows[found], self._values[found] = k, values
                 found += 1
-        x = np.empty_like(self.x)
+        x = np.empty(self.x.shape)
         self.surprise = update_kernel(
-            step**self._exponents,
+            step,
             self.x,
             self._transition,
             self._noise,
@@ -122,13 +121,13 @@ class DerivativeFilter:
 
 
 @kernel
-def update_kernel(powers, before, unit_transition, unit_noise, rows, values, variances, gate, x, covariance):
+def update_kernel(step, before, unit_transition, unit_noise, rows, values, variances, gate, x, covariance):
     """Fill the estimates (states, n), carry their covariance on in place; return the surprise.
 
     The quantities count together in it, by the length of their vector: that of an IMU does not depend on its mounting.
 
     Args:
-        powers: (2 states,) of the time since `before` in s, from the zeroth on.
+        step: time since `before`, s.
         before: (states, n) estimates.
         unit_transition: (states, states) of a step of 1 s.
         unit_noise: (states, states) of a step of 1 s.
@@ -140,7 +139,9 @@ def update_kernel(powers, before, unit_transition, unit_noise, rows, values, var
         covariance: (states, states), of `before`, then of `x`.
     """
     states, count = before.shape
-    transition, spread = np.empty((states, states)), covariance.copy()
+    transition, spread, powers = np.empty((states, states)), covariance.copy(), np.empty(2 * states)
+    for k in range(2 * states):
+        powers[k] = step ** float(k)
     for i in range(states):
         for k in range(i, states):
             transition[i, k] = unit_transition[i, k] * powers[k - i]

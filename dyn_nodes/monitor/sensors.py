@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +48,18 @@ class ImuMount:
     rotation: Array = field(default_factory=lambda: np.eye(3))
     up_time: float = 2.0
 
+    @cached_property
+    def _aligned(self) -> bool:
+        return np.array_equal(self.rotation, np.eye(3))
+
+    def to_base(self, vector: Array) -> Array:
+        """Return a vector (3,) in the axes of the IMU in those of the base link."""
+        return np.add(vector, 0.0) if self._aligned else self.rotation @ vector
+
 
 def world_up(quaternion: Array) -> Array:
     """Return the world's z axis (3,) in the axes of a body with orientation (x, y, z, w), of any norm but zero."""
-    x, y, z, w = (np.asarray(quaternion) / np.linalg.norm(quaternion)).tolist()
+    x, y, z, w = np.asarray(quaternion).tolist()
+    size = math.sqrt(x * x + y * y + z * z + w * w)
+    x, y, z, w = x / size, y / size, z / size, w / size
     return np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])

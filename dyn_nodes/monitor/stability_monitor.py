@@ -161,22 +161,21 @@ class StabilityMonitor:
             specific_force: (3,) in the IMU's axes, m/s2, +g upwards at rest.
             orientation: (4,) quaternion x, y, z, w of the IMU in a world whose z points up, or None.
         """
-        rotation = self.mount.rotation
-        omega = rotation @ angular_velocity
+        omega = self.mount.to_base(angular_velocity)
         step = 0.0 if self.imu_time is None else time - self.imu_time
         if self.imu_time is None or not 0.0 < step <= self._turning.gap:
             self._imu_began = time
             self._angle, self._spun, step = np.zeros(3), 0.0, 0.0
         self.imu_time = time
         self._turning.update(time, omega)
-        felt = self._feeling.update(time, rotation @ specific_force)[0]
+        felt = self._feeling.update(time, self.mount.to_base(specific_force))[0]
         if self._turning.surprise > TURN_GATE or self._feeling.surprise > FELT_SHOCK:
             self._shocked = True
         self._angle += 0.5 * step * (self._omega + omega)
         self._omega = omega
         self._spun += step
         if orientation is not None:
-            self._up = rotation @ world_up(orientation)
+            self._up = self.mount.to_base(world_up(orientation))
             return
         direction = felt / max(float(np.linalg.norm(felt)), 1e-9)
         if self._up is None or step == 0.0:
