@@ -1,6 +1,6 @@
-"""Numbers of `GroundObserver.follow`: small vectors, compiled. Axes of the base link throughout.
+"""Numbers of `GroundObserver.follow` and of the ground points: small vectors, compiled. Axes of the base link throughout.
 
-The products of matrices in `follow` stay with NumPy.
+The centre of pressure in `follow` stays with NumPy.
 """
 
 from __future__ import annotations
@@ -10,6 +10,23 @@ import numpy as np
 from dyn_nodes.loops import kernels_of
 
 kernel = kernels_of(__file__)
+fused = kernels_of(__file__, fastmath={'contract'})
+"""The decorator of sums of products that are rounded as in NumPy's products of matrices."""
+
+
+@fused
+def _along(point, normal):
+    """Part of a vector (3,) along a normal."""
+    return point[0] * normal[0] + point[1] * normal[1] + point[2] * normal[2]
+
+
+@kernel
+def feet_kernel(points, normal, distance, feet):
+    """Fill the points (s, 3) of a plane below points (s, 3), by its unit normal (3,) and its distance, m."""
+    for i in range(points.shape[0]):
+        height = _along(points[i], normal) - distance
+        for j in range(3):
+            feet[i, j] = points[i, j] - height * normal[j]
 
 
 @kernel

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
-from dyn_nodes.monitor.ground_kernels import compare_kernel, draw_kernel, turn_kernel
+from dyn_nodes.monitor.ground_kernels import compare_kernel, draw_kernel, feet_kernel, turn_kernel
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.polygon import polygon_fault
@@ -121,6 +121,7 @@ class GroundObserver:
         self.stiffness = np.array([spring.stiffness for spring in springs])
         self.damping = np.array([spring.damping for spring in springs])
         self.free_length = np.array([spring.free_length for spring in springs])
+        self._room = tuple(np.empty((3, 3)))
         self._stiffness_sum = float(self.stiffness.sum())
         self._damping_time = float(self.damping.sum() / self.stiffness.sum())
         self.contacts = ContactSprings(machine)
@@ -193,11 +194,12 @@ class GroundObserver:
         target = found.plane[:3]
         if self._normal is None:
             self._normal, self._age = target.copy(), 0.0
-        normal, rate, shift, error = np.empty((4, 3))
+        plane, feet = np.empty(4), np.empty(load.attachments.shape)
+        normal, (rate, shift, error) = plane[:3], self._room
         turn_kernel(self._normal, omega, smooth, self.bias, step, normal, rate)
         press = float(-load.force @ target)
-        loads, distance = self._loads_on(load.attachments, normal, rate, press)
-        feet = load.attachments - (load.attachments @ normal - distance)[:, None] * normal
+        loads, plane[3] = self._loads_on(load.attachments, normal, rate, press)
+        feet_kernel(load.attachments, normal, plane[3], feet)
         # the dampers hold a part of the load's moment: the direction that they and the springs balance together
         damped, pressure = self._damping_time * rate, loads @ feet / press
         moved, wrong, damped_square, least, stands = compare_kernel(
@@ -235,7 +237,6 @@ class GroundObserver:
         self._normal, bias, moment = np.empty((3, 3))
         draw_kernel(normal, error, part, gain, slow, self.bias, press, shift, load.moment, self._normal, bias, moment)
         self.bias = bias
-        plane = np.array((*normal.tolist(), distance))
         return Footing(loads, plane, feet, load.force, moment, found.balanced or least > 0.0, True)
 
     def _loads_on(self, attachments: Array, normal: Array, rate: Array, press: float) -> tuple[Array, float]:

@@ -80,9 +80,11 @@ class LoadModel:
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self._springs = len(machine.supports)
         self._size = 16 + 6 * self._springs
+        self._base, self._payload_mass = np.empty(9), np.empty(1)
         self._kernel = build_module(
             f'{machine.name}: load', [machine_fingerprint(machine)], self._functions, batch=('load',)
         )
+        self._of_one = self._kernel.load
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         tree = build_tree(self.machine)
@@ -130,9 +132,12 @@ class LoadModel:
                 there reads (+g upwards at rest).
             payload: kg.
         """
-        flat = np.empty(self._size)
-        self._kernel.load(q, v, a, np.concatenate((omega, alpha, felt)), np.array([float(payload)]), flat)
-        return self._split(flat)
+        flat, base = np.empty(self._size), self._base
+        base[0:3], base[3:6], base[6:9], self._payload_mass[0] = omega, alpha, felt, payload
+        self._of_one(q, v, a, base, self._payload_mass, flat)
+        middle = 16 + 3 * self._springs
+        wheels, axles = flat[16:middle].reshape(-1, 3), flat[middle:].reshape(-1, 3)
+        return Load(flat[0], flat[1:4], flat[4:7], flat[7:10], wheels, axles, flat[10:13], flat[13:16])
 
     def evaluate_batch(self, q: Array, v: Array, a: Array, base: Array, payload: Array) -> Load:
         """Return the loads of t states.
@@ -146,21 +151,14 @@ class LoadModel:
         """
         flat = np.empty((len(q), self._size))
         self._kernel.load_batch(q, v, a, base, payload.reshape(-1, 1), flat)
-        return self._split(flat)
-
-    def _split(self, flat: Array) -> Load:
-        shape, middle = (*flat.shape[:-1], self._springs, 3), 16 + 3 * self._springs
-        if flat.ndim == 1:
-            mass, com, force, moment = flat[0], flat[1:4], flat[4:7], flat[7:10]
-            wheels, axles = flat[16:middle].reshape(shape), flat[middle:].reshape(shape)
-            return Load(mass, com, force, moment, wheels, axles, flat[10:13], flat[13:16])
+        shape, middle = (len(q), self._springs, 3), 16 + 3 * self._springs
         return Load(
-            flat[..., 0],
-            flat[..., 1:4],
-            flat[..., 4:7],
-            flat[..., 7:10],
-            np.ascontiguousarray(flat[..., 16:middle]).reshape(shape),
-            np.ascontiguousarray(flat[..., middle:]).reshape(shape),
-            flat[..., 10:13],
-            flat[..., 13:16],
+            flat[:, 0],
+            flat[:, 1:4],
+            flat[:, 4:7],
+            flat[:, 7:10],
+            np.ascontiguousarray(flat[:, 16:middle]).reshape(shape),
+            np.ascontiguousarray(flat[:, middle:]).reshape(shape),
+            flat[:, 10:13],
+            flat[:, 13:16],
         )

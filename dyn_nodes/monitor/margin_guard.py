@@ -68,7 +68,7 @@ class MarginGuard:
         """
         if shock:
             self._shock = time
-        if self._touching is not None and (changed := touching != self._touching).any():
+        if self._touching is not None and any((changed := touching != self._touching).tolist()):
             self._contact = time
             if (changed & touching).any():
                 self._down = time

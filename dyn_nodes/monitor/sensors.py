@@ -52,6 +52,11 @@ class ImuMount:
     def _aligned(self) -> bool:
         return np.array_equal(self.rotation, np.eye(3))
 
+    @cached_property
+    def away(self) -> bool:
+        """Whether the IMU is not at the origin of the base link."""
+        return bool(self.position.any())
+
     def to_base(self, vector: Array) -> Array:
         """Return a vector (3,) in the axes of the IMU in those of the base link."""
         return np.add(vector, 0.0) if self._aligned else self.rotation @ vector

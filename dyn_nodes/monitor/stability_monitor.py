@@ -246,7 +246,7 @@ class StabilityMonitor:
         assert self._feeling.x is not None
         omega, alpha = self._turning.x[0] - self.ground.bias, self._turning.x[1]
         arm, felt = self.mount.position, self._feeling.x[0]
-        if arm.any():
+        if self.mount.away:
             felt = felt - cross(alpha, arm) - cross(omega, cross(omega, arm))
         self.omega, self.felt = omega, felt
         self.load = self.model.evaluate(self.q, self.v, self.a, omega, alpha, felt, self.payload)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.monitor.ground_kernels import feet_kernel
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel
 from dyn_nodes.stability.polygon import polygon_fault_kernel
@@ -38,6 +39,7 @@ class StandingGround:
         self.machine = machine
         self.model = model or LoadModel(machine)
         self._springs = GroundObserver(machine)
+        self._still = np.zeros(len(self.model.joints))
         self.plane = np.array([0.0, 0.0, 1.0, 0.0])
         self.up = np.array([0.0, 0.0, 1.0])
 
@@ -47,7 +49,7 @@ class StandingGround:
 
     def fault(self, q: Array) -> str:
         """Return why the ground points of the wheels are no support polygon at positions (n,); '' where they are."""
-        still = np.zeros(len(q))
+        still = self._still
         attachments = self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
         self._learn_polygon(attachments)
         return self._springs.fault(attachments, self.plane[:3])
@@ -59,13 +61,13 @@ class StandingGround:
             q: (n,) joint positions.
             payload: kg.
         """
-        zeros = np.zeros(len(q))
+        still = self._still
         slope = ground_axes(self.plane).T @ self.up
         plane = self.plane
         degree = -np.inf
         for _ in range(ROUNDS):
             felt = ground_axes(plane) @ slope * self.machine.gravity
-            load = self.model.evaluate(q, zeros, zeros, STILL, STILL, felt, payload)
+            load = self.model.evaluate(q, still, still, STILL, STILL, felt, payload)
             found = self._springs.statics(load)
             corners = np.ascontiguousarray(found.feet[self._springs.polygon])
             normal = found.plane[:3]
@@ -79,8 +81,8 @@ class StandingGround:
 
     def present_degree(self, q: Array, payload: float) -> float:
         """Return the stability degree at rest on the present plane, at positions (n,) and with a payload, kg."""
-        zeros = np.zeros(len(q))
-        load = self.model.evaluate(q, zeros, zeros, STILL, STILL, self.up * self.machine.gravity, payload)
+        still, felt = self._still, self.up * self.machine.gravity
+        load = self.model.evaluate(q, still, still, STILL, STILL, felt, payload)
         corners = self.feet(load.attachments)
         return float(degree_kernel(corners, load.force, load.moment, self.plane[:3]))
 
@@ -106,9 +108,10 @@ class StandingGround:
     def feet(self, attachments: Array) -> Array:
         """Return the corners (..., n, 3) of the polygon: the ground below the wheels, in its order."""
         self._learn_polygon(attachments)
-        corners = attachments[..., self._springs.polygon, :]
-        height = corners @ self.plane[:3] - self.plane[3]
-        return np.ascontiguousarray(corners - height[..., None] * self.plane[:3])
+        corners = np.ascontiguousarray(attachments[..., self._springs.polygon, :])
+        feet = np.empty(corners.shape)
+        feet_kernel(corners.reshape(-1, 3), self.plane[:3], self.plane[3], feet.reshape(-1, 3))
+        return feet
 
     def _learn_polygon(self, attachments: Array) -> None:
         if self._springs.polygon is None:
