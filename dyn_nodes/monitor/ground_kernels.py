@@ -1,6 +1,5 @@
-"""Numbers of `GroundObserver.follow` and of the ground points: small vectors, compiled. Axes of the base link throughout.
+"""Numbers of `GroundObserver.follow`, and points of the ground: small vectors, compiled. Axes of the base link.
 
-The centre of pressure in `follow` stays with NumPy.
 """
 
 from __future__ import annotations
