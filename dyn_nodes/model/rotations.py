@@ -33,6 +33,13 @@ def matrix_of_rpy(angles: Numbers) -> Array:
     )
 
 
+def unit_quaternion(numbers: Numbers) -> tuple[float, float, float, float]:
+    """Return a quaternion of norm one along numbers (4,); NaN where these are zero."""
+    x, y, z, w = _floats(numbers)
+    size = math.sqrt(x * x + y * y + z * z + w * w) or math.nan
+    return x / size, y / size, z / size, w / size
+
+
 def matrix_of_quaternion(quaternion: Numbers) -> Array:
     """Return the rotation matrix (3, 3) of a quaternion of norm one."""
     return np.array(_rows_of_quaternion(quaternion))

@@ -1,6 +1,4 @@
-"""Numbers of `GroundObserver.follow`, and points of the ground: small vectors, compiled. Axes of the base link.
-
-"""
+"""Numbers of `GroundObserver.follow`, and points of the ground: small vectors, compiled. Axes of the base link."""
 
 from __future__ import annotations
 
@@ -20,12 +18,20 @@ def _along(point, normal):
 
 
 @kernel
-def feet_kernel(points, normal, distance, feet):
-    """Fill the points (s, 3) of a plane below points (s, 3), by its unit normal (3,) and its distance, m."""
+def feet_kernel(points, plane, feet):
+    """Fill the points (s, 3) of a plane (4,) below points (s, 3)."""
     for i in range(points.shape[0]):
-        height = _along(points[i], normal) - distance
+        height = _along(points[i], plane) - plane[3]
         for j in range(3):
-            feet[i, j] = points[i, j] - height * normal[j]
+            feet[i, j] = points[i, j] - height * plane[j]
+
+
+@kernel
+def corners_kernel(points, order, plane, corners):
+    """Fill the corners (t, n, 3) of a polygon on a plane (4,): below the points (t, s, 3) of its order (n,)."""
+    for k in range(points.shape[0]):
+        for i in range(order.shape[0]):
+            feet_kernel(points[k, order[i] : order[i] + 1], plane, corners[k, i : i + 1])
 
 
 @kernel
@@ -51,15 +57,17 @@ def turn_kernel(before, omega, smooth, bias, step, normal, rate):
 
 
 @kernel
-def compare_kernel(normal, target, pressure, center, damped, loads, balancing, starts, shift, error):
+def compare_kernel(normal, target, carried, press, center, rate, lag, loads, balancing, starts, shift, error):
     """Compare the loads of the gyroscope's direction with those that balance the load.
 
     Args:
         normal: (3,) of the gyroscope.
         target: (3,) normal at which the springs balance the load.
-        pressure: (3,) centre of pressure of `loads`, m.
-        center: (3,) that of the load, m.
-        damped: (3,) part of the direction that the dampers hold.
+        carried: (3,) sum of the feet times `loads`, N m.
+        press: sum of `loads`, N.
+        center: (3,) centre of pressure of the load, m.
+        rate: (3,) of the normal, 1/s.
+        lag: of the springs with their dampers, s: the direction that these hold together differs by `rate` times it.
         loads: (s,) of the springs, N.
         balancing: (s,) those that balance the load, N.
         starts: (c,) first spring of each contact.
@@ -67,17 +75,20 @@ def compare_kernel(normal, target, pressure, center, damped, loads, balancing, s
         error: (3,) of the direction, written.
 
     Returns:
-        Length of the shift, m; length of the error; square of the length of `damped`; least load of a contact by
-        `loads` and by `balancing`, N.
+        Length of the shift, m; length of the error; square of the part of the direction that the dampers hold; least
+        load of a contact by `loads` and by `balancing`, N.
     """
+    held = 0.0
     for i in range(3):
-        shift[i] = pressure[i] - center[i]
-        error[i] = target[i] - (normal[i] + damped[i])
-    above = _dot(shift, normal)
+        damped = lag * rate[i]
+        shift[i] = carried[i] / press - center[i]
+        error[i] = target[i] - (normal[i] + damped)
+        held += damped * damped
+    above = dot_kernel(shift, normal)
     for i in range(3):
         shift[i] -= above * normal[i]
-    lengths = np.sqrt(_dot(shift, shift)), np.sqrt(_dot(error, error))
-    return lengths[0], lengths[1], _dot(damped, damped), _least_sum(loads, starts), _least_sum(balancing, starts)
+    lengths = np.sqrt(dot_kernel(shift, shift)), np.sqrt(dot_kernel(error, error))
+    return lengths[0], lengths[1], held, _least_sum(loads, starts), _least_sum(balancing, starts)
 
 
 @kernel
@@ -122,7 +133,7 @@ def _cross(x, y, z, other, result):
 
 
 @kernel
-def _dot(a, b):
+def dot_kernel(a, b):
     """Product of two vectors (3,)."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
@@ -130,7 +141,7 @@ def _dot(a, b):
 @kernel
 def _to_unit(vector):
     """Scale a vector (3,) to length 1."""
-    size = np.sqrt(_dot(vector, vector))
+    size = np.sqrt(dot_kernel(vector, vector))
     for i in range(3):
         vector[i] /= size
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
-from dyn_nodes.monitor.ground_kernels import compare_kernel, draw_kernel, feet_kernel, turn_kernel
+from dyn_nodes.monitor.ground_kernels import compare_kernel, dot_kernel, draw_kernel, feet_kernel, turn_kernel
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.polygon import polygon_fault
@@ -197,17 +197,18 @@ class GroundObserver:
         plane, feet = np.empty(4), np.empty(load.attachments.shape)
         normal, (rate, shift, error) = plane[:3], self._room
         turn_kernel(self._normal, omega, smooth, self.bias, step, normal, rate)
-        press = float(-load.force @ target)
+        press = -dot_kernel(load.force, target)
         loads, plane[3] = self._loads_on(load.attachments, normal, rate, press)
-        feet_kernel(load.attachments, normal, plane[3], feet)
+        feet_kernel(load.attachments, plane, feet)
         # the dampers hold a part of the load's moment: the direction that they and the springs balance together
-        damped, pressure = self._damping_time * rate, loads @ feet / press
         moved, wrong, damped_square, least, stands = compare_kernel(
             normal,
             target,
-            pressure,
+            loads.dot(feet),
+            press,
             found.center_of_pressure,
-            damped,
+            rate,
+            self._damping_time,
             loads,
             found.normal,
             self.contacts.starts,
@@ -234,7 +235,7 @@ class GroundObserver:
             self._age += step
             gain = step / min(max(self._age, 1e-6), self.settings.time_constant)
             slow = step / (self.settings.time_constant * self.settings.bias_time)
-        self._normal, bias, moment = np.empty((3, 3))
+        self._normal, bias, moment = np.empty(3), np.empty(3), np.empty(3)
         draw_kernel(normal, error, part, gain, slow, self.bias, press, shift, load.moment, self._normal, bias, moment)
         self.bias = bias
         return Footing(loads, plane, feet, load.force, moment, found.balanced or least > 0.0, True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dyn_nodes.model.rotations import unit_quaternion
 
 Array = NDArray[np.float64]
 
@@ -64,7 +65,5 @@ class ImuMount:
 
 def world_up(quaternion: Array) -> Array:
     """Return the world's z axis (3,) in the axes of a body with orientation (x, y, z, w), of any norm but zero."""
-    x, y, z, w = np.asarray(quaternion).tolist()
-    size = math.sqrt(x * x + y * y + z * z + w * w)
-    x, y, z, w = x / size, y / size, z / size, w / size
+    x, y, z, w = unit_quaternion(quaternion)
     return np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])

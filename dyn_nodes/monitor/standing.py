@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.monitor.ground_kernels import feet_kernel
+from dyn_nodes.monitor.ground_kernels import corners_kernel
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.monitor.load_model import Load, LoadModel
 from dyn_nodes.stability.polygon import polygon_fault_kernel
@@ -108,10 +108,11 @@ class StandingGround:
     def feet(self, attachments: Array) -> Array:
         """Return the corners (..., n, 3) of the polygon: the ground below the wheels, in its order."""
         self._learn_polygon(attachments)
-        corners = np.ascontiguousarray(attachments[..., self._springs.polygon, :])
-        feet = np.empty(corners.shape)
-        feet_kernel(corners.reshape(-1, 3), self.plane[:3], self.plane[3], feet.reshape(-1, 3))
-        return feet
+        order, points = self._springs.polygon, attachments.reshape(-1, *attachments.shape[-2:])
+        assert order is not None
+        corners = np.empty((len(points), len(order), 3))
+        corners_kernel(points, order, self.plane, corners)
+        return corners.reshape(*attachments.shape[:-2], len(order), 3)
 
     def _learn_polygon(self, attachments: Array) -> None:
         if self._springs.polygon is None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.rotations import cross, length, matrix_of_quaternion
+from dyn_nodes.model.rotations import cross, matrix_of_quaternion, unit_quaternion
 from dyn_nodes.multibody.tree import BaseForm
 
 Array = NDArray[np.float64]
@@ -21,8 +21,7 @@ Array = NDArray[np.float64]
 def base_pose(attachment: str, q: Array) -> tuple[Array, Array]:
     """Return position (3,) and quaternion x, y, z, w (4,) of the base link in the ground's frame."""
     if attachment == 'free':
-        quaternion = q[3:7]
-        return q[:3], quaternion / length(quaternion)
+        return q[:3], np.array(unit_quaternion(q[3:7]))
     if attachment == 'planar':
         half = 0.5 * q[2]
         return np.array([q[0], 0.0, q[1]]), np.array([0.0, np.sin(half), 0.0, np.cos(half)])
